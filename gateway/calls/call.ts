@@ -1,0 +1,46 @@
+/** What a transport hands to `serve`, and what it gets back. Neither side knows the other's wire. */
+import type { RawInput } from '../editions/edition.ts'
+import type { ServiceError } from '../errors.ts'
+import type { Quote } from '../payments/requirements.ts'
+import type { Receipt } from '../payments/receipts.ts'
+import type { ServerEvent } from '../plugin.ts'
+
+/** Payments and token as presented: undecoded, from whichever header, argument or _meta they came. */
+export interface Credential {
+  /** Base64 text (headers, payment_signature) or the payload object itself (MCP _meta). Different payments: refused. */
+  readonly payments: readonly (string | Readonly<Record<string, unknown>>)[]
+  readonly token: string | null
+}
+
+export interface CallRequest {
+  /** Shown to the caller, in logs and in errors. */
+  readonly id: string
+  readonly transport: 'http' | 'mcp'
+  /** Public absolute URL of the resource with its query, always below BASE_URL. */
+  readonly url: string
+  /** Null: nothing was presented. */
+  readonly credential: Credential | null
+  /** Address of the caller, for rate limits. */
+  readonly client: string
+  /** Aborts when the caller is gone. */
+  readonly signal: AbortSignal
+  /** Reads and decodes the body; called at most once, and not at all for a bare call of a priced route. */
+  read(): Promise<RawInput>
+}
+
+export interface Answer {
+  readonly status: number
+  /** Lower-case names; content-type included where there is a body. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  /** The handler's value, where this answer was made now: views and MCP read it. */
+  readonly value?: unknown
+  /** Set on refusals and failures. */
+  readonly error?: ServiceError
+  /** Set on every 402: what to pay. */
+  readonly quote?: Quote
+  /** Set where a payment was settled, or its settlement failed or is pending. */
+  readonly receipt?: Receipt
+  /** Server-sent events instead of a body. */
+  readonly events?: AsyncIterable<ServerEvent>
+}

@@ -1,0 +1,157 @@
+/**
+ * Configuration: the environment, parsed once against schemas/config.json into a frozen Config. Nothing else reads
+ * process.env; all mistakes are reported together.
+ */
+import { readFileSync } from 'node:fs'
+import { delimiter, join, resolve } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import type { Hex } from './payments/payment.ts'
+import type { DataMode } from './plugin.ts'
+
+export interface Config {
+  readonly host: string
+  readonly port: number
+  /** Public address without a trailing slash. */
+  readonly baseUrl: string
+  /** DATA_DIR as given. */
+  readonly dataRoot: string
+  /** DATA_DIR/<network>-<data mode>: synthetic history can never be sold as real. */
+  readonly dataDir: string
+  readonly dataMode: DataMode
+  readonly network: 'sandbox' | 'base-sepolia' | 'base'
+  readonly payTo: Hex | null
+  readonly facilitatorUrls: readonly string[]
+  readonly rpcUrl: string | null
+  readonly settleRpcUrl: string | null
+  readonly settleKey: Hex | null
+  readonly quoteGraceSeconds: number
+  readonly answerRetentionSeconds: number
+  readonly replayDir: string | null
+  readonly replayShift: string
+  readonly tokenKeys: string | null
+  readonly databaseUrl: string | null
+  readonly keyvUrl: string | null
+  readonly catalogDir: string
+  readonly schemaDir: string
+  readonly viewDir: string
+  readonly pluginDirs: readonly string[]
+  readonly operatorToken: string | null
+  readonly sandboxBlockSeconds: number
+  readonly logLevel: string
+  /** Values for `env:NAME` in catalog documents. Null where the variable is not set. */
+  secret(name: string): string | null
+}
+
+/** All configuration mistakes at once; the message is a list for people. */
+export class ConfigError extends Error {
+  readonly mistakes: readonly string[]
+  constructor(mistakes: readonly string[]) {
+    super(`The configuration has ${mistakes.length} mistake(s):\n${mistakes.map((line) => `  - ${line}`).join('\n')}`)
+    this.name = 'ConfigError'
+    this.mistakes = mistakes
+  }
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+interface Values {
+  [name: string]: string | number | boolean | undefined
+}
+
+const root = resolve(import.meta.dirname, '..')
+const schema = JSON.parse(readFileSync(join(root, 'schemas', 'config.json'), 'utf8')) as {
+  properties: Record<string, { description: string }>
+}
+
+/**
+ * Reads the configuration. Throws ConfigError with every mistake: wrong values, and what production lacks (PAY_TO, a
+ * settler, https in BASE_URL).
+ */
+export function readConfig(environment: Environment = process.env): Config {
+  const values: Values = {}
+  for (const name of Object.keys(schema.properties)) {
+    const text = environment[name]
+    if (text !== undefined && text !== '') values[name] = text
+  }
+  const mistakes: string[] = []
+  const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile(schema)
+  if (!validate(values)) {
+    for (const error of validate.errors ?? []) {
+      const name = error.instancePath.slice(1)
+      mistakes.push(`${name} ${error.message ?? 'is wrong'}. ${schema.properties[name]?.description ?? ''}`.trim())
+    }
+    throw new ConfigError(mistakes)
+  }
+  const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
+  const network = text('NETWORK') as Config['network']
+  const dataMode = text('DATA_MODE') as DataMode
+  const host = text('HOST') ?? '127.0.0.1'
+  const baseUrl = text('BASE_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${values['PORT']}`
+  const config: Config = {
+    host,
+    port: Number(values['PORT']),
+    baseUrl,
+    dataRoot: resolve(text('DATA_DIR') ?? 'data'),
+    dataDir: resolve(text('DATA_DIR') ?? 'data', `${network}-${dataMode}`),
+    dataMode,
+    network,
+    payTo: text('PAY_TO') as Hex | null,
+    facilitatorUrls: (text('FACILITATOR_URL') ?? '').split(/\s+/).filter(Boolean),
+    rpcUrl: text('RPC_URL') ?? text('SETTLE_RPC_URL'),
+    settleRpcUrl: text('SETTLE_RPC_URL'),
+    settleKey: text('SETTLE_KEY') as Hex | null,
+    quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
+    answerRetentionSeconds: Number(values['ANSWER_RETENTION']),
+    replayDir: text('REPLAY_DIR') === null ? null : resolve(text('REPLAY_DIR') as string),
+    replayShift: text('REPLAY_SHIFT') ?? 'auto',
+    tokenKeys: text('TOKEN_KEYS'),
+    databaseUrl: text('DATABASE_URL'),
+    keyvUrl: text('KEYV_URL'),
+    catalogDir: resolve(root, text('CATALOG_DIR') ?? 'catalog'),
+    schemaDir: join(root, 'schemas'),
+    viewDir: join(root, 'views'),
+    pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(root, folder)),
+    operatorToken: text('OPERATOR_TOKEN'),
+    sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
+    logLevel: text('LOG_LEVEL') ?? 'info',
+    secret: (name) => environment[name] ?? null,
+  }
+  mistakes.push(...missing(config, values['ALLOW_SAMPLE_SALES'] === true))
+  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  return Object.freeze(config)
+}
+
+/** What is missing or contradictory, one sentence each. */
+function missing(config: Config, sampleSalesAllowed: boolean): string[] {
+  const mistakes: string[] = []
+  const says = (name: string): string => schema.properties[name]?.description ?? ''
+  if (!isSafeAddress(config.baseUrl))
+    mistakes.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${says('BASE_URL')}`)
+  if (config.dataMode === 'replay' && config.replayDir === null)
+    mistakes.push(`REPLAY_DIR is missing, and DATA_MODE=replay needs it. ${says('REPLAY_DIR')}`)
+  if (config.network === 'sandbox') return mistakes
+  if (config.payTo === null) mistakes.push(`PAY_TO is missing. ${says('PAY_TO')}`)
+  const settlesItself = config.settleRpcUrl !== null && config.settleKey !== null
+  if (config.settleRpcUrl !== null && config.settleKey === null)
+    mistakes.push(`SETTLE_KEY is missing, and SETTLE_RPC_URL needs it. ${says('SETTLE_KEY')}`)
+  if (config.settleKey !== null && config.settleRpcUrl === null)
+    mistakes.push(`SETTLE_RPC_URL is missing, and SETTLE_KEY needs it. ${says('SETTLE_RPC_URL')}`)
+  if (
+    !settlesItself &&
+    config.facilitatorUrls.length === 0 &&
+    config.settleKey === null &&
+    config.settleRpcUrl === null
+  )
+    mistakes.push('No settler: set FACILITATOR_URL, or SETTLE_RPC_URL and SETTLE_KEY.')
+  if (config.facilitatorUrls.length > 0 && config.rpcUrl === null)
+    mistakes.push(
+      `RPC_URL is missing: an unclear settlement is judged by the chain, not the facilitator. ${says('RPC_URL')}`,
+    )
+  if (config.network === 'base' && config.dataMode !== 'online' && !sampleSalesAllowed)
+    mistakes.push(`DATA_MODE is ${config.dataMode}: real money buys online data only, unless ALLOW_SAMPLE_SALES=true.`)
+  return mistakes
+}
+
+function isSafeAddress(address: string): boolean {
+  const { protocol, hostname } = new URL(address)
+  return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}

@@ -1,0 +1,58 @@
+/**
+ * Catalog, validators, handlers and tools, built together, checked together and swapped as one reference. A call is
+ * served by one edition from start to end.
+ */
+import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
+import type { Call, Facts, Input } from '../plugin.ts'
+
+/** What a transport hands over before validation: strings as they came, the body decoded by media type. */
+export interface RawInput {
+  readonly params: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: unknown
+}
+
+export interface BoundOperation {
+  readonly operation: Operation
+  /** Defaults applied, strings coerced. Throws InvalidInput listing every mistake. */
+  validate(raw: RawInput): Input
+  /**
+   * Runs the handler within the operation's time budget and checks the answer against its schema. Throws ServiceError
+   * only: a thrown bug or a wrong answer becomes `product_failed`, a hang `product_timeout`.
+   */
+  handle(call: Call): Promise<unknown>
+  /** Throws Unavailable while the product's breaker is open or a product it asks is withheld. */
+  assertAvailable(): void
+}
+
+/** A product that could not be built: named in /health, absent from every document. */
+export interface Withheld {
+  readonly product: string
+  readonly file: string
+  readonly reason: string
+}
+
+export interface ProductStatus {
+  readonly product: string
+  readonly status: 'ok' | 'suspended' | 'withheld'
+  readonly reason?: string
+}
+
+export interface Edition {
+  readonly catalog: Catalog
+  readonly bound: ReadonlyMap<OperationId, BoundOperation>
+  readonly withheld: readonly Withheld[]
+  /** Live status of every product, withheld ones included. */
+  status(): readonly ProductStatus[]
+  /** Small numbers and words of each product, for /v1/stats. */
+  facts(): Promise<Readonly<Record<string, Facts>>>
+  /** Starts the jobs; idempotent. */
+  start(): void
+  /** Stops jobs and plugins once nothing of it is in use. */
+  stop(): Promise<void>
+}
+
+/** The one mutable reference: which edition serves new calls. */
+export interface CurrentEdition {
+  readonly current: Edition
+}

@@ -1,0 +1,192 @@
+/** The words of the money path. Amounts are bigint atomic units of USDC; times are seconds since the epoch, UTC. */
+
+export type Hex = `0x${string}`
+
+/** A chain and the USDC contract on it. */
+export interface Network {
+  /** x402 v1 name and the name in our documents, e.g. "base-sepolia". */
+  readonly name: string
+  /** CAIP-2, e.g. "eip155:84532". */
+  readonly caip2: string
+  readonly chainId: number
+  readonly asset: Hex
+  /** EIP-712 domain of the asset: "USDC" on Base Sepolia, "USD Coin" on Base. */
+  readonly domain: { readonly name: string; readonly version: string }
+}
+
+/** What is asked for one operation on one network: version-free, both wire forms are built from it. */
+export interface PaymentRequirements {
+  readonly scheme: 'exact'
+  readonly network: Network
+  readonly amount: bigint
+  readonly payTo: Hex
+  readonly maxTimeoutSeconds: number
+}
+
+/** What was presented: an EIP-3009 authorization with its signature, whichever envelope carried it. */
+export interface PaymentPayload {
+  readonly version: 1 | 2
+  readonly scheme: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly from: Hex
+  readonly to: Hex
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  /** 32 bytes, lower-case hex. */
+  readonly nonce: Hex
+  readonly signature: Hex
+  /** v2: the accepts entry the client says it accepted, unparsed. */
+  readonly accepted: Readonly<Record<string, unknown>> | null
+  /** v2 extensions echoed by the client, unparsed. */
+  readonly extensions: Readonly<Record<string, unknown>>
+}
+
+/** (network, asset, payer, nonce), lower case, joined by "/": the identity of a payment. */
+export type PaymentKey = string
+
+export function paymentKey(network: Network, payload: Pick<PaymentPayload, 'from' | 'nonce'>): PaymentKey {
+  return `${network.caip2}/${network.asset}/${payload.from}/${payload.nonce}`.toLowerCase()
+}
+
+/** Why a payment is refused: an x402 reason (reference: x402 spec v2 section 9) and a sentence with advice. */
+export interface Refusal {
+  readonly reason: string
+  readonly message: string
+}
+
+export type PaymentState = 'reserved' | 'answered' | 'submitted' | 'settled' | 'released' | 'owed'
+
+/** An answer as it was, or will be, sent: kept beside the payment so that a retry gets the same bytes. */
+export interface StoredAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/** What was about to be sent when `submitted` was written. */
+export type Intent =
+  | {
+      readonly kind: 'chain'
+      readonly transaction: Hex
+      /** The signed raw transaction, to be sent again unchanged. */
+      readonly raw: Hex
+      readonly sender: Hex
+      readonly senderNonce: number
+      /** Block height before sending: logs are searched from here. */
+      readonly fromBlock: number
+    }
+  | { readonly kind: 'facilitator'; readonly url: string; readonly fromBlock: number | null }
+
+export interface PaymentRecord {
+  readonly key: PaymentKey
+  readonly state: PaymentState
+  /** Counts up each time a released payment is tried again. */
+  readonly attempt: number
+  readonly fingerprint: string
+  readonly operation: string
+  /** "GET /v1/..." as called, for recall after the route is gone. */
+  readonly route: string
+  readonly network: string
+  readonly asset: Hex
+  readonly payer: Hex
+  readonly payTo: Hex
+  readonly amount: bigint
+  readonly nonce: Hex
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  readonly signature: Hex
+  readonly version: 1 | 2
+  /** Catalog version the price was taken from. */
+  readonly priceVersion: string
+  readonly callId: string
+  readonly answer: StoredAnswer | null
+  readonly intent: Intent | null
+  readonly transaction: Hex | null
+  readonly reason: string | null
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly settledAt: number | null
+}
+
+export type Reservation = Pick<
+  PaymentRecord,
+  | 'key'
+  | 'fingerprint'
+  | 'operation'
+  | 'route'
+  | 'network'
+  | 'asset'
+  | 'payer'
+  | 'payTo'
+  | 'amount'
+  | 'nonce'
+  | 'validAfter'
+  | 'validBefore'
+  | 'signature'
+  | 'version'
+  | 'priceVersion'
+  | 'callId'
+>
+
+/**
+ * The ledger: one row per payment, append-only events behind it. Every method is durable when it resolves. A change
+ * names the attempt it belongs to and is refused (false) when the row is not in a state that allows it, so two
+ * processes can never both move it.
+ */
+export interface Journal {
+  find(key: PaymentKey): Promise<PaymentRecord | null>
+  /** Inserts, or takes over a released row as a new attempt. `reserved: false` returns the row that is in the way. */
+  reserve(reservation: Reservation): Promise<{ readonly reserved: boolean; readonly record: PaymentRecord }>
+  answered(key: PaymentKey, attempt: number, answer: StoredAnswer): Promise<boolean>
+  /** Written before anything is sent. */
+  submitted(key: PaymentKey, attempt: number, intent: Intent): Promise<boolean>
+  settled(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  released(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
+  owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
+  /** Rows in reserved, answered or submitted, oldest first. */
+  open(): Promise<readonly PaymentRecord[]>
+  /** Counts by state, for status and facts. */
+  counts(): Promise<Readonly<Record<PaymentState, number>>>
+  events(key: PaymentKey): Promise<readonly JournalEvent[]>
+  /** Forgets stored answers of payments settled before this moment (ms); the rows stay. */
+  forgetAnswers(settledBefore: number): Promise<number>
+  /** A row that shows it is in use: refreshed while its process works on it. */
+  close(): Promise<void>
+}
+
+export interface JournalEvent {
+  readonly at: number
+  readonly attempt: number
+  readonly state: PaymentState
+  readonly detail: string | null
+}
+
+/** What became of a settlement. `refused` proves that nothing was or can be transferred. */
+export type Outcome =
+  | { readonly state: 'settled'; readonly transaction: Hex }
+  | { readonly state: 'refused'; readonly reason: string; readonly message: string; readonly transaction?: Hex }
+  | { readonly state: 'pending'; readonly transaction: Hex | null }
+
+/** The only road to the chain. */
+export interface Settler {
+  readonly kind: 'chain' | 'facilitator' | 'scripted'
+  /** Asks the chain what an offline check cannot know (balance, used nonce, contract wallets). Null: go ahead. */
+  check(payload: PaymentPayload, requirements: PaymentRequirements): Promise<Refusal | null>
+  /**
+   * Sends the payment. `record` is awaited before anything leaves; when it resolves to false nothing is sent and the
+   * outcome is pending. `waitMs` bounds how long confirmation is waited for.
+   */
+  settle(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    options: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: 'submitted' | 'confirmed' },
+  ): Promise<Outcome>
+  /** What the chain says of a submitted payment; sends a chain intent again where it has vanished. Never guesses. */
+  status(record: PaymentRecord): Promise<Outcome>
+  /** False, with a reason, while payments cannot be settled. Cheap: answered from the last look. */
+  health(): { readonly ready: boolean; readonly reason?: string }
+  close(): Promise<void>
+}

@@ -1,0 +1,126 @@
+// Makes node_modules and the native database addon present, then gets out of the way: no dependency, and no work when
+// the lock file has not changed. Runs before `npm start` and `npm test`.
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import * as fs from 'node:fs'
+import { createRequire } from 'node:module'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+process.chdir(root)
+const began = performance.now()
+const say = (message) =>
+  process.stderr.write(`[install ${((performance.now() - began) / 1000).toFixed(1)}s] ${message}\n`)
+const stop = (message) => {
+  process.stderr.write(`${message}\n`)
+  process.exit(1)
+}
+
+const [major, minor] = process.versions.node.split('.').map(Number)
+if (major < 20 || (major === 20 && minor < 19)) stop(`Node ${process.version} is too old: install Node 20.19 or newer.`)
+
+const require = createRequire(join(root, 'package.json'))
+const stampFile = join('node_modules', '.tollgate.json')
+const wanted = createHash('sha256')
+  .update(fs.readFileSync('package.json'))
+  .update(fs.readFileSync('package-lock.json'))
+  .digest('hex')
+const installed = () => {
+  try {
+    return JSON.parse(fs.readFileSync(stampFile, 'utf8')).lock === wanted
+  } catch {
+    return false
+  }
+}
+const addon = () => join(dirname(require.resolve('sqlite3/package.json')), 'build', 'Release', 'node_sqlite3.node')
+const addonLoads = () =>
+  fs.existsSync(addon()) &&
+  spawnSync(process.execPath, ['-e', `require(${JSON.stringify(addon())})`], { stdio: 'ignore' }).status === 0
+
+// The stamp is written last, after the addon has loaded, so an interrupted install is repeated.
+if (installed() && fs.existsSync(addon())) process.exit(0)
+
+takeTurn()
+if (!installed() || !fs.existsSync('node_modules/sqlite3')) installPackages()
+if (!addonLoads()) buildAddon()
+fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
+say('ready')
+
+/** One install at a time: `npm start` and `npm test` may be called together on a fresh clone. */
+function takeTurn() {
+  const lock = '.install.lock'
+  for (let turn = 0; ; turn++) {
+    try {
+      fs.writeFileSync(lock, String(process.pid), { flag: 'wx' })
+      break
+    } catch {
+      if (!holderLives(lock)) fs.rmSync(lock, { force: true })
+      if (turn === 0) say('another install is running; waiting for it')
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
+    }
+  }
+  process.on('exit', () => fs.rmSync(lock, { force: true }))
+}
+
+function holderLives(lock) {
+  try {
+    process.kill(Number(fs.readFileSync(lock, 'utf8')), 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+function installPackages() {
+  say('installing packages from the lock file')
+  const cli = process.env.npm_execpath
+  const [command, first] =
+    cli && /npm-cli\.js$/.test(cli) ? [process.execPath, [cli]] : [process.platform === 'win32' ? 'npm.cmd' : 'npm', []]
+  // Install scripts are off: npm 12 blocks them by default, so the one that matters is run below, the same everywhere.
+  const args = ['ci', '--include=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
+  const result = spawnSync(command, [...first, ...args, '--loglevel=error'], { stdio: ['ignore', 2, 2] })
+  if (result.status !== 0) stop('npm ci failed. Is the package registry reachable, and is the disk not full?')
+}
+
+/** Restore the addon from the cache, else download the published binary, else compile it once and cache it. */
+function buildAddon() {
+  const folder = dirname(require.resolve('sqlite3/package.json'))
+  const { version } = require('sqlite3/package.json')
+  const libc = process.report?.getReport?.().header.glibcVersionRuntime ? 'glibc' : 'other'
+  const cache = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'tollgate')
+  const cached = join(cache, `sqlite3-${version}-${process.platform}-${process.arch}-${libc}.node`)
+  if (fs.existsSync(cached)) {
+    fs.mkdirSync(dirname(addon()), { recursive: true })
+    fs.copyFileSync(cached, addon())
+    if (addonLoads()) return say('sqlite3 restored from the cache')
+  }
+  const env = { ...process.env }
+  const prefix = dirname(dirname(process.execPath))
+  // The headers beside this very node binary, where they are there, save a download and work offline.
+  if (!env.npm_config_nodedir && fs.existsSync(join(prefix, 'include/node/node_api.h'))) env.npm_config_nodedir = prefix
+  say('fetching the published sqlite3 binary')
+  spawnSync(process.execPath, [require.resolve('prebuild-install/bin.js'), '-r', 'napi'], {
+    cwd: folder,
+    env,
+    stdio: 'ignore',
+  })
+  if (!addonLoads()) {
+    say('not available: compiling sqlite3, about a minute, once')
+    const gyp = require.resolve('node-gyp/bin/node-gyp.js')
+    const result = spawnSync(process.execPath, [gyp, 'rebuild', '--loglevel=error'], {
+      cwd: folder,
+      env,
+      encoding: 'utf8',
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    if (!addonLoads())
+      stop(
+        `${(result.stderr ?? '').split('\n').slice(-25).join('\n')}\nsqlite3 could not be built: install python3, make and a C++ compiler, then try again.`,
+      )
+  }
+  fs.mkdirSync(cache, { recursive: true })
+  fs.copyFileSync(addon(), `${cached}.tmp`)
+  fs.renameSync(`${cached}.tmp`, cached)
+}
