@@ -66,7 +66,7 @@ export type Handlers<Name extends string> = Name extends keyof Plugins
         ? Handler<In, Out>
         : never
     }
-  : Readonly<Record<string, Handler<any, unknown>>>
+  : Readonly<Record<string, Handler<never, unknown>>>
 
 export interface Registration<Name extends string = string> {
   /** One handler per operation id the catalog assigns: no fewer, no more. */
@@ -95,6 +95,8 @@ export interface PluginContext {
   readonly dataMode: DataMode
   /** Folder of recorded payloads in replay mode, else undefined. */
   readonly replayDir: string | undefined
+  /** REPLAY_SHIFT as configured: auto, none, frozen[:time] or seconds. */
+  readonly replayShift: string
   /** Shows long work: one line on a terminal, one log line per tenth elsewhere. */
   progress(label: string, total: number): Progress
   /** The clock of the data: shifted or frozen in replay mode. Never read Date.now() in a plugin. */

@@ -1,0 +1,74 @@
+/**
+ * Admission: free, by token, or by payment. Three ways in, one shape, so the flow has no branch on the kind of access.
+ * `asOf` is the whole freshness model: now, minus what the plan or the operation holds back.
+ */
+import type { Operation, Plan } from '../catalog/catalog.ts'
+import type { Edition } from '../editions/edition.ts'
+import { ServiceError } from '../errors.ts'
+import type { PresentedPayment } from '../payments/payments.ts'
+import type { Access } from '../plugin.ts'
+import type { Answer, CallRequest } from './call.ts'
+import type { ServeParts } from './serve.ts'
+
+export interface Admission {
+  readonly access: Access
+  readonly asOf: Date
+  readonly signal: AbortSignal
+  /** Turns the product's answer into the caller's: a paid one is stored, settled and carries its receipt. */
+  settle(answer: Answer): Promise<Answer>
+  /** Gives the reservation back. Does nothing once a settlement has been sent. */
+  release(error: unknown): Promise<void>
+}
+
+export interface Entry {
+  readonly edition: Edition
+  readonly operation: Operation
+  readonly request: CallRequest
+  readonly presented: PresentedPayment | null
+}
+
+/** Returns permission to run, or the answer the caller gets instead (a twin's). Throws ServiceError to refuse. */
+export async function admit(parts: ServeParts, entry: Entry): Promise<Admission | Answer> {
+  const { edition, operation, request, presented } = entry
+  const asOf = (maxFreshnessSeconds: number): Date => new Date(parts.now().getTime() - maxFreshnessSeconds * 1000)
+  const unpaid = (access: Access, maxFreshnessSeconds: number): Admission => ({
+    access,
+    asOf: asOf(maxFreshnessSeconds),
+    signal: request.signal,
+    settle: async (answer) => answer,
+    release: async () => {},
+  })
+  if (operation.price === null) return unpaid({ kind: 'free' }, operation.maxFreshnessSeconds)
+
+  const token = await admitToken(parts, edition, operation, request.credential?.token ?? null)
+  if (token && !('refusal' in token)) return unpaid(token.access, token.plan.maxFreshnessSeconds)
+  if (presented === null) throw token?.refusal ?? new ServiceError('payment_required')
+  if (operation.plan && !operation.plan.enabled)
+    throw new ServiceError('product_suspended', 'This plan is not sold at the moment; issued tokens go on working.')
+
+  const admission = await parts.payments.admit(operation, request, presented, edition.catalog.version)
+  return 'status' in admission ? admission : { ...admission, asOf: asOf(operation.maxFreshnessSeconds) }
+}
+
+type TokenAdmission = { readonly access: Access; readonly plan: Plan } | { readonly refusal: ServiceError } | null
+
+/** A token that is expired, foreign or for another route is refused with a code that says which. */
+async function admitToken(
+  parts: ServeParts,
+  edition: Edition,
+  operation: Operation,
+  token: string | null,
+): Promise<TokenAdmission> {
+  if (token === null) return null
+  try {
+    const claims = await parts.tokens.verify(token)
+    const plan = edition.catalog.plans.plans.find((candidate) => candidate.plan === claims.plan)
+    if (!plan) return { refusal: new ServiceError('token_invalid', `The plan ${claims.plan} is no longer offered.`) }
+    if (!plan.authorizes.includes(operation.id)) return { refusal: new ServiceError('token_route') }
+    const access = { kind: 'token', plan: plan.plan, subject: claims.subject, expiresAt: claims.expiresAt } as const
+    return { access, plan }
+  } catch (error) {
+    if (error instanceof ServiceError) return { refusal: error }
+    throw error
+  }
+}

@@ -1,0 +1,38 @@
+/** A handler's value, or an error, as the bytes a caller gets. */
+import { errorBody, ServiceError } from '../errors.ts'
+import { Reply } from '../plugin.ts'
+import type { Answer } from './call.ts'
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/**
+ * The answer of a handler's value. A Reply brings its status and headers; a string or Buffer whose reply names a
+ * content-type is sent as it is; everything else is JSON; undefined is an empty body.
+ */
+export function answerOf(value: unknown): Answer {
+  const reply = value instanceof Reply ? value : new Reply(value)
+  if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
+  const headers = Object.fromEntries(Object.entries(reply.headers).map(([name, text]) => [name.toLowerCase(), text]))
+  const { body } = reply
+  if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))
+    return { status: reply.status, headers, body: Buffer.from(body), value: body }
+  if (body === undefined) return { status: reply.status, headers, body: Buffer.alloc(0), value: body }
+  return {
+    status: reply.status,
+    headers: { 'content-type': JSON_TYPE, ...headers },
+    body: Buffer.from(JSON.stringify(body)),
+    value: body,
+  }
+}
+
+/** The answer of a refusal. Anything but a ServiceError shows the call id and nothing else. */
+export function errorAnswer(thrown: unknown, callId: string): Answer {
+  const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal', `Something failed on our side; quote call ${callId}.`, { cause: thrown })
+  const waits = error.retry === 'after_delay' || error.retry === 'same_payment'
+  return {
+    status: error.status,
+    headers: { 'content-type': JSON_TYPE, ...(waits ? { 'retry-after': '5' } : {}), ...error.headers },
+    body: Buffer.from(JSON.stringify({ ...errorBody(error), call_id: callId })),
+    error,
+  }
+}

@@ -1,0 +1,82 @@
+/** The one flow: every call, over HTTP or MCP, from quote to receipt. */
+import type { BoundOperation, Edition } from '../editions/edition.ts'
+import { askOf } from '../editions/ask.ts'
+import { ServiceError } from '../errors.ts'
+import type { Payments, PresentedPayment } from '../payments/payments.ts'
+import type { Call, Input, Logger } from '../plugin.ts'
+import type { Tokens } from '../tokens.ts'
+import { type Admission, admit } from './admit.ts'
+import { answerOf, errorAnswer } from './answers.ts'
+import type { Answer, CallRequest } from './call.ts'
+import { fingerprint } from './fingerprint.ts'
+
+export type Serve = (edition: Edition, bound: BoundOperation, request: CallRequest) => Promise<Answer>
+
+export interface ServeParts {
+  readonly payments: Payments
+  readonly tokens: Tokens
+  readonly now: () => Date
+  readonly log: Logger
+}
+
+/** Builds `serve`. It never rejects: a refusal is an answer with `error`, and with `quote` where it is a 402. */
+export function createServe(parts: ServeParts): Serve {
+  const { payments, log } = parts
+
+  async function flow(edition: Edition, bound: BoundOperation, request: CallRequest): Promise<Answer> {
+    const { operation } = bound
+    if (operation.retired && !request.credential) throw retired(operation.replacement)
+    if (operation.price !== null && !request.credential) throw new ServiceError('payment_required')
+    const raw = await request.read()
+    const presented = payments.present(request, operation.price === null ? null : fingerprint(operation, raw))
+    const kept = await payments.recall(operation, presented)
+    if (kept) return kept
+    if (operation.retired) throw retired(operation.replacement)
+    const input = bound.validate(raw)
+    bound.assertAvailable()
+    const admission = await admit(parts, { edition, operation, request, presented })
+    if ('status' in admission) return admission
+    try {
+      const value = await bound.handle(callOf(edition, bound, request, input, admission))
+      return await admission.settle(answerOf(value))
+    } catch (error) {
+      await admission.release(error)
+      throw error
+    }
+  }
+
+  return async (edition, bound, request) => {
+    try {
+      return await flow(edition, bound, request)
+    } catch (error) {
+      return refuse(error, bound, request)
+    }
+  }
+
+  function refuse(thrown: unknown, bound: BoundOperation, request: CallRequest): Answer {
+    const { operation } = bound
+    const answer = errorAnswer(thrown, request.id)
+    const error = answer.error as ServiceError
+    const cause = error.cause ?? (error === thrown ? undefined : thrown)
+    if (error.status >= 500 && !request.signal.aborted)
+      log.error({ call: request.id, operation: operation.id, code: error.code, err: cause }, error.message)
+    const receipt = payments.failure(thrown)
+    const shown = receipt ? { ...answer, receipt } : answer
+    if (error.status !== 402 || operation.price === null) return shown
+    const quote = payments.quote(operation, request.url, error)
+    return { ...shown, quote, body: Buffer.from(JSON.stringify({ ...quote.v1, call_id: request.id })) }
+  }
+
+  function callOf(edition: Edition, bound: BoundOperation, request: CallRequest, input: Input, admission: Admission): Call {
+    const { access, asOf, signal } = admission
+    const ask = askOf(edition, bound.operation.product, { callId: request.id, asOf, signal })
+    return { id: request.id, operation: bound.operation, catalog: edition.catalog, input, access, asOf, signal, ask }
+  }
+}
+
+function retired(replacement: string | null): ServiceError {
+  const fields = replacement === null ? {} : { replacement }
+  return new ServiceError('retired', replacement === null ? undefined : `This route is retired. Use ${replacement}.`, { fields })
+}
+
+export type { PresentedPayment }

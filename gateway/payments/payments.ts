@@ -1,0 +1,146 @@
+/**
+ * The money path of one call: what was presented, what it already bought, and permission to work for it. Nobody is
+ * charged before the answer is on disk; no product byte leaves before settlement; an unclear outcome is never called a
+ * failure.
+ */
+import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { ServiceError } from '../errors.ts'
+import { createExact } from './exact.ts'
+import { createFlights } from './flight.ts'
+import { decodePayment } from './payload.ts'
+import {
+  type Hex,
+  type Journal,
+  type Network,
+  paymentKey,
+  type PaymentKey,
+  type PaymentPayload,
+  type Settler,
+} from './payment.ts'
+import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
+import { createRecall } from './recall.ts'
+import { createQuotes, createRequirements, type Quote } from './requirements.ts'
+
+export interface PaymentsParts {
+  readonly network: Network
+  readonly payTo: Hex
+  readonly baseUrl: string
+  readonly journal: Journal
+  readonly settler: Settler
+  readonly now: () => Date
+  /** Amounts honoured besides the price: signed old quotes within their grace. */
+  readonly formerPrices?: (operation: Operation) => readonly bigint[]
+}
+
+/** A caller, as far as the money path needs to know. */
+export interface Payer {
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
+}
+
+/** A payment as presented with one request, bound to that request's fingerprint. */
+export interface PresentedPayment {
+  readonly payload: PaymentPayload
+  readonly key: PaymentKey
+  readonly fingerprint: string
+  readonly callId: string
+  readonly signal: AbortSignal
+}
+
+export interface Payments {
+  quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError): Quote
+  /** Reads what the caller presented; null where there is no payment. Throws `payment_invalid`. */
+  present(payer: Payer, fingerprint: string): PresentedPayment | null
+  /**
+   * The answer this payment has already bought, or is buying at this moment. Null: it has bought nothing. Throws 409
+   * where it was used for another request, 503 while its settlement is unclear.
+   */
+  recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null>
+  /** Checks and reserves. Returns the purchase to work for, or the answer a twin bought meanwhile. */
+  admit(operation: Operation, presented: PresentedPayment, priceVersion: string): Promise<Purchase | PaidAnswer>
+  /** Resolves when no payment is being worked on. */
+  idle(): Promise<void>
+}
+
+export function createPayments(parts: PaymentsParts): Payments {
+  const { network, payTo, baseUrl, journal, settler, now } = parts
+  const exact = createExact(network)
+  const flights = createFlights<PaidAnswer>()
+  const nowSeconds = (): number => Math.floor(now().getTime() / 1000)
+  const recall = createRecall({ network, journal, settler, exact, flights, nowSeconds })
+  const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
+
+  /** The requirements this payment meets: the price, or a former one that is still honoured. */
+  function requirementsFor(operation: Operation, payload: PaymentPayload): ReturnType<typeof createRequirements> {
+    const requirements = createRequirements(operation, network, payTo)
+    const honoured = (parts.formerPrices?.(operation) ?? []).includes(payload.value)
+    return honoured ? { ...requirements, amount: payload.value } : requirements
+  }
+
+  return {
+    quote(catalog, operation, url, error) {
+      let make = quotes.get(catalog)
+      if (!make) quotes.set(catalog, (make = createQuotes({ catalog, network, payTo, baseUrl })))
+      return make(operation, url, error)
+    },
+
+    present({ id, signal, credential }, fingerprint) {
+      const payloads = (credential?.payments ?? []).map((payment) => decodePayment(payment, [network]))
+      const [payload, ...others] = payloads
+      if (!payload) return null
+      const key = paymentKey(network, payload)
+      if (others.some((other) => paymentKey(network, other) !== key))
+        throw new ServiceError('payment_invalid', 'Two different payments came with one call. Send one of them.', {
+          reason: 'invalid_payload',
+        })
+      return { payload, key, fingerprint, callId: id, signal }
+    },
+
+    recall,
+
+    async admit(operation, presented, priceVersion) {
+      const { payload, key, fingerprint, callId, signal } = presented
+      const requirements = requirementsFor(operation, payload)
+      const refusal = exact(payload, requirements, nowSeconds())
+      if (refusal) throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
+      const health = settler.health()
+      if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
+
+      const flight = flights.takeOff(presented)
+      if (!flight) return (await recall(operation, presented)) ?? this.admit(operation, presented, priceVersion)
+      try {
+        const doubt = await settler.check(payload, requirements)
+        if (doubt) throw new ServiceError('payment_invalid', doubt.message, { reason: doubt.reason })
+        const { reserved, record } = await journal.reserve({
+          key,
+          fingerprint,
+          operation: operation.id,
+          route: operation.route,
+          network: network.caip2,
+          asset: network.asset,
+          payer: payload.from,
+          payTo: requirements.payTo,
+          amount: requirements.amount,
+          nonce: payload.nonce,
+          validAfter: payload.validAfter,
+          validBefore: payload.validBefore,
+          signature: payload.signature,
+          version: payload.version,
+          priceVersion,
+          callId,
+        })
+        if (reserved)
+          return createPurchase({ journal, settler, record, payload, requirements, wait: operation.wait, flight, signal })
+      } catch (error) {
+        flight.land(signal.aborted ? null : { error })
+        throw error
+      }
+      // Another process, or a call that landed between recall and take-off, has the row: its outcome is ours.
+      flight.land(null)
+      return (await recall(operation, presented)) ?? this.admit(operation, presented, priceVersion)
+    },
+
+    idle: () => flights.idle(),
+  }
+}

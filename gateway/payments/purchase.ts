@@ -1,0 +1,173 @@
+/**
+ * One reserved payment on its way to settled: the answer is stored, the intent is written, the payment is sent, and
+ * only then does the answer leave.
+ */
+import { ServiceError } from '../errors.ts'
+import type { Flight } from './flight.ts'
+import type {
+  Journal,
+  Network,
+  Outcome,
+  PaymentPayload,
+  PaymentRecord,
+  PaymentRequirements,
+  Settler,
+  StoredAnswer,
+} from './payment.ts'
+import type { Receipt } from './receipts.ts'
+
+/** An answer with the receipt of the payment that bought it. */
+export interface PaidAnswer extends StoredAnswer {
+  /** Absent where nothing was charged: the product answered outside 2xx or with no body. */
+  readonly receipt?: Receipt
+}
+
+export interface Purchase {
+  readonly payer: PaymentRecord['payer']
+  readonly amount: bigint
+  /** Stores, settles, and returns the answer with its receipt. Throws SettlementError where it cannot be delivered. */
+  settle(answer: StoredAnswer): Promise<PaidAnswer>
+  /** Gives the reservation back. Does nothing once the answer is stored. */
+  release(error: unknown): Promise<void>
+}
+
+/** 402 or 503 of a settlement, with the receipt that says how far it came. */
+export class SettlementError extends ServiceError {
+  readonly receipt: Receipt
+
+  constructor(code: 'settlement_failed' | 'settlement_pending', message: string, reason: string, receipt: Receipt) {
+    const headers = code === 'settlement_pending' ? { 'retry-after': '2' } : {}
+    super(code, message, { reason, headers, fields: { transaction: receipt.transaction } })
+    this.receipt = receipt
+  }
+}
+
+/** The receipt of a record whose settlement is `transaction`. */
+export function receiptOf(
+  record: Pick<PaymentRecord, 'payer' | 'amount'>,
+  network: Network,
+  version: 1 | 2,
+  transaction: Receipt['transaction'],
+  errorReason?: string,
+): Receipt {
+  const { payer, amount } = record
+  const receipt = { success: errorReason === undefined, transaction, network, payer, amount, version }
+  return errorReason === undefined ? receipt : { ...receipt, errorReason }
+}
+
+export interface PurchaseParts {
+  readonly journal: Journal
+  readonly settler: Settler
+  readonly record: PaymentRecord
+  readonly payload: PaymentPayload
+  readonly requirements: PaymentRequirements
+  readonly wait: 'submitted' | 'confirmed'
+  readonly flight: Flight<PaidAnswer>
+  /** Aborts when the caller is gone. */
+  readonly signal: AbortSignal
+}
+
+export function createPurchase(parts: PurchaseParts): Purchase {
+  const { journal, record, flight, signal } = parts
+  const { key, attempt } = record
+  let stored = false
+
+  const release = async (error: unknown): Promise<void> => {
+    if (stored) return
+    try {
+      await journal.released(key, attempt, reasonOf(error))
+    } finally {
+      // A caller that hung up leaves nothing to share: a twin still waiting tries for itself.
+      flight.land(signal.aborted ? null : { error })
+    }
+  }
+
+  const settle = async (answer: StoredAnswer): Promise<PaidAnswer> => {
+    if (answer.status < 200 || answer.status > 299 || answer.body.length === 0) {
+      await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
+      return answer
+    }
+    if (signal.aborted) throw new ServiceError('internal', 'the caller left before the answer was stored')
+    if (!(await journal.answered(key, attempt, answer))) throw new ServiceError('internal', 'the reservation was lost')
+    stored = true
+    if (signal.aborted) {
+      flight.land(null)
+      throw new ServiceError('internal', 'the caller left before the payment was sent')
+    }
+    return send(parts, answer)
+  }
+
+  return { payer: record.payer, amount: record.amount, settle, release }
+}
+
+/** Settles a stored answer and lands the flight, whatever happens. */
+export async function send(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
+  const { journal, settler, record, payload, requirements, wait, flight } = parts
+  let submitted = false
+  try {
+    const outcome = await settler.settle(payload, requirements, {
+      wait,
+      record: async (intent) => (submitted = await journal.submitted(record.key, record.attempt, intent)),
+    })
+    const paid = await conclude(parts, outcome, answer)
+    flight.land({ result: paid })
+    return paid
+  } catch (thrown) {
+    const error = thrown instanceof SettlementError ? thrown : await interrupted(parts, thrown, submitted)
+    flight.land({ error })
+    throw error
+  }
+}
+
+/** Writes what became of the settlement and returns the answer, or throws what the caller is to be told. */
+export async function conclude(
+  parts: Pick<PurchaseParts, 'journal' | 'record' | 'payload' | 'requirements'>,
+  outcome: Outcome,
+  answer: StoredAnswer,
+): Promise<PaidAnswer> {
+  const { journal, record, payload, requirements } = parts
+  const { key, attempt } = record
+  const receipt = (transaction: Receipt['transaction'], reason?: string): Receipt =>
+    receiptOf(record, requirements.network, payload.version, transaction, reason)
+  switch (outcome.state) {
+    case 'settled':
+      await journal.settled(key, attempt, outcome.transaction)
+      return { ...answer, receipt: receipt(outcome.transaction) }
+    case 'refused':
+      await journal.released(key, attempt, outcome.reason)
+      throw new SettlementError(
+        'settlement_failed',
+        `${outcome.message} Nothing was charged; sign a new payment.`,
+        outcome.reason,
+        receipt(outcome.transaction ?? '', outcome.reason),
+      )
+    case 'pending':
+      throw pending(receipt(outcome.transaction ?? '', 'settlement_pending'))
+  }
+}
+
+export function pending(receipt: Receipt): SettlementError {
+  return new SettlementError(
+    'settlement_pending',
+    'The payment was sent and is not confirmed yet. Repeat this very request with the same payment; do not sign a new one.',
+    'settlement_pending',
+    receipt,
+  )
+}
+
+/** The settler threw. Nothing recorded means nothing was sent; once recorded the outcome is open. */
+async function interrupted(parts: PurchaseParts, thrown: unknown, submitted: boolean): Promise<ServiceError> {
+  const { journal, record, payload, requirements } = parts
+  if (submitted) {
+    const error = pending(receiptOf(record, requirements.network, payload.version, '', 'settlement_pending'))
+    error.cause = thrown
+    return error
+  }
+  await journal.released(record.key, record.attempt, reasonOf(thrown))
+  return new ServiceError('settler_unavailable', undefined, { cause: thrown })
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ServiceError) return `${error.code}: ${error.message}`.slice(0, 500)
+  return error instanceof Error ? error.name : 'unknown'
+}

@@ -1,0 +1,106 @@
+/**
+ * What a payment has already bought. It comes before everything that may have changed since: a buyer who paid gets the
+ * stored answer even if the price, the schema or the route is another one now.
+ */
+import type { Operation } from '../catalog/catalog.ts'
+import { ServiceError } from '../errors.ts'
+import type { createExact } from './exact.ts'
+import type { Flights } from './flight.ts'
+import type { Journal, Network, PaymentPayload, PaymentRecord, PaymentRequirements, Settler } from './payment.ts'
+import type { PresentedPayment } from './payments.ts'
+import { conclude, type PaidAnswer, pending, receiptOf, send } from './purchase.ts'
+
+export interface RecallParts {
+  readonly network: Network
+  readonly journal: Journal
+  readonly settler: Settler
+  readonly exact: ReturnType<typeof createExact>
+  readonly flights: Flights<PaidAnswer>
+  readonly nowSeconds: () => number
+}
+
+/** How often a payment that another process works on is looked at. */
+const POLL_MS = 100
+
+export function createRecall(parts: RecallParts) {
+  const { network, journal, settler, exact, flights, nowSeconds } = parts
+
+  return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
+    const { key, payload } = presented
+    const giveUp = nowSeconds() + operation.timeoutSeconds
+    for (;;) {
+      const flight = flights.find(key)
+      if (flight) {
+        const { passenger } = flight
+        if (passenger.payload.signature !== payload.signature) return null
+        if (passenger.fingerprint !== presented.fingerprint) throw conflict(null)
+        const landing = await flight.landed
+        if (landing && 'error' in landing) throw landing.error
+        if (landing) return landing.result
+      }
+      const record = await journal.find(key)
+      if (!record || record.state === 'released') {
+        if (flights.find(key)) continue
+        return null
+      }
+      if (!isGenuine(record, payload)) return null
+      if (record.fingerprint !== presented.fingerprint) throw conflict(record)
+      if (flights.find(key)) continue
+      if (record.state !== 'reserved') return given(operation, record, presented)
+      // Another process works on it: the journal is what both can see.
+      if (nowSeconds() > giveUp || presented.signal.aborted)
+        throw pending(receiptOf(record, network, payload.version, '', 'settlement_pending'))
+      await new Promise((wake) => setTimeout(wake, POLL_MS))
+    }
+  }
+
+  /** A stored answer is of no use to anybody who cannot show the payment itself. */
+  function isGenuine(record: PaymentRecord, payload: PaymentPayload): boolean {
+    if (record.signature.toLowerCase() === payload.signature.toLowerCase()) return true
+    return exact(payload, requirementsOf(record), Number(record.validAfter) + 1) === null
+  }
+
+  function requirementsOf(record: PaymentRecord): PaymentRequirements {
+    const maxTimeoutSeconds = Number(record.validBefore - record.validAfter)
+    return { scheme: 'exact', network, amount: record.amount, payTo: record.payTo, maxTimeoutSeconds }
+  }
+
+  /** Delivers, or finishes, what a stored answer's payment is worth now. */
+  async function given(operation: Operation, record: PaymentRecord, presented: PresentedPayment): Promise<PaidAnswer> {
+    const { payload } = presented
+    const { answer } = record
+    if (record.state === 'owed')
+      throw new ServiceError(
+        'payment_already_used',
+        'This payment was settled and its answer is lost. It is listed as a debt to you; write to the operator.',
+        { fields: { transaction: record.transaction } },
+      )
+    if (record.state === 'settled') {
+      if (!answer)
+        throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', {
+          fields: { transaction: record.transaction },
+        })
+      const receipt = receiptOf(record, network, payload.version, record.transaction ?? '')
+      return { ...answer, headers: { ...answer.headers, 'idempotent-replay': 'true' }, receipt }
+    }
+    if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
+    const flight = flights.takeOff(presented)
+    if (!flight) return (await recallAgain(operation, presented)) as PaidAnswer
+    const requirements = requirementsOf(record)
+    const work = { journal, settler, record, payload, requirements, wait: operation.wait, flight, ...presented }
+    if (record.state === 'answered') return send(work, answer)
+    try {
+      const paid = await conclude(work, await settler.status(record), answer)
+      flight.land({ result: paid })
+      return paid
+    } catch (error) {
+      flight.land({ error })
+      throw error
+    }
+  }
+}
+
+function conflict(record: PaymentRecord | null): ServiceError {
+  const where = record ? ` It was used for ${record.route}.` : ''
+  return new ServiceError('payment_conflict', `This payment belongs to another request.${where} Sign a new one.`)
+}
