@@ -24,7 +24,8 @@ export interface Entry {
   readonly edition: Edition
   readonly operation: Operation
   readonly request: CallRequest
-  readonly presented: PresentedPayment | null
+  /** An error where a payment came that cannot be read. */
+  readonly presented: PresentedPayment | ServiceError | null
 }
 
 /** Returns permission to run, or the answer the caller gets instead (a twin's). Throws ServiceError to refuse. */
@@ -42,12 +43,20 @@ export async function admit(parts: ServeParts, entry: Entry): Promise<Admission 
 
   const token = await admitToken(parts, edition, operation, request.credential?.token ?? null)
   if (token && !('refusal' in token)) return unpaid(token.access, token.plan.maxFreshnessSeconds)
+  if (presented instanceof ServiceError) throw presented
   if (presented === null) throw token?.refusal ?? new ServiceError('payment_required')
   if (operation.plan && !operation.plan.enabled)
     throw new ServiceError('product_suspended', 'This plan is not sold at the moment; issued tokens go on working.')
 
-  const admission = await parts.payments.admit(operation, request, presented, edition.catalog.version)
-  return 'status' in admission ? admission : { ...admission, asOf: asOf(operation.maxFreshnessSeconds) }
+  const purchase = await parts.payments.admit(operation, presented, edition.catalog.version)
+  if ('status' in purchase) return purchase
+  return {
+    access: { kind: 'payment', payer: purchase.payer, amount: purchase.amount },
+    asOf: asOf(operation.maxFreshnessSeconds),
+    signal: request.signal,
+    settle: async (answer) => ({ ...answer, ...(await purchase.settle(answer)) }),
+    release: (error) => purchase.release(error),
+  }
 }
 
 type TokenAdmission = { readonly access: Access; readonly plan: Plan } | { readonly refusal: ServiceError } | null

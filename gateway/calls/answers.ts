@@ -27,7 +27,10 @@ export function answerOf(value: unknown): Answer {
 
 /** The answer of a refusal. Anything but a ServiceError shows the call id and nothing else. */
 export function errorAnswer(thrown: unknown, callId: string): Answer {
-  const error = thrown instanceof ServiceError ? thrown : new ServiceError('internal', `Something failed on our side; quote call ${callId}.`, { cause: thrown })
+  const error =
+    thrown instanceof ServiceError
+      ? thrown
+      : new ServiceError('internal', `Something failed on our side; quote call ${callId}.`, { cause: thrown })
   const waits = error.retry === 'after_delay' || error.retry === 'same_payment'
   return {
     status: error.status,

@@ -1,8 +1,10 @@
 /** The one flow: every call, over HTTP or MCP, from quote to receipt. */
-import type { BoundOperation, Edition } from '../editions/edition.ts'
+import type { Operation } from '../catalog/catalog.ts'
+import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import { askOf } from '../editions/ask.ts'
 import { ServiceError } from '../errors.ts'
 import type { Payments, PresentedPayment } from '../payments/payments.ts'
+import { SettlementError } from '../payments/purchase.ts'
 import type { Call, Input, Logger } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
 import { type Admission, admit } from './admit.ts'
@@ -15,6 +17,7 @@ export type Serve = (edition: Edition, bound: BoundOperation, request: CallReque
 export interface ServeParts {
   readonly payments: Payments
   readonly tokens: Tokens
+  /** The clock of the data; payments and tokens keep their own. */
   readonly now: () => Date
   readonly log: Logger
 }
@@ -28,9 +31,11 @@ export function createServe(parts: ServeParts): Serve {
     if (operation.retired && !request.credential) throw retired(operation.replacement)
     if (operation.price !== null && !request.credential) throw new ServiceError('payment_required')
     const raw = await request.read()
-    const presented = payments.present(request, operation.price === null ? null : fingerprint(operation, raw))
-    const kept = await payments.recall(operation, presented)
-    if (kept) return kept
+    const presented = operation.price === null ? null : present(operation, request, raw)
+    if (presented && !(presented instanceof ServiceError)) {
+      const kept = await payments.recall(operation, presented)
+      if (kept) return kept
+    }
     if (operation.retired) throw retired(operation.replacement)
     const input = bound.validate(raw)
     bound.assertAvailable()
@@ -45,29 +50,43 @@ export function createServe(parts: ServeParts): Serve {
     }
   }
 
+  /** What was presented, or why it cannot be read: said after validation, so a bad request is told of its own faults. */
+  function present(operation: Operation, request: CallRequest, raw: RawInput): PresentedPayment | ServiceError | null {
+    try {
+      return payments.present(request, fingerprint(operation, raw))
+    } catch (error) {
+      if (error instanceof ServiceError) return error
+      throw error
+    }
+  }
+
   return async (edition, bound, request) => {
     try {
       return await flow(edition, bound, request)
     } catch (error) {
-      return refuse(error, bound, request)
+      return refuse(error, edition, bound.operation, request)
     }
   }
 
-  function refuse(thrown: unknown, bound: BoundOperation, request: CallRequest): Answer {
-    const { operation } = bound
+  function refuse(thrown: unknown, edition: Edition, operation: Operation, request: CallRequest): Answer {
     const answer = errorAnswer(thrown, request.id)
     const error = answer.error as ServiceError
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
     if (error.status >= 500 && !request.signal.aborted)
       log.error({ call: request.id, operation: operation.id, code: error.code, err: cause }, error.message)
-    const receipt = payments.failure(thrown)
-    const shown = receipt ? { ...answer, receipt } : answer
+    const shown = thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
     if (error.status !== 402 || operation.price === null) return shown
-    const quote = payments.quote(operation, request.url, error)
+    const quote = payments.quote(edition.catalog, operation, request.url, error)
     return { ...shown, quote, body: Buffer.from(JSON.stringify({ ...quote.v1, call_id: request.id })) }
   }
 
-  function callOf(edition: Edition, bound: BoundOperation, request: CallRequest, input: Input, admission: Admission): Call {
+  function callOf(
+    edition: Edition,
+    bound: BoundOperation,
+    request: CallRequest,
+    input: Input,
+    admission: Admission,
+  ): Call {
     const { access, asOf, signal } = admission
     const ask = askOf(edition, bound.operation.product, { callId: request.id, asOf, signal })
     return { id: request.id, operation: bound.operation, catalog: edition.catalog, input, access, asOf, signal, ask }
@@ -76,7 +95,7 @@ export function createServe(parts: ServeParts): Serve {
 
 function retired(replacement: string | null): ServiceError {
   const fields = replacement === null ? {} : { replacement }
-  return new ServiceError('retired', replacement === null ? undefined : `This route is retired. Use ${replacement}.`, { fields })
+  return new ServiceError('retired', replacement === null ? undefined : `This route is retired. Use ${replacement}.`, {
+    fields,
+  })
 }
-
-export type { PresentedPayment }

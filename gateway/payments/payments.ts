@@ -131,7 +131,16 @@ export function createPayments(parts: PaymentsParts): Payments {
           callId,
         })
         if (reserved)
-          return createPurchase({ journal, settler, record, payload, requirements, wait: operation.wait, flight, signal })
+          return createPurchase({
+            journal,
+            settler,
+            record,
+            payload,
+            requirements,
+            wait: operation.wait,
+            flight,
+            signal,
+          })
       } catch (error) {
         flight.land(signal.aborted ? null : { error })
         throw error

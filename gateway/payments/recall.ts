@@ -84,12 +84,18 @@ export function createRecall(parts: RecallParts) {
       return { ...answer, headers: { ...answer.headers, 'idempotent-replay': 'true' }, receipt }
     }
     if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
-    const flight = flights.takeOff(presented)
-    if (!flight) return (await recallAgain(operation, presented)) as PaidAnswer
     const requirements = requirementsOf(record)
-    const work = { journal, settler, record, payload, requirements, wait: operation.wait, flight, ...presented }
-    if (record.state === 'answered') return send(work, answer)
+    const flight = flights.takeOff(presented)
+    if (!flight) throw new Error(`payment ${record.key} took off twice`)
+    const { signal } = presented
+    const work = { journal, settler, record, payload, requirements, wait: operation.wait, flight, signal }
     try {
+      if (record.state === 'answered') {
+        const refusal = exact(payload, requirements, nowSeconds())
+        if (!refusal) return await send(work, answer)
+        await journal.released(record.key, record.attempt, refusal.reason)
+        throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
+      }
       const paid = await conclude(work, await settler.status(record), answer)
       flight.land({ result: paid })
       return paid

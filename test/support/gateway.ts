@@ -1,0 +1,81 @@
+/**
+ * A real gateway for tests: everything in memory, a clock that stands still until it is moved, a scripted settler that
+ * really checks signatures, and a real wallet.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { readConfig } from '../../gateway/config.ts'
+import { createGateway, type Gateway, type Overrides } from '../../gateway/gateway.ts'
+import { createLog } from '../../gateway/log.ts'
+import { NETWORKS } from '../../gateway/payments/networks.ts'
+import type { Hex } from '../../gateway/payments/payment.ts'
+import { createScriptedSettler } from './settler.ts'
+
+export const PAY_TO: Hex = '0x00000000000000000000000000000000000000A1'
+const fixtures = resolve(import.meta.dirname, '../fixtures')
+
+export interface TestGateway {
+  readonly gateway: Gateway
+  readonly url: string
+  readonly settler: ReturnType<typeof createScriptedSettler>
+  readonly wallet: ReturnType<typeof newWallet>
+  /** Moves the clock. */
+  advance(seconds: number): void
+  now(): Date
+  close(): Promise<void>
+}
+
+export function newWallet() {
+  return privateKeyToAccount(generatePrivateKey())
+}
+
+/** Opens the shop of test/fixtures on a free port, or another catalog through `environment`. */
+export async function openGateway(
+  environment: Readonly<Record<string, string>> = {},
+  overrides: Overrides = {},
+): Promise<TestGateway> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-'))
+  const port = await freePort()
+  const config = readConfig({
+    PORT: String(port),
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'silent',
+    CATALOG_DIR: join(fixtures, 'shop/catalog'),
+    PLUGIN_DIRS: join(fixtures, 'shop/plugins'),
+    ...environment,
+  })
+  let offset = 0
+  const now = (): Date => new Date(Date.now() + offset)
+  const network = NETWORKS['base-sepolia']
+  const settler = createScriptedSettler({ network, now })
+  const road = { network, payTo: PAY_TO, settler, sandbox: null, close: async () => {} }
+  const gateway = await createGateway(config, { road, now, inMemory: true, log: createLog('silent'), ...overrides })
+  const url = await gateway.listen()
+  return {
+    gateway,
+    url,
+    settler,
+    wallet: newWallet(),
+    advance: (seconds) => {
+      offset += seconds * 1000
+    },
+    now,
+    async close() {
+      await gateway.close()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A port nobody listens on at this moment. */
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
