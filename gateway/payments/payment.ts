@@ -41,6 +41,8 @@ export interface PaymentPayload {
   readonly accepted: Readonly<Record<string, unknown>> | null
   /** v2 extensions echoed by the client, unparsed. */
   readonly extensions: Readonly<Record<string, unknown>>
+  /** v2: the resource the client says it pays for, unparsed. A facilitator catalogs by it. */
+  readonly resource?: Readonly<Record<string, unknown>>
 }
 
 /** (network, asset, payer, nonce), lower case, joined by "/": the identity of a payment. */
@@ -144,17 +146,41 @@ export interface Journal {
   /** Written before anything is sent. */
   submitted(key: PaymentKey, attempt: number, intent: Intent): Promise<boolean>
   settled(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  /** Gives back a reserved or answered payment. Refused once it was submitted: then only the settler can say. */
   released(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
+  /** Gives back an answered or submitted payment, because the settler proved that nothing moved and nothing can. */
+  refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
+  /** A submitted or settled payment whose answer cannot be given any more becomes a debt. */
   owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
-  /** Rows in reserved, answered or submitted, oldest first. */
-  open(): Promise<readonly PaymentRecord[]>
+  /** Strikes an owed payment from the debts; `note` says how it was repaid. The row stays owed. */
+  repaid(key: PaymentKey, note: string): Promise<boolean>
+  /** Rows not finished, oldest first: reserved, answered, submitted, and settled without ever having had an answer. */
+  open(): Promise<readonly OpenPayment[]>
+  /** Rows newest first; `operations` are ids, `payer` is compared without regard to case. At most `limit`. */
+  list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>
+  /** Owed and not repaid, oldest first. */
+  debts(): Promise<readonly PaymentRecord[]>
+  /** Processes known to be at work on this ledger, this one included. */
+  living(): Promise<ReadonlySet<string>>
   /** Counts by state, for status and facts. */
   counts(): Promise<Readonly<Record<PaymentState, number>>>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
   /** Forgets stored answers of payments settled before this moment (ms); the rows stay. */
   forgetAnswers(settledBefore: number): Promise<number>
-  /** A row that shows it is in use: refreshed while its process works on it. */
+  /** Finishes what was asked for, then closes the file or the connections. */
   close(): Promise<void>
+}
+
+/** A row that is not finished, and the process that moved it last. */
+export interface OpenPayment extends PaymentRecord {
+  readonly owner: string
+}
+
+export interface PaymentFilter {
+  readonly states?: readonly PaymentState[]
+  readonly operations?: readonly string[]
+  readonly payer?: string
+  readonly limit: number
 }
 
 export interface JournalEvent {
@@ -169,6 +195,8 @@ export type Outcome =
   | { readonly state: 'settled'; readonly transaction: Hex }
   | { readonly state: 'refused'; readonly reason: string; readonly message: string; readonly transaction?: Hex }
   | { readonly state: 'pending'; readonly transaction: Hex | null }
+
+export type RefusedOutcome = Extract<Outcome, { state: 'refused' }>
 
 /** The only road to the chain. */
 export interface Settler {
