@@ -1,0 +1,125 @@
+/**
+ * The forecast of the next hour's log volatility: least squares on the trailing 180 days, and the distribution of what
+ * it gets wrong. Before there is enough history, coefficients measured on 2017 serve.
+ */
+import { addRow, createNormalEquations, solve } from '../quant/ols.ts'
+import { quantileSorted } from '../quant/quantile.ts'
+import { FEATURES, MEASURED, timed } from './features.ts'
+
+const QUANTILES = 401
+
+export interface Fit {
+  readonly coefficients: Float64Array
+  /** 401 quantiles of the residuals, evenly spaced in probability. */
+  readonly residuals: Float64Array
+}
+
+/** The training rows: a ring, plain data. A row is written without its outcome, which follows an hour later. */
+export interface Rows {
+  readonly capacity: number
+  /** Row k lives at k modulo the capacity. */
+  count: number
+  readonly minutes: Float64Array
+  readonly features: Float64Array
+  /** NaN until known, and for good where the hour after it was interrupted. */
+  readonly outcomes: Float64Array
+}
+
+/** No rows yet; `capacity` is how many the fit looks back on. */
+export function createRows(capacity: number): Rows {
+  return {
+    capacity,
+    count: 0,
+    minutes: new Float64Array(capacity),
+    features: new Float64Array(capacity * MEASURED),
+    outcomes: new Float64Array(capacity).fill(NaN),
+  }
+}
+
+/** Appends the measured features of a minute, its outcome still open. */
+export function openRow(rows: Rows, minute: number, measured: Float64Array): void {
+  const slot = rows.count % rows.capacity
+  rows.minutes[slot] = minute
+  rows.features.set(measured.subarray(0, MEASURED), slot * MEASURED)
+  rows.outcomes[slot] = NaN
+  rows.count += 1
+}
+
+/** Sets the outcome of the row of `minute`, one of the last `within` rows, if there is one. */
+export function closeRow(rows: Rows, minute: number, outcome: number, within: number): void {
+  for (let k = rows.count - 1; k >= Math.max(0, rows.count - within); k -= 1) {
+    if (rows.minutes[k % rows.capacity] !== minute) continue
+    rows.outcomes[k % rows.capacity] = outcome
+    return
+  }
+}
+
+/** Fits all rows with an outcome. Null where there are fewer than `fewest`. */
+export function fitRows(rows: Rows, fewest: number): Fit | null {
+  const size = Math.min(rows.count, rows.capacity)
+  const x = new Float64Array(FEATURES)
+  const load = (slot: number): void => {
+    x.set(rows.features.subarray(slot * MEASURED, (slot + 1) * MEASURED))
+    timed(rows.minutes[slot]!, x)
+  }
+  const equations = createNormalEquations(FEATURES)
+  for (let slot = 0; slot < size; slot += 1) {
+    if (Number.isNaN(rows.outcomes[slot]!)) continue
+    load(slot)
+    addRow(equations, x, rows.outcomes[slot]!)
+  }
+  if (equations.rows < fewest) return null
+  const coefficients = solve(equations)
+  const errors = new Float64Array(equations.rows)
+  let n = 0
+  for (let slot = 0; slot < size; slot += 1) {
+    if (Number.isNaN(rows.outcomes[slot]!)) continue
+    load(slot)
+    errors[n] = rows.outcomes[slot]! - predict(coefficients, x)
+    n += 1
+  }
+  errors.sort()
+  const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => quantileSorted(errors, i / (QUANTILES - 1)))
+  return { coefficients, residuals }
+}
+
+/** The forecast: coefficients times features. */
+export function predict(coefficients: Float64Array, features: Float64Array): number {
+  let sum = 0
+  for (let i = 0; i < FEATURES; i += 1) sum += coefficients[i]! * features[i]!
+  return sum
+}
+
+/** Least squares on BTC and ETH minutes of 2017; v10080 and the range need more history than a day and count nothing. */
+const COLD_COEFFICIENTS = [
+  0.036, 0.0423, 0.174, 0.3705, 0.3221, 0, 0, -0.0243, -0.0278, -0.004, 0.0291, -0.019, -0.4566,
+]
+/** Their residual quantiles; the ends are the 1% and 99% ones, drawn out by half their distance to the 5% and 95% ones. */
+const COLD_RESIDUALS: readonly (readonly [probability: number, residual: number])[] = [
+  [0, -1.393],
+  [0.01, -1.152],
+  [0.05, -0.67],
+  [0.1, -0.505],
+  [0.25, -0.264],
+  [0.5, -0.012],
+  [0.75, 0.262],
+  [0.9, 0.553],
+  [0.95, 0.766],
+  [0.99, 1.256],
+  [1, 1.501],
+]
+
+/** The fit a series starts with, from its second day on. */
+export function coldFit(): Fit {
+  const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => {
+    const probability = i / (QUANTILES - 1)
+    const above = Math.max(
+      1,
+      COLD_RESIDUALS.findIndex(([bound]) => bound >= probability),
+    )
+    const [lowAt, low] = COLD_RESIDUALS[above - 1]!
+    const [highAt, high] = COLD_RESIDUALS[above]!
+    return low + ((probability - lowAt) / (highAt - lowAt)) * (high - low)
+  })
+  return { coefficients: Float64Array.from(COLD_COEFFICIENTS), residuals }
+}
