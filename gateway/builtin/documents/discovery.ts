@@ -1,0 +1,42 @@
+/**
+ * /.well-known/x402: the discovery document of interface 2.9, with the fields indexers read (`version` 1 and
+ * `resources`, https://www.x402scan.com discovery specification, part B) beside its own.
+ */
+import type { Catalog } from '../../catalog/catalog.ts'
+import { addressOf, dollars, free, priced } from './listing.ts'
+import type { Place } from './parts.ts'
+import { capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, TOKEN_NOTE } from './paying.ts'
+
+/** The discovery document. Prices are strings with a leading $: "$0.005". */
+export function discovery(catalog: Catalog, place: Place) {
+  const { service } = catalog
+  const operations = priced(catalog)
+  return {
+    version: 1,
+    service: service.name,
+    what: service.summary,
+    payment: {
+      protocol: 'x402',
+      network: place.network.name,
+      currency: CURRENCY,
+      how: howToPay(place),
+      pay_to: place.payTo,
+    },
+    free_endpoints: [
+      ...new Set(
+        free(catalog)
+          .filter(({ method }) => method === 'GET')
+          .map(({ method, displayRoute }) => displayRoute.slice(method.length + 1)),
+      ),
+    ],
+    paid_endpoints: Object.fromEntries(
+      operations.map(({ displayRoute, price }) => [displayRoute, `$${dollars(price)}`]),
+    ),
+    docs: place.docs,
+    openapi: '/openapi.json',
+    mcp: MCP_PATH,
+    resources: operations.map((operation) => addressOf(operation, place.baseUrl)),
+    instructions: [howToPay(place), ...capNotes(catalog), TOKEN_NOTE, MCP_NOTE].join(' '),
+    catalog_version: catalog.version,
+  }
+}

@@ -1,0 +1,9 @@
+/** /v1/stats: the figures every product keeps of itself. */
+import type { Edition } from '../../editions/edition.ts'
+
+/** All facts by product, and those of the leading product at the top. A product without facts is not named. */
+export async function stats(edition: Edition, leading: string | null) {
+  const products = await edition.facts()
+  const top = leading === null ? {} : (products[leading] ?? {})
+  return { ...top, catalog_version: edition.catalog.version, products }
+}
