@@ -25,10 +25,8 @@ function canonical(value: unknown): unknown {
     if (Buffer.isBuffer(value)) return digested(value)
     const fields = value as Readonly<Record<string, unknown>>
     if (Buffer.isBuffer(fields['bytes'])) return digested(fields['bytes'])
-    return Object.keys(fields)
-      .filter((name) => fields[name] !== undefined)
-      .sort()
-      .map((name) => [name, canonical(fields[name])])
+    const names = Object.keys(fields).filter((name) => fields[name] !== undefined)
+    return Object.fromEntries(names.sort().map((name) => [name, canonical(fields[name])]))
   }
   const text = String(value as string | number | boolean | bigint)
   return text.length > LONG ? digested(Buffer.from(text)) : text

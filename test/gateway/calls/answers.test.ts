@@ -1,0 +1,46 @@
+import { expect } from 'chai'
+import { answerOf, errorAnswer } from '../../../gateway/calls/answers.ts'
+import { InvalidInput, NotFound, ServiceError } from '../../../gateway/errors.ts'
+import { Reply } from '../../../gateway/plugin.ts'
+import { proves } from '../../requirements.ts'
+
+const json = (body: Buffer): unknown => JSON.parse(body.toString())
+
+describe('an answer', () => {
+  it('is JSON of the value a handler returns', () => {
+    const answer = answerOf({ a: 1 })
+    expect(answer).to.deep.include({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
+    expect(json(answer.body)).to.deep.equal({ a: 1 })
+  })
+
+  it('is the text itself where the reply names its type', () => {
+    const answer = answerOf(new Reply('User-agent: *\n', { headers: { 'Content-Type': 'text/plain' } }))
+    expect(answer.body.toString()).to.equal('User-agent: *\n')
+    expect(answer.headers['content-type']).to.equal('text/plain')
+  })
+
+  it('is empty where the handler returns nothing', () => {
+    expect(answerOf(undefined).body).to.have.length(0)
+  })
+})
+
+describe('a refusal', () => {
+  it('has the shape of the interface where input is invalid', () => {
+    proves('detail-shape')
+    const item = { loc: ['query', 'limit'], msg: 'Give 1 to 10.', type: 'less_than_equal', input: 11 }
+    const answer = errorAnswer(new InvalidInput([item]), 'c1')
+    expect(answer.status).to.equal(422)
+    expect(json(answer.body)).to.deep.include({ detail: [item], code: 'validation_failed', retry: 'after_fix' })
+  })
+
+  it('shows nothing of an unexpected error but the call id', () => {
+    const answer = errorAnswer(new TypeError('secret of the house'), 'c42')
+    expect(answer.status).to.equal(500)
+    expect(answer.body.toString()).to.contain('c42').and.not.contain('secret')
+  })
+
+  it('says when to come back where waiting helps', () => {
+    expect(errorAnswer(new ServiceError('product_timeout'), 'c').headers).to.have.property('retry-after')
+    expect(errorAnswer(new NotFound(), 'c').headers).to.not.have.property('retry-after')
+  })
+})

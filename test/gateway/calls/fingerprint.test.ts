@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { fingerprint } from '../../../gateway/calls/fingerprint.ts'
+import type { Operation } from '../../../gateway/catalog/catalog.ts'
+
+const operation = { id: 'getThing', plan: null } as Operation
+const of = (body: unknown, query = {}, params = {}): string => fingerprint(operation, { params, query, body })
+
+describe('the fingerprint of a request', () => {
+  it('does not depend on the order of fields', () => {
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 8 }), (body) => {
+        const reversed = Object.fromEntries(Object.entries(body).reverse())
+        return of(body) === of(reversed)
+      }),
+    )
+  })
+
+  it('differs where a field, a query parameter or a path parameter differs', () => {
+    const all = [
+      of({ a: 1 }),
+      of({ a: 2 }),
+      of({ b: 1 }),
+      of(null, { a: '1' }),
+      of(null, {}, { a: '1' }),
+      of([['a', 1]]),
+    ]
+    expect(new Set(all).size).to.equal(all.length)
+  })
+
+  it('is the same for a number and for its text, as forms and queries carry it', () => {
+    expect(of({ limit: 5 })).to.equal(of({ limit: '5' }))
+  })
+
+  it('is the same for a file uploaded and for its content as text', () => {
+    for (const text of ['a,b\n1,2\n', 'x'.repeat(1000)]) {
+      const file = { filename: 'trades.csv', mediaType: 'text/csv', bytes: Buffer.from(text) }
+      expect(of({ file })).to.equal(of({ file: text }))
+    }
+  })
+
+  it('leaves the input of a purchase route out, since it changes nothing', () => {
+    const purchase = { id: 'purchasePlan', plan: {} } as Operation
+    const raw = { params: {}, query: {}, body: null }
+    expect(fingerprint(purchase, { ...raw, body: { plan: 'other' } })).to.equal(fingerprint(purchase, raw))
+  })
+})

@@ -1,0 +1,42 @@
+import { expect } from 'chai'
+import { createFlights } from '../../../gateway/payments/flight.ts'
+import type { PaymentPayload } from '../../../gateway/payments/payment.ts'
+
+const passenger = { key: 'k', payload: {} as PaymentPayload, fingerprint: 'f' }
+
+describe('a payment in flight', () => {
+  it('takes off once, however often it is tried', () => {
+    const flights = createFlights<string>()
+    expect(flights.takeOff(passenger)).to.not.equal(null)
+    expect(flights.takeOff(passenger)).to.equal(null)
+  })
+
+  it('gives its result to everybody who waits', async () => {
+    const flights = createFlights<string>()
+    const flight = flights.takeOff(passenger)
+    const twins = [1, 2, 3].map(() => flights.find('k')?.landed)
+    flight?.land({ result: 'bars' })
+    expect(await Promise.all(twins)).to.deep.equal(Array(3).fill({ result: 'bars' }))
+  })
+
+  it('can take off again after it has landed, and an old landing does not end the new flight', () => {
+    const flights = createFlights<string>()
+    const first = flights.takeOff(passenger)
+    first?.land(null)
+    flights.takeOff(passenger)
+    first?.land(null)
+    expect(flights.find('k')).to.not.equal(undefined)
+  })
+
+  it('is waited for by whoever wants everything to have ended', async () => {
+    const flights = createFlights<string>()
+    const flight = flights.takeOff(passenger)
+    let idle = false
+    const waiting = flights.idle().then(() => (idle = true))
+    await Promise.resolve()
+    expect(idle).to.equal(false)
+    flight?.land(null)
+    await waiting
+    expect(idle).to.equal(true)
+  })
+})
