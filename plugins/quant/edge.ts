@@ -19,7 +19,6 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const count = open.length - 1
   if (count < 2) return null
   const column = (of: (i: number) => number): Float64Array => Float64Array.from({ length: count }, (_, i) => of(i + 1))
-  const log = (values: ArrayLike<number>): Float64Array => Float64Array.from(values, Math.log)
   const [o, h, l, c] = [log(open), log(high), log(low), log(close)]
   const mid = h.map((value, i) => (value + l[i]!) / 2)
 
@@ -29,7 +28,7 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const r4 = column((i) => c[i - 1]! - mid[i - 1]!)
   const r5 = column((i) => o[i]! - c[i - 1]!)
 
-  const moved = column((i) => flag(h[i]! !== l[i]! || l[i]! !== c[i - 1]!, h[i]!, l[i]!, c[i - 1]!))
+  const moved = column((i) => flag(h[i]! !== l[i]! || l[i] !== c[i - 1]!, h[i]!, l[i]!, c[i - 1]!))
   const where = (differs: (i: number) => number): number => presentMean(column((i) => moved[i - 1]! * differs(i)))
   const openAway = where((i) => flag(o[i]! !== h[i]!, o[i]!, h[i]!)) + where((i) => flag(o[i]! !== l[i]!, o[i]!, l[i]!))
   const closeAway =
@@ -51,6 +50,10 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const v2 = presentMean(x2.map((value) => value * value)) - e2 * e2
   const square = v1 + v2 > 0 ? (v2 * e1 + v1 * e2) / (v1 + v2) : (e1 + e2) / 2
   return Number.isNaN(square) ? null : signedRoot(square)
+}
+
+function log(values: ArrayLike<number>): Float64Array {
+  return Float64Array.from(values, Math.log)
 }
 
 /** 1 or 0, or NaN where one of the prices compared is missing. */

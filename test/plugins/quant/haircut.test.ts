@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { bhy, bonferroni, holm, sidak } from '../../../plugins/quant/adjustment.ts'
 import { haircuts, sharpeOfPValue, sharpePValue } from '../../../plugins/quant/haircut.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { scheduledImpact } from '../../../plugins/quant/almgren.ts'
 import { type Book, type Level, walkBook } from '../../../plugins/quant/book.ts'
 import { squareRootImpact } from '../../../plugins/quant/impact.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { erfc } from '../../../plugins/quant/erfc.ts'
 import { normalCdf, normalQuantile } from '../../../plugins/quant/normal.ts'
 
@@ -27,7 +27,7 @@ describe('normal distribution', () => {
   it('gives the check values Wichura printed with AS 241', () => {
     expect(normalQuantile(0.25)).to.be.closeTo(-0.6744897501960817, 1e-15)
     expect(normalQuantile(0.001)).to.be.closeTo(-3.090232306167814, 2e-15)
-    expect(normalQuantile(1e-20)).to.be.closeTo(-9.262340089798408, 1e-14)
+    expect(normalQuantile(1e-20)).to.be.closeTo(-9.26234008979841, 1e-14)
   })
 
   it('is its own inverse to 1e-9 and better', () => {

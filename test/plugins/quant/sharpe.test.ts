@@ -1,10 +1,14 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { deflatedSharpe } from '../../../plugins/quant/dsr.ts'
 import { sharpeError, sharpeScale } from '../../../plugins/quant/lo.ts'
 import { expectedMaximum } from '../../../plugins/quant/maximum.ts'
 import { probabilisticSharpe } from '../../../plugins/quant/psr.ts'
 import { minimumBacktest, minimumTrackRecord } from '../../../plugins/quant/record.ts'
+
+const number = (min: number, max: number) => fc.double({ min, max, noNaN: true })
+/** Autocorrelations of an AR(1) process, lags 1 to 11. */
+const lags = (rho: number) => Array.from({ length: 11 }, (_, k) => rho ** (k + 1))
 
 describe('probabilistic Sharpe ratio', () => {
   // Bailey and López de Prado (2012), the hedge-fund example.
@@ -21,7 +25,6 @@ describe('probabilistic Sharpe ratio', () => {
   })
 
   it('stays a probability for every possible skewness and kurtosis', () => {
-    const number = (min: number, max: number) => fc.double({ min, max, noNaN: true })
     fc.assert(
       fc.property(number(-5, 5), number(-10, 10), number(0, 100), (sharpe, skewness, extra) => {
         const kurtosis = skewness ** 2 + 1 + extra
@@ -111,7 +114,6 @@ describe("Lo's Sharpe ratio", () => {
 
   it('scales less with positive and more with negative autocorrelation', () => {
     // Computed by hand from eq. 20 for an AR(1) of ±0.2 and q = 12.
-    const lags = (rho: number) => Array.from({ length: 11 }, (_, k) => rho ** (k + 1))
     expect(sharpeScale(12, lags(0.2))).to.be.closeTo(2.87884869, 1e-8)
     expect(sharpeScale(12, lags(-0.2))).to.be.above(Math.sqrt(12))
   })
