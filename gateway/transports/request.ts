@@ -1,0 +1,75 @@
+/** An HTTP request as a CallRequest: who asks, what was presented, and how to read the rest. */
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Request } from 'express'
+import type { CallRequest, Credential } from '../calls/call.ts'
+import { TOKEN_HEADER, type Operation } from '../catalog/catalog.ts'
+import { readBody } from './body.ts'
+import { parsePairs, publicUrl, type Target } from './target.ts'
+
+const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
+const TOKEN = TOKEN_HEADER.toLowerCase()
+
+/** Payments named by header, undecoded. */
+export function headerPayments(headers: IncomingHttpHeaders): string[] {
+  return PAYMENT_HEADERS.map((name) => headers[name]).filter((value): value is string => Boolean(value))
+}
+
+/** The access token, bare or after `Bearer `, or null. */
+export function headerToken(headers: IncomingHttpHeaders): string | null {
+  const value = headers[TOKEN]
+  if (typeof value !== 'string') return null
+  return value.replace(/^bearer +/i, '').trim() || null
+}
+
+/** Null where neither a payment nor a token was presented. */
+export function credentialOf(payments: Credential['payments'], token: string | null): Credential | null {
+  return payments.length === 0 && token === null ? null : { payments, token }
+}
+
+/** Aborts when the connection is gone before the answer has been sent. */
+export function goneSignal(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new Error('The caller is gone.'))
+  })
+  return gone.signal
+}
+
+/** Address of the caller; a proxy's X-Forwarded-For counts only where the connection comes from a private address. */
+export function clientOf(request: IncomingMessage & { readonly ip?: string | undefined }): string {
+  const address = request.headers['x-forwarded-for'] === undefined ? request.socket.remoteAddress : request.ip
+  return address ?? ''
+}
+
+export interface HttpCall {
+  readonly request: Request
+  readonly response: ServerResponse
+  readonly operation: Operation
+  readonly target: Target
+  readonly baseUrl: string
+  readonly id: string
+}
+
+/** Builds the CallRequest. Nothing is read until `read` is called. */
+export function callRequest({ request, response, operation, target, baseUrl, id }: HttpCall): CallRequest {
+  const { headers } = request
+  const params = { ...request.params }
+  const isProbe = request.method === 'HEAD' && operation.price !== null
+  return {
+    id,
+    transport: 'http',
+    url: publicUrl(baseUrl, target),
+    // HEAD never runs a priced operation, whatever is presented: it answers what an unpaid GET would.
+    credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
+    client: clientOf(request),
+    signal: goneSignal(response),
+    async read() {
+      if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
+      return {
+        params,
+        query: parsePairs(target.search),
+        body: await readBody(request, operation),
+      }
+    },
+  }
+}
