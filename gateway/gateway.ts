@@ -33,6 +33,8 @@ export interface Overrides {
   readonly road?: Road
   readonly now?: () => Date
   readonly log?: Logger
+  /** Sees every step of the journal: how tests stop a process exactly between two steps. */
+  readonly journal?: (journal: Journal) => Journal
   /** Keep everything in memory. */
   readonly inMemory?: boolean
   readonly reconcileSeconds?: number
@@ -66,11 +68,12 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const instance = randomUUID()
 
   const road = overrides.road ?? (await openRoad(config, log))
-  const journal = await openJournal({
+  const opened = await openJournal({
     ...(config.databaseUrl === null ? { file: file('journal.sqlite') } : { url: config.databaseUrl }),
     instance,
     now: () => clock.wall().getTime(),
   })
+  const journal = overrides.journal?.(opened) ?? opened
   const reconciler = createReconciler({
     journal,
     settler: road.settler,

@@ -1,0 +1,171 @@
+import { expect } from 'chai'
+import { ask, buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+import { proves } from '../../requirements.ts'
+
+describe('a call', () => {
+  let shop: TestGateway
+  let url: string
+  const runs = async (): Promise<Record<string, unknown>> => json(await ask(`${url}/v1/runs`))
+  before(async () => {
+    shop = await openGateway()
+    url = shop.url
+  })
+  after(() => shop.close())
+
+  describe('without a payment', () => {
+    it('is answered 402 with an offer for both versions of x402, and runs nothing', async () => {
+      proves('quote-402')
+      const before = await runs()
+      const { response, v1, v2 } = await offer(`${url}/v1/echo/hello`)
+      expect(response.status).to.equal(402)
+      expect(v1).to.deep.include({ x402Version: 1, code: 'payment_required', retry: 'new_quote' })
+      expect(v1.accepts[0]).to.include({ network: 'base-sepolia', maxAmountRequired: '5000', payTo: PAY_TO })
+      expect(v2).to.deep.include({ x402Version: 2 })
+      expect(v2.accepts[0]).to.include({ network: 'eip155:84532', amount: '5000', payTo: PAY_TO })
+      expect(v2.resource.url).to.equal(`${url}/v1/echo/hello`)
+      expect(await runs()).to.deep.equal(before)
+    })
+
+    it('is quoted before anything is read, however wrong it is', async () => {
+      const wrong = [`${url}/v1/echo/UPPER?times=99`, `${url}/v1/late?nonsense=1`]
+      for (const address of wrong) expect((await ask(address)).status).to.equal(402)
+      expect((await ask(`${url}/v1/echo`, { method: 'POST', body: { huge: 'x'.repeat(100_000) } })).status).to.equal(
+        402,
+      )
+    })
+
+    it('costs nothing where the route is free', async () => {
+      proves('free-needs-nothing')
+      expect((await ask(`${url}/v1/runs`)).status).to.equal(200)
+    })
+  })
+
+  describe('with a payment', () => {
+    for (const version of [1, 2] as const)
+      it(`is answered and settled in x402 version ${version}, with its receipt`, async () => {
+        proves('pay-x-payment')
+        const transfers = shop.settler.transfers.length
+        const response = await buy(`${url}/v1/echo/hello?times=2`, shop.wallet, version)
+        expect(response.status).to.equal(200)
+        expect(await json(response)).to.include({ said: 'hello hello' })
+        expect(receipt(response)).to.include({ success: true, payer: shop.wallet.address.toLowerCase() })
+        if (version === 1) expect(receipt(response, 'x-payment-response')).to.include({ network: 'base-sepolia' })
+        expect(shop.settler.transfers.length).to.equal(transfers + 1)
+        expect(response.headers.get('cache-control')).to.contain('no-store')
+      })
+
+    it('is told of invalid input before any money moves', async () => {
+      proves('invalid-422')
+      const transfers = shop.settler.transfers.length
+      const response = await buy(`${url}/v1/echo/hello?times=9`, shop.wallet)
+      expect(response.status).to.equal(422)
+      const { detail } = (await json(response)) as { detail: { loc: string[] }[] }
+      expect(detail[0]?.loc).to.deep.equal(['query', 'times'])
+      expect(shop.settler.transfers.length).to.equal(transfers)
+    })
+
+    it('may use the payment again where the first call was not charged', async () => {
+      const header = await payment(`${url}/v1/echo`, shop.wallet, 2, { method: 'POST' })
+      const failed = await send(`${url}/v1/echo`, header, 2, { method: 'POST', body: { text: 'a', fault: 'throw' } })
+      expect(failed.status).to.equal(502)
+      const answered = await send(`${url}/v1/echo`, header, 2, { method: 'POST', body: { text: 'b' } })
+      expect(answered.status).to.equal(200)
+    })
+
+    it('passes the steps of the journal in order', async () => {
+      const wallet = newWallet()
+      await buy(`${url}/v1/echo/hello`, wallet)
+      const key = [...shop.settler.transfers].at(-1)?.key as string
+      const events = await shop.gateway.journal.events(key)
+      expect(events.map((event) => event.state)).to.deep.equal(['reserved', 'answered', 'submitted', 'settled'])
+    })
+
+    it('is given the stored answer and the same receipt when it is repeated', async () => {
+      const header = await payment(`${url}/v1/echo/again`, shop.wallet)
+      const first = await send(`${url}/v1/echo/again`, header)
+      const second = await send(`${url}/v1/echo/again`, header)
+      expect(await second.text()).to.equal(await first.text())
+      expect(receipt(second)).to.deep.equal(receipt(first))
+    })
+
+    it('conflicts where the payment was used for another request', async () => {
+      const header = await payment(`${url}/v1/echo/one`, shop.wallet)
+      await send(`${url}/v1/echo/one`, header)
+      for (const other of ['/v1/echo/two', '/v1/echo/one?times=2'])
+        expect((await send(`${url}${other}`, header)).status).to.equal(409)
+    })
+
+    it('is refused with the reason where the payment is malformed, and charges nothing', async () => {
+      const transfers = shop.settler.transfers.length
+      for (const header of ['garbage', Buffer.from('{}').toString('base64'), Buffer.from('null').toString('base64')]) {
+        const { response, v1 } = await offer(`${url}/v1/echo/hello`, { headers: { 'x-payment': header } })
+        expect(response.status).to.equal(402)
+        expect(v1.code).to.equal('payment_invalid')
+        expect(v1.accepts).to.have.length(1)
+      }
+      expect(shop.settler.transfers.length).to.equal(transfers)
+    })
+  })
+
+  describe('that fails', () => {
+    const faults = { throw: 502, missing: 404, teapot: 418, hang: 504 } as const
+    for (const [fault, status] of Object.entries(faults))
+      it(`charges nothing where the handler answers ${status}`, async () => {
+        const transfers = shop.settler.transfers.length
+        const sent = { method: 'POST', body: { text: 'a', fault } }
+        const response = await buy(`${url}/v1/echo`, newWallet(), 2, sent)
+        expect(response.status).to.equal(status)
+        expect(await response.text()).to.not.contain('secret')
+        expect(shop.settler.transfers.length).to.equal(transfers)
+      })
+
+    it('charges nothing for an answer without a body', async () => {
+      const transfers = shop.settler.transfers.length
+      await buy(`${url}/v1/echo`, newWallet(), 2, { method: 'POST', body: { text: 'a', fault: 'empty' } })
+      expect(shop.settler.transfers.length).to.equal(transfers)
+    })
+
+    it('charges nothing where the caller hangs up before the answer exists', async () => {
+      const transfers = shop.settler.transfers.length
+      const sent = { method: 'POST', body: { text: 'bye', fault: 'gate' } }
+      const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
+      const leaving = new AbortController()
+      const gone = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
+      await new Promise((wake) => setTimeout(wake, 100))
+      leaving.abort()
+      expect(await gone).to.equal('gone')
+      await new Promise((wake) => setTimeout(wake, 50))
+      await ask(`${url}/v1/gate`, { method: 'POST' })
+      await new Promise((wake) => setTimeout(wake, 100))
+      expect(shop.settler.transfers.length).to.equal(transfers)
+    })
+  })
+
+  describe('with HEAD or a condition', () => {
+    it('neither runs nor charges, and shows the headers of the offer', async () => {
+      const before = await runs()
+      const header = await payment(`${url}/v1/echo/hello`, shop.wallet)
+      const transfers = shop.settler.transfers.length
+      const response = await ask(`${url}/v1/echo/hello`, { method: 'HEAD', headers: { 'payment-signature': header } })
+      expect(response.status).to.equal(402)
+      expect(response.headers.get('payment-required')).to.be.a('string')
+      expect(await runs()).to.deep.equal(before)
+      expect(shop.settler.transfers.length).to.equal(transfers)
+    })
+
+    it('answers a paid request in full though it names an etag', async () => {
+      const header = await payment(`${url}/v1/echo/hello`, shop.wallet)
+      const response = await send(`${url}/v1/echo/hello`, header, 2, { headers: { 'if-none-match': '*' } })
+      expect(response.status).to.equal(200)
+    })
+  })
+
+  describe('of a retired route', () => {
+    it('is answered 410 with the replacement, and sells nothing', async () => {
+      const response = await ask(`${url}/v1/gone`)
+      expect(response.status).to.equal(410)
+      expect(await json(response)).to.include({ code: 'retired', replacement: 'GET /v1/late' })
+    })
+  })
+})

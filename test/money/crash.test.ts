@@ -1,0 +1,76 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { type Hex, privateKeyToAccount } from 'viem/accounts'
+import { ask, json, payment, receipt, send } from '../support/agent.ts'
+import { balanceOf } from '../support/chain.ts'
+import { freePort } from '../support/gateway.ts'
+import { start, type Started } from '../support/process.ts'
+
+const shop = resolve(import.meta.dirname, '../fixtures/shop')
+const steps = ['reserved', 'answered', 'submitted', 'sent', 'settled'] as const
+
+interface SandboxFile {
+  readonly rpc_url: string
+  readonly pay_to: Hex
+  readonly buyer: { readonly address: Hex; readonly private_key: Hex }
+}
+
+describe('a gateway killed with SIGKILL', function () {
+  this.timeout(90_000)
+  let dataDir: string
+  let port: number
+  let url: string
+  let running: Started | undefined
+  const open = async (crashAt?: string): Promise<void> => {
+    running = await start('test/support/crasher.ts', /ready/, {
+      PORT: String(port),
+      DATA_DIR: dataDir,
+      CATALOG_DIR: join(shop, 'catalog'),
+      PLUGIN_DIRS: join(shop, 'plugins'),
+      ...(crashAt ? { CRASH_AT: crashAt } : {}),
+    })
+  }
+  const sandbox = (): SandboxFile =>
+    JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/sandbox.json'), 'utf8')) as SandboxFile
+  const balance = async (who: 'buyer' | 'payee'): Promise<bigint> => {
+    const { rpc_url, pay_to, buyer } = sandbox()
+    return balanceOf(rpc_url, who === 'buyer' ? buyer.address : pay_to)
+  }
+
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'tollgate-crash-'))
+    port = await freePort()
+    url = `http://127.0.0.1:${port}/v1/echo/crash`
+  })
+  afterEach(() => running?.stop())
+  after(() => rmSync(dataDir, { recursive: true, force: true }))
+
+  for (const step of steps)
+    it(`right after "${step}" delivers the answer to the same payment after a restart, charged once`, async () => {
+      await open(step)
+      const account = privateKeyToAccount(sandbox().buyer.private_key)
+      const before = { buyer: await balance('buyer'), payee: await balance('payee') }
+      const header = await payment(url, account)
+      const lost = await send(url, header).catch(() => 'connection lost')
+      expect(lost).to.equal('connection lost')
+      expect(await running?.ended).to.equal('SIGKILL')
+
+      await open()
+      let response = await send(url, header)
+      for (let tries = 0; response.status === 503 && tries < 20; tries++) {
+        await new Promise((wake) => setTimeout(wake, 500))
+        response = await send(url, header)
+      }
+      expect(response.status).to.equal(200)
+      expect(await json(response)).to.include({ said: 'crash' })
+      expect(receipt(response)).to.include({ success: true })
+      expect(before.buyer - (await balance('buyer'))).to.equal(5000n)
+      expect((await balance('payee')) - before.payee).to.equal(5000n)
+      const again = await send(url, header)
+      expect(again.status).to.equal(200)
+      expect(before.buyer - (await balance('buyer'))).to.equal(5000n)
+      expect((await ask(`http://127.0.0.1:${port}/health`)).status).to.be.oneOf([200, 404])
+    })
+})

@@ -1,0 +1,70 @@
+/** A buyer that speaks x402 by hand, so that tests see every step: quote, sign, send. */
+import type { LocalAccount } from 'viem'
+import { signPayment } from './wallet.ts'
+
+export interface Offer {
+  readonly response: Response
+  /** Body of the 402. */
+  readonly v1: {
+    readonly error: string
+    readonly code: string
+    readonly retry: string
+    readonly accepts: Record<string, never>[]
+  }
+  /** The decoded PAYMENT-REQUIRED header. */
+  readonly v2: {
+    readonly error: string
+    readonly resource: { readonly url: string }
+    readonly accepts: Record<string, never>[]
+  }
+}
+
+export interface Sent {
+  readonly method?: string
+  readonly body?: unknown
+  readonly headers?: Record<string, string>
+  readonly signal?: AbortSignal
+}
+
+export function ask(url: string, { method = 'GET', body, headers = {}, signal }: Sent = {}): Promise<Response> {
+  const json = body === undefined ? {} : { body: JSON.stringify(body) }
+  const type = body === undefined ? {} : { 'content-type': 'application/json' }
+  return fetch(url, { method, headers: { ...type, ...headers }, ...json, ...(signal ? { signal } : {}) })
+}
+
+export async function offer(url: string, sent: Sent = {}): Promise<Offer> {
+  const response = await ask(url, sent)
+  const header = response.headers.get('payment-required') ?? ''
+  const v2 = JSON.parse(Buffer.from(header, 'base64').toString()) as Offer['v2']
+  return { response, v2, v1: (await response.json()) as Offer['v1'] }
+}
+
+/** Signs what the route asks for; the header value of one payment. */
+export async function payment(
+  url: string,
+  account: LocalAccount,
+  version: 1 | 2 = 2,
+  sent: Sent = {},
+): Promise<string> {
+  const { v1, v2 } = await offer(url, sent)
+  const requirement = version === 1 ? v1.accepts[0] : v2.accepts[0]
+  return signPayment({ account, requirement: requirement as never, version })
+}
+
+/** Sends the request with a payment: X-PAYMENT for version 1, PAYMENT-SIGNATURE for version 2. */
+export function send(url: string, header: string, version: 1 | 2 = 2, sent: Sent = {}): Promise<Response> {
+  const name = version === 1 ? 'x-payment' : 'payment-signature'
+  return ask(url, { ...sent, headers: { ...sent.headers, [name]: header } })
+}
+
+/** Quote, sign, send. */
+export async function buy(url: string, account: LocalAccount, version: 1 | 2 = 2, sent: Sent = {}): Promise<Response> {
+  return send(url, await payment(url, account, version, sent), version, sent)
+}
+
+export function receipt(response: Response, name = 'payment-response'): Record<string, unknown> {
+  return JSON.parse(Buffer.from(response.headers.get(name) ?? '', 'base64').toString()) as Record<string, unknown>
+}
+
+export const json = async (response: Response): Promise<Record<string, unknown>> =>
+  (await response.json()) as Record<string, unknown>

@@ -1,0 +1,61 @@
+/**
+ * A real gateway on the real sandbox that kills itself with SIGKILL at one exact step, the first time it gets there.
+ * Run as a process: CRASH_AT names the step, none where it is absent.
+ */
+import { readConfig } from '../../gateway/config.ts'
+import { createGateway } from '../../gateway/gateway.ts'
+import { createLog } from '../../gateway/log.ts'
+import type { Journal, Settler } from '../../gateway/payments/payment.ts'
+import { openRoad } from '../../gateway/road.ts'
+
+/** Steps in order: each is the moment right after that thing has happened. */
+export const STEPS = ['reserved', 'answered', 'submitted', 'sent', 'settled'] as const
+
+const { CRASH_AT } = process.env
+const die = (step: string): void => {
+  if (step === CRASH_AT) process.kill(process.pid, 'SIGKILL')
+}
+
+const crashing = (journal: Journal): Journal => ({
+  ...journal,
+  async reserve(reservation) {
+    const result = await journal.reserve(reservation)
+    die('reserved')
+    return result
+  },
+  async answered(key, attempt, answer) {
+    const result = await journal.answered(key, attempt, answer)
+    die('answered')
+    return result
+  },
+  async submitted(key, attempt, intent) {
+    const result = await journal.submitted(key, attempt, intent)
+    die('submitted')
+    return result
+  },
+  async settled(key, attempt, transaction) {
+    const result = await journal.settled(key, attempt, transaction)
+    die('settled')
+    return result
+  },
+})
+
+const config = readConfig()
+const log = createLog('silent')
+const road = await openRoad(config, log)
+const settler: Settler = {
+  ...road.settler,
+  async settle(payload, requirements, options) {
+    const outcome = await road.settler.settle(payload, requirements, options)
+    // The transfer is on the chain; the journal does not know it yet.
+    die('sent')
+    return outcome
+  },
+}
+const gateway = await createGateway(config, { road: { ...road, settler }, journal: crashing, log, reconcileSeconds: 1 })
+await gateway.listen()
+await road.sandbox?.describe(config.baseUrl)
+process.on('SIGTERM', () => {
+  void gateway.close().then(() => process.exit(0))
+})
+process.stdout.write('ready\n')

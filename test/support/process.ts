@@ -1,0 +1,51 @@
+/** Child processes for tests: started, waited for, and ended by pid. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { resolve } from 'node:path'
+
+const root = resolve(import.meta.dirname, '../..')
+
+export interface Started {
+  readonly child: ChildProcess
+  /** Everything it printed so far. */
+  output(): string
+  /** Resolves with the exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>
+  /** Ends it with SIGTERM and waits; SIGKILL after a while. */
+  stop(): Promise<void>
+}
+
+/** Starts a TypeScript file of the project and resolves once `sign` has been printed. Rejects where it ends before. */
+export async function start(
+  file: string,
+  sign: RegExp,
+  env: Readonly<Record<string, string>>,
+  args: string[] = [],
+): Promise<Started> {
+  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  const ended = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(code ?? signal ?? 0)))
+  await new Promise<void>((ready, reject) => {
+    const hear = (chunk: Buffer): void => {
+      printed += chunk.toString()
+      if (sign.test(printed)) ready()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    void ended.then((how) => reject(new Error(`${file} ended with ${how}:\n${printed}`)))
+  })
+  return {
+    child,
+    output: () => printed,
+    ended,
+    async stop() {
+      child.kill('SIGTERM')
+      const cut = setTimeout(() => child.kill('SIGKILL'), 15_000)
+      await ended
+      clearTimeout(cut)
+    },
+  }
+}
