@@ -1,4 +1,5 @@
-/** What a payer is told of the settlement, in both wire forms. */
+/** What a payer is told of the settlement, in both wire forms (x402 spec v1 and v2, SettlementResponse). */
+import { getAddress } from 'viem/utils'
 import type { Hex, Network } from './payment.ts'
 
 export interface Receipt {
@@ -10,4 +11,66 @@ export interface Receipt {
   readonly amount: bigint
   readonly errorReason?: string
   readonly version: 1 | 2
+}
+
+/** v1 knows a closed list of reasons, and a strict v1 client refuses a receipt with any other. */
+const V1_REASONS = new Set([
+  'insufficient_funds',
+  'invalid_exact_evm_payload_authorization_valid_after',
+  'invalid_exact_evm_payload_authorization_valid_before',
+  'invalid_exact_evm_payload_authorization_value',
+  'invalid_exact_evm_payload_signature',
+  'invalid_exact_evm_payload_recipient_mismatch',
+  'invalid_network',
+  'invalid_payload',
+  'invalid_payment_requirements',
+  'invalid_scheme',
+  'invalid_transaction_state',
+  'invalid_x402_version',
+  'unexpected_settle_error',
+  'unexpected_verify_error',
+  'unsupported_scheme',
+])
+
+/** The v1 word for a reason of v2. */
+function reasonOfV1(reason: string): string {
+  const former = reason.replace(/_value_mismatch$/, '_value')
+  return V1_REASONS.has(former) ? former : 'invalid_transaction_state'
+}
+
+/** The wire object, in the version the payer spoke. */
+export function receiptObject(receipt: Receipt): Readonly<Record<string, unknown>> {
+  return receipt.version === 1 ? receiptOfV1(receipt) : receiptOfV2(receipt)
+}
+
+/** `payment-response` always; `x-payment-response`, with the v1 network name, for a payer who spoke v1. */
+export function receiptHeaders(receipt: Receipt): Record<string, string> {
+  const headers = { 'payment-response': base64(receiptOfV2(receipt)) }
+  return receipt.version === 1 ? { ...headers, 'x-payment-response': base64(receiptOfV1(receipt)) } : headers
+}
+
+function receiptOfV1({ success, transaction, network, payer, errorReason }: Receipt): Readonly<Record<string, unknown>> {
+  return {
+    success,
+    ...(errorReason === undefined ? {} : { errorReason: reasonOfV1(errorReason) }),
+    transaction,
+    network: network.name,
+    payer: getAddress(payer),
+  }
+}
+
+function receiptOfV2(receipt: Receipt): Readonly<Record<string, unknown>> {
+  const { success, transaction, network, payer, amount, errorReason } = receipt
+  return {
+    success,
+    ...(errorReason === undefined ? {} : { errorReason }),
+    transaction,
+    network: network.caip2,
+    payer: getAddress(payer),
+    amount: String(amount),
+  }
+}
+
+function base64(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64')
 }

@@ -1,0 +1,96 @@
+/** JSON-RPC 2.0 over HTTP, with errors that say whether a request can have had an effect. */
+
+/**
+ * `unsent`: the node was never reached, so nothing happened. `refused`: the node answered with an error. `unknown`:
+ * the request left and no answer can be read; it may have worked.
+ */
+export type RpcFault = 'unsent' | 'refused' | 'unknown'
+
+export class RpcError extends Error {
+  readonly fault: RpcFault
+  /** JSON-RPC error data, e.g. the returned bytes of a reverted call. */
+  readonly data: unknown
+
+  constructor(fault: RpcFault, message: string, options: { data?: unknown; cause?: unknown } = {}) {
+    super(message, { cause: options.cause })
+    this.name = 'RpcError'
+    this.fault = fault
+    this.data = options.data
+  }
+}
+
+export type RpcCall = readonly [method: string, ...params: readonly unknown[]]
+
+export interface Rpc {
+  /** Result of one call. Throws RpcError. */
+  call<Result>(method: string, ...params: readonly unknown[]): Promise<Result>
+  /** Results of several calls in one request, in order; an RpcError stands where one was refused. */
+  batch(calls: readonly RpcCall[]): Promise<readonly unknown[]>
+}
+
+interface Reply {
+  readonly id?: unknown
+  readonly result?: unknown
+  readonly error?: { readonly message?: unknown; readonly data?: unknown }
+}
+
+/** Found in the cause chain of a failed fetch where no connection came about. */
+const UNCONNECTED = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+])
+
+/** Whether a fetch failed before anything was sent. */
+export function isUnsent(error: unknown): boolean {
+  for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
+    if ('code' in cause && UNCONNECTED.has(String(cause.code))) return true
+    if (cause instanceof AggregateError) return cause.errors.length > 0 && cause.errors.every(isUnsent)
+  }
+  return false
+}
+
+export function createRpc(url: string, timeoutSeconds = 10): Rpc {
+  async function post(body: unknown): Promise<unknown> {
+    try {
+      const response = await fetch(url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(timeoutSeconds * 1000),
+      })
+      return await response.json()
+    } catch (error) {
+      if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
+      throw new RpcError('unknown', 'The node did not answer, or not with JSON.', { cause: error })
+    }
+  }
+
+  function resultOf(reply: unknown): unknown {
+    const { result, error } = (reply ?? {}) as Reply
+    if (error) throw new RpcError('refused', String(error.message), { data: error.data })
+    if (result === undefined) throw new RpcError('unknown', 'The answer of the node has no result.')
+    return result
+  }
+
+  return {
+    async call<Result>(method: string, ...params: readonly unknown[]) {
+      return resultOf(await post({ jsonrpc: '2.0', id: 1, method, params })) as Result
+    },
+    async batch(calls) {
+      const replies = await post(calls.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })))
+      if (!Array.isArray(replies)) return [resultOf(replies)]
+      const byId = new Map(replies.map((reply: Reply) => [reply.id, reply]))
+      return calls.map((_, id) => {
+        try {
+          return resultOf(byId.get(id))
+        } catch (error) {
+          return error
+        }
+      })
+    },
+  }
+}
