@@ -1,0 +1,102 @@
+/**
+ * The states a payment moves through, and how a change is put to the database. A change travels as one JSON object per
+ * row; the database compares state and attempt in the statement that writes, so the answer is its own.
+ */
+import type { Intent, PaymentState, RefusedOutcome, Reservation, StoredAnswer } from '../payment.ts'
+import type { Command } from './groups.ts'
+
+/** From which states a payment may move to each state. Nothing else is ever written. */
+export const MOVES = {
+  answered: ['reserved'],
+  submitted: ['answered'],
+  settled: ['submitted'],
+  released: ['reserved', 'answered'],
+  refused: ['answered', 'submitted'],
+  owed: ['submitted', 'settled'],
+} as const satisfies Record<string, readonly PaymentState[]>
+
+export type Move = keyof typeof MOVES
+
+/** What every change says of itself. */
+export interface Stamp {
+  readonly at: number
+  readonly owner: string
+}
+
+/** One row to write: `fields` are columns, as JSON. */
+export interface Change extends Command {
+  readonly kind: 'reserve' | 'move'
+  readonly fields: Readonly<Record<string, string | number>>
+}
+
+export function reserve(reservation: Reservation, { at, owner }: Stamp): Change {
+  const { key, callId } = reservation
+  const fields = {
+    key,
+    fingerprint: reservation.fingerprint,
+    operation: reservation.operation,
+    route: reservation.route,
+    network: reservation.network,
+    asset: reservation.asset,
+    payer: reservation.payer,
+    pay_to: reservation.payTo,
+    amount: String(reservation.amount),
+    nonce: reservation.nonce,
+    valid_after: String(reservation.validAfter),
+    valid_before: String(reservation.validBefore),
+    signature: reservation.signature,
+    version: reservation.version,
+    price_version: reservation.priceVersion,
+    call_id: callId,
+    at,
+    owner,
+    detail: words(callId),
+  }
+  return { kind: 'reserve', key, size: 1_000, fields }
+}
+
+export function answered(answer: StoredAnswer): MoveFields {
+  return {
+    detail: `${answer.status}, ${answer.body.length} bytes`,
+    answer_status: answer.status,
+    answer_headers: JSON.stringify(answer.headers),
+    answer_body: answer.body.toString('hex'),
+  }
+}
+
+export function submitted(intent: Intent): MoveFields {
+  const chain = intent.kind === 'chain' ? { transaction_hash: intent.transaction } : {}
+  return {
+    detail: words(intent.kind === 'chain' ? intent.transaction : intent.url),
+    intent: JSON.stringify(intent),
+    ...chain,
+  }
+}
+
+export function refused({ reason, message, transaction }: RefusedOutcome): MoveFields {
+  const reverted = transaction === undefined ? {} : { transaction_hash: transaction }
+  return { reason: words(reason), detail: words(`${reason}: ${message}`), ...reverted }
+}
+
+export function because(reason: string): MoveFields {
+  return { reason: words(reason), detail: words(reason) }
+}
+
+export type MoveFields = Readonly<Record<string, string | number>>
+
+export function move(key: string, attempt: number, step: Move, fields: MoveFields, { at, owner }: Stamp): Change {
+  const body = fields['answer_body']
+  const state: PaymentState = step === 'refused' ? 'released' : step
+  const size = 1_000 + (typeof body === 'string' ? body.length : 0)
+  return {
+    kind: 'move',
+    key,
+    size,
+    fields: { key, attempt, state, allowed: MOVES[step].join(' '), at, owner, ...fields },
+  }
+}
+
+/** Words from outside, fit for every database: not endless, no NUL, no broken surrogates. */
+export function words(text: string): string {
+  return Buffer.from(text.slice(0, 500).replaceAll('\0', '')).toString()
+}

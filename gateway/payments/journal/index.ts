@@ -1,0 +1,100 @@
+/**
+ * The ledger behind the money path: SQLite in a file of its own, or PostgreSQL when many processes share it. Writes of
+ * all calls gather in groups; each caller gets its own result once it is on disk.
+ */
+import { randomUUID } from 'node:crypto'
+import { identify, isGone, retire } from '../../stores/instance.ts'
+import type { Journal, PaymentState } from '../payment.ts'
+import { answered, because, type Change, move, type MoveFields, refused, reserve, submitted, words } from './changes.ts'
+import type { Move } from './changes.ts'
+import { createGroups } from './groups.ts'
+import type { Store } from './store.ts'
+
+export type JournalOptions = ({ readonly file: string } | { readonly url: string }) & {
+  /** A word for this opening of the ledger, never used again after a restart. */
+  readonly instance?: string
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number
+}
+
+const HEARTBEAT_MS = 10_000
+/** A process not heard of for this long counts as dead. */
+const SILENCE_MS = 3 * HEARTBEAT_MS
+const FORGET_INSTANCE_MS = 86_400_000
+const FORGET_AT_ONCE = 500
+
+/**
+ * Opens or creates the ledger. `file` may be ":memory:" for tests. Throws where the file or the database cannot be
+ * opened, or was written by a later release.
+ */
+export async function openJournal(options: JournalOptions): Promise<Journal> {
+  const store = await openStore(options)
+  const now = options.now ?? Date.now
+  const owner = identify(options.instance ?? randomUUID())
+  const groups = createGroups<Change, Awaited<ReturnType<Store['write']>>[number]>({
+    commit: (group) => store.write(group),
+    wroteNothing: (error) => store.wroteNothing(error),
+  })
+  const stamp = () => ({ at: now(), owner })
+  const step = async (key: string, attempt: number, to: Move, fields: MoveFields): Promise<boolean> =>
+    (await groups.write(move(key, attempt, to, fields, stamp()))) !== null
+  const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_INSTANCE_MS)
+  await touch()
+  // A beat that fails is made up for by the next; should all fail, the others may release what this process reserved.
+  const heartbeat = setInterval(() => void touch().catch(() => {}), HEARTBEAT_MS).unref()
+
+  return {
+    find: (key) => store.find(key),
+    async reserve(reservation) {
+      for (;;) {
+        const taken = await groups.write(reserve(reservation, stamp()))
+        if (taken !== null && taken !== true) return { reserved: true, record: taken }
+        const record = await store.find(reservation.key)
+        // Released between the two statements: it may be taken over now.
+        if (record !== null && record.state !== 'released') return { reserved: false, record }
+      }
+    },
+    answered: (key, attempt, answer) => step(key, attempt, 'answered', answered(answer)),
+    submitted: (key, attempt, intent) => step(key, attempt, 'submitted', submitted(intent)),
+    settled: (key, attempt, transaction) =>
+      step(key, attempt, 'settled', { transaction_hash: transaction, detail: transaction }),
+    released: (key, attempt, reason) => step(key, attempt, 'released', because(reason)),
+    refused: (key, attempt, outcome) => step(key, attempt, 'refused', refused(outcome)),
+    owed: (key, attempt, reason) => step(key, attempt, 'owed', because(reason)),
+    repaid: (key, note) => store.repaid(key, words(`repaid: ${note}`), now()),
+    open: () => store.open(),
+    list: (filter) => store.list(filter),
+    debts: () => store.debts(),
+    async living() {
+      const seen = await store.seenSince(now() - SILENCE_MS)
+      return new Set([owner, ...seen.filter((instance) => !isGone(instance))])
+    },
+    async counts() {
+      const none = { reserved: 0, answered: 0, submitted: 0, settled: 0, released: 0, owed: 0 }
+      const counts: Record<PaymentState, number> = none
+      for (const { state, count } of await store.counts()) counts[state] = count
+      return counts
+    },
+    events: (key) => store.events(key),
+    async forgetAnswers(settledBefore) {
+      let forgotten = 0
+      for (;;) {
+        const some = await store.forget(settledBefore, FORGET_AT_ONCE)
+        forgotten += some
+        if (some < FORGET_AT_ONCE) return forgotten
+      }
+    },
+    async close() {
+      clearInterval(heartbeat)
+      await groups.close()
+      await store.leave(owner)
+      retire(owner)
+      await store.close()
+    },
+  }
+}
+
+async function openStore(options: JournalOptions): Promise<Store> {
+  if ('file' in options) return (await import('./sqlite.ts')).openSqlite(options.file)
+  return (await import('./postgres.ts')).openPostgres(options.url)
+}

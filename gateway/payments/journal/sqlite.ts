@@ -1,0 +1,188 @@
+/**
+ * The ledger in one SQLite file of its own: WAL, one fsync per group, one connection that writes and one that reads.
+ * A group is one statement over json_each, so it is atomic without BEGIN and COMMIT round trips.
+ */
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { PaymentState } from '../payment.ts'
+import type { Change } from './changes.ts'
+import { connect, type Connection } from './connection.ts'
+import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, toEvent, toRecord } from './record.ts'
+import type { Store } from './store.ts'
+
+const VERSION = 1
+
+const SCHEMA = `
+CREATE TABLE payments (
+  id INTEGER PRIMARY KEY,
+  key TEXT NOT NULL UNIQUE,
+  state TEXT NOT NULL CHECK (state IN ('reserved', 'answered', 'submitted', 'settled', 'released', 'owed')),
+  attempt INTEGER NOT NULL CHECK (attempt > 0),
+  fingerprint TEXT NOT NULL, operation TEXT NOT NULL, route TEXT NOT NULL,
+  network TEXT NOT NULL, asset TEXT NOT NULL, payer TEXT NOT NULL, pay_to TEXT NOT NULL, amount TEXT NOT NULL,
+  nonce TEXT NOT NULL, valid_after TEXT NOT NULL, valid_before TEXT NOT NULL, signature TEXT NOT NULL,
+  version INTEGER NOT NULL, price_version TEXT NOT NULL, call_id TEXT NOT NULL, owner TEXT NOT NULL,
+  intent TEXT, transaction_hash TEXT, reason TEXT, detail TEXT,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, settled_at INTEGER, repaid_at INTEGER,
+  answer_status INTEGER, answer_headers TEXT, answer_body BLOB
+) STRICT;
+CREATE INDEX payments_by_state ON payments (state);
+CREATE INDEX payments_by_payer ON payments (lower(payer), id);
+CREATE INDEX payments_open ON payments (id) WHERE ${OPEN};
+CREATE INDEX payments_kept ON payments (settled_at) WHERE answer_body IS NOT NULL AND state = 'settled';
+
+CREATE TABLE payment_events (
+  id INTEGER PRIMARY KEY,
+  payment INTEGER NOT NULL REFERENCES payments (id),
+  attempt INTEGER NOT NULL, state TEXT NOT NULL, at INTEGER NOT NULL, detail TEXT
+) STRICT;
+CREATE INDEX payment_events_by_payment ON payment_events (payment);
+CREATE TABLE payment_instances (instance TEXT PRIMARY KEY, seen_at INTEGER NOT NULL) STRICT;
+
+CREATE TRIGGER payments_begin AFTER INSERT ON payments BEGIN
+  INSERT INTO payment_events (payment, attempt, state, at, detail)
+  VALUES (new.id, new.attempt, new.state, new.updated_at, new.detail);
+END;
+CREATE TRIGGER payments_move AFTER UPDATE OF state ON payments BEGIN
+  INSERT INTO payment_events (payment, attempt, state, at, detail)
+  VALUES (new.id, new.attempt, new.state, new.updated_at, new.detail);
+END;
+CREATE TRIGGER payments_stay BEFORE DELETE ON payments BEGIN
+  SELECT raise(ABORT, 'a payment is never deleted');
+END;
+CREATE TRIGGER payment_events_stand BEFORE UPDATE ON payment_events BEGIN
+  SELECT raise(ABORT, 'payment_events is append-only');
+END;
+CREATE TRIGGER payment_events_stay BEFORE DELETE ON payment_events BEGIN
+  SELECT raise(ABORT, 'payment_events is append-only');
+END;`
+
+const field = (column: string): string => `value ->> '${column}'`
+
+const RESERVE = `
+INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
+SELECT ${field('key')}, 'reserved', 1, ${field('at')}, ${field('at')}, ${RESERVED_COLUMNS.map(field).join(', ')}
+FROM json_each(?) WHERE true
+ON CONFLICT (key) DO UPDATE SET
+  state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
+  ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
+  intent = NULL, transaction_hash = NULL, reason = NULL
+WHERE payments.state = 'released'
+RETURNING ${COLUMNS}`
+
+const MOVED_COLUMNS = `key attempt state allowed at owner detail intent transaction_hash reason
+  answer_status answer_headers answer_body`.split(/\s+/)
+
+const MOVE = `
+UPDATE payments SET
+  state = change.state, updated_at = change.at, owner = change.owner, detail = change.detail,
+  intent = coalesce(change.intent, payments.intent),
+  transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
+  reason = coalesce(change.reason, payments.reason),
+  settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
+  answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
+  answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
+  answer_body = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(unhex(change.answer_body), payments.answer_body) END
+FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?)) AS change
+WHERE payments.key = change.key AND payments.attempt = change.attempt
+  AND change.allowed LIKE '%' || payments.state || '%'
+RETURNING key`
+
+const REPAID = `
+UPDATE payments SET state = 'owed', repaid_at = ?1, updated_at = ?1, detail = ?2
+WHERE key = ?3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
+
+const FORGET = `
+UPDATE payments SET answer_headers = NULL, answer_body = NULL WHERE id IN (
+  SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < ? LIMIT ?
+) RETURNING id`
+
+/** Opens or creates the ledger; ":memory:" keeps it in this process. Throws where the file is of a later release. */
+export async function openSqlite(file: string): Promise<Store> {
+  const inMemory = file === ':memory:'
+  if (!inMemory) mkdirSync(dirname(file), { recursive: true })
+  const writer = await connect(file, 'write')
+  await writer.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+  await tune(writer)
+  await createSchema(writer, file)
+  const reader = inMemory ? writer : await connect(file, 'read')
+  if (!inMemory) await tune(reader)
+
+  const reserve = await writer.prepare(RESERVE)
+  const move = await writer.prepare(MOVE)
+  const find = await reader.prepare(`SELECT ${COLUMNS} FROM payments WHERE key = ?`)
+
+  return {
+    async write(group: readonly Change[]) {
+      const fields = JSON.stringify(group.map((change) => change.fields))
+      const moved = await (group[0]?.kind === 'reserve' ? reserve : move)(fields)
+      const byKey = new Map(moved.map((row) => [row['key'], 'state' in row ? toRecord(row) : (true as const)]))
+      return group.map(({ key }) => byKey.get(key) ?? null)
+    },
+    // After a failed write or sync nobody knows what reached the disk.
+    wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',
+    repaid: async (key, note, at) => (await writer.once(REPAID, at, note, key)).length === 1,
+    forget: async (settledBefore, limit) => (await writer.once(FORGET, settledBefore, limit)).length,
+    find: async (key) => (await find(key)).map(toRecord)[0] ?? null,
+    open: async () => (await reader.once(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
+    async list(filter) {
+      const { sql, values } = listQuery(filter, () => '?')
+      return (await reader.once(sql, ...values)).map(toRecord)
+    },
+    debts: async () =>
+      (
+        await reader.once(
+          `SELECT ${COLUMNS} FROM payments WHERE state = 'owed' AND repaid_at IS NULL ORDER BY updated_at, id`,
+        )
+      ).map(toRecord),
+    async counts() {
+      const rows = await reader.once('SELECT state, count(*) AS count FROM payments GROUP BY state')
+      return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
+    },
+    events: async (key) =>
+      (
+        await reader.once(
+          `SELECT e.at, e.attempt, e.state, e.detail FROM payment_events e JOIN payments p ON p.id = e.payment
+           WHERE p.key = ? ORDER BY e.id`,
+          key,
+        )
+      ).map(toEvent),
+    async touch(instance, at, forgetBefore) {
+      await writer.once('DELETE FROM payment_instances WHERE seen_at < ?', forgetBefore)
+      await writer.once(
+        `INSERT INTO payment_instances VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET seen_at = excluded.seen_at`,
+        instance,
+        at,
+      )
+    },
+    async leave(instance) {
+      await writer.once('DELETE FROM payment_instances WHERE instance = ?', instance)
+    },
+    seenSince: async (at) =>
+      (await reader.once('SELECT instance FROM payment_instances WHERE seen_at >= ?', at)).map((row) =>
+        String(row['instance']),
+      ),
+    async close() {
+      if (reader !== writer) await reader.close()
+      await writer.close()
+    },
+  }
+}
+
+async function tune(connection: Connection): Promise<void> {
+  await connection.exec('PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;')
+}
+
+async function createSchema(writer: Connection, file: string): Promise<void> {
+  // Immediate: of two processes that start together one creates the tables and the other finds them.
+  await writer.exec('BEGIN IMMEDIATE')
+  try {
+    const found = Number((await writer.once('PRAGMA user_version'))[0]?.['user_version'])
+    if (found > VERSION) throw new Error(`${file} was written by a later release (format ${found}); update first`)
+    if (found === 0) await writer.exec(`${SCHEMA} PRAGMA user_version = ${VERSION};`)
+    await writer.exec('COMMIT')
+  } catch (error) {
+    await writer.exec('ROLLBACK')
+    throw error
+  }
+}

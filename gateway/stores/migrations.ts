@@ -1,0 +1,35 @@
+/** Schema steps, each run once and in order, also when two processes start together. */
+import type { Knex } from 'knex'
+
+export type Step = (db: Knex) => Promise<void>
+
+/**
+ * Runs the steps of `name` that have not run yet, each in its own transaction with its record in the table
+ * `migrations`. Append only: a step is known by its place in the list. Steps recorded beyond the list are left alone,
+ * so that an earlier release still starts. Throws what a step throws; that step and the later ones have not happened.
+ */
+export async function migrate(db: Knex, name: string, steps: readonly Step[]): Promise<void> {
+  if (steps.length === 0) return
+  await createTable(db)
+  for (const [at, step] of steps.entries()) {
+    const number = at + 1
+    await db.transaction(async (transaction) => {
+      // Row 0 is a lock: held until the end of the transaction, whichever process comes first.
+      await transaction('migrations').insert({ name, step: 0, at: Date.now() }).onConflict(['name', 'step']).merge()
+      if (await transaction('migrations').where({ name, step: number }).first('step')) return
+      await step(transaction)
+      await transaction('migrations').insert({ name, step: number, at: Date.now() })
+    })
+  }
+}
+
+async function createTable(db: Knex): Promise<void> {
+  try {
+    await db.raw(
+      'create table if not exists migrations (name text not null, step integer not null, at bigint not null, primary key (name, step))',
+    )
+  } catch (error) {
+    // PostgreSQL: two processes that create it at the same moment both try, and one of them fails.
+    if (!(await db.schema.hasTable('migrations'))) throw error
+  }
+}
