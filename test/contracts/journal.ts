@@ -1,0 +1,245 @@
+/** What every form of the ledger promises. One suite, run on each. */
+import { expect } from 'chai'
+import type { Journal, PaymentState } from '../../gateway/payments/payment.ts'
+import { answerOf, INTENT, PATHS, paymentIn, reservationOf, type Step, STEPS, TRANSACTION } from './payment.ts'
+
+export interface Ledger {
+  /** A clock that stands where it is put, in ms. */
+  now: number
+  /** Opens it again, or a second time, as another process would; null for a ledger in memory. */
+  readonly open: (() => Promise<Journal>) | null
+  /** The statement as an operator would type it. */
+  readonly sql: ((text: string) => Promise<unknown>) | null
+  readonly journal: Journal
+  drop(): Promise<void>
+}
+
+/** Steps that each state allows; all others are refused. */
+const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
+  reserved: ['answered', 'released'],
+  answered: ['submitted', 'released', 'refused'],
+  submitted: ['settled', 'refused', 'owed'],
+  settled: ['owed'],
+  released: [],
+  owed: [],
+}
+const LEADS_TO = { refused: 'released' } as Readonly<Partial<Record<Step, PaymentState>>>
+
+/** `create` makes an empty ledger, or null where its server does not answer. */
+export function journalContract(name: string, create: () => Promise<Ledger | null>): void {
+  describe(`the journal in ${name}`, () => {
+    let ledger: Ledger
+    let journal: Journal
+
+    before(async function () {
+      const created = await create()
+      if (!created) return void this.skip()
+      ledger = created
+      journal = created.journal
+    })
+    after(async () => ledger?.drop())
+
+    it('keeps every field of a reservation, amounts of 256 bits exactly', async () => {
+      const reservation = reservationOf({ amount: 2n ** 256n - 1n, validBefore: 2n ** 256n - 1n, validAfter: 0n })
+      ledger.now = 1_770_000_000_123
+      const { reserved, record } = await journal.reserve(reservation)
+      expect(reserved).to.equal(true)
+      expect(record).to.include({ ...reservation, state: 'reserved', attempt: 1 })
+      expect(record).to.include({ createdAt: ledger.now, updatedAt: ledger.now, settledAt: null, answer: null })
+      expect(await journal.find(reservation.key)).to.deep.equal(record)
+      expect(await journal.find('eip155:84532/none')).to.equal(null)
+    })
+
+    for (const state of Object.keys(PATHS) as PaymentState[])
+      for (const step of Object.keys(STEPS) as Step[])
+        it(`${ALLOWED[state].includes(step) ? 'allows' : 'refuses'} ${step} on a payment that is ${state}`, async () => {
+          const key = await paymentIn(journal, state)
+          const before = await journal.find(key)
+          const events = (await journal.events(key)).length
+          ledger.now += 10
+          const moved = await STEPS[step](journal, key, 1)
+          expect(moved).to.equal(ALLOWED[state].includes(step))
+          const after = await journal.find(key)
+          if (!moved) expect(after).to.deep.equal(before)
+          else expect(after).to.include({ state: LEADS_TO[step] ?? step, updatedAt: ledger.now })
+          expect(await journal.events(key)).to.have.length(moved ? events + 1 : events)
+        })
+
+    it('refuses every step of an attempt that is over, and of a payment it does not know', async () => {
+      const key = await paymentIn(journal, 'released')
+      await journal.reserve(reservationOf({ key }))
+      for (const step of Object.values(STEPS)) {
+        expect(await step(journal, key, 1)).to.equal(false)
+        expect(await step(journal, 'eip155:84532/none', 1)).to.equal(false)
+      }
+      expect(await journal.answered(key, 2, answerOf('{}'))).to.equal(true)
+    })
+
+    it('lets a released payment be reserved again as a new attempt, also for another request', async () => {
+      ledger.now += 1
+      const first = ledger.now
+      const reservation = reservationOf()
+      await paymentIn(journal, 'submitted', reservation)
+      await STEPS.refused(journal, reservation.key, 1)
+      ledger.now += 5_000
+      const change = { fingerprint: 'b'.repeat(64), route: 'GET /v1/other', callId: 'call-2', amount: 7000n }
+      const { reserved, record } = await journal.reserve({ ...reservation, ...change })
+      expect(reserved).to.equal(true)
+      expect(record).to.include({ ...change, state: 'reserved', attempt: 2, createdAt: first, updatedAt: ledger.now })
+      expect(record).to.include({ answer: null, intent: null, transaction: null, reason: null, settledAt: null })
+      const events = await journal.events(reservation.key)
+      expect(events.map(({ attempt, state }) => `${attempt} ${state}`)).to.deep.equal([
+        '1 reserved',
+        '1 answered',
+        '1 submitted',
+        '1 released',
+        '2 reserved',
+      ])
+    })
+
+    it('returns the row in the way where a payment is taken', async () => {
+      const reservation = reservationOf()
+      await paymentIn(journal, 'settled', reservation)
+      const { reserved, record } = await journal.reserve({ ...reservation, fingerprint: 'c'.repeat(64) })
+      expect(reserved).to.equal(false)
+      expect(record).to.include({ state: 'settled', fingerprint: reservation.fingerprint, transaction: TRANSACTION })
+      expect(record.answer?.body.toString()).to.equal('{"ok":true}')
+    })
+
+    it('reserves one payment once among 200 that want it at the same time', async () => {
+      const reservation = reservationOf()
+      const results = await Promise.all(
+        Array.from({ length: 200 }, (_, at) => journal.reserve({ ...reservation, callId: `call-${at}` })),
+      )
+      expect(results.filter(({ reserved }) => reserved)).to.have.length(1)
+      const [winner] = results.filter(({ reserved }) => reserved)
+      for (const { record } of results) expect(record.callId).to.equal(winner?.record.callId)
+      expect(await journal.events(reservation.key)).to.have.length(1)
+    })
+
+    it('gives each of many changes written together its own result', async () => {
+      const keys = await Promise.all(
+        Array.from({ length: 40 }, (_, at) => paymentIn(journal, at % 2 === 0 ? 'reserved' : 'answered')),
+      )
+      const [answered, fresh] = await Promise.all([
+        Promise.all(keys.map((key, at) => journal.answered(key, 1, answerOf(`answer ${at}`)))),
+        Promise.all(keys.map(() => journal.reserve(reservationOf()))),
+      ])
+      expect(answered).to.deep.equal(keys.map((_, at) => at % 2 === 0))
+      expect(fresh.every(({ reserved }) => reserved)).to.equal(true)
+      for (const [at, key] of keys.entries())
+        expect((await journal.find(key))?.answer?.body.toString()).to.equal(
+          at % 2 === 0 ? `answer ${at}` : '{"ok":true}',
+        )
+    })
+
+    it('runs changes of one payment in the order they were asked for', async () => {
+      const reservation = reservationOf()
+      const { key } = reservation
+      const results = await Promise.all([
+        journal.reserve(reservation).then(({ reserved }) => reserved),
+        STEPS.submitted(journal, key, 1),
+        STEPS.answered(journal, key, 1),
+        journal.reserve(reservation).then(({ reserved }) => reserved),
+        STEPS.released(journal, key, 1),
+        journal.reserve(reservation).then(({ reserved }) => reserved),
+        STEPS.answered(journal, key, 2),
+      ])
+      expect(results).to.deep.equal([true, false, true, false, true, true, true])
+    })
+
+    it('fails a change the database cannot take, and none of those written with it', async () => {
+      const broken = reservationOf({ version: 'two' as never })
+      const good = Array.from({ length: 5 }, () => reservationOf())
+      const results = await Promise.allSettled(
+        [good[0], broken, ...good.slice(1)].map((one) => journal.reserve(one as never)),
+      )
+      expect(results.map(({ status }) => status)).to.deep.equal([
+        'fulfilled',
+        'rejected',
+        ...Array.from({ length: 4 }, () => 'fulfilled'),
+      ])
+      expect(await journal.find(broken.key)).to.equal(null)
+    })
+
+    it('gives the answer back byte for byte, with its headers', async () => {
+      const key = await paymentIn(journal, 'reserved')
+      const body = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 31) % 256))
+      const answer = { status: 201, headers: { 'content-type': 'text/csv', 'x-odd': '\ud800 "ü\\' }, body }
+      await journal.answered(key, 1, answer)
+      expect((await journal.find(key))?.answer).to.deep.equal(answer)
+      await journal.submitted(key, 1, INTENT)
+      await journal.settled(key, 1, TRANSACTION)
+      const settled = await journal.find(key)
+      expect(settled?.answer).to.deep.equal(answer)
+      expect(settled).to.deep.include({ intent: INTENT, transaction: TRANSACTION, settledAt: ledger.now })
+    })
+
+    it('drops the answer of a payment that is given back', async () => {
+      const key = await paymentIn(journal, 'answered')
+      await journal.released(key, 1, 'the buyer left')
+      expect(await journal.find(key)).to.include({ answer: null, reason: 'the buyer left' })
+    })
+
+    it('keeps why, however it is worded', async () => {
+      const key = await paymentIn(journal, 'submitted')
+      const message = `bad \0 text \ud800 ${'long '.repeat(500)}`
+      expect(await journal.refused(key, 1, { state: 'refused', reason: 'x\0y', message })).to.equal(true)
+      expect((await journal.find(key))?.reason).to.equal('xy')
+      const [last] = (await journal.events(key)).slice(-1)
+      expect(last?.detail).to.match(/^xy: bad {2}text \ufffd long/)
+    })
+
+    it('lists debts until they are repaid, once', async () => {
+      const key = await paymentIn(journal, 'owed')
+      expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
+      expect(await journal.repaid(key, 'sent back in 0x12')).to.equal(true)
+      expect(await journal.repaid(key, 'again')).to.equal(false)
+      expect((await journal.debts()).map((debt) => debt.key)).not.to.include(key)
+      expect(await journal.find(key)).to.include({ state: 'owed', transaction: TRANSACTION })
+      expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'repaid: sent back in 0x12' })
+    })
+
+    it('finds what is open, oldest first, and what a payer bought, newest first', async () => {
+      const payer = '0x00000000000000000000000000000000000000Cc'
+      const keys: string[] = []
+      for (const state of Object.keys(PATHS) as PaymentState[])
+        keys.push(await paymentIn(journal, state, { payer, operation: `buy-${state}` }))
+      const open = (await journal.open()).filter((row) => row.payer === payer)
+      expect(open.map(({ state }) => state)).to.deep.equal(['reserved', 'answered', 'submitted'])
+      const living = await journal.living()
+      for (const { owner } of open) expect(living.has(owner)).to.equal(true)
+      const bought = await journal.list({ payer: payer.toLowerCase(), limit: 10 })
+      expect(bought.map(({ key }) => key)).to.deep.equal(keys.toReversed())
+      const some = {
+        payer,
+        states: ['settled', 'owed'],
+        operations: ['buy-settled', 'buy-released'],
+        limit: 10,
+      } as const
+      expect((await journal.list(some)).map(({ operation }) => operation)).to.deep.equal(['buy-settled'])
+      expect(await journal.list({ payer, limit: 2 })).to.have.length(2)
+      expect(await journal.list({ payer, states: [], limit: 2 })).to.have.length(0)
+    })
+
+    it('counts by state', async () => {
+      const before = await journal.counts()
+      await paymentIn(journal, 'settled')
+      await paymentIn(journal, 'owed')
+      expect(await journal.counts()).to.deep.equal({ ...before, settled: before.settled + 1, owed: before.owed + 1 })
+    })
+
+    it('forgets old answers of settled payments, and nothing else', async () => {
+      const old = await paymentIn(journal, 'settled')
+      const unsettled = await paymentIn(journal, 'submitted')
+      ledger.now += 1_000
+      const young = await paymentIn(journal, 'settled')
+      expect(await journal.forgetAnswers(ledger.now)).to.be.greaterThan(0)
+      expect(await journal.forgetAnswers(ledger.now)).to.equal(0)
+      expect(await journal.find(old)).to.include({ state: 'settled', answer: null, transaction: TRANSACTION })
+      expect((await journal.open()).map(({ key }) => key)).not.to.include(old)
+      expect((await journal.find(unsettled))?.answer).not.to.equal(null)
+      expect((await journal.find(young))?.answer).not.to.equal(null)
+    })
+  })
+}

@@ -1,0 +1,81 @@
+/** Made-up payments for the ledger's tests. */
+import { randomBytes } from 'node:crypto'
+import type { Hex, Intent, Journal, PaymentState, Reservation, StoredAnswer } from '../../gateway/payments/payment.ts'
+
+const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`
+
+export const TRANSACTION: Hex = `0x${'ab'.repeat(32)}`
+export const REFUSED = { state: 'refused', reason: 'insufficient_funds', message: 'The payer has too little.' } as const
+
+export const INTENT: Intent = {
+  kind: 'chain',
+  transaction: TRANSACTION,
+  raw: '0x02f8',
+  sender: `0x${'5e'.repeat(20)}`,
+  senderNonce: 7,
+  fromBlock: 1234,
+}
+
+export function answerOf(text: string): StoredAnswer {
+  return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
+}
+
+/** A payment of 5000 units nobody has seen before. */
+export function reservationOf(change: Partial<Reservation> = {}): Reservation {
+  const nonce = change.nonce ?? hex(32)
+  return {
+    key: `eip155:84532/0x036c/0xbuyer/${nonce}`,
+    fingerprint: 'a'.repeat(64),
+    operation: 'getEcho',
+    route: 'GET /v1/echo',
+    network: 'eip155:84532',
+    asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
+    payer: '0x00000000000000000000000000000000000000B1',
+    payTo: '0x00000000000000000000000000000000000000A1',
+    amount: 5000n,
+    nonce,
+    validAfter: 0n,
+    validBefore: 2_000_000_000n,
+    signature: hex(65),
+    version: 2,
+    priceVersion: 'c0ffee',
+    callId: 'call-1',
+    ...change,
+  }
+}
+
+/** Every step a caller can ask for, by the name of its method. */
+export const STEPS = {
+  answered: (journal: Journal, key: string, attempt: number) => journal.answered(key, attempt, answerOf('{"ok":true}')),
+  submitted: (journal: Journal, key: string, attempt: number) => journal.submitted(key, attempt, INTENT),
+  settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
+  released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
+  refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
+  owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
+} as const
+
+export type Step = keyof typeof STEPS
+
+/** The steps that bring a reserved payment to each state. */
+export const PATHS: Readonly<Record<PaymentState, readonly Step[]>> = {
+  reserved: [],
+  answered: ['answered'],
+  submitted: ['answered', 'submitted'],
+  settled: ['answered', 'submitted', 'settled'],
+  released: ['released'],
+  owed: ['answered', 'submitted', 'settled', 'owed'],
+}
+
+/** Reserves a new payment and takes it to `state`. Returns its key. */
+export async function paymentIn(
+  journal: Journal,
+  state: PaymentState,
+  change: Partial<Reservation> = {},
+): Promise<string> {
+  const reservation = reservationOf(change)
+  const { reserved } = await journal.reserve(reservation)
+  if (!reserved) throw new Error('the payment was there already')
+  for (const step of PATHS[state])
+    if (!(await STEPS[step](journal, reservation.key, 1))) throw new Error(`${step} was refused`)
+  return reservation.key
+}

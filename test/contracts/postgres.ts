@@ -1,0 +1,35 @@
+/** A schema of its own in the real PostgreSQL, dropped after the test. */
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+
+const SERVER = 'postgres://postgres@127.0.0.1:5432/test'
+
+export interface Schema {
+  /** Address whose connections see only this schema. */
+  readonly url: string
+  sql(text: string): Promise<void>
+  drop(): Promise<void>
+}
+
+/** Null where no server answers: the test then skips and says so. */
+export async function openSchema(): Promise<Schema | null> {
+  const name = `test_${randomBytes(6).toString('hex')}`
+  const url = `${SERVER}?options=${encodeURIComponent(`-c search_path=${name}`)}`
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+  try {
+    await client.connect()
+  } catch {
+    return null
+  }
+  await client.query(`CREATE SCHEMA ${name}`)
+  return {
+    url,
+    async sql(text) {
+      await client.query(text)
+    },
+    async drop() {
+      await client.query(`SET client_min_messages = warning; DROP SCHEMA ${name} CASCADE`)
+      await client.end()
+    },
+  }
+}
