@@ -1,0 +1,144 @@
+/** Builds the frozen catalog from documents, and says everything that is wrong with them. */
+import { createHash } from 'node:crypto'
+import type { Catalog, Example, Operation, Product, Service, Upstream } from './catalog.ts'
+import { type Draft, draftOf, type OperationDraft, strings } from './draft.ts'
+import { frozen, frozenMap } from './frozen.ts'
+import { CatalogError, type Mistake } from './mistake.ts'
+import { nameMistakes } from './names.ts'
+import { NO_PLANS, planDrafts, planMistakes, planProduct, readPlans, routeFields } from './plans.ts'
+import { parsePrice } from './price.ts'
+import { type CatalogDocument, isObject } from './read.ts'
+import type { Route } from './route.ts'
+import { productMistakes } from './rules.ts'
+import { references, type Schemas } from './schemas.ts'
+import { shapeMistakes } from './shape.ts'
+
+export interface CreateOptions {
+  /** Files of product documents to leave out; what they name still exists for the others. */
+  readonly without?: ReadonlySet<string>
+}
+
+const SECONDS = 10
+const BYTES = 1_000_000
+
+/**
+ * The catalog of the documents that have no mistake, and the mistakes of the others. Throws CatalogError, with all
+ * mistakes, where service.json or plans.json has one: without them nothing can be sold.
+ */
+export function createCatalog(
+  documents: readonly CatalogDocument[],
+  schemas: Schemas,
+  options: CreateOptions = {},
+): { readonly catalog: Catalog; readonly mistakes: readonly Mistake[] } {
+  const service = documents.find(({ kind }) => kind === 'service')
+  const plans = documents.find(({ kind }) => kind === 'plans')
+  const drafts = documents.filter(({ kind }) => kind === 'product').map(draftOf)
+  const purchases = plans ? planDrafts(plans) : []
+  const mistakes = [
+    ...documents.flatMap(shapeMistakes),
+    ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
+    ...nameMistakes(drafts, purchases),
+    ...(plans ? planMistakes(plans, drafts.flatMap((draft) => draft.operations)) : []),
+  ]
+  const wrong = new Set(mistakes.map(({ file }) => file))
+  if (!service || wrong.has(service.file) || (plans && wrong.has(plans.file))) throw new CatalogError(mistakes)
+
+  const sound = drafts.filter(({ file }) => !wrong.has(file) && !options.without?.has(file))
+  const products = sound.map(productOf)
+  const served = new Set(products.flatMap(({ operations }) => operations.map(({ id }) => id)))
+  const planCatalog = plans ? readPlans(plans.content, served) : NO_PLANS
+  const sale = plans && !options.without?.has(plans.file) ? planProduct(plans.content, planCatalog, plans.file) : null
+  const all = sale ? [...products, sale] : products
+  const files = new Set(['service.json', plans?.file, ...sound.map(({ file }) => file)])
+  const catalog: Catalog = {
+    version: versionOf(documents.filter(({ file }) => files.has(file)), all, schemas),
+    service: serviceOf(service.content),
+    products: frozen(all),
+    operations: frozenMap(all.flatMap(({ operations }) => operations.map((operation) => [operation.id, operation]))),
+    plans: frozen(planCatalog),
+    schemas: frozenMap(schemas),
+  }
+  return { catalog: Object.freeze(catalog), mistakes }
+}
+
+/** Equal for equal words, prices and schemas in use, whatever the white space. */
+function versionOf(documents: readonly CatalogDocument[], products: readonly Product[], schemas: Schemas): string {
+  const used = new Set<string>()
+  for (const { params, query, body, response } of products.flatMap(({ operations }) => operations))
+    for (const schema of [params, query, body, response])
+      if (schema) for (const file of references(schema, schemas).files) used.add(file)
+  const parts = [
+    ...documents.map(({ file, content }) => [file, { ...content, $schema: '' }]),
+    ...[...used].sort().map((file) => [file, schemas.get(file)]),
+  ]
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
+}
+
+function serviceOf(content: Readonly<Record<string, unknown>>): Service {
+  const { $schema: _, notes, ...words } = content
+  return frozen({ ...(words as unknown as Omit<Service, 'notes'>), notes: strings(notes) })
+}
+
+function productOf({ file, product, content, uses, operations }: Draft): Product {
+  const { plugin, upstream } = content
+  const [name = '', version = null] = typeof plugin === 'string' ? plugin.split('@') : []
+  const shared = { product, family: (content['family'] as string | undefined) ?? null, tags: strings(content['tags']) }
+  return {
+    id: product,
+    title: content['title'] as string,
+    summary: content['summary'] as string,
+    family: shared.family,
+    tags: shared.tags,
+    plugin: plugin === undefined ? null : { name, version },
+    upstream: isObject(upstream) ? upstreamOf(upstream) : null,
+    settings: isObject(content['settings']) ? content['settings'] : {},
+    uses,
+    operations: operations.map((draft) => ({ ...operationOf(draft), ...shared })),
+    file,
+  }
+}
+
+function upstreamOf(fields: Readonly<Record<string, unknown>>): Upstream {
+  return {
+    url: fields['url'] as string,
+    headers: (fields['headers'] as Record<string, string> | undefined) ?? {},
+    timeoutSeconds: (fields['timeout_seconds'] as number | undefined) ?? SECONDS,
+    maxBytes: (fields['max_bytes'] as number | undefined) ?? BYTES,
+    stream: fields['stream'] === true,
+  }
+}
+
+function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family' | 'tags'> {
+  const { id, fields, route, isInternal, isRetired } = draft
+  const field = <Value>(name: string, missing: Value): Value => (fields[name] as Value | undefined) ?? missing
+  const priceText = field('price', 'free')
+  const body = field('body', null)
+  return {
+    ...(route ? routeFields(route as Route) : { method: 'GET', path: '', route: '', displayRoute: '' }),
+    id,
+    summary: field('summary', ''),
+    description: field('description', ''),
+    price: parsePrice(priceText),
+    priceText,
+    params: field('params', null),
+    query: field('query', null),
+    body,
+    bodyMedia: body === null ? [] : [field<string | string[]>('body_media', 'application/json')].flat(),
+    response: field('response', null),
+    view: field('view', null),
+    form: field('form', null),
+    tool: isRetired ? null : draft.tool,
+    maxFreshnessSeconds: field('max_freshness_seconds', 0),
+    timeoutSeconds: field('timeout_seconds', SECONDS),
+    maxBytes: field('max_bytes', BYTES),
+    cacheSeconds: field('cache_seconds', 0),
+    handler: field('handler', id),
+    listed: field('listed', true) && !isInternal,
+    internal: isInternal,
+    example: field<Example | null>('example', null),
+    wait: field('wait', 'confirmed'),
+    retired: isRetired,
+    replacement: field('replacement', null),
+    plan: null,
+  }
+}

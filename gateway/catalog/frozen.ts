@@ -1,0 +1,19 @@
+/** Immutable data: what is built once per edition is read by every call and written by none. */
+
+/** The same value, frozen to its leaves. */
+export function frozen<Value>(value: Value): Value {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  Object.freeze(value)
+  for (const child of Object.values(value)) frozen(child)
+  return value
+}
+
+/** A map that throws TypeError on every change, its values frozen. Object.freeze alone leaves a map open. */
+export function frozenMap<Key, Value>(entries: Iterable<readonly [Key, Value]>): ReadonlyMap<Key, Value> {
+  const map = new Map(entries)
+  for (const value of map.values()) frozen(value)
+  const refuse = (): never => {
+    throw new TypeError('this map is frozen')
+  }
+  return Object.freeze(Object.assign(map, { set: refuse, delete: refuse, clear: refuse }))
+}

@@ -1,0 +1,196 @@
+/** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
+import type { Operation, OperationId, Plan, PlanCatalog, Product } from './catalog.ts'
+import type { OperationDraft } from './draft.ts'
+import { strings } from './draft.ts'
+import { type Mistake, pointerOf } from './mistake.ts'
+import { nearest } from './names.ts'
+import { parsePrice } from './price.ts'
+import { type CatalogDocument, isObject } from './read.ts'
+import { parseRoute, type Route } from './route.ts'
+
+const PRODUCT = 'plans'
+const LIST_ID = 'getPlans'
+const PURCHASE_SECONDS = 10
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** @example purchaseId('live-24h') → "purchasePlanLive24h" */
+export function purchaseId(plan: string): OperationId {
+  return `purchasePlan${plan
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')}`
+}
+
+/** The operations that plans.json adds, as drafts: their ids and routes are taken. */
+export function planDrafts({ file, content }: CatalogDocument): OperationDraft[] {
+  const { path } = content
+  const list = typeof path === 'string' ? [draft(file, LIST_ID, '/path', `GET ${path}`, false)] : []
+  return [
+    ...list,
+    ...planFields(content).map(([pointer, fields]) =>
+      draft(file, purchaseId(String(fields['plan'])), pointer, String(fields['route']), true),
+    ),
+  ]
+}
+
+function draft(file: string, id: string, pointer: string, routeText: string, isPriced: boolean): OperationDraft {
+  const flags = { isPriced, isInternal: false, isRetired: false, tool: null }
+  return { id, file, product: PRODUCT, pointer, fields: {}, routeText, route: parseRoute(routeText), ...flags }
+}
+
+function planFields(content: Fields): (readonly [pointer: string, fields: Fields])[] {
+  const plans = Array.isArray(content['plans']) ? (content['plans'] as unknown[]) : []
+  return plans.flatMap((fields, index) => (isObject(fields) ? [[pointerOf('plans', index), fields] as const] : []))
+}
+
+/** What the schema of plans.json cannot say: routes, prices, and that what a plan opens exists and is sold. */
+export function planMistakes({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Mistake[] {
+  const mistakes: Mistake[] = []
+  const report = (pointer: string, rule: string, message: string) => mistakes.push({ file, pointer, rule, message })
+  const byId = new Map(operations.map((operation) => [operation.id, operation]))
+  const { path, family } = content
+  const plans = planFields(content)
+  if (plans.length > 0 && typeof path !== 'string')
+    report('/path', 'path', 'Plans are sold, so buyers need the list of them. Write its path.')
+  const routes = [
+    ...(typeof path === 'string' ? [['/path', `GET ${path}`] as const] : []),
+    ...plans.map(([pointer, fields]) => [`${pointer}/route`, String(fields['route'])] as const),
+  ]
+  for (const [pointer, text] of routes) {
+    const route = parseRoute(text)
+    if (!route || route.params.length > 0) report(pointer, 'route', `Is ${text}. Write a path without parameters, query or trailing slash.`)
+    else if (typeof family === 'string' && !route.path.startsWith(`/v1/${family}/`))
+      report(pointer, 'family', `Plans of the family ${family} are served below /v1/${family}. Write such a path.`)
+  }
+  for (const [pointer, fields] of plans) {
+    if (/^[0.]+$/.test(String(fields['price'])))
+      report(`${pointer}/price`, 'price', 'A plan costs something. Write a price above zero.')
+    strings(fields['authorizes']).forEach((id, index) => {
+      const problem = closedTo(id, byId)
+      if (problem) report(pointer + pointerOf('authorizes', index), 'authorizes', problem)
+    })
+  }
+  return mistakes
+}
+
+/** Why a token cannot open an operation, or null. */
+function closedTo(id: string, byId: ReadonlyMap<string, OperationDraft>): string | null {
+  const operation = byId.get(id)
+  if (!operation) return `No product has the operation ${id}. ${nearest(id, byId)}`
+  if (operation.isInternal) return `${id} is internal and has no route. Write a priced operation.`
+  if (operation.isRetired) return `${id} is retired. Write the operation that replaced it.`
+  return operation.isPriced ? null : `${id} is free, so no token is needed for it. Remove it, or write a priced operation.`
+}
+
+export const NO_PLANS: PlanCatalog = { path: null, model: '', note: '', enabled: false, plans: [] }
+
+/**
+ * The plan list. A plan is sold only while everything it opens can be served: with a product withheld it is not
+ * enabled, and tokens issued before work on for the rest.
+ */
+export function readPlans(content: Fields, served: ReadonlySet<OperationId>): PlanCatalog {
+  const isSold = content['enabled'] !== false
+  const plans = planFields(content).map(([, fields]): Plan => {
+    const authorizes = strings(fields['authorizes'])
+    return {
+      plan: fields['plan'] as string,
+      label: fields['label'] as string,
+      tier: fields['tier'] as Plan['tier'],
+      maxFreshnessSeconds: fields['max_freshness_seconds'] as number,
+      durationSeconds: fields['duration_seconds'] as number,
+      route: fields['route'] as string,
+      price: parsePrice(fields['price'] as string) as bigint,
+      priceText: fields['price'] as string,
+      authorizes: authorizes.filter((id) => served.has(id)),
+      enabled: isSold && fields['enabled'] !== false && authorizes.every((id) => served.has(id)),
+    }
+  })
+  return {
+    path: (content['path'] as string | null | undefined) ?? null,
+    model: (content['model'] as string | undefined) ?? 'One payment buys unmetered access to one tier for one window.',
+    note: (content['note'] as string | undefined) ?? '',
+    enabled: plans.some((plan) => plan.enabled),
+    plans,
+  }
+}
+
+/** The product that sells the plans, made by the plugin of the same name; null where there is neither list nor plan. */
+export function planProduct(content: Fields, catalog: PlanCatalog, file: string): Product | null {
+  if (catalog.path === null && catalog.plans.length === 0) return null
+  const family = (content['family'] as string | undefined) ?? null
+  const shared = { product: PRODUCT, family, tags: [] }
+  const operations = [
+    ...(catalog.path === null ? [] : [{ ...listOperation(catalog.path), ...shared }]),
+    ...catalog.plans.map((plan) => ({ ...purchaseOperation(plan), ...shared })),
+  ]
+  return {
+    id: PRODUCT,
+    title: 'Access plans',
+    summary: catalog.model,
+    family,
+    tags: [],
+    plugin: { name: PRODUCT, version: null },
+    upstream: null,
+    settings: { lists: catalog.path !== null, sells: catalog.plans.length > 0 },
+    uses: [],
+    operations,
+    file,
+  }
+}
+
+type Own = Omit<Operation, 'product' | 'family' | 'tags'>
+
+const PLAIN = {
+  description: '',
+  params: null,
+  query: null,
+  body: null,
+  bodyMedia: [],
+  view: null,
+  form: null,
+  tool: null,
+  maxFreshnessSeconds: 0,
+  timeoutSeconds: PURCHASE_SECONDS,
+  maxBytes: 1,
+  cacheSeconds: 0,
+  listed: true,
+  internal: false,
+  example: null,
+  wait: 'confirmed',
+  retired: false,
+  replacement: null,
+} as const satisfies Partial<Operation>
+
+function listOperation(path: string): Own {
+  return {
+    ...PLAIN,
+    ...routeFields(parseRoute(`GET ${path}`) as Route),
+    id: LIST_ID,
+    summary: 'The plans on sale: price, validity, and the routes each one opens.',
+    price: null,
+    priceText: 'free',
+    response: { $ref: 'plans.json#/$defs/PlanList' },
+    handler: LIST_ID,
+    plan: null,
+  }
+}
+
+function purchaseOperation(plan: Plan): Own {
+  return {
+    ...PLAIN,
+    ...routeFields(parseRoute(plan.route) as Route),
+    id: purchaseId(plan.plan),
+    summary: `Buy the plan ${plan.label}: an access token for its routes.`,
+    price: plan.price,
+    priceText: plan.priceText,
+    response: { $ref: 'plans.json#/$defs/Purchase' },
+    handler: 'purchase',
+    plan,
+  }
+}
+
+/** The four forms of a route that an operation carries. */
+export function routeFields(route: Route): Pick<Operation, 'method' | 'path' | 'route' | 'displayRoute'> {
+  return { method: route.method, path: route.path, route: `${route.method} ${route.path}`, displayRoute: route.display }
+}

@@ -1,0 +1,111 @@
+/** What one product document must keep beyond its shape. */
+import { type Draft, type OperationDraft, schemaParts } from './draft.ts'
+import { type Mistake, pointerOf } from './mistake.ts'
+import { parsePrice } from './price.ts'
+import { isObject } from './read.ts'
+import { paramsOf } from './route.ts'
+import { fieldsOf, references, type Schemas } from './schemas.ts'
+
+type Report = (pointer: string, rule: string, message: string) => void
+
+const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
+
+/** The mistakes of one document, operation by operation. */
+export function productMistakes(draft: Draft, schemas: Schemas): Mistake[] {
+  const mistakes: Mistake[] = []
+  const report: Report = (pointer, rule, message) => mistakes.push({ file: draft.file, pointer, rule, message })
+  makerRules(draft, report)
+  for (const operation of draft.operations) {
+    const at: Report = (pointer, rule, message) => report(operation.pointer + pointer, rule, message)
+    accessRules(operation, at)
+    familyRule(draft, operation, at)
+    inputRules(operation, schemas, at)
+    answerRules(draft, operation, at)
+    for (const [part, schema] of schemaParts(operation))
+      for (const ref of references(schema, schemas).broken)
+        at(pointerOf(part), 'reference', `Nothing is at ${ref}. Write a file of the schemas folder and a pointer into it.`)
+  }
+  return mistakes
+}
+
+function makerRules({ content, operations }: Draft, report: Report): void {
+  const { plugin, upstream } = content
+  if (plugin === undefined && upstream === undefined)
+    report('', 'maker', 'Names neither plugin nor upstream. Write one of them.')
+  if (plugin !== undefined && upstream !== undefined)
+    report('/upstream', 'maker', 'Names a plugin and an upstream. Keep one of them.')
+  if (upstream === undefined || !isObject(upstream)) return
+  for (const { pointer, route, isInternal } of operations) {
+    if (isInternal) report(`${pointer}/internal`, 'maker', 'An upstream has no internal operations. Remove it.')
+    for (const name of paramsOf(String(upstream['url'] ?? '')))
+      if (route && !route.params.includes(name))
+        report('/upstream/url', 'parameters', `{${name}} is not in the route ${route.method} ${route.path}. Add it there.`)
+  }
+}
+
+/** Who may call it, at which route, and for how much. */
+function accessRules({ fields, routeText, route, isPriced, isInternal, isRetired }: OperationDraft, at: Report): void {
+  if (isInternal) {
+    for (const field of ['route', 'price', 'tool', 'view', 'form', 'retired'])
+      if (fields[field] !== undefined)
+        at(pointerOf(field), 'internal', 'An internal operation is only asked by other products. Remove this field.')
+    return
+  }
+  if (routeText === '') at('', 'route', 'Has no route. Write "GET /path", or mark it internal.')
+  else if (!route)
+    at('/route', 'route', `Is ${JSON.stringify(routeText)}. Write "METHOD /path/{param}" without query or trailing slash.`)
+  const { price } = fields
+  if (price === undefined) at('', 'price', 'Has no price. Write "free" or US dollars, e.g. "0.005".')
+  else if (typeof price === 'string' && isPriced && /^[0.]+$/.test(price) && parsePrice(price) === null)
+    at('/price', 'price', `Is ${JSON.stringify(price)}. Write "free" where nothing is charged.`)
+  if (isPriced && fields['view'] !== undefined) at('/view', 'view', 'Pages are free. Write "price": "free", or answer with data.')
+  if (isRetired && fields['replacement'] === undefined)
+    at('', 'retired', 'Is retired without a replacement. Write the route that callers should use instead.')
+  if (!isRetired && fields['replacement'] !== undefined)
+    at('/replacement', 'retired', 'Only a retired operation has a replacement. Write "retired": true, or remove it.')
+}
+
+function familyRule({ content }: Draft, { route }: OperationDraft, at: Report): void {
+  const { family } = content
+  if (typeof family !== 'string' || !route || `${route.path}/`.startsWith(`/v1/${family}/`)) return
+  at('/route', 'family', `A product of the family ${family} is served below /v1/${family}. Write "${route.method} /v1/${family}/...".`)
+}
+
+/** Parameters fit the route; arguments of a tool keep apart; a body is there where one can be. */
+function inputRules({ fields, route, routeText, tool, isPriced }: OperationDraft, schemas: Schemas, at: Report): void {
+  const [params, query, body] = ['params', 'query', 'body'].map((part) => {
+    const schema = fields[part]
+    return isObject(schema) ? Object.keys(fieldsOf(schema, schemas)) : []
+  }) as [string[], string[], string[]]
+  const wanted = route?.params ?? (routeText === '' ? [] : params)
+  for (const name of wanted)
+    if (!params.includes(name)) at('/params', 'parameters', `{${name}} of the route is not described. Add it to the properties of params.`)
+    else if (wanted.indexOf(name) !== wanted.lastIndexOf(name))
+      at('/route', 'parameters', `{${name}} stands twice. Give each parameter its own name.`)
+  for (const name of params)
+    if (routeText !== '' && !wanted.includes(name))
+      at(pointerOf('params', 'properties', name), 'parameters', `{${name}} is not in the route. Add it there, or remove it here.`)
+  const { body_media: media } = fields
+  const medias = [media ?? []].flat() as string[]
+  if (fields['body'] !== undefined && (route?.method === 'GET' || route?.method === 'DELETE'))
+    at('/body', 'body', `${route.method} carries no body. Write POST, or use query.`)
+  if (media !== undefined && fields['body'] === undefined)
+    at('/body_media', 'body', 'There is no body. Describe one in body, or remove this field.')
+  if (fields['form'] !== undefined && !medias.some((one) => FORMS.includes(one)))
+    at('/form', 'form', `A browser sends forms. Add ${FORMS.join(' or ')} to body_media.`)
+  if (tool === null) return
+  const names = [...params, ...query, ...body, ...(isPriced ? ['payment_signature'] : [])]
+  for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index)))
+    at('/tool', 'tool-arguments', `Two arguments of the tool ${tool} are called ${name}. Rename one of them.`)
+}
+
+function answerRules({ content }: Draft, { fields, isPriced, isInternal, isRetired, tool }: OperationDraft, at: Report): void {
+  const streams = isObject(content['upstream']) && content['upstream']['stream'] === true
+  if (streams && tool !== null) at('/tool', 'stream', 'A stream is not offered as a tool. Remove this field.')
+  if (fields['response'] !== undefined && fields['view'] !== undefined)
+    at('/view', 'answer', 'Has a response and a view. Keep one of them.')
+  if (fields['view'] !== undefined && tool !== null) at('/tool', 'answer', 'A page is not a tool. Remove this field.')
+  const mustSay = (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
+  if (mustSay && fields['response'] === undefined)
+    at('', 'answer', 'Has no response. Write the JSON Schema of the answer: buyers must see what they get.')
+}

@@ -1,0 +1,109 @@
+/** JSON Schemas by file name, and references between them: "regime.json#/$defs/Snapshot". */
+import { readdir, readFile } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { JsonSchema } from '../plugin.ts'
+import { parseJson } from './json.ts'
+import { type Mistake, stepsOf } from './mistake.ts'
+import { isObject } from './read.ts'
+
+export type Schemas = ReadonlyMap<string, JsonSchema>
+
+/** Reads every *.json of a folder (not of its sub-folders). A schema is known by its file name; an `$id` must equal it. */
+export async function readSchemas(
+  schemaDir: string,
+): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly mistakes: Mistake[] }> {
+  const schemas = new Map<string, JsonSchema>()
+  const mistakes: Mistake[] = []
+  const names = (await readdir(schemaDir)).filter((name) => name.endsWith('.json')).sort()
+  for (const name of names) {
+    const { value, problems } = parseJson(await readFile(join(schemaDir, name), 'utf8'))
+    const file = `${basename(schemaDir)}/${name}`
+    mistakes.push(...problems.map((problem) => ({ file, ...problem })))
+    if (!isObject(value)) continue
+    if (value['$id'] !== undefined && value['$id'] !== name)
+      mistakes.push({ file, pointer: '/$id', rule: 'schema-id', message: `Write "${name}", the name of the file.` })
+    else schemas.set(name, value)
+  }
+  return { schemas, mistakes }
+}
+
+interface Found {
+  readonly schema: unknown
+  /** What a reference without a file means inside the found schema. */
+  readonly root: JsonSchema
+  /** File of the root; "" for a schema written inline in a catalog document. */
+  readonly file: string
+}
+
+/** Where a `$ref` leads, or null. */
+function follow(ref: string, from: Omit<Found, 'schema'>, schemas: Schemas): Found | null {
+  const [file = '', fragment = ''] = ref.split('#')
+  const root = file === '' ? from.root : schemas.get(file)
+  if (!root) return null
+  let schema: unknown = root
+  for (const step of stepsOf(decodeURIComponent(fragment)))
+    schema = isObject(schema) || Array.isArray(schema) ? (schema as Record<string, unknown>)[step] : undefined
+  return schema === undefined ? null : { schema, root, file: file === '' ? from.file : file }
+}
+
+/** Names whose value is data, not a schema: a `$ref` in there is a word. */
+const DATA = new Set(['const', 'enum', 'default', 'examples'])
+
+/**
+ * Every reference of a schema that leads nowhere, each as "file#pointer" where it stands ("" file: the schema itself),
+ * and the schema files it needs, directly or not.
+ */
+export function references(schema: JsonSchema, schemas: Schemas): { readonly broken: string[]; readonly files: Set<string> } {
+  const broken: string[] = []
+  const files = new Set<string>()
+  const seen = new Set<unknown>()
+  function walk(node: unknown, from: Omit<Found, 'schema'>): void {
+    if (typeof node !== 'object' || node === null || seen.has(node)) return
+    seen.add(node)
+    for (const [key, value] of Object.entries(node)) {
+      if (key === '$ref' && typeof value === 'string') {
+        const found = follow(value, from, schemas)
+        if (found) {
+          if (found.file !== '') files.add(found.file)
+          walk(found.schema, found)
+        } else broken.push(from.file === '' ? value : `${value} in ${from.file}`)
+      } else if (!DATA.has(key)) walk(value, from)
+    }
+  }
+  walk(schema, { root: schema, file: '' })
+  return { broken, files }
+}
+
+/**
+ * The schema with every `$ref` replaced by what it names, for readers that cannot follow references. Words beside a
+ * `$ref` win over those of its target. A schema that contains itself is cut to "anything" at the second turn.
+ */
+export function dereference(schema: JsonSchema, schemas: Schemas): JsonSchema {
+  function inline(node: unknown, from: Omit<Found, 'schema'>, within: readonly unknown[]): unknown {
+    if (Array.isArray(node)) return node.map((item) => inline(item, from, within))
+    if (!isObject(node)) return node
+    const entries = Object.entries(node)
+      .filter(([key]) => !['$ref', '$id', '$schema', '$defs'].includes(key))
+      .map(([key, value]) => [key, DATA.has(key) ? value : inline(value, from, within)] as const)
+    const own = Object.fromEntries(entries)
+    if (typeof node['$ref'] !== 'string') return own
+    const found = follow(node['$ref'], from, schemas)
+    if (!found || within.includes(found.schema)) return own
+    const target = inline(found.schema, found, [...within, found.schema])
+    return isObject(target) ? { ...target, ...own } : target
+  }
+  return inline(schema, { root: schema, file: '' }, []) as JsonSchema
+}
+
+/** The named fields of an object schema, its `allOf` parts included, references resolved. */
+export function fieldsOf(schema: JsonSchema | null, schemas: Schemas): Readonly<Record<string, JsonSchema>> {
+  if (schema === null) return {}
+  const fields: Record<string, JsonSchema> = {}
+  const collect = (node: unknown): void => {
+    if (!isObject(node)) return
+    if (Array.isArray(node['allOf'])) node['allOf'].forEach(collect)
+    if (isObject(node['properties'])) Object.assign(fields, node['properties'])
+  }
+  collect(dereference(schema, schemas))
+  return fields
+}

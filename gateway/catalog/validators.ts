@@ -1,0 +1,164 @@
+/** Compiled checks of what an operation is given and what it answers. */
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import type { RawInput } from '../editions/edition.ts'
+import { InvalidInput, type ValidationItem } from '../errors.ts'
+import type { Input, JsonSchema } from '../plugin.ts'
+import type { Operation } from './catalog.ts'
+import { coerceFields } from './coerce.ts'
+import { compile, createAjv, isFile } from './compiler.ts'
+import { isObject } from './read.ts'
+import { dereference, fieldsOf, type Schemas } from './schemas.ts'
+import { sentences } from './sentence.ts'
+
+export interface Validators {
+  /** Defaults applied, strings coerced; `raw` is left as it is. Throws InvalidInput listing every mistake. */
+  input(raw: RawInput): Input
+  /** Null where the answer matches its schema, else what is wrong. The value is judged as it goes over the wire. */
+  answer(value: unknown): string | null
+}
+
+type Checked = { readonly value: unknown; readonly items: readonly ValidationItem[] }
+type Check = (value: unknown) => Checked
+type Fields = Readonly<Record<string, JsonSchema>>
+
+const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
+/** A larger body is refused at its first mistake: a list of millions of them would be an attack on our memory. */
+const MAX_NODES = 5000
+const MAX_ITEMS = 100
+const MAX_SHOWN = 200
+
+/**
+ * Compiles the checks of operations that share schemas. The function it returns throws SchemaError where a schema of
+ * the operation is not one: an unknown keyword, a wrong value, a default that could not be applied.
+ */
+export function createValidators(schemas: Schemas): (operation: Operation) => Validators {
+  const thorough = createAjv(schemas, { useDefaults: true, allErrors: true })
+  const hasty = createAjv(schemas, { useDefaults: true })
+  const answers = createAjv(schemas, {})
+
+  /** Strings by name, as paths, queries and forms bring them. */
+  function flat(part: string, section: string, schema: JsonSchema, fields: Fields): Check {
+    const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
+    const validate = compile(thorough, schema, part)
+    return (sent) => {
+      if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
+      const value = coerceFields(sent ?? {}, fields)
+      for (const name of uploads) if (name in value) value[name] = asUpload(name, value[name])
+      return { value, items: validate(value) ? [] : itemsOf(validate, section) }
+    }
+  }
+
+  function query(operation: Operation): Check {
+    if (operation.plan) return () => ({ value: {}, items: [] })
+    const schema = dereference(operation.query ?? { type: 'object', properties: {} }, schemas)
+    const closed = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
+    return flat('query', 'query', closed, fieldsOf(schema, schemas))
+  }
+
+  function params(operation: Operation): Check {
+    if (!operation.params) return () => ({ value: {}, items: [] })
+    const schema = dereference(operation.params, schemas)
+    return flat('params', 'path', schema, fieldsOf(schema, schemas))
+  }
+
+  function body({ body: schema, bodyMedia }: Operation): Check {
+    if (!schema) return () => ({ value: undefined, items: [] })
+    const fields = fieldsOf(schema, schemas)
+    if (bodyMedia.some((media) => FORMS.includes(media)) || Object.values(fields).some(isUpload))
+      return flat('body', 'body', withUploads(dereference(schema, schemas), fields), fields)
+    const [first, all] = [compile(hasty, schema, 'body'), compile(thorough, schema, 'body')]
+    const copy = copier(dereference(schema, schemas), fields)
+    return (sent) => {
+      if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
+      const value = copy(sent)
+      if (first(value)) return { value, items: [] }
+      const failed = isLarge(value) || all(value) ? first : all
+      return { value, items: itemsOf(failed, 'body') }
+    }
+  }
+
+  return (operation) => {
+    const checks = { params: params(operation), query: query(operation), body: body(operation) }
+    const { response } = operation
+    const validAnswer = response === null || operation.internal ? null : compile(answers, response, 'response')
+    return {
+      input(raw) {
+        const [path, search, content] = [checks.params(raw.params), checks.query(raw.query), checks.body(raw.body)]
+        const items = [...path.items, ...search.items, ...content.items]
+        if (items.length > 0) throw new InvalidInput(items)
+        return { params: path.value, query: search.value, body: content.value } as Input
+      },
+      answer(value) {
+        if (!validAnswer || validAnswer(onTheWire(value, response?.['type'] === 'string'))) return null
+        const [said] = sentences(validAnswer.errors ?? [])
+        return said ? `${said.steps.join('.') || 'the answer'}: ${said.msg}` : 'the answer breaks its schema'
+      },
+    }
+  }
+}
+
+function itemsOf(validate: ValidateFunction, section: string): ValidationItem[] {
+  return sentences(validate.errors ?? [])
+    .slice(0, MAX_ITEMS)
+    .map(({ steps, msg, type, input, ctx }) => ({
+      loc: [section, ...steps],
+      msg,
+      type,
+      ...(isScalar(input) ? { input: typeof input === 'string' ? input.slice(0, MAX_SHOWN) : input } : {}),
+      ...(ctx ? { ctx } : {}),
+    }))
+}
+
+function notAnObject(section: string, input: unknown): ValidationItem {
+  return { loc: [section], msg: 'Must be an object.', type: 'object_type', ...(isScalar(input) ? { input } : {}) }
+}
+
+const isScalar = (value: unknown): boolean => value !== undefined && (typeof value !== 'object' || value === null)
+
+function isUpload(schema: JsonSchema | undefined): boolean {
+  return schema?.['format'] === 'binary' || schema?.['contentMediaType'] === 'application/octet-stream'
+}
+
+/** The schema with its file fields checked as files. */
+function withUploads(schema: JsonSchema, fields: Fields): JsonSchema {
+  const files = Object.keys(fields).filter((name) => isUpload(fields[name]))
+  if (files.length === 0) return schema
+  const replaced = files.map((name) => [name, { upload: true }] as const)
+  return { ...schema, properties: { ...(schema['properties'] as object), ...Object.fromEntries(replaced) } }
+}
+
+/** JSON and MCP send a file as text. */
+function asUpload(name: string, value: unknown): unknown {
+  if (typeof value !== 'string' || isFile(value)) return value
+  return { filename: name, mediaType: 'application/octet-stream', bytes: Buffer.from(value) }
+}
+
+/** Defaults are written into the value, so it is copied as deep as they go. */
+function copier({ properties: _, ...rest }: JsonSchema, fields: Fields): (value: unknown) => unknown {
+  const deep = holdsDefault(rest) || Object.values(fields).some(({ default: _, ...field }) => holdsDefault(field))
+  if (deep) return structuredClone
+  return (value) => (isObject(value) ? { ...value } : value)
+}
+
+function holdsDefault(node: unknown): boolean {
+  if (typeof node !== 'object' || node === null) return false
+  return 'default' in node || Object.values(node).some(holdsDefault)
+}
+
+function isLarge(value: unknown): boolean {
+  let left = MAX_NODES
+  const pending: unknown[] = [value]
+  while (pending.length > 0 && left > 0) {
+    left -= 1
+    const node = pending.pop()
+    if (typeof node !== 'object' || node === null) continue
+    if (Array.isArray(node) && node.length > left) return true
+    pending.push(...Object.values(node))
+  }
+  return left <= 0
+}
+
+function onTheWire(value: unknown, isText: boolean): unknown {
+  if (Buffer.isBuffer(value)) return isText ? value.toString('utf8') : JSON.parse(value.toString('utf8'))
+  return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+}
