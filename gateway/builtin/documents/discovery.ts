@@ -3,14 +3,15 @@
  * `resources`, https://www.x402scan.com discovery specification, part B) beside its own.
  */
 import type { Catalog } from '../../catalog/catalog.ts'
-import { addressOf, dollars, free, priced } from './listing.ts'
+import { addressOf, dollars, free, priced, simplest } from './listing.ts'
 import type { Place } from './parts.ts'
-import { capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, TOKEN_NOTE } from './paying.ts'
+import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, TOKEN_NOTE } from './paying.ts'
 
 /** The discovery document. Prices are strings with a leading $: "$0.005". */
 export function discovery(catalog: Catalog, place: Place) {
   const { service } = catalog
   const operations = priced(catalog)
+  const first = simplest(catalog)
   return {
     version: 1,
     service: service.name,
@@ -21,6 +22,8 @@ export function discovery(catalog: Catalog, place: Place) {
       currency: CURRENCY,
       how: howToPay(place),
       pay_to: place.payTo,
+      client_limits: capNotes(catalog),
+      ...(first === undefined ? {} : { program: buyerProgram(addressOf(first, place.baseUrl), place) }),
     },
     free_endpoints: [
       ...new Set(

@@ -22,6 +22,13 @@ export function priced(catalog: Catalog): readonly PricedOperation[] {
   return listed(catalog).filter(isPriced)
 }
 
+/** The cheapest priced route that can be called as it stands: what a first example shows. */
+export function simplest(catalog: Catalog): PricedOperation | undefined {
+  return priced(catalog)
+    .filter(({ method, path }) => method === 'GET' && !path.includes('{'))
+    .sort((one, other) => Number(one.price - other.price))[0]
+}
+
 export function free(catalog: Catalog): readonly Operation[] {
   return listed(catalog).filter((operation) => !isPriced(operation))
 }

@@ -1,6 +1,15 @@
 /** /llms.txt (https://llmstxt.org): a title, a summary, prose without headings, then lists of links under H2. */
 import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../../catalog/catalog.ts'
-import { addressOf, dollars, exampleAddress, free, isPriced, priced, type PricedOperation } from './listing.ts'
+import {
+  addressOf,
+  dollars,
+  exampleAddress,
+  free,
+  isPriced,
+  priced,
+  type PricedOperation,
+  simplest,
+} from './listing.ts'
 import type { Place } from './parts.ts'
 import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, TOKEN_NOTE } from './paying.ts'
 
@@ -22,7 +31,7 @@ export function llms(catalog: Catalog, place: Place): string {
     ...capNotes(catalog),
     ...(purchases.length > 0 ? [TOKEN_NOTE] : []),
     MCP_NOTE,
-    ...paidExample(paid, place),
+    ...paidExample(catalog, place),
     list(
       'Paid endpoints',
       paid.map((operation) => line(operation, place)),
@@ -78,11 +87,9 @@ function tools(catalog: Catalog): string {
     .join(', ')
 }
 
-/** One paid call from the quote to the receipt: of the cheapest route that can be called as it stands. */
-function paidExample(paid: readonly PricedOperation[], place: Place): readonly string[] {
-  const [operation] = paid
-    .filter(({ method, path }) => method === 'GET' && !path.includes('{'))
-    .sort((one, other) => Number(one.price - other.price))
+/** One paid call from the quote to the receipt: of the simplest route. */
+function paidExample(catalog: Catalog, place: Place): readonly string[] {
+  const operation = simplest(catalog)
   if (operation === undefined) return []
   const { network, payTo } = place
   const address = exampleAddress(operation, place.baseUrl)

@@ -1,0 +1,53 @@
+/** Pug views to HTML. A view holds words and loops; what it shows is prepared by handlers and by `format`. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import pug from 'pug'
+import type { Catalog } from '../catalog/catalog.ts'
+import { format } from './format.ts'
+
+export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
+
+export interface RendererOptions {
+  /** Folders searched for a view, first match wins. The last one holds the layout. */
+  readonly viewDirs: readonly string[]
+}
+
+const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
+
+/**
+ * Renders views by name. A view is compiled once per edition: the `catalog` among the locals is its mark, so a changed
+ * view shows with the next edition. Every view also gets `format` and `navigation`. Throws where there is no such view.
+ */
+export function createRenderer({ viewDirs }: RendererOptions): Render {
+  const compiled = new WeakMap<object, Map<string, pug.compileTemplate>>()
+  const basedir = viewDirs.at(-1) ?? '.'
+
+  function compile(view: string): pug.compileTemplate {
+    const files = VIEW_NAME.test(view) ? viewDirs.map((folder) => join(folder, `${view}.pug`)) : []
+    const file = files.find((path) => existsSync(path))
+    if (file === undefined) throw new Error(`There is no view "${view}" in ${viewDirs.join(', ')}.`)
+    return pug.compileFile(file, { basedir, compileDebug: false })
+  }
+
+  return (view, locals) => {
+    const catalog = locals['catalog'] as Catalog | undefined
+    const edition = catalog ?? compiled
+    const templates = compiled.get(edition) ?? new Map<string, pug.compileTemplate>()
+    compiled.set(edition, templates)
+    const template = templates.get(view) ?? compile(view)
+    templates.set(view, template)
+    return template({ navigation: catalog ? navigation(catalog) : [], ...locals, format })
+  }
+}
+
+export interface NavigationItem {
+  readonly href: string
+  readonly label: string
+}
+
+/** The pages a menu can name: listed views at one plain segment. "/terms-of-use" is labelled "Terms of use". */
+export function navigation(catalog: Catalog): readonly NavigationItem[] {
+  return [...catalog.operations.values()]
+    .filter(({ view, method, listed, path }) => view !== null && method === 'GET' && listed && /^\/[a-z-]+$/.test(path))
+    .map(({ path }) => ({ href: path, label: path.charAt(1).toUpperCase() + path.slice(2).replaceAll('-', ' ') }))
+}

@@ -1,0 +1,54 @@
+/** What the pages ask of other operations. */
+import { type Call, type Catalog, type Operation, ServiceError } from '#gateway'
+
+const NOTHING = { params: {}, query: {}, body: undefined } as const
+
+/** The answer of an operation without input. */
+export async function ask<Answer>(call: Call, operation: string): Promise<Answer> {
+  return (await call.ask(operation, NOTHING)) as Answer
+}
+
+/** The same, or null where the product behind it cannot answer: a page has more to show than one product. */
+export async function askIfThere<Answer>(call: Call, operation: string): Promise<Answer | null> {
+  try {
+    return await ask<Answer>(call, operation)
+  } catch (error) {
+    if (error instanceof ServiceError) return null
+    throw error
+  }
+}
+
+/** The parts of the discovery document that the pages repeat. */
+export interface Discovery {
+  readonly payment: {
+    readonly network: string
+    readonly currency: string
+    readonly how: string
+    readonly pay_to: string
+    readonly client_limits: readonly string[]
+    readonly program?: string
+  }
+}
+
+/** Operations a page may show. */
+export function shown(catalog: Catalog): readonly Operation[] {
+  return [...catalog.operations.values()].filter(({ listed, internal, retired }) => listed && !internal && !retired)
+}
+
+export interface ToolRow {
+  readonly id: string
+  readonly name: string
+  readonly summary: string
+  readonly price: bigint | null
+}
+
+export function tools(catalog: Catalog): readonly ToolRow[] {
+  return shown(catalog).flatMap(({ id, tool, summary, price }) =>
+    tool === null ? [] : [{ id, name: tool, summary, price }],
+  )
+}
+
+/** A route split for showing: the method, and the path with * for parameters. */
+export function routeParts({ method, displayRoute }: Operation): { readonly method: string; readonly path: string } {
+  return { method, path: displayRoute.slice(method.length + 1) }
+}

@@ -1,0 +1,42 @@
+/** A request as a command for a terminal. */
+import type { Operation } from '#gateway'
+
+/** What a command is written from: the address up to the path, and the example of an operation. */
+type Shown = Pick<Operation, 'method' | 'path' | 'bodyMedia' | 'example'>
+
+/**
+ * The example request as a curl command. `$BASE` stands for the address of the service where `baseUrl` is not given.
+ * A JSON body is sent as it is; of a form each field; a file by its name.
+ */
+export function curl({ method, path, bodyMedia, example }: Shown, baseUrl = '$BASE'): string {
+  const { params = {}, query = {}, body } = example?.request ?? {}
+  const filled = path.replace(/\{([^}]+)\}/g, (braces, name: string) =>
+    params[name] === undefined ? braces : encodeURIComponent(text(params[name])),
+  )
+  const search = new URLSearchParams(
+    Object.entries(query).map(([name, value]): [string, string] => [name, text(value)]),
+  ).toString()
+  const address = quoted(baseUrl + filled + (search === '' ? '' : `?${search}`))
+  const lines = [method === 'GET' ? `curl -i ${address}` : `curl -i -X ${method} ${address}`]
+  return [...lines, ...bodyArguments(bodyMedia[0], body)].join(' \\\n  ')
+}
+
+function bodyArguments(media: string | undefined, body: unknown): readonly string[] {
+  if (media === undefined || body === undefined) return []
+  if (media === 'multipart/form-data')
+    return Object.entries(body as object).map(([name, value]) =>
+      name === 'file' ? `-F ${quoted('file=@ledger.csv')}` : `-F ${quoted(`${name}=${text(value)}`)}`,
+    )
+  if (media === 'application/x-www-form-urlencoded')
+    return Object.entries(body as object).map(([name, value]) => `--data-urlencode ${quoted(`${name}=${text(value)}`)}`)
+  return [`-H ${quoted(`content-type: ${media}`)}`, `-d ${quoted(text(body))}`]
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** Single quotes for the shell; double ones where $BASE is to be filled in. */
+function quoted(value: string): string {
+  return value.startsWith('$BASE') ? `"${value}"` : `'${value.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,0 +1,109 @@
+/** The documentation: the OpenAPI document, ordered for reading. */
+import type { Call, Catalog } from '#gateway'
+import { ask, tools } from './asking.ts'
+import { curl } from './curl.ts'
+import { type Field, fieldOf, fieldsOf } from './fields.ts'
+import type { Content, OpenApi, OpenApiOperation, Schema } from './openapi.ts'
+
+/** What `retry` tells a caller, in the words of the error schema. */
+const RETRIES = [
+  { name: 'never', meaning: 'Stop: the same request cannot succeed.' },
+  { name: 'after_fix', meaning: 'Correct the request, then send it again.' },
+  { name: 'after_delay', meaning: 'Wait as long as Retry-After says, then send the same request.' },
+  { name: 'new_quote', meaning: 'Sign a fresh payment for the offer in this answer.' },
+  {
+    name: 'same_payment',
+    meaning: 'The payment is on its way. Repeat the very same request with the very same payment.',
+  },
+] as const
+
+const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
+
+export async function docs(call: Call) {
+  const openapi = await ask<OpenApi>(call, 'getOpenapi')
+  const page = built.get(openapi) ?? reference(openapi, call.catalog)
+  built.set(openapi, page)
+  return page
+}
+
+function reference(openapi: OpenApi, catalog: Catalog) {
+  const baseUrl = openapi.servers[0]?.url ?? ''
+  const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+  )
+  const shown = operations.filter(({ operation }) => !('text/html' in (operation.responses['200']?.content ?? {})))
+  return {
+    version: openapi.info.version,
+    paying: openapi.info.description.split('\n\n').slice(1),
+    tools: tools(catalog),
+    retries: RETRIES,
+    groups: openapi.tags
+      .map(({ name, description }) => ({
+        id: name.toLowerCase().replace(/[^a-z0-9]+/g, '-'),
+        title: name,
+        summary: description,
+        operations: shown
+          .filter(({ operation }) => operation.tags.includes(name))
+          .map((entry) => article(entry, { schemas: openapi.components.schemas, catalog, baseUrl })),
+      }))
+      .filter(({ operations }) => operations.length > 0),
+  }
+}
+
+interface Entry {
+  readonly path: string
+  readonly method: string
+  readonly operation: OpenApiOperation
+}
+
+interface Surroundings {
+  readonly schemas: Readonly<Record<string, Schema>>
+  readonly catalog: Catalog
+  readonly baseUrl: string
+}
+
+function article({ path, method, operation }: Entry, { schemas, catalog, baseUrl }: Surroundings) {
+  const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation
+  const source = catalog.operations.get(id)
+  const price = source?.price ?? null
+  return {
+    id,
+    path,
+    method,
+    summary,
+    description,
+    price,
+    parameters: parameters.map(({ name, required, schema }) => fieldOf(name, schema, required, schemas)),
+    body: requestBody ? bodyOf(requestBody.content, schemas) : null,
+    answer: answerOf(responses['200']?.content ?? {}, schemas),
+    curl: source ? curl(source, baseUrl) : null,
+    trial: price === null && method === 'GET' && !path.includes('{') ? trial(path, parameters) : null,
+  }
+}
+
+function bodyOf(content: Content, schemas: Surroundings['schemas']) {
+  const [main] = Object.values(content)
+  return { media: Object.keys(content).join(' or '), fields: main ? fieldsOf(main.schema, schemas) : [] }
+}
+
+function answerOf(content: Content, schemas: Surroundings['schemas']) {
+  const [[media, main] = ['', undefined]] = Object.entries(content)
+  const fields: readonly Field[] = main ? fieldsOf(main.schema, schemas) : []
+  return { media, fields, example: main?.example === undefined ? null : JSON.stringify(main.example, null, 2) }
+}
+
+function trial(action: string, parameters: NonNullable<OpenApiOperation['parameters']>) {
+  return {
+    action,
+    inputs: parameters.map(({ name, required, schema, example }) => ({
+      name,
+      required,
+      value: example === undefined ? scalar(schema.default) : scalar(example),
+    })),
+  }
+}
+
+function scalar(value: unknown): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

@@ -1,0 +1,90 @@
+/** A JSON Schema as rows of a table: one per field, nested ones by their dotted path. */
+import type { Schema } from './openapi.ts'
+
+export interface Field {
+  readonly name: string
+  readonly required: boolean
+  readonly type: string
+  /** "1 to 10000", "at most 64 characters", or "". */
+  readonly limits: string
+  readonly description: string
+  readonly default: string
+}
+
+type Schemas = Readonly<Record<string, Schema>>
+
+const DEEPEST = 3
+
+/** The fields of an object schema. An array of objects shows the fields of its items at `name[]`. */
+export function fieldsOf(schema: Schema, schemas: Schemas, prefix = '', depth = 0): readonly Field[] {
+  const whole = resolve(schema, schemas)
+  if (whole.items && depth === 0) return fieldsOf(whole.items, schemas, '[].', depth + 1)
+  const required = new Set(whole.required ?? [])
+  return Object.entries(propertiesOf(whole, schemas)).flatMap(([name, inner]) => {
+    const row = fieldOf(prefix + name, inner, required.has(name), schemas)
+    if (depth >= DEEPEST) return [row]
+    const property = resolve(inner, schemas)
+    const nested = property.items
+      ? fieldsOf(property.items, schemas, `${prefix}${name}[].`, depth + 1)
+      : fieldsOf(property, schemas, `${prefix}${name}.`, depth + 1)
+    return [row, ...nested]
+  })
+}
+
+/** One schema as one row. */
+export function fieldOf(name: string, schema: Schema, required: boolean, schemas: Schemas): Field {
+  const whole = resolve(schema, schemas)
+  return {
+    name,
+    required,
+    type: typeOf(whole, schemas),
+    limits: limitsOf(whole),
+    description: schema.description ?? whole.description ?? '',
+    default: whole.default === undefined || whole.default === '' ? '' : JSON.stringify(whole.default),
+  }
+}
+
+function propertiesOf(schema: Schema, schemas: Schemas): Schemas {
+  const parts = (schema.allOf ?? []).map((part) => propertiesOf(resolve(part, schemas), schemas))
+  return Object.assign({}, ...parts, schema.properties) as Schemas
+}
+
+/** The schema a reference leads to, with the words beside the reference. References end after a few steps. */
+function resolve(schema: Schema, schemas: Schemas): Schema {
+  let found = schema
+  for (let step = 0; step < DEEPEST && found.$ref !== undefined; step += 1) {
+    const { $ref, ...beside } = found
+    const [, , , name = '', ...rest] = $ref.split('/')
+    const target = rest.reduce<unknown>((at, token) => (at as Schema | undefined)?.[token], schemas[name])
+    found = { ...(target as Schema | undefined), ...beside }
+  }
+  return found
+}
+
+function typeOf(schema: Schema, schemas: Schemas): string {
+  if (schema.const !== undefined) return JSON.stringify(schema.const)
+  if (schema.enum)
+    return schema.enum.map((value) => (typeof value === 'string' ? value : JSON.stringify(value))).join(' | ')
+  const choices = schema.oneOf ?? schema.anyOf
+  if (choices) return [...new Set(choices.map((choice) => typeOf(resolve(choice, schemas), schemas)))].join(' | ')
+  if (schema.items) return `array of ${typeOf(resolve(schema.items, schemas), schemas)}`
+  const type = typeof schema.type === 'string' ? schema.type : (schema.type ?? ['any']).join(' | ')
+  return schema['format'] === undefined ? type : `${type}, ${String(schema['format'])}`
+}
+
+function limitsOf(schema: Schema): string {
+  const range = (least: unknown, most: unknown, unit: string): string[] => {
+    if (least !== undefined && most !== undefined) return [`${String(least)} to ${String(most)}${unit}`]
+    if (least !== undefined) return [`at least ${String(least)}${unit}`]
+    return most === undefined ? [] : [`at most ${String(most)}${unit}`]
+  }
+  const above = schema['exclusiveMinimum']
+  const pattern = schema['pattern']
+  return [
+    ...range(schema['minimum'], schema['maximum'], ''),
+    ...(above === undefined ? [] : [`above ${String(above)}`]),
+    ...range(schema['minLength'], schema['maxLength'], ' characters'),
+    ...range(schema['minItems'], schema['maxItems'], ' items'),
+    ...(typeof pattern === 'string' ? [`matches ${pattern}`] : []),
+  ].join(', ')
+}

@@ -1,0 +1,146 @@
+/** The start page: what the service is, the regime of 24 hours ago, and a call to copy. */
+import type { Call, Catalog, Operation } from '#gateway'
+import { ask, askIfThere, type Discovery, shown, tools } from './asking.ts'
+import { curl } from './curl.ts'
+
+/** What the free sample holds of interest here. */
+interface Snapshot {
+  readonly as_of: string
+  readonly symbol: string
+  readonly regime: 'STABLE' | 'VOLATILE'
+  readonly confidence: number
+  readonly position_scalar: number
+  readonly forecast_vol?: number
+  readonly boundary_vol?: number
+}
+
+interface Gauge {
+  readonly label: string
+  readonly figure: string
+  /** Length of the bar and places of the marks, 0 to 100. */
+  readonly share: number
+  readonly marks: readonly number[]
+  readonly note: string
+}
+
+const LARGEST_SCALAR = 1.5
+
+export async function home(call: Call) {
+  const { catalog } = call
+  const [{ payment }, sample] = await Promise.all([
+    ask<Discovery>(call, 'getDiscovery'),
+    askIfThere<Snapshot>(call, 'getRegimeSample'),
+  ])
+  const operation = catalog.operations.get('getRegimeSample')
+  return {
+    problem: problem(String(call.input.query['err'] ?? '')),
+    network: payment.network,
+    currency: payment.currency,
+    sample: sample && operation ? panel(sample, operation) : null,
+    calls: steps(catalog, payment),
+    products: products(catalog),
+    tools: tools(catalog),
+  }
+}
+
+/** The sentence for a code that a form came back with. */
+function problem(code: string): string | null {
+  if (code === '') return null
+  if (code === 'validation_failed') return 'That was not accepted. Please check what you entered and send it again.'
+  return `That did not work (${code}). Please try again in a minute.`
+}
+
+function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {
+  return {
+    path,
+    age: `${Math.round(maxFreshnessSeconds / 3600)} hours`,
+    symbol: snapshot.symbol,
+    asOf: snapshot.as_of,
+    regime: snapshot.regime,
+    tone: snapshot.regime.toLowerCase(),
+    gauges: gauges(snapshot),
+  }
+}
+
+/** The figures of a snapshot as bars. A confidence of 0.874 fills 87.4 of 100. */
+export function gauges(snapshot: Snapshot): readonly Gauge[] {
+  const { confidence, position_scalar: scalar, forecast_vol: forecast, boundary_vol: boundary } = snapshot
+  const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
+  const place = (share: number): number => Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
+  return [
+    {
+      label: 'Confidence',
+      figure: percent(confidence),
+      share: place(confidence),
+      marks: [],
+      note: 'Probability that the label is right for the next hour.',
+    },
+    {
+      label: 'Position scalar',
+      figure: `${scalar.toFixed(2)}×`,
+      share: place(scalar / LARGEST_SCALAR),
+      marks: [place(1 / LARGEST_SCALAR)],
+      note: 'Exposure that keeps risk level. The mark is ordinary exposure, 1.00×.',
+    },
+    ...(forecast === undefined || boundary === undefined
+      ? []
+      : [
+          {
+            label: 'Volatility forecast',
+            figure: percent(forecast),
+            share: place(forecast / (2 * boundary)),
+            marks: [50],
+            note: `Next hour, annualised. The mark is the boundary, ${percent(boundary)}.`,
+          },
+        ]),
+  ]
+}
+
+/** One paid call in three steps: the current regime where it is sold, else the cheapest route. */
+function steps(catalog: Catalog, payment: Discovery['payment']) {
+  const cheapest = shown(catalog)
+    .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
+    .sort((one, other) => Number((one.price ?? 0n) - (other.price ?? 0n)))[0]
+  const operation = catalog.operations.get('getRegimeCurrent') ?? cheapest
+  if (operation === undefined) return []
+  const answer = operation.example?.response
+  return [
+    {
+      title: 'Ask',
+      text: 'Any client may ask. The answer is 402 with the price, the network and the address to pay.',
+      label: 'Terminal',
+      code: curl(operation),
+    },
+    ...(payment.program === undefined
+      ? []
+      : [
+          {
+            title: 'Pay',
+            text: `The client signs one payment in ${payment.currency} and asks again. No transaction of its own, no gas.`,
+            label: 'Node, with the stock x402 client',
+            code: payment.program,
+          },
+        ]),
+    ...(answer === undefined
+      ? []
+      : [
+          {
+            title: 'Receive',
+            text: 'The answer and a receipt arrive together. Had it failed, nothing would have been charged.',
+            label: '200 OK',
+            code: JSON.stringify(answer, null, 2),
+          },
+        ]),
+  ]
+}
+
+/** Products that cost something, with the range of their prices. */
+function products(catalog: Catalog) {
+  return catalog.products.flatMap(({ title, summary, operations }) => {
+    const priced = operations.filter(({ price, listed, retired }) => price !== null && listed && !retired)
+    const first = priced[0]
+    if (first === undefined) return []
+    const prices = priced.map(({ price }) => price ?? 0n).sort((one, other) => Number(one - other))
+    return [{ title, summary, href: `/docs#${first.id}`, from: prices[0], to: prices.at(-1) }]
+  })
+}

@@ -1,0 +1,13 @@
+// Puts a copy button on every block of code. Without this script the blocks are plain text to select.
+for (const figure of document.querySelectorAll('figure.code')) {
+  const button = document.createElement('button')
+  button.type = 'button'
+  button.className = 'copy'
+  button.textContent = 'Copy'
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(figure.querySelector('pre').textContent)
+    button.textContent = 'Copied'
+    setTimeout(() => (button.textContent = 'Copy'), 1500)
+  })
+  if (navigator.clipboard) figure.append(button)
+}
