@@ -1,0 +1,150 @@
+/** The command line of the paying client. */
+import { readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { parseArgs } from 'node:util'
+import { parseUnits } from 'viem/utils'
+import type { Hex } from '../../gateway/payments/payment.ts'
+
+export const USAGE = `npm run pay -- METHOD PATH [options]
+
+  METHOD PATH          a route, e.g. GET /pricing.json, or METHOD and a full URL
+  --url URL            the service (default: the sandbox, from DATA_DIR/*/sandbox.json)
+  --query NAME=VALUE   query parameter; may be repeated
+  --body JSON          body; @file reads it from a file (.json, .csv or other)
+  --form NAME=VALUE    multipart field; NAME=@file sends a file; may be repeated
+  --header NAME:VALUE  header; may be repeated
+  --token TOKEN        access token, instead of a payment
+  --key 0x...          private key that pays (default: the sandbox's buyer); @file reads it from a file
+  --rpc URL            node to ask for balances (default: the sandbox's)
+  --max USD            dearest price to pay (default: 100 in the sandbox, 0.10 elsewhere)
+  --v1                 pay with x402 v1 where both versions are offered
+  --dry-run            show the price and sign nothing
+  --json               everything as one JSON object, the answer in full
+`
+
+/** A mistake or a refusal in words for the person at the terminal; no stack is shown. */
+export class PayError extends Error {}
+
+export interface Options {
+  readonly method: string
+  /** Path, or full URL. */
+  readonly target: string
+  readonly url: string | null
+  readonly query: readonly (readonly [name: string, value: string])[]
+  readonly headers: readonly (readonly [name: string, value: string])[]
+  readonly body: string | Buffer | FormData | null
+  readonly key: Hex | null
+  readonly rpc: string | null
+  /** Atomic units of USDC. */
+  readonly max: bigint | null
+  readonly v1: boolean
+  readonly dryRun: boolean
+  readonly json: boolean
+}
+
+const MEDIA: readonly (readonly [ending: string, media: string])[] = [
+  ['.json', 'application/json'],
+  ['.csv', 'text/csv'],
+  ['.txt', 'text/plain'],
+]
+
+/** Null: help was asked for. Throws PayError. */
+export function readOptions(argv: readonly string[]): Options | null {
+  const { values, positionals } = parse(argv)
+  if (values.help) return null
+  const [method, target, ...rest] = positionals
+  if (method === undefined || target === undefined || rest.length > 0) throw new PayError(`Name one route.\n\n${USAGE}`)
+  if (!/^[a-z]+$/i.test(method) || !/^(\/|https?:\/\/)/.test(target))
+    throw new PayError(`"${method} ${target}" is not a method and a path.\n\n${USAGE}`)
+  if (values.body !== undefined && values.form) throw new PayError('Give --body or --form, not both.')
+  const key = values.key === undefined ? null : text(values.key).trim()
+  if (key !== null && !/^0x[0-9a-f]{64}$/i.test(key)) throw new PayError('--key must be 0x and 64 hex digits.')
+  const headers = (values.header ?? []).map((header) => pair(header, ':', '--header'))
+  if (values.token !== undefined) headers.push(['x-service-token', values.token])
+  if (values.body !== undefined && !headers.some(([name]) => name.toLowerCase() === 'content-type'))
+    headers.push(['content-type', values.body.startsWith('@') ? mediaOf(values.body) : 'application/json'])
+  return {
+    method: method.toUpperCase(),
+    target,
+    url: values.url ?? null,
+    query: (values.query ?? []).map((parameter) => pair(parameter, '=', '--query')),
+    headers,
+    body: values.form ? formOf(values.form) : values.body === undefined ? null : bytes(values.body),
+    key: key as Hex | null,
+    rpc: values.rpc ?? null,
+    max: values.max === undefined ? null : dollars(values.max),
+    v1: values.v1 ?? false,
+    dryRun: values['dry-run'] ?? false,
+    json: values.json ?? false,
+  }
+}
+
+function parse(argv: readonly string[]) {
+  const text = { type: 'string' } as const
+  const list = { type: 'string', multiple: true } as const
+  const flag = { type: 'boolean' } as const
+  try {
+    return parseArgs({
+      args: [...argv],
+      allowPositionals: true,
+      options: {
+        url: text,
+        query: list,
+        body: text,
+        form: list,
+        header: list,
+        token: text,
+        key: text,
+        rpc: text,
+        max: text,
+        v1: flag,
+        'dry-run': flag,
+        json: flag,
+        help: { ...flag, short: 'h' },
+      },
+    })
+  } catch (error) {
+    throw new PayError(`${(error as Error).message}\n\n${USAGE}`)
+  }
+}
+
+function pair(given: string, separator: string, option: string): [string, string] {
+  const at = given.indexOf(separator)
+  if (at < 1) throw new PayError(`${option} takes NAME${separator}VALUE, not "${given}".`)
+  return [given.slice(0, at).trim(), given.slice(at + 1).trim()]
+}
+
+function dollars(given: string): bigint {
+  if (!/^\d+(\.\d{1,6})?$/.test(given)) throw new PayError(`--max takes dollars such as 0.10, not "${given}".`)
+  return parseUnits(given, 6)
+}
+
+function mediaOf(file: string): string {
+  return MEDIA.find(([ending]) => file.endsWith(ending))?.[1] ?? 'application/octet-stream'
+}
+
+function formOf(fields: readonly string[]): FormData {
+  const form = new FormData()
+  for (const field of fields) {
+    const [name, value] = pair(field, '=', '--form')
+    if (!value.startsWith('@')) form.append(name, value)
+    else form.append(name, new File([new Uint8Array(file(value))], basename(value.slice(1)), { type: mediaOf(value) }))
+  }
+  return form
+}
+
+function bytes(given: string): string | Buffer {
+  return given.startsWith('@') ? file(given) : given
+}
+
+function text(given: string): string {
+  return String(bytes(given))
+}
+
+function file(given: string): Buffer {
+  try {
+    return readFileSync(given.slice(1))
+  } catch {
+    throw new PayError(`The file ${given.slice(1)} cannot be read.`)
+  }
+}
