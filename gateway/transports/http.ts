@@ -14,9 +14,9 @@ import { createHeaders, optionsHeaders } from './headers.ts'
 import { createLimiter, type Limit } from './limit.ts'
 import { wantsPage } from './negotiate.ts'
 import type { Render } from './render.ts'
-import { callRequest, clientOf } from './request.ts'
+import { callRequest, clientOf, watchCaller } from './request.ts'
 import { createResponder, type Exchange } from './respond.ts'
-import { createRoutes, methodsOf } from './routes.ts'
+import { createRoutes } from './routes.ts'
 import { createServer } from './server.ts'
 import { sendEvents } from './stream.ts'
 import { parseTarget, type Target } from './target.ts'
@@ -67,19 +67,21 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
     const { id, edition, target } = visitOf(response)
     const { operation } = bound
     response.locals['route'] = operation.route
-    const call = callRequest({ request, response, operation, target, baseUrl, id })
+    const caller = watchCaller(response)
+    const call = callRequest({ request, response, operation, target, baseUrl, id, signal: caller.signal })
     const answer = await serve(edition, bound, call)
     respond(exchangeOf(request, response, bound), answer)
     if (!answer.events) return
-    const signal = AbortSignal.any([call.signal, closing.signal])
-    if (request.method === 'HEAD') response.end()
-    else await sendEvents(response, answer.events, { signal, isCurrent: () => editions.current === edition })
+    const signal = AbortSignal.any([caller.signal, closing.signal])
+    const isCurrent = (): boolean => request.method !== 'HEAD' && editions.current === edition
+    // However the stream ends, the source is told: it may be waiting for an event that never comes.
+    await sendEvents(response, answer.events, { signal, isCurrent }).finally(() => caller.abort())
   }
 
   function routerOf(edition: Edition): Router {
     const known = routers.get(edition)
     if (known) return known
-    const router = createRoutes(edition, (bound, request, response) => onOperation(bound, request, response))
+    const router = createRoutes(edition, onOperation, otherwise)
     routers.set(edition, router)
     return router
   }
@@ -89,9 +91,10 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
     response.writeHead(204, { ...headers.data, ...optionsHeaders([...methods, 'OPTIONS']), 'x-call-id': id }).end()
   }
 
-  /** OPTIONS, or a method the path does not have. */
+  /** OPTIONS, an unknown path, or a method the path does not have. */
   function otherwise(request: Request, response: Response, methods: readonly string[]): void {
     if (request.method === 'OPTIONS') return answerOptions(response, methods)
+    if (methods.length === 0) throw new ServiceError('not_found')
     const allow = [...methods, 'OPTIONS'].join(', ')
     const message = `${request.method} is not possible here; use ${methods.join(' or ')}.`
     throw new ServiceError('method_not_allowed', message, { headers: { allow } })
@@ -130,12 +133,6 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
 
   app.use((request, response, next) => routerOf(visitOf(response).edition)(request, response, next))
 
-  app.use((request, response) => {
-    const methods = methodsOf(response)
-    if (methods.length === 0 && request.method !== 'OPTIONS') throw new ServiceError('not_found')
-    otherwise(request, response, methods)
-  })
-
   const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
     const { id } = visitOf(response)
     const answer = errorAnswer(error, id)
@@ -154,10 +151,12 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
       const ms = Math.round((performance.now() - began) * 10) / 10
       const gone = response.writableFinished ? {} : { gone: true }
       log.info({ call: visit.id, method, route: route ?? null, status: response.statusCode, ms, ...gone }, 'request')
+      if (closing.signal.aborted) setImmediate(() => server.closeIdleConnections())
     })
   }
 
-  return createServer(app, closing)
+  const server = createServer(app, closing)
+  return server
 }
 
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {

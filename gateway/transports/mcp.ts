@@ -21,7 +21,7 @@ import type { Logger } from '../plugin.ts'
 import { readBytes } from './body.ts'
 import { parseJson } from './json.ts'
 import { foreignCaller } from './origin.ts'
-import { clientOf, credentialOf, goneSignal, headerPayments, headerToken } from './request.ts'
+import { clientOf, credentialOf, headerPayments, headerToken, watchCaller } from './request.ts'
 import { toolResult } from './results.ts'
 import { publicUrl } from './target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
@@ -117,7 +117,7 @@ export function createMcp({ editions, serve, baseUrl, network, log, onEdition }:
       refuse(response, 400, ErrorCode.ParseError, error.message)
       return
     }
-    const server = createServer(edition, request, goneSignal(response))
+    const server = createServer(edition, request, watchCaller(response).signal)
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
     response.once('close', () => void server.close())
     await server.connect(transport)
@@ -127,7 +127,7 @@ export function createMcp({ editions, serve, baseUrl, network, log, onEdition }:
   async function stream(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (standing.size >= MAX_STREAMS)
       throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
-    const server = createServer(editions.current, request, goneSignal(response))
+    const server = createServer(editions.current, request, watchCaller(response).signal)
     const transport = new StreamableHTTPServerTransport()
     response.once('close', () => {
       standing.delete(server)
@@ -161,9 +161,12 @@ function paymentsOf(
   const presented = [args?.[PAYMENT_ARGUMENT], _meta?.[META_PAYMENT], ...headerPayments(headers)]
   return presented.flatMap((payment) => {
     if (payment === undefined || payment === null || payment === '') return []
-    return [typeof payment === 'object' ? payment : JSON.stringify(payment)]
+    return [typeof payment === 'string' ? payment : isObject(payment) ? payment : JSON.stringify(payment)]
   })
 }
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null
 
 /** Room for the largest tool's body as an escaped JSON string, and for the envelope around it. */
 function messageLimit(tools: ReadonlyMap<string, Tool>): number {

@@ -27,12 +27,12 @@ export function credentialOf(payments: Credential['payments'], token: string | n
 }
 
 /** Aborts when the connection is gone before the answer has been sent. */
-export function goneSignal(response: ServerResponse): AbortSignal {
+export function watchCaller(response: ServerResponse): AbortController {
   const gone = new AbortController()
   response.once('close', () => {
     if (!response.writableFinished) gone.abort(new Error('The caller is gone.'))
   })
-  return gone.signal
+  return gone
 }
 
 /** Address of the caller; a proxy's X-Forwarded-For counts only where the connection comes from a private address. */
@@ -48,10 +48,11 @@ export interface HttpCall {
   readonly target: Target
   readonly baseUrl: string
   readonly id: string
+  readonly signal: AbortSignal
 }
 
 /** Builds the CallRequest. Nothing is read until `read` is called. */
-export function callRequest({ request, response, operation, target, baseUrl, id }: HttpCall): CallRequest {
+export function callRequest({ request, response, operation, target, baseUrl, id, signal }: HttpCall): CallRequest {
   const { headers } = request
   const params = { ...request.params }
   const isProbe = request.method === 'HEAD' && operation.price !== null
@@ -62,7 +63,7 @@ export function callRequest({ request, response, operation, target, baseUrl, id 
     // HEAD never runs a priced operation, whatever is presented: it answers what an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     client: clientOf(request),
-    signal: goneSignal(response),
+    signal,
     async read() {
       if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
       return {

@@ -1,15 +1,17 @@
 /** One Express Router per edition: strict, case-sensitive, a parameter is exactly one segment. */
-import express, { type RequestHandler, type Response, type Router } from 'express'
+import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
 import type { Operation } from '../catalog/catalog.ts'
 import type { BoundOperation, Edition } from '../editions/edition.ts'
 
 export type OnOperation = (bound: BoundOperation, ...rest: Parameters<RequestHandler>) => void | Promise<void>
 
-/**
- * Builds the routes of an edition. A request that fits no operation leaves the methods of its path in
- * `res.locals.methods` (see methodsOf) and falls through.
- */
-export function createRoutes(edition: Edition, onOperation: OnOperation): Router {
+/** Takes what fits no operation, with the methods its path has; none where the path is unknown. */
+export type Otherwise = (request: Request, response: Response, methods: readonly string[]) => void
+
+const possible = (response: Response): readonly string[] => (response.locals['methods'] as string[] | undefined) ?? []
+
+/** Builds the routes of an edition. Every request ends in one of the two. */
+export function createRoutes(edition: Edition, onOperation: OnOperation, otherwise: Otherwise): Router {
   const router = express.Router({ strict: true, caseSensitive: true })
   const routed = [...edition.bound.values()].filter(({ operation }) => !operation.internal && operation.path !== '')
   routed.sort((a, b) => byPlainness(a.operation, b.operation))
@@ -24,15 +26,11 @@ export function createRoutes(edition: Edition, onOperation: OnOperation): Router
   }
   for (const [path, verbs] of methods)
     router.all(path, (_request, response, next) => {
-      response.locals['methods'] = [...methodsOf(response), ...verbs]
+      response.locals['methods'] = [...possible(response), ...verbs]
       next()
     })
+  router.use((request, response) => otherwise(request, response, possible(response)))
   return router
-}
-
-/** Methods of the path of a request that matched no operation; empty where the path is unknown. */
-export function methodsOf(response: Response): readonly string[] {
-  return (response.locals['methods'] as string[] | undefined) ?? []
 }
 
 /** A literal segment goes before a parameter: "/v1/x/gold" before "/v1/x/{name}". */

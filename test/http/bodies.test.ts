@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { request as httpRequest } from 'node:http'
+import { connect } from 'node:net'
+import { expect } from 'chai'
+import request from 'supertest'
+import { openShop, PRICED, type Shop, stock } from './shop.ts'
+import { rawRequest } from './raw.ts'
+
+const JSON_BODY = { body: {}, bodyMedia: ['application/json'] }
+
+const part = (head: string, body: string): string => `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`
+
+describe('a request body over HTTP', () => {
+  let shop: Shop
+  before(async () => {
+    shop = await openShop([
+      stock('echo', 'POST /echo', JSON_BODY, ({ raw }) => ({ got: raw.body })),
+      stock('sell', 'POST /sell', { ...PRICED, ...JSON_BODY, maxBytes: 1_000_000 }),
+      stock(
+        'form',
+        'POST /form',
+        { body: {}, bodyMedia: ['application/x-www-form-urlencoded'] },
+        ({ raw }) => raw.body,
+      ),
+      stock(
+        'upload',
+        'POST /upload',
+        { body: {}, bodyMedia: ['multipart/form-data', 'text/csv'], maxBytes: 100_000 },
+        ({ raw }) => raw.body,
+      ),
+      stock('buy', 'POST /buy', {}, ({ raw }) => ({ body: raw.body ?? null })),
+    ])
+  })
+  after(() => shop.close())
+  beforeEach(() => {
+    shop.calls.length = 0
+  })
+
+  it('is not read for a bare priced call, whatever it is', async () => {
+    await request(shop.server).post('/sell').set('Content-Type', 'image/png').send('not json').expect(402)
+    await request(shop.server).post('/sell').send({}).expect(402)
+    expect(shop.calls).to.have.length(0)
+  })
+
+  it('is not even asked for where the caller waits for a go-ahead', async () => {
+    const socket = connect(shop.port, '127.0.0.1')
+    await once(socket, 'connect')
+    const lines = ['POST /sell HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 9']
+    socket.write([...lines, 'Expect: 100-continue', '', ''].join('\r\n'))
+    const [first] = (await once(socket, 'data')) as [Buffer]
+    expect(first.toString('latin1')).to.match(/^HTTP\/1\.1 402 /)
+    socket.destroy()
+  })
+
+  it('is asked for where it is needed', async () => {
+    const lines = ['POST /echo HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 7']
+    const text = [...lines, 'Connection: close', 'Expect: 100-continue', '', '{"a":1}'].join('\r\n')
+    const { head, body } = await rawRequest(shop.port, text)
+    expect(`${head}\r\n\r\n${body}`).to.match(
+      /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK[^]*\{"got":\{"a":1\}\}$/,
+    )
+  })
+
+  it('is refused beyond the limit of its route, announced or not, on a connection that survives', async () => {
+    const big = JSON.stringify('x'.repeat(5000))
+    const announced = await request(shop.server).post('/echo').type('json').send(big).expect(413)
+    expect(announced.body).to.include({ code: 'body_too_large', max_bytes: 1000 })
+    expect((announced.body as { message: string }).message).to.contain('1000 bytes')
+    const status = await new Promise((resolve, reject) => {
+      const sent = httpRequest(`${shop.url}/echo`, { method: 'POST', headers: { 'content-type': 'application/json' } })
+      sent.on('response', (answer) => {
+        answer.resume()
+        resolve(answer.statusCode)
+      })
+      sent.on('error', reject)
+      for (let piece = 0; piece < 500; piece++) sent.write(' '.repeat(1000))
+      sent.end('1')
+    })
+    expect(status).to.equal(413)
+    expect(shop.calls).to.have.length(0)
+  })
+
+  it('is refused in a media type, charset or encoding the route does not take', async () => {
+    const media = await request(shop.server).post('/echo').type('text/plain').send('x').expect(415)
+    expect(media.body).to.deep.include({ code: 'media_unsupported', accepted: ['application/json'] })
+    await request(shop.server).post('/echo').type('form').send('a=1').expect(415)
+    await request(shop.server)
+      .post('/echo')
+      .set('Content-Type', 'application/json; charset=utf-16')
+      .send('1')
+      .expect(415)
+    await request(shop.server).post('/echo').type('json').set('Content-Encoding', 'gzip').send('{}').expect(415)
+  })
+
+  it('is JSON where it names no media type or a JSON dialect', async () => {
+    const { body } = await request(shop.server).post('/echo').set('Content-Type', 'application/vnd.a+json').send('[1]')
+    expect(body).to.deep.equal({ got: [1] })
+    const text = 'POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\ntrue'
+    expect((await rawRequest(shop.port, text)).body).to.equal('{"got":true}')
+  })
+
+  it('names the place of broken JSON', async () => {
+    const { body } = await request(shop.server).post('/echo').type('json').send('{"a": 1,}').expect(422)
+    const { detail } = body as { detail: { loc: unknown; type: string; msg: string }[] }
+    expect(detail[0]).to.deep.include({ loc: ['body', 8], type: 'json_invalid' })
+    expect(detail[0]?.msg).to.contain('position 8')
+  })
+
+  it('is absent where nothing was sent, or the route takes none', async () => {
+    expect((await request(shop.server).post('/echo')).body).to.deep.equal({})
+    const { body } = await request(shop.server).post('/buy').send({ price: 0 }).expect(200)
+    expect(body).to.deep.equal({ body: null })
+  })
+
+  it('is a form of strings, with lists where a name repeats', async () => {
+    const { body } = await request(shop.server).post('/form').type('form').send('email=a%40b.c&source=&tag=x&tag=y')
+    expect(body).to.deep.equal({ email: 'a@b.c', source: '', tag: ['x', 'y'] })
+  })
+
+  it('is multipart with files as uploads, or a bare file', async () => {
+    const csv = Buffer.from('time,price\n1,2\n')
+    const multipart = await request(shop.server)
+      .post('/upload')
+      .field('preset', 'large_cap')
+      .field('preset', 'b')
+      .attach('file', csv, { filename: '../../trades.csv', contentType: 'text/csv' })
+      .expect(200)
+    const expected = { mediaType: 'text/csv', bytes: JSON.parse(JSON.stringify(csv)) as unknown }
+    expect(multipart.body).to.deep.equal({ preset: ['large_cap', 'b'], file: { filename: 'trades.csv', ...expected } })
+    const bare = await request(shop.server).post('/upload').type('text/csv').send(csv.toString()).expect(200)
+    expect(bare.body).to.deep.equal({ file: { filename: 'upload', ...expected } })
+  })
+
+  it('leaves out the empty file of a form where none was chosen', async () => {
+    const text = `${part('name="preset"', 'x')}${part('name="file"; filename=""\r\nContent-Type: application/octet-stream', '')}--b--\r\n`
+    const { body } = await request(shop.server).post('/upload').type('multipart/form-data; boundary=b').send(text)
+    expect(body).to.deep.equal({ preset: 'x' })
+  })
+
+  it('is refused where multipart is malformed, without parts limits or too large', async () => {
+    const upload = (type: string, text: string) => request(shop.server).post('/upload').type(type).send(text)
+    await upload('multipart/form-data', 'x').expect(422)
+    await upload(
+      'multipart/form-data; boundary=b',
+      '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\ncut',
+    ).expect(422)
+    await upload('multipart/form-data; boundary=b', 'no boundary in here').expect(422)
+    const field = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
+    await upload('multipart/form-data; boundary=b', `${field.repeat(101)}--b--\r\n`).expect(422)
+    await upload('multipart/form-data; boundary=b', `${field.repeat(3000)}--b--\r\n`).expect(413)
+    expect(shop.calls).to.have.length(0)
+  })
+
+  it('aborts the call when the caller hangs up half way', async () => {
+    const socket = connect(shop.port, '127.0.0.1')
+    await once(socket, 'connect')
+    const before = shop.requests.length
+    socket.write('POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a"')
+    while (shop.requests.length === before) await new Promise((wake) => setTimeout(wake, 2))
+    const { signal } = shop.requests.at(-1) as { signal: AbortSignal }
+    socket.destroy()
+    if (!signal.aborted) await once(signal, 'abort')
+    expect(shop.calls).to.have.length(0)
+  })
+})

@@ -1,0 +1,143 @@
+import { expect } from 'chai'
+import { rawRequest, requestLine } from './raw.ts'
+import { openShop, PRICED, type Shop, stock } from './shop.ts'
+
+const SECRET = 'what is sold'
+
+/** Other spellings of /v1/data/current, by raw request target. */
+const TARGETS = [
+  '/v1/data/current/',
+  '/v1/data/current//',
+  '//v1/data/current',
+  '/v1//data/current',
+  '/v1/data//current',
+  '/./v1/data/current',
+  '/v1/./data/current',
+  '/v1/x/../data/current',
+  '/v1/data/x/../current',
+  '/../v1/data/current',
+  '/%2e/v1/data/current',
+  '/v1/%2e%2e/v1/data/current',
+  '/v1/x/%2E%2e/data/current',
+  '/v1%2fdata%2fcurrent',
+  '/v1/data%2Fcurrent',
+  '/v1/data/current%2f',
+  '/%2fv1/data/current',
+  '/v1\\data\\current',
+  '/v1/data\\current',
+  '/v1/data/current\\',
+  '/v1%5cdata%5ccurrent',
+  '/v1/data/current%5C',
+  '/V1/data/current',
+  '/v1/DATA/current',
+  '/v1/data/Current',
+  '/v1/data/CURRENT',
+  '/v1/data/%63urrent',
+  '/v1/data/curren%74',
+  '/v1/d%61ta/current',
+  '/v1/data/current%',
+  '/v1/data/current%2',
+  '/v1/data/current%zz',
+  '/v1/data/current%ff',
+  '/v1/data/current%c0%ae',
+  '/v1/data/current%00',
+  '/v1/data/current%00.json',
+  '/v1/data/current%0a',
+  '/v1/data/current%20',
+  '/v1/data/current;',
+  '/v1/data/current;a=b',
+  '/v1;a=b/data/current',
+  '/v1/data/current.json',
+  '/v1/data/current.',
+  '/v1/data/current~',
+  '/v1/data/current,',
+  '/v1/data/current&a=b',
+  '/v1/data/current#fragment',
+  '/v1/data/current%23',
+  '/v1/data/current%3f',
+  '/v1/data/current%3Fx=1',
+  '/v1/data/*',
+  '/v1/data/:id',
+  '/v1/data/{id}',
+  '/v1/data/__proto__',
+  '/v1/data/current/extra',
+  '/mcp/v1/data/current',
+  '/assets/../v1/data/current',
+  '/assets/%2e%2e/v1/data/current',
+  '/assets/..%2fv1/data/current',
+]
+
+describe('another spelling of a priced address', () => {
+  let shop: Shop
+  before(async () => {
+    shop = await openShop([
+      stock('getCurrent', 'GET /v1/data/current', PRICED, () => SECRET),
+      stock('getSample', 'GET /v1/data/sample', {}, () => 'free'),
+      stock('buy', 'POST /v1/data/current', PRICED, () => SECRET),
+    ])
+  })
+  after(() => shop.close())
+  afterEach(() => {
+    expect(shop.calls).to.have.length(0)
+  })
+
+  it('is refused in JSON and never runs the handler', async () => {
+    for (const target of TARGETS) {
+      const { status, body } = await rawRequest(shop.port, requestLine('GET', target))
+      expect(status, target).to.equal(404)
+      expect(JSON.parse(body), target).to.include({ code: 'not_found' })
+    }
+  })
+
+  it('quotes where the address is the same one, in absolute form or with a query', async () => {
+    for (const target of [
+      '/v1/data/current?x=1',
+      '/v1/data/current?',
+      '/v1/data/current?%',
+      '/v1/data/current?a=%00&b=%ff',
+      '/v1/data/current?/../sample',
+      'http://shop.example/v1/data/current',
+      'http://elsewhere.example:99/v1/data/current?x=1',
+      'HTTPS://elsewhere.example/v1/data/current',
+      'http://user:word@elsewhere.example/v1/data/current',
+    ]) {
+      const { status, head } = await rawRequest(shop.port, requestLine('GET', target))
+      expect(status, target).to.equal(402)
+      expect(head.toLowerCase(), target).to.contain('payment-required: ')
+    }
+  })
+
+  it('keeps no door open through other methods or a method override', async () => {
+    const override = ['X-HTTP-Method-Override: GET', 'X-HTTP-Method: GET', 'X-Method-Override: GET']
+    for (const method of ['HEAD', 'GET'])
+      expect((await rawRequest(shop.port, requestLine(method, '/v1/data/current', override))).status).to.equal(402)
+    const posted = requestLine('POST', '/v1/data/current?_method=GET', [...override, 'Content-Length: 0'])
+    expect((await rawRequest(shop.port, posted)).status).to.equal(402)
+    for (const method of ['PUT', 'PATCH', 'DELETE', 'PURGE', 'PROPFIND', 'TRACE']) {
+      const { status, body } = await rawRequest(shop.port, requestLine(method, '/v1/data/current', override))
+      expect(status, method).to.equal(405)
+      expect(body).to.not.contain(SECRET)
+    }
+    for (const headers of [['X-Original-URL: /v1/data/sample'], ['X-Rewrite-URL: /v1/data/sample']])
+      expect((await rawRequest(shop.port, requestLine('GET', '/v1/data/current', headers))).status).to.equal(402)
+  })
+
+  it('answers OPTIONS of anything, and the asterisk form', async () => {
+    for (const target of ['*', '/v1/data/current', '/nowhere'])
+      expect((await rawRequest(shop.port, requestLine('OPTIONS', target))).status, target).to.equal(204)
+  })
+
+  it('answers what is not HTTP, or too long, in the shape of an error', async () => {
+    const nonsense = await rawRequest(shop.port, 'GET /v1/data/current HTTP/9.9\r\n\r\n')
+    expect(nonsense.status).to.equal(400)
+    expect((await rawRequest(shop.port, requestLine('GET', '\\v1\\data\\current'))).status).to.equal(400)
+    expect(JSON.parse(nonsense.body)).to.include({ code: 'validation_failed', retry: 'after_fix' })
+    const long = requestLine('GET', '/v1/data/current', [`X-PAYMENT: ${'A'.repeat(40_000)}`])
+    expect((await rawRequest(shop.port, long)).status).to.equal(431)
+    const payment = requestLine('GET', '/v1/data/sample', [`X-PAYMENT: ${'A'.repeat(20_000)}`])
+    expect((await rawRequest(shop.port, payment)).status).to.equal(200)
+    shop.calls.length = 0
+    const split = 'GET /v1/data/current HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n'
+    expect((await rawRequest(shop.port, split)).status).to.equal(400)
+  })
+})

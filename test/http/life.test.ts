@@ -1,0 +1,131 @@
+import { EventEmitter, once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { expect } from 'chai'
+import request from 'supertest'
+import { Reply, type ServerEvent } from '../../gateway/plugin.ts'
+import { openShop, type Shop, stock } from './shop.ts'
+
+/** Opens a request and resolves with the answer once its headers are there. */
+function open(url: string): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    httpRequest(url, resolve).on('error', reject).end()
+  })
+}
+
+describe('the life of a connection', () => {
+  let shop: Shop
+  const seen = { stopped: 0, written: 0 }
+  const gate = new EventEmitter()
+
+  async function* count(last: number, payload: string, signal: AbortSignal): AsyncGenerator<ServerEvent> {
+    for (let id = 1; id <= last; id++) {
+      seen.written = id
+      yield { id: String(id), data: { id, payload } }
+    }
+    if (last < 100) await once(signal, 'abort').then(() => seen.stopped++)
+  }
+
+  const from = (address: string) => request(shop.server).get('/quick').set('X-Forwarded-For', address)
+
+  beforeEach(async () => {
+    seen.stopped = 0
+    seen.written = 0
+    shop = await openShop(
+      [
+        stock('getQuick', 'GET /quick'),
+        stock('getHeld', 'GET /held', {}, async () => {
+          await once(gate, 'open')
+          return { done: true }
+        }),
+        stock('watch', 'GET /watch', {}, ({ request }) => Reply.events(count(2, 'x', request.signal))),
+        stock('watchAll', 'GET /watch/all', {}, ({ request }) => Reply.events(count(100, 'x', request.signal))),
+        stock('watchMuch', 'GET /watch/much', {}, ({ request }) =>
+          Reply.events(count(1_000_000, 'x'.repeat(10_000), request.signal)),
+        ),
+      ],
+      { limit: { requests: 3, seconds: 60 } },
+    )
+  })
+  afterEach(() => shop.close())
+
+  it('sends events with their ids until the source ends', async () => {
+    const { text, headers } = await request(shop.server).get('/watch/all').expect(200)
+    expect(headers['content-type']).to.equal('text/event-stream; charset=utf-8')
+    expect(headers['cache-control']).to.equal('no-store')
+    const events = text.split('\n\n').filter(Boolean)
+    expect(events).to.have.length(100)
+    expect(events[99]).to.equal('id: 100\ndata: {"id":100,"payload":"x"}')
+  })
+
+  it('stops the source when the caller leaves', async () => {
+    const answer = await open(`${shop.url}/watch`)
+    await once(answer, 'data')
+    expect(stopped).to.equal(0)
+    answer.destroy()
+    while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+  })
+
+  it('waits for a caller who reads slowly', async () => {
+    const answer = await open(`${shop.url}/watch/much`)
+    answer.pause()
+    let before = -1
+    while (before !== seen.written) {
+      before = seen.written
+      await new Promise((wake) => setTimeout(wake, 50))
+    }
+    expect(seen.written).to.be.greaterThan(0).and.lessThan(10_000)
+    answer.destroy()
+  })
+
+  it('tells the call when its caller has gone, and only then', async () => {
+    await request(shop.server).get('/quick').expect(200)
+    expect(shop.requests[0]?.signal.aborted).to.equal(false)
+    const socket = connect(shop.port, '127.0.0.1')
+    socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+    while (shop.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
+    const signal = shop.requests[1]?.signal as AbortSignal
+    expect(signal.aborted).to.equal(false)
+    socket.destroy()
+    await once(signal, 'abort')
+  })
+
+  it('lets a running call finish on close, and ends streams', async () => {
+    const stream = await open(`${shop.url}/watch`)
+    stream.resume()
+    const ended = once(stream, 'end')
+    const running = open(`${shop.url}/held`)
+    while (shop.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
+    const closed = new Promise((resolve) => shop.server.close(resolve))
+    await ended
+    while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+    gate.emit('open')
+    const answer = await running
+    expect(answer.statusCode).to.equal(200)
+    expect(answer.headers.connection).to.equal('close')
+    answer.resume()
+    await closed
+  })
+
+  it('ends a stream of an edition that is no longer current', async () => {
+    const stream = await open(`${shop.url}/watch/much`)
+    await once(stream, 'data')
+    shop.swap([stock('getQuick', 'GET /quick')])
+    stream.resume()
+    await once(stream, 'end')
+    await request(shop.server).get('/watch').expect(404)
+    await request(shop.server).get('/quick').expect(200)
+  })
+
+  it('refuses a caller beyond the limit, by address, and says when to come back', async () => {
+    for (const address of ['192.0.2.1', '192.0.2.1', '192.0.2.1']) await from(address).expect(200)
+    const refused = await from('192.0.2.1').expect(429)
+    expect(refused.body).to.include({ code: 'rate_limited', retry: 'after_delay' })
+    expect(Number(refused.headers['retry-after'])).to.be.within(1, 60)
+    expect(refused.headers['access-control-allow-origin']).to.equal('*')
+    await from('192.0.2.2').expect(200)
+    for (const last of ['1', '2', '3']) await from(`2001:db8:0:1::${last}`).expect(200)
+    await from('2001:db8:0:1:ffff::1').expect(429)
+    await from('2001:db8:0:2::1').expect(200)
+  })
+})

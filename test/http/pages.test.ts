@@ -1,0 +1,113 @@
+import { expect } from 'chai'
+import request from 'supertest'
+import { InvalidInput, Unavailable } from '../../gateway/errors.ts'
+import { openShop, PRICED, type Shop, stock } from './shop.ts'
+
+const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
+const VIEWS = {
+  'report.pug': 'h1= title\np.path= path\np.service= service.name',
+  'error.pug': 'h1= status\np.code= code\np.id= call_id\nif detail\n  p.msg= detail[0].msg',
+  'payment.pug': 'h1 Pay\np.price= operation.priceText\np.network= network.name\np.url= requirements.resource.url',
+  'broken.pug': 'p= nothing.here',
+  'assets/style.css': 'body {}',
+}
+
+describe('a page', () => {
+  let shop: Shop
+  before(async () => {
+    const form = { success: '/report/{rid}', failure: '/?err={code}' }
+    const media = { body: {}, bodyMedia: ['application/x-www-form-urlencoded'] }
+    shop = await openShop(
+      [
+        stock('showReport', 'GET /report/{rid}', { view: 'report', response: null }, ({ raw }) => ({
+          title: raw.params['rid'],
+        })),
+        stock('showEither', 'GET /either', { view: 'report' }, () => ({ title: 'both' })),
+        stock('showBroken', 'GET /broken', { view: 'broken', response: null }),
+        stock('showInvalid', 'GET /invalid', { view: 'report', response: null }, () => {
+          throw new InvalidInput('must be <small>', ['query', 'ok'])
+        }),
+        stock('getCurrent', 'GET /v1/current', PRICED),
+        stock('send', 'POST /send', { form, ...media }, () => ({ rid: 'a b/1', other: 2 })),
+        stock('refuse', 'POST /refuse', { form, ...media }, () => {
+          throw new Unavailable()
+        }),
+      ],
+      { views: VIEWS },
+    )
+  })
+  after(() => shop.close())
+
+  it('is made from the view and the value of its handler, under the page policy', async () => {
+    const { headers, text } = await request(shop.server).get('/report/x%3Cb%3E').expect(200)
+    expect(text).to.equal('<h1>x&lt;b&gt;</h1><p class="path">/report/x%3Cb%3E</p><p class="service">shop</p>')
+    expect(headers['content-type']).to.equal('text/html; charset=utf-8')
+    expect(headers['content-security-policy']).to.match(
+      /^default-src 'none'; .*script-src 'self'; .*form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    )
+  })
+
+  it('is given to a browser where the operation also answers JSON, and JSON to everyone else', async () => {
+    const page = await request(shop.server).get('/either').set('Accept', BROWSER).expect(200)
+    expect(page.text).to.contain('<h1>both</h1>')
+    expect(page.headers['vary']).to.equal('Accept')
+    for (const accept of [
+      '*/*',
+      'application/json',
+      'application/json, text/html;q=0.5',
+      'text/plain',
+      'text/html;q=0',
+    ])
+      expect((await request(shop.server).get('/either').set('Accept', accept)).body, accept).to.deep.equal({
+        title: 'both',
+      })
+  })
+
+  it('shows an error to a browser, escaped, with the status of the error', async () => {
+    const { text } = await request(shop.server).get('/invalid').set('Accept', BROWSER).expect(422)
+    expect(text).to.contain('<p class="msg">must be &lt;small&gt;</p>')
+    const missing = await request(shop.server).get('/nowhere').set('Accept', 'text/html').expect(404)
+    expect(missing.text).to.contain(`<p class="id">${missing.headers['x-call-id']}</p>`)
+    await request(shop.server).post('/report/x').set('Accept', BROWSER).expect(405)
+  })
+
+  it('asks a browser to pay with the same header as everyone', async () => {
+    const page = await request(shop.server).get('/v1/current').set('Accept', BROWSER).expect(402)
+    const data = await request(shop.server).get('/v1/current').expect(402)
+    expect(page.text).to.equal(
+      '<h1>Pay</h1><p class="price">0.005</p><p class="network">base-sepolia</p><p class="url">http://shop.example/v1/current</p>',
+    )
+    expect(page.headers['payment-required']).to.equal(data.headers['payment-required'])
+    expect(page.headers['cache-control']).to.equal('no-store')
+  })
+
+  it('says 500 where it cannot be rendered', async () => {
+    const { body } = await request(shop.server).get('/broken').expect(500)
+    expect(body).to.include({ code: 'internal' })
+  })
+
+  it('leads a browser on after a form, and answers others in JSON', async () => {
+    const sent = await request(shop.server).post('/send').type('form').set('Accept', BROWSER).send('a=1').expect(303)
+    expect(sent.headers['location']).to.equal('/report/a%20b%2F1')
+    const refused = await request(shop.server)
+      .post('/refuse')
+      .type('form')
+      .set('Accept', BROWSER)
+      .send('a=1')
+      .expect(303)
+    expect(refused.headers['location']).to.equal('/?err=product_suspended')
+    expect((await request(shop.server).post('/send').type('form').send('a=1').expect(200)).body).to.include({
+      other: 2,
+    })
+    await request(shop.server).post('/refuse').type('form').send('a=1').expect(503).expect('retry-after', '60')
+  })
+
+  it('loads assets from one folder, without listing it', async () => {
+    const asset = await request(shop.server).get('/assets/style.css').expect(200)
+    expect(asset.text).to.equal('body {}')
+    expect(asset.headers).to.include({ 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=3600' })
+    for (const path of ['/assets', '/assets/', '/assets/none.css', '/assets/.hidden'])
+      await request(shop.server).get(path).expect(404)
+    await request(shop.server).post('/assets/style.css').expect(405)
+  })
+})

@@ -1,0 +1,220 @@
+/**
+ * A small shop for the transports: real HTTP, MCP, views and answers over a hand-made edition. Its `serve` asks for
+ * money, keeps what it was given, and runs the operation's handler; the money path itself is tested elsewhere.
+ */
+import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { answerOf, errorAnswer } from '../../gateway/calls/answers.ts'
+import type { Answer, CallRequest } from '../../gateway/calls/call.ts'
+import type { Catalog, Operation } from '../../gateway/catalog/catalog.ts'
+import type { BoundOperation, Edition, RawInput } from '../../gateway/editions/edition.ts'
+import { ServiceError } from '../../gateway/errors.ts'
+import { createLog } from '../../gateway/log.ts'
+import { NETWORKS } from '../../gateway/payments/networks.ts'
+import type { Quote } from '../../gateway/payments/requirements.ts'
+import type { JsonSchema } from '../../gateway/plugin.ts'
+import { createHttp } from '../../gateway/transports/http.ts'
+import type { Limit } from '../../gateway/transports/limit.ts'
+import { createMcp } from '../../gateway/transports/mcp.ts'
+import { createRenderer } from '../../gateway/transports/render.ts'
+
+export const BASE_URL = 'http://shop.example'
+export const NETWORK = NETWORKS['base-sepolia']
+
+/** One use of an operation, as the transport handed it over. */
+export interface Recorded {
+  readonly operation: string
+  readonly request: CallRequest
+  readonly raw: RawInput
+}
+
+export type Handle = (recorded: Recorded) => unknown
+
+export interface Stocked {
+  readonly operation: Operation
+  readonly handle: Handle
+}
+
+/** An operation with everything the catalog would fill in. Free, without input, answering its own id. */
+export function stock(
+  id: string,
+  route: string,
+  changes: Partial<Operation> = {},
+  handle: Handle = () => ({ id }),
+): Stocked {
+  const [method, path] = route.split(' ') as [Operation['method'], string]
+  const operation: Operation = {
+    id,
+    product: 'shop',
+    family: null,
+    tags: [],
+    method,
+    path,
+    route,
+    displayRoute: route,
+    summary: `Answers ${id}.`,
+    description: '',
+    price: null,
+    priceText: 'free',
+    params: null,
+    query: null,
+    body: null,
+    bodyMedia: [],
+    response: {},
+    view: null,
+    form: null,
+    tool: null,
+    maxFreshnessSeconds: 0,
+    timeoutSeconds: 10,
+    maxBytes: 1000,
+    cacheSeconds: 0,
+    handler: id,
+    listed: true,
+    internal: false,
+    example: null,
+    wait: 'submitted',
+    retired: false,
+    replacement: null,
+    plan: null,
+    ...changes,
+  }
+  return { operation, handle }
+}
+
+export const PRICED = { price: 5000n, priceText: '0.005' } as const
+
+export function editionOf(
+  stocked: readonly Stocked[],
+  schemas: ReadonlyMap<string, JsonSchema> = new Map(),
+): Edition & { readonly handlers: ReadonlyMap<string, Handle> } {
+  const operations = new Map(stocked.map(({ operation }) => [operation.id, operation]))
+  const service = {
+    name: 'shop',
+    title: 'Shop',
+    summary: 'Sells echoes.',
+    description: '',
+    version: '1.0.0',
+    notes: [],
+  }
+  const plans = { path: null, model: '', note: '', enabled: false, plans: [] }
+  const catalog: Catalog = { version: 'v1', service, products: [], operations, plans, schemas }
+  const bindings = stocked.map(({ operation }): [string, BoundOperation] => [
+    operation.id,
+    {
+      operation,
+      validate: (raw) => raw,
+      handle: () => Promise.reject(new Error('this shop runs its handlers in serve')),
+      assertAvailable: () => {},
+    },
+  ])
+  return {
+    catalog,
+    bound: new Map(bindings),
+    handlers: new Map(stocked.map(({ operation, handle }) => [operation.id, handle])),
+    withheld: [],
+    status: () => [],
+    facts: async () => ({}),
+    start: () => {},
+    stop: async () => {},
+  }
+}
+
+export function quoteOf(operation: Operation, url: string, error: ServiceError): Quote {
+  const v2 = { x402Version: 2, error: error.code, resource: { url }, accepts: [{ amount: String(operation.price) }] }
+  const v1 = { x402Version: 1, error: error.code, accepts: [{ maxAmountRequired: String(operation.price) }] }
+  return { header: Buffer.from(JSON.stringify(v2)).toString('base64'), v2, v1: { ...v1, code: error.code } }
+}
+
+export interface Shop {
+  readonly url: string
+  readonly port: number
+  readonly server: Server
+  /** Everything `serve` was asked, unpaid probes included. */
+  readonly requests: CallRequest[]
+  /** Calls whose handler ran. */
+  readonly calls: Recorded[]
+  swap(stocked: readonly Stocked[]): void
+  close(): Promise<void>
+}
+
+export interface ShopOptions {
+  readonly limit?: Limit
+  readonly views?: Readonly<Record<string, string>>
+  /** Changes an answer before it is sent, as settlement would. */
+  readonly settle?: (answer: Answer, recorded: Recorded) => Answer
+  readonly schemas?: ReadonlyMap<string, JsonSchema>
+}
+
+export async function openShop(stocked: readonly Stocked[], options: ShopOptions = {}): Promise<Shop> {
+  const viewDir = mkdtempSync(join(tmpdir(), 'views-'))
+  mkdirSync(join(viewDir, 'assets'))
+  for (const [name, text] of Object.entries(options.views ?? {})) writeFileSync(join(viewDir, name), text)
+  let edition = editionOf(stocked, options.schemas)
+  const requests: CallRequest[] = []
+  const calls: Recorded[] = []
+  const listeners = new Set<(edition: Edition) => void>()
+
+  async function answer(bound: BoundOperation, request: CallRequest): Promise<Answer> {
+    const { operation } = bound
+    requests.push(request)
+    try {
+      if (operation.price !== null && !request.credential) throw new ServiceError('payment_required')
+      const raw = await request.read()
+      const recorded = { operation: operation.id, request, raw }
+      calls.push(recorded)
+      const made = answerOf(await edition.handlers.get(operation.id)?.(recorded))
+      return options.settle?.(made, recorded) ?? made
+    } catch (error) {
+      const refusal = errorAnswer(error, request.id)
+      if (refusal.status !== 402) return refusal
+      const quote = quoteOf(operation, request.url, refusal.error as ServiceError)
+      return { ...refusal, quote, body: Buffer.from(JSON.stringify(quote.v1)) }
+    }
+  }
+
+  const parts = {
+    editions: {
+      get current() {
+        return edition
+      },
+    },
+    serve: (_edition: Edition, bound: BoundOperation, request: CallRequest) => answer(bound, request),
+    network: NETWORK,
+    log: createLog('silent'),
+  }
+  const onEdition = (listener: (edition: Edition) => void): (() => void) => {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }
+  const mcp = createMcp({ ...parts, baseUrl: BASE_URL, onEdition })
+  const server = createHttp({
+    ...parts,
+    config: { baseUrl: BASE_URL, viewDir },
+    render: createRenderer({ viewDirs: [viewDir] }),
+    mcp,
+    ...(options.limit ? { limit: options.limit } : {}),
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    server,
+    requests,
+    calls,
+    swap(next) {
+      edition = editionOf(next, options.schemas)
+      for (const listener of listeners) listener(edition)
+    },
+    async close() {
+      mcp.close()
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+      rmSync(viewDir, { recursive: true, force: true })
+    },
+  }
+}
