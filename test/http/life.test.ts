@@ -61,7 +61,7 @@ describe('the life of a connection', () => {
   it('stops the source when the caller leaves', async () => {
     const answer = await open(`${shop.url}/watch`)
     await once(answer, 'data')
-    expect(stopped).to.equal(0)
+    expect(seen.stopped).to.equal(0)
     answer.destroy()
     while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
   })
