@@ -21,11 +21,7 @@ const TRANSFER_TYPE =
   'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)'
 
 /** Null: the payment is what was asked and its payer signed it. */
-export type Exact = (
-  payload: PaymentPayload,
-  requirements: PaymentRequirements,
-  nowSeconds: number,
-) => Refusal | null
+export type Exact = (payload: PaymentPayload, requirements: PaymentRequirements, nowSeconds: number) => Refusal | null
 
 export type Authorization = Pick<PaymentPayload, 'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce'>
 

@@ -1,5 +1,4 @@
 /** What a payer is told of the settlement, in both wire forms (x402 spec v1 and v2, SettlementResponse). */
-import { getAddress } from 'viem/utils'
 import type { Hex, Network } from './payment.ts'
 
 export interface Receipt {
@@ -49,13 +48,19 @@ export function receiptHeaders(receipt: Receipt): Record<string, string> {
   return receipt.version === 1 ? { ...headers, 'x-payment-response': base64(receiptOfV1(receipt)) } : headers
 }
 
-function receiptOfV1({ success, transaction, network, payer, errorReason }: Receipt): Readonly<Record<string, unknown>> {
+function receiptOfV1({
+  success,
+  transaction,
+  network,
+  payer,
+  errorReason,
+}: Receipt): Readonly<Record<string, unknown>> {
   return {
     success,
     ...(errorReason === undefined ? {} : { errorReason: reasonOfV1(errorReason) }),
     transaction,
     network: network.name,
-    payer: getAddress(payer),
+    payer,
   }
 }
 
@@ -66,7 +71,7 @@ function receiptOfV2(receipt: Receipt): Readonly<Record<string, unknown>> {
     ...(errorReason === undefined ? {} : { errorReason }),
     transaction,
     network: network.caip2,
-    payer: getAddress(payer),
+    payer,
     amount: String(amount),
   }
 }

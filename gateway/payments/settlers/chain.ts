@@ -40,7 +40,8 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: 'the node cannot be reached' })
   const wrongChain = `the node is not of ${network.name}, chain ${network.chainId}`
   await health.look()
-  if (health.current().reason === wrongChain) throw new Error(`Settling on ${network.name} is impossible: ${wrongChain}.`)
+  if (health.current().reason === wrongChain)
+    throw new Error(`Settling on ${network.name} is impossible: ${wrongChain}.`)
 
   async function inspect(): Promise<string | null> {
     if (Number(await rpc.call<Hex>('eth_chainId')) !== network.chainId) return wrongChain

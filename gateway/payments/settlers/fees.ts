@@ -28,7 +28,7 @@ export function createFees(rpc: Rpc): (options?: { readonly fresh: boolean }) =>
     )
     const base = BigInt(history.baseFeePerGas.at(-1) ?? 0)
     const tips = (history.reward ?? []).map(([median]) => BigInt(median ?? 0))
-    const tip = tips.reduce((most, each) => (each > most ? each : most), LEAST_TIP)
+    const tip = tips.reduce(larger, LEAST_TIP)
     return {
       maxFeePerGas: HEADROOM * base + tip,
       maxPriorityFeePerGas: tip,
@@ -47,4 +47,18 @@ export function createFees(rpc: Rpc): (options?: { readonly fresh: boolean }) =>
     latest = looking
     return looking
   }
+}
+
+/** Fees a node takes for a replacement (a tenth more of both), or null where what was offered still does. */
+export function raised(fresh: Fees, offered: Fees): Fees | null {
+  const { maxFeePerGas: most, maxPriorityFeePerGas: tip } = offered
+  if (fresh.maxFeePerGas <= most && fresh.maxPriorityFeePerGas <= tip) return null
+  return {
+    maxFeePerGas: larger(fresh.maxFeePerGas, (most * 5n) / 4n),
+    maxPriorityFeePerGas: larger(fresh.maxPriorityFeePerGas, (tip * 5n) / 4n),
+  }
+}
+
+function larger(one: bigint, other: bigint): bigint {
+  return one > other ? one : other
 }

@@ -69,13 +69,6 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
     }
   }
 
-  function resultOf(reply: unknown): unknown {
-    const { result, error } = (reply ?? {}) as Reply
-    if (error) throw new RpcError('refused', String(error.message), { data: error.data })
-    if (result === undefined) throw new RpcError('unknown', 'The answer of the node has no result.')
-    return result
-  }
-
   return {
     async call<Result>(method: string, ...params: readonly unknown[]) {
       return resultOf(await post({ jsonrpc: '2.0', id: 1, method, params })) as Result
@@ -93,4 +86,11 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
       })
     },
   }
+}
+
+function resultOf(reply: unknown): unknown {
+  const { result, error } = (reply ?? {}) as Reply
+  if (error) throw new RpcError('refused', String(error.message), { data: error.data })
+  if (result === undefined) throw new RpcError('unknown', 'The answer of the node has no result.')
+  return result
 }

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
 import type { Hex, Intent } from '../payment.ts'
 import type { Logger } from '../../plugin.ts'
-import { createFees } from './fees.ts'
+import { createFees, raised } from './fees.ts'
 import type { TransactionReceipt } from './judge.ts'
 import { createNonces } from './nonces.ts'
 import { RpcError, type Rpc } from './rpc.ts'
@@ -94,10 +94,11 @@ export function createSender(options: SenderOptions): Sender {
 
   function fly(fields: Pick<Flying, 'nonce' | 'to' | 'data' | 'gas' | 'fees' | 'fromBlock'>): Flying {
     const signed = signer.sign({ ...fields, ...fields.fees })
-    let land: Flying['land'] = () => {}
+    const landing: Partial<Pick<Flying, 'land'>> = {}
     const mined = new Promise<TransactionReceipt | null>((resolve) => {
-      land = resolve
+      landing.land = resolve
     })
+    const land: Flying['land'] = (receipt) => landing.land?.(receipt)
     return { ...fields, ...signed, hashes: [signed.hash], mined, land, sentAt: performance.now() }
   }
 
@@ -138,7 +139,7 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   async function mendRefused(flying: Flying, fault: 'unsent' | 'nonce' | 'fee', attempt: number): Promise<void> {
-    if (fault === 'unsent') return void (await delay(RETRY_MS * attempt))
+    if (fault === 'unsent') return delay(RETRY_MS * attempt)
     log.warn({ nonce: flying.nonce, fault }, 'the node refused a transaction; it is signed again')
     if (fault === 'fee') return signAgain(flying, { fees: await currentFees({ fresh: true }) })
     await syncNonce()
@@ -167,18 +168,10 @@ export function createSender(options: SenderOptions): Sender {
     await send(fly({ nonce, to: signer.address, data: '0x', gas: PLAIN_GAS, fees, fromBlock }))
   }
 
-  /** A node takes a replacement only for a tenth more of both fees. */
   async function raise(flying: Flying): Promise<void> {
-    const { fees } = flying
-    const fresh = await currentFees({ fresh: true })
-    const risen = (now: bigint, then: bigint): bigint => (now > (then * 5n) / 4n ? now : (then * 5n) / 4n)
-    if (fresh.maxFeePerGas <= fees.maxFeePerGas && fresh.maxPriorityFeePerGas <= fees.maxPriorityFeePerGas) return
-    signAgain(flying, {
-      fees: {
-        maxFeePerGas: risen(fresh.maxFeePerGas, fees.maxFeePerGas),
-        maxPriorityFeePerGas: risen(fresh.maxPriorityFeePerGas, fees.maxPriorityFeePerGas),
-      },
-    })
+    const fees = raised(await currentFees({ fresh: true }), flying.fees)
+    if (!fees) return
+    signAgain(flying, { fees })
     log.info({ nonce: flying.nonce, transaction: flying.hash }, 'a transaction is sent again with a higher fee')
   }
 

@@ -93,10 +93,7 @@ const REVERTS: readonly (readonly [RegExp, Refusal])[] = [
       message: "The token does not accept the signature as the payer's.",
     },
   ],
-  [
-    /blacklisted/i,
-    { reason: 'invalid_transaction_state', message: 'The token refuses transfers of this account.' },
-  ],
+  [/blacklisted/i, { reason: 'invalid_transaction_state', message: 'The token refuses transfers of this account.' }],
   [/paused/i, { reason: 'invalid_transaction_state', message: 'The token is paused.' }],
 ]
 

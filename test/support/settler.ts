@@ -1,0 +1,173 @@
+/**
+ * A settler that follows a script, for tests of the flow. Signatures are really checked, and its chain is a list of
+ * transfers on which, as on a token, an authorization counts once.
+ */
+import { createHash } from 'node:crypto'
+import { createExact } from '../../gateway/payments/exact.ts'
+import {
+  type Hex,
+  type Network,
+  type Outcome,
+  paymentKey,
+  type PaymentKey,
+  type PaymentRecord,
+  type Refusal,
+  type Settler,
+} from '../../gateway/payments/payment.ts'
+
+/**
+ * What happens to the next payment.
+ * - `ok`: settled. `refuse`: `check` refuses it. `revert`: sent, and failed in its block.
+ * - `unsent`: recorded, then nothing could be sent. `timeout`: broadcast, no confirmation; settled when asked later.
+ * - `lost`: recorded, outcome unknown, never broadcast: pending until told otherwise by `expire`.
+ * - `crash`: throws between record and send. `late`: throws after the transfer happened.
+ */
+export type Behaviour = 'ok' | 'refuse' | 'revert' | 'unsent' | 'timeout' | 'lost' | 'crash' | 'late'
+
+export interface ScriptedTransfer {
+  readonly key: PaymentKey
+  readonly from: Hex
+  readonly to: Hex
+  readonly amount: bigint
+  readonly transaction: Hex
+}
+
+export interface ScriptedSettler extends Settler {
+  readonly kind: 'scripted'
+  /** The chain: what really moved, in order. */
+  readonly transfers: readonly ScriptedTransfer[]
+  /** Calls in order: "check", "settle", "status". */
+  readonly calls: readonly string[]
+  /** Sets what happens to the next payments, one each; then `ok` again. */
+  next(...behaviours: Behaviour[]): void
+  /** Holds every settlement until the returned function is called. */
+  hold(): () => void
+  /** Not ready, with this reason; null makes it ready again. */
+  down(reason: string | null): void
+  /** Payments that were never broadcast are from now on proved to have expired. */
+  expire(): void
+}
+
+export function createScriptedSettler(options: { network: Network; now?: () => Date }): ScriptedSettler {
+  const { network, now = () => new Date() } = options
+  const exact = createExact(network)
+  const transfers: ScriptedTransfer[] = []
+  const calls: string[] = []
+  const script: Behaviour[] = []
+  const reverted = new Set<PaymentKey>()
+  let gate: Promise<void> = Promise.resolve()
+  let reason: string | null = null
+  let expired = false
+
+  const transferOf = (key: PaymentKey): ScriptedTransfer | undefined => transfers.find((each) => each.key === key)
+  function move(transfer: ScriptedTransfer): Outcome {
+    const earlier = transferOf(transfer.key)
+    if (earlier) return settled(earlier)
+    transfers.push(transfer)
+    return settled(transfer)
+  }
+
+  return {
+    kind: 'scripted',
+    transfers,
+    calls,
+    next: (...behaviours) => void script.push(...behaviours),
+    hold() {
+      const { promise, resolve } = withResolvers()
+      gate = promise
+      return () => {
+        gate = Promise.resolve()
+        resolve()
+      }
+    },
+    down: (why) => {
+      reason = why
+    },
+    expire: () => {
+      expired = true
+    },
+
+    async check(payload, requirements) {
+      calls.push('check')
+      const refusal = exact(payload, requirements, Math.floor(now().getTime() / 1000))
+      if (refusal) return refusal
+      if (script[0] === 'refuse') {
+        script.shift()
+        return { reason: 'insufficient_funds', message: 'The payer holds less USDC than the payment moves.' }
+      }
+      return transferOf(paymentKey(network, payload))
+        ? { reason: 'invalid_transaction_state', message: 'This authorization is used.' }
+        : null
+    },
+
+    async settle(payload, { amount, payTo }, { record }) {
+      calls.push('settle')
+      const behaviour = script.shift() ?? 'ok'
+      const key = paymentKey(network, payload)
+      const transaction = hashOf(key, transfers.length)
+      const raw = hashOf(transaction, 0)
+      const sent = await record({ kind: 'chain', transaction, raw, sender: payTo, senderNonce: 0, fromBlock: 0 })
+      if (!sent) return { state: 'pending', transaction: null }
+      await gate
+      const transfer = { key, from: payload.from, to: payTo, amount, transaction }
+      switch (behaviour) {
+        case 'crash':
+          throw new Error('the settler died before it sent anything')
+        case 'late':
+          move(transfer)
+          throw new Error('the settler died after the transfer')
+        case 'timeout':
+          move(transfer)
+          return { state: 'pending', transaction }
+        case 'lost':
+          return { state: 'pending', transaction }
+        case 'unsent':
+          return refused({ reason: 'unexpected_settle_error', message: 'The payment could not be sent.' })
+        case 'revert':
+          reverted.add(key)
+          return refused({ reason: 'insufficient_funds', message: 'The payer holds too little USDC.' }, transaction)
+        default:
+          return move(transfer)
+      }
+    },
+
+    async status(record: PaymentRecord) {
+      calls.push('status')
+      const transfer = transferOf(record.key)
+      const transaction = record.intent?.kind === 'chain' ? record.intent.transaction : null
+      if (transfer) return settled(transfer)
+      if (reverted.has(record.key))
+        return refused({ reason: 'insufficient_funds', message: 'The transaction failed on the chain.' })
+      if (expired)
+        return refused({
+          reason: 'invalid_exact_evm_payload_authorization_valid_before',
+          message: 'The authorization expired before it was settled.',
+        })
+      return { state: 'pending', transaction }
+    },
+
+    health: () => (reason === null ? { ready: true } : { ready: false, reason }),
+    close: async () => {},
+  }
+}
+
+function settled({ transaction }: ScriptedTransfer): Outcome {
+  return { state: 'settled', transaction }
+}
+
+function refused(refusal: Refusal, transaction?: Hex): Outcome {
+  return { state: 'refused', ...refusal, ...(transaction ? { transaction } : {}) }
+}
+
+function hashOf(text: string, salt: number): Hex {
+  return `0x${createHash('sha256').update(`${text} ${salt}`).digest('hex')}`
+}
+
+/** Promise.withResolvers, which Node 20 does not have. */
+function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
+  const held: { resolve?: () => void } = {}
+  const promise = new Promise<void>((resolve) => {
+    held.resolve = resolve
+  })
+  return { promise, resolve: () => held.resolve?.() }
+}
