@@ -134,7 +134,7 @@ export async function conclude(
       await journal.settled(key, attempt, outcome.transaction)
       return { ...answer, receipt: receipt(outcome.transaction) }
     case 'refused':
-      await journal.released(key, attempt, outcome.reason)
+      await journal.refused(key, attempt, outcome)
       throw new SettlementError(
         'settlement_failed',
         `${outcome.message} Nothing was charged; sign a new payment.`,

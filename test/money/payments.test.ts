@@ -1,0 +1,192 @@
+import { expect } from 'chai'
+import { ask, buy, json, offer, payment, receipt, send } from '../support/agent.ts'
+import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
+import { createPayment } from '../support/wallet.ts'
+
+describe('money', () => {
+  let shop: TestGateway
+  let url: string
+  const runs = async (): Promise<Record<string, number>> =>
+    (await json(await ask(`${url}/v1/runs`))) as Record<string, number>
+  const states = async (key: string): Promise<string[]> =>
+    (await shop.gateway.journal.events(key)).map((event) => event.state)
+  beforeEach(async () => {
+    shop = await openGateway()
+    url = shop.url
+  })
+  afterEach(() => shop.close())
+
+  describe('of fifty identical payments at once', () => {
+    it('runs the handler once, settles once, and gives all the same answer', async () => {
+      const header = await payment(`${url}/v1/echo/fifty`, shop.wallet)
+      const responses = await Promise.all(Array.from({ length: 50 }, () => send(`${url}/v1/echo/fifty`, header)))
+      const bodies = await Promise.all(responses.map((response) => response.text()))
+      expect(new Set(responses.map((response) => response.status))).to.deep.equal(new Set([200]))
+      expect(new Set(bodies).size).to.equal(1)
+      expect(new Set(responses.map((response) => receipt(response)['transaction'])).size).to.equal(1)
+      expect((await runs())['getEcho']).to.equal(1)
+      expect(shop.settler.transfers).to.have.length(1)
+    })
+
+    it('runs a failing handler once and charges nobody', async () => {
+      const sent = { method: 'POST', body: { text: 'a', fault: 'throw' } }
+      const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
+      const responses = await Promise.all(Array.from({ length: 50 }, () => send(`${url}/v1/echo`, header, 2, sent)))
+      expect(new Set(responses.map((response) => response.status))).to.deep.equal(new Set([502]))
+      expect((await runs())['postEcho']).to.be.lessThan(6)
+      expect(shop.settler.transfers).to.have.length(0)
+    })
+  })
+
+  it('conflicts at once where a payment in flight is sent with another request', async () => {
+    const sent = { method: 'POST', body: { text: 'first', fault: 'gate' } }
+    const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
+    const first = send(`${url}/v1/echo`, header, 2, sent)
+    await new Promise((wake) => setTimeout(wake, 100))
+    const other = await send(`${url}/v1/echo`, header, 2, { method: 'POST', body: { text: 'second' } })
+    expect(other.status).to.equal(409)
+    await ask(`${url}/v1/gate`, { method: 'POST' })
+    expect((await first).status).to.equal(200)
+  })
+
+  it('lets a waiting twin try for itself where the first caller hangs up', async () => {
+    const sent = { method: 'POST', body: { text: 'twin', fault: 'gate' } }
+    const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
+    const leaving = new AbortController()
+    const first = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
+    await new Promise((wake) => setTimeout(wake, 50))
+    const twin = send(`${url}/v1/echo`, header, 2, sent)
+    await new Promise((wake) => setTimeout(wake, 50))
+    leaving.abort()
+    expect(await first).to.equal('gone')
+    await new Promise((wake) => setTimeout(wake, 100))
+    await ask(`${url}/v1/gate`, { method: 'POST' })
+    expect((await twin).status).to.equal(200)
+    expect(shop.settler.transfers).to.have.length(1)
+  })
+
+  describe('whose settlement times out after it was broadcast', () => {
+    it('is answered 503 settlement_pending with the transaction, then delivered to the same payment, charged once', async () => {
+      shop.settler.next('timeout')
+      const header = await payment(`${url}/v1/echo/slow`, shop.wallet)
+      const pending = await send(`${url}/v1/echo/slow`, header)
+      expect(pending.status).to.equal(503)
+      expect(pending.headers.get('retry-after')).to.match(/^\d+$/)
+      expect(pending.headers.get('payment-required')).to.equal(null)
+      expect(receipt(pending)).to.include({ success: false, errorReason: 'settlement_pending' })
+      const body = await json(pending)
+      expect(body).to.include({ code: 'settlement_pending', retry: 'same_payment' })
+      expect(body['transaction']).to.match(/^0x[0-9a-f]{64}$/)
+
+      const delivered = await send(`${url}/v1/echo/slow`, header)
+      expect(delivered.status).to.equal(200)
+      expect(receipt(delivered)).to.include({ success: true, transaction: body['transaction'] })
+      expect((await runs())['getEcho']).to.equal(1)
+      expect(shop.settler.transfers).to.have.length(1)
+    })
+
+    it('is finished by the reconciler where the buyer never comes back', async () => {
+      await shop.close()
+      shop = await openGateway({}, { reconcileSeconds: 1 })
+      url = shop.url
+      shop.settler.next('timeout')
+      await buy(`${url}/v1/echo/slow`, shop.wallet)
+      const key = shop.settler.transfers[0]?.key as string
+      await until(async () => (await states(key)).at(-1) === 'settled')
+      expect(await states(key)).to.deep.equal(['reserved', 'answered', 'submitted', 'settled'])
+    })
+  })
+
+  it('of which nothing is known stays pending, and is released once it is proved to have expired', async () => {
+    shop.settler.next('lost')
+    const header = await payment(`${url}/v1/echo/lost`, shop.wallet)
+    for (let tries = 0; tries < 2; tries++) expect((await send(`${url}/v1/echo/lost`, header)).status).to.equal(503)
+    shop.settler.expire()
+    const { response, v1 } = await offer(`${url}/v1/echo/lost`, { headers: { 'payment-signature': header } })
+    expect(response.status).to.equal(402)
+    expect(v1.code).to.equal('settlement_failed')
+    expect(shop.settler.transfers).to.have.length(0)
+  })
+
+  it('is never released where the process breaks between sending and recording', async () => {
+    shop.settler.next('late')
+    const header = await payment(`${url}/v1/echo/late`, shop.wallet)
+    expect((await send(`${url}/v1/echo/late`, header)).status).to.equal(503)
+    const delivered = await send(`${url}/v1/echo/late`, header)
+    expect(delivered.status).to.equal(200)
+    expect(shop.settler.transfers).to.have.length(1)
+  })
+
+  it('that cannot be settled withholds the answer and says why', async () => {
+    shop.settler.next('revert')
+    const header = await payment(`${url}/v1/echo/poor`, shop.wallet)
+    const { response, v1 } = await offer(`${url}/v1/echo/poor`, { headers: { 'payment-signature': header } })
+    expect(response.status).to.equal(402)
+    expect(v1).to.include({ code: 'settlement_failed', error: 'insufficient_funds' })
+    expect(v1).to.not.have.property('said')
+    expect(receipt(response)).to.include({ success: false, errorReason: 'insufficient_funds' })
+  })
+
+  it('that an empty wallet offers is refused before the handler runs', async () => {
+    shop.settler.next('refuse')
+    const header = await payment(`${url}/v1/echo/empty`, shop.wallet)
+    const { response, v1 } = await offer(`${url}/v1/echo/empty`, { headers: { 'payment-signature': header } })
+    expect(response.status).to.equal(402)
+    expect(v1).to.include({ code: 'payment_invalid', error: 'insufficient_funds' })
+    expect((await runs())['getEcho']).to.equal(0)
+  })
+
+  it('is not taken while nothing can be settled, and offers are made all the same', async () => {
+    const header = await payment(`${url}/v1/echo/down`, shop.wallet)
+    shop.settler.down('no chain')
+    const refused = await send(`${url}/v1/echo/down`, header)
+    expect(refused.status).to.equal(503)
+    expect(await json(refused)).to.include({ code: 'settler_unavailable' })
+    expect((await ask(`${url}/v1/echo/down`)).status).to.equal(402)
+    shop.settler.down(null)
+    expect((await send(`${url}/v1/echo/down`, header)).status).to.equal(200)
+  })
+
+  it('buys its answer once more only for who can show the payment itself', async () => {
+    const { v2 } = await offer(`${url}/v1/echo/mine`)
+    const requirement = v2.accepts[0] as never
+    const paid = await createPayment({ account: shop.wallet, requirement, version: 2 })
+    const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+    expect((await send(`${url}/v1/echo/mine`, encode(paid))).status).to.equal(200)
+    const { payload } = paid as { payload: { authorization: Record<string, unknown> } }
+    const thief = await createPayment({ account: newWallet(), requirement, version: 2 })
+    const stolen = { ...thief, payload: { ...(thief['payload'] as object), authorization: payload.authorization } }
+    const refused = await send(`${url}/v1/echo/mine`, encode(stolen))
+    expect(refused.status).to.equal(402)
+    expect(await refused.text()).to.not.contain('said')
+  })
+
+  it('recalls the answer before validation, price and everything else that may have changed', async () => {
+    const header = await payment(`${url}/v1/echo/kept`, shop.wallet)
+    const first = await (await send(`${url}/v1/echo/kept`, header)).text()
+    shop.settler.down('no chain')
+    shop.advance(86_000)
+    expect(await (await send(`${url}/v1/echo/kept`, header)).text()).to.equal(first)
+  })
+
+  it('offered twice in one call, as two payments, is refused', async () => {
+    const [one, two] = [
+      await payment(`${url}/v1/echo/two`, shop.wallet),
+      await payment(`${url}/v1/echo/two`, shop.wallet, 1),
+    ]
+    const { response, v1 } = await offer(`${url}/v1/echo/two`, {
+      headers: { 'payment-signature': one, 'x-payment': two },
+    })
+    expect(response.status).to.equal(402)
+    expect(v1.code).to.equal('payment_invalid')
+    expect(shop.settler.transfers).to.have.length(0)
+  })
+})
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 100; tries++) {
+    if (await condition()) return
+    await new Promise((wake) => setTimeout(wake, 100))
+  }
+  throw new Error('it did not come about within ten seconds')
+}
