@@ -44,5 +44,5 @@ async function productionSettler(config: Config, network: Network, log: Logger):
   const { settleRpcUrl: rpcUrl, settleKey: key, facilitatorUrls: urls } = config
   if (rpcUrl !== null && key !== null)
     return createChainSettler({ rpcUrl, key, network, log, confirmSeconds: CONFIRM_SECONDS })
-  return createFacilitatorSettler({ urls, rpcUrl: config.rpcUrl as string, network, log })
+  return createFacilitatorSettler({ urls, rpcUrl: config.rpcUrl as string, network, baseUrl: config.baseUrl, log })
 }
