@@ -1,0 +1,253 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import {
+  type CallToolResult,
+  ErrorCode,
+  LATEST_PROTOCOL_VERSION,
+  type McpError,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js'
+import { expect } from 'chai'
+import request from 'supertest'
+import { InvalidInput, ServiceError } from '../../gateway/errors.ts'
+import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock, type Stocked } from '../http/shop.ts'
+
+const QUERY = {
+  type: 'object',
+  properties: { symbol: { type: 'string' }, limit: { type: 'integer', default: 10 } },
+  required: ['symbol'],
+}
+const BARS = { type: 'array', items: { type: 'object' } }
+const TICKET = { method: 'POST', body: { type: 'object', properties: { side: { type: 'string' } } } } as const
+
+const STOCK: readonly Stocked[] = [
+  stock('getSample', 'GET /v1/sample', { tool: 'get_sample' }, () => ({ free: true })),
+  stock('getHistory', 'GET /v1/history/{venue}', {
+    ...PRICED,
+    tool: 'get_history',
+    params: { type: 'object', properties: { venue: { type: 'string' } }, required: ['venue'] },
+    query: QUERY,
+    description: 'Newest first.',
+  }),
+  stock(
+    'checkBars',
+    'POST /v1/bars',
+    { ...PRICED, tool: 'check_bars', body: BARS, bodyMedia: ['application/json'] },
+    ({ raw }) => raw.body,
+  ),
+  stock('estimate', 'POST /v1/estimate', { ...TICKET, tool: 'estimate', bodyMedia: ['application/json'] }, () => {
+    throw new InvalidInput([{ loc: ['body', 'side'], msg: 'is unknown', type: 'enum' }])
+  }),
+  stock('failSettling', 'GET /v1/unsettled', { ...PRICED, tool: 'fail_settling' }, () => {
+    throw new ServiceError('settlement_failed', 'The balance is too small.', { reason: 'insufficient_funds' })
+  }),
+  stock('getHidden', 'GET /v1/hidden'),
+]
+
+const PAYMENT = { x402Version: 2, payload: { signature: '0x' } }
+const BASE64 = Buffer.from(JSON.stringify(PAYMENT)).toString('base64')
+
+const PAYER = '0x857b06519e91e3a54538791bdbb0e22373e36b66'
+
+const use = async (client: Client, name: string, args: Record<string, unknown> = {}, meta?: Record<string, unknown>) =>
+  (await client.callTool({ name, arguments: args, ...(meta ? { _meta: meta } : {}) })) as CallToolResult
+
+describe('the MCP endpoint', () => {
+  let shop: Shop
+  const clients: Client[] = []
+
+  async function connect(headers: Record<string, string> = {}): Promise<Client> {
+    const client = new Client({ name: 'test', version: '1' })
+    const transport = new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`), { requestInit: { headers } })
+    await client.connect(transport)
+    clients.push(client)
+    return client
+  }
+  before(async () => {
+    shop = await openShop(STOCK, {
+      settle: (answer, { operation, request }) =>
+        request.credential?.payments.length && operation !== 'getSample'
+          ? {
+              ...answer,
+              receipt: { success: true, transaction: '0x1', network: NETWORK, payer: PAYER, amount: 5000n, version: 2 },
+            }
+          : answer,
+    })
+  })
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map((client) => client.close()))
+    shop.swap(STOCK)
+    shop.calls.length = 0
+    shop.requests.length = 0
+  })
+  after(() => shop.close())
+
+  it('introduces the service and offers exactly the tools of the catalog', async () => {
+    const client = await connect()
+    expect(client.getServerVersion()).to.include({ name: 'shop', version: '1.0.0' })
+    expect(client.getServerCapabilities()?.tools).to.deep.equal({ listChanged: true })
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).to.deep.equal([
+      'get_sample',
+      'get_history',
+      'check_bars',
+      'estimate',
+      'fail_settling',
+    ])
+    expect(tools.every(({ outputSchema }) => outputSchema === undefined)).to.equal(true)
+  })
+
+  it('answers a free tool with structured content and the same as text', async () => {
+    const result = await use(await connect(), 'get_sample')
+    expect(result.isError ?? false).to.equal(false)
+    expect(result.structuredContent).to.deep.equal({ free: true })
+    expect(result.content).to.deep.equal([{ type: 'text', text: '{"free":true}' }])
+  })
+
+  it('answers an unpaid call with the requirements, the way clients look for them', async () => {
+    const client = await connect()
+    const result = await use(client, 'get_history', { venue: 'a b', symbol: 'X', limit: 5 })
+    expect(result.isError).to.equal(true)
+    const required = result.structuredContent as Record<string, unknown>
+    expect(required).to.deep.include({ x402Version: 2, code: 'payment_required', retry: 'new_quote' })
+    expect(required['resource']).to.deep.equal({ url: `${BASE_URL}/v1/history/a%20b?symbol=X&limit=5` })
+    expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(required) }])
+    expect(result._meta?.['x402/error']).to.deep.equal(required)
+    expect(shop.calls).to.have.length(0)
+  })
+
+  it('hands over what the HTTP twin of the call would have brought', async () => {
+    const client = await connect()
+    await use(client, 'get_history', { venue: 'v', symbol: 'X', limit: 5, end: null, payment_signature: BASE64 })
+    await fetch(`${shop.url}/v1/history/v?symbol=X&limit=5`, { headers: { 'X-PAYMENT': BASE64 } })
+    const [mcp, http] = shop.calls
+    expect(mcp?.raw).to.deep.equal(http?.raw)
+    expect(mcp?.request).to.include({ transport: 'mcp', url: http?.request.url })
+    expect(mcp?.request.credential).to.deep.equal(http?.request.credential)
+  })
+
+  it('takes the payment from the argument, from _meta in either form, and from the headers', async () => {
+    const args = { venue: 'v', symbol: 'X' }
+    const plain = await connect()
+    const paid = await use(plain, 'get_history', { ...args, payment_signature: BASE64 })
+    expect(paid._meta?.['x402/payment-response']).to.include({
+      success: true,
+      transaction: '0x1',
+      network: 'eip155:84532',
+    })
+    await use(plain, 'get_history', args, { 'x402/payment': PAYMENT })
+    await use(plain, 'get_history', args, { 'x402/payment': BASE64 })
+    await use(await connect({ 'PAYMENT-SIGNATURE': BASE64 }), 'get_history', args)
+    await use(await connect({ 'X-PAYMENT': BASE64 }), 'get_history', args)
+    await use(plain, 'get_history', { ...args, payment_signature: 'one' }, { 'x402/payment': 'two' })
+    expect(shop.calls.map(({ request }) => request.credential?.payments)).to.deep.equal([
+      [BASE64],
+      [PAYMENT],
+      [BASE64],
+      [BASE64],
+      [BASE64],
+      ['one', 'two'],
+    ])
+  })
+
+  it('takes the access token from the header', async () => {
+    await use(await connect({ 'X-SERVICE-TOKEN': 'Bearer t.o.k' }), 'get_history', { venue: 'v', symbol: 'X' })
+    expect(shop.calls[0]?.request.credential).to.deep.equal({ payments: [], token: 't.o.k' })
+  })
+
+  it('takes a body that is not an object as the argument body, and answers a list as text', async () => {
+    const bars = [{ open: 1 }, { open: 2 }]
+    const result = await use(await connect(), 'check_bars', { body: bars, payment_signature: BASE64 })
+    expect(shop.calls[0]?.raw.body).to.deep.equal(bars)
+    expect(result.structuredContent).to.equal(undefined)
+    expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(bars) }])
+  })
+
+  it('names a mistake by its argument', async () => {
+    const result = await use(await connect(), 'estimate', { side: 'up' })
+    expect(result.isError).to.equal(true)
+    expect(result.structuredContent).to.deep.include({
+      code: 'validation_failed',
+      detail: [{ loc: ['arguments', 'side'], msg: 'is unknown', type: 'enum' }],
+    })
+  })
+
+  it('shows nothing of the product when settlement fails', async () => {
+    const result = await use(await connect(), 'fail_settling', { payment_signature: BASE64 })
+    expect(result.isError).to.equal(true)
+    expect(result.structuredContent).to.include({ code: 'settlement_failed', message: 'The balance is too small.' })
+    expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(result.structuredContent) }])
+  })
+
+  it('refuses an unknown tool as a protocol error', async () => {
+    const client = await connect()
+    const error = await client.callTool({ name: 'getHidden' }).then(
+      () => null,
+      (refusal: McpError) => refusal,
+    )
+    expect(error?.code).to.equal(ErrorCode.InvalidParams)
+    expect(error?.message).to.contain('getHidden')
+  })
+
+  it('tells an open session of a new edition, and serves it at once', async () => {
+    const client = await connect()
+    const told = new Promise<void>((resolve) =>
+      client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
+    )
+    // The client opens its stream of notifications after connecting, unobserved: swap until it has heard of it.
+    const swapping = setInterval(
+      () => shop.swap([...STOCK, stock('getGold', 'GET /v1/gold', { tool: 'get_gold' })]),
+      20,
+    )
+    await told.finally(() => clearInterval(swapping))
+    const { tools } = await client.listTools()
+    expect(tools.map(({ name }) => name)).to.include('get_gold')
+    expect((await use(client, 'get_gold')).structuredContent).to.deep.equal({ id: 'getGold' })
+  })
+
+  const INITIALIZE = {
+    jsonrpc: '2.0',
+    id: 7,
+    method: 'initialize',
+    params: { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+  }
+  const post = (headers: Record<string, string> = {}) =>
+    request(shop.server)
+      .post('/mcp')
+      .set({ Accept: 'application/json, text/event-stream', ...headers })
+
+  it('keeps the id of a request and speaks JSON', async () => {
+    const { body, headers } = await post().send(INITIALIZE).expect(200)
+    expect(body).to.nested.include({ id: 7, 'result.protocolVersion': LATEST_PROTOCOL_VERSION })
+    expect(headers['content-type']).to.match(/^application\/json/)
+    expect(headers['access-control-allow-origin']).to.equal('*')
+    await post().send({ jsonrpc: '2.0', method: 'notifications/initialized' }).expect(202)
+  })
+
+  it('refuses foreign pages and foreign hosts, and lets its own and loopback in', async () => {
+    await post({ Origin: 'https://evil.example' }).send(INITIALIZE).expect(403)
+    await post({ Origin: 'null' }).send(INITIALIZE).expect(403)
+    await post({ Host: 'evil.example' }).send(INITIALIZE).expect(403)
+    await post({ Host: '127.0.0.1.evil.example' }).send(INITIALIZE).expect(403)
+    await post({ Origin: BASE_URL, Host: 'shop.example' }).send(INITIALIZE).expect(200)
+    await post({ Origin: 'http://localhost:6274', Host: 'localhost:1' }).send(INITIALIZE).expect(200)
+  })
+
+  it('refuses what is no message, no JSON or too large, and methods it does not have', async () => {
+    const broken = await post({ 'Content-Type': 'application/json' }).send('{"jsonrpc"').expect(400)
+    expect(broken.body).to.nested.include({ 'error.code': ErrorCode.ParseError, id: null })
+    await post().send({ hello: 'world' }).expect(400)
+    await post({ 'Content-Type': 'text/plain' }).send('{}').expect(415)
+    const large = await post()
+      .send({ ...INITIALIZE, pad: 'x'.repeat(200_000) })
+      .expect(413)
+    expect(large.body).to.include({ code: 'body_too_large' })
+    await request(shop.server).get('/mcp').set('Accept', 'text/html').expect(406)
+    for (const method of ['delete', 'put'] as const) {
+      const refused = await request(shop.server)[method]('/mcp').expect(405)
+      expect(refused.headers['allow']).to.equal('GET, POST, OPTIONS')
+    }
+    const options = await request(shop.server).options('/mcp').set('Origin', 'https://any.example').expect(204)
+    expect(options.headers['access-control-allow-headers']).to.contain('Mcp-Protocol-Version')
+  })
+})
