@@ -22,7 +22,7 @@ export interface Service {
 }
 
 export interface Product {
-  /** Identity, e.g. "regime". */
+  /** Identity, e.g. "gold". */
   readonly id: string
   readonly title: string
   readonly summary: string
@@ -56,11 +56,11 @@ export interface Operation {
   readonly family: string | null
   readonly tags: readonly string[]
   readonly method: Method
-  /** Path with `{name}` parameters, e.g. "/v1/potus/event/{selector}". Empty for an internal operation. */
+  /** Path with `{name}` parameters, e.g. "/v1/x/gold/{day}". Empty for an internal operation. */
   readonly path: string
-  /** "GET /v1/potus/event/{selector}". */
+  /** "GET /v1/x/gold/{day}". */
   readonly route: string
-  /** The display form in price list, discovery and plans: "GET /v1/potus/event/*". */
+  /** The display form in price list, discovery and plans: "GET /v1/x/gold/*". */
   readonly displayRoute: string
   readonly summary: string
   readonly description: string
@@ -122,7 +122,7 @@ export interface Plan {
 }
 
 export interface PlanCatalog {
-  /** Path of the free plan list, e.g. "/v1/potus/subscribe". Null where no plan is sold. */
+  /** Path of the free plan list, e.g. "/v1/x/subscribe". Null where no plan is sold. */
   readonly path: string | null
   readonly model: string
   readonly note: string
@@ -139,7 +139,7 @@ export interface Catalog {
   /** Every operation by id, built-in and purchase operations included. */
   readonly operations: ReadonlyMap<OperationId, Operation>
   readonly plans: PlanCatalog
-  /** All JSON Schemas by file name or $id ("regime.json"), for references. */
+  /** All JSON Schemas by file name or $id ("gold.json"), for references. */
   readonly schemas: ReadonlyMap<string, JsonSchema>
 }
 

@@ -14,7 +14,10 @@ type Fields = Readonly<Record<string, JsonSchema>>
 export function coerceFields(values: Readonly<Record<string, unknown>>, fields: Fields): Record<string, unknown> {
   const filled = Object.entries(values).filter(([, value]) => value !== '' && value !== undefined)
   return Object.fromEntries(
-    filled.map(([name, value]) => [name, Object.hasOwn(fields, name) ? coerce(value, fields[name] as JsonSchema) : value]),
+    filled.map(([name, value]) => [
+      name,
+      Object.hasOwn(fields, name) ? coerce(value, fields[name] as JsonSchema) : value,
+    ]),
   )
 }
 

@@ -27,7 +27,9 @@ export class SchemaError extends Error {
 
   constructor(part: string, cause: unknown) {
     const words = cause instanceof Error ? cause.message : String(cause)
-    super(`Is not a JSON Schema we can use: ${words.replace(/^strict mode: /, '')}. Correct it, or the schema it names.`)
+    super(
+      `Is not a JSON Schema we can use: ${words.replace(/^strict mode: /, '')}. Correct it, or the schema it names.`,
+    )
     this.name = 'SchemaError'
     this.part = part
   }

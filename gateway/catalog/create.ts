@@ -8,9 +8,8 @@ import { nameMistakes } from './names.ts'
 import { NO_PLANS, planDrafts, planMistakes, planProduct, readPlans, routeFields } from './plans.ts'
 import { parsePrice } from './price.ts'
 import { type CatalogDocument, isObject } from './read.ts'
-import type { Route } from './route.ts'
 import { productMistakes } from './rules.ts'
-import { references, type Schemas } from './schemas.ts'
+import { filesOf, type Schemas } from './schemas.ts'
 import { shapeMistakes } from './shape.ts'
 
 export interface CreateOptions {
@@ -38,7 +37,12 @@ export function createCatalog(
     ...documents.flatMap(shapeMistakes),
     ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
     ...nameMistakes(drafts, purchases),
-    ...(plans ? planMistakes(plans, drafts.flatMap((draft) => draft.operations)) : []),
+    ...(plans
+      ? planMistakes(
+          plans,
+          drafts.flatMap((draft) => draft.operations),
+        )
+      : []),
   ]
   const wrong = new Set(mistakes.map(({ file }) => file))
   if (!service || wrong.has(service.file) || (plans && wrong.has(plans.file))) throw new CatalogError(mistakes)
@@ -51,7 +55,11 @@ export function createCatalog(
   const all = sale ? [...products, sale] : products
   const files = new Set(['service.json', plans?.file, ...sound.map(({ file }) => file)])
   const catalog: Catalog = {
-    version: versionOf(documents.filter(({ file }) => files.has(file)), all, schemas),
+    version: versionOf(
+      documents.filter(({ file }) => files.has(file)),
+      all,
+      schemas,
+    ),
     service: serviceOf(service.content),
     products: frozen(all),
     operations: frozenMap(all.flatMap(({ operations }) => operations.map((operation) => [operation.id, operation]))),
@@ -63,13 +71,13 @@ export function createCatalog(
 
 /** Equal for equal words, prices and schemas in use, whatever the white space. */
 function versionOf(documents: readonly CatalogDocument[], products: readonly Product[], schemas: Schemas): string {
-  const used = new Set<string>()
-  for (const { params, query, body, response } of products.flatMap(({ operations }) => operations))
-    for (const schema of [params, query, body, response])
-      if (schema) for (const file of references(schema, schemas).files) used.add(file)
+  const used = filesOf(
+    products.flatMap(({ operations }) => operations),
+    schemas,
+  )
   const parts = [
     ...documents.map(({ file, content }) => [file, { ...content, $schema: '' }]),
-    ...[...used].sort().map((file) => [file, schemas.get(file)]),
+    ...used.map((file) => [file, schemas.get(file)]),
   ]
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)
 }
@@ -114,7 +122,7 @@ function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family
   const priceText = field('price', 'free')
   const body = field('body', null)
   return {
-    ...(route ? routeFields(route as Route) : { method: 'GET', path: '', route: '', displayRoute: '' }),
+    ...(route ? routeFields(route) : { method: 'GET', path: '', route: '', displayRoute: '' }),
     id,
     summary: field('summary', ''),
     description: field('description', ''),

@@ -8,12 +8,13 @@ export function frozen<Value>(value: Value): Value {
   return value
 }
 
+const refuse = (): never => {
+  throw new TypeError('this map is frozen')
+}
+
 /** A map that throws TypeError on every change, its values frozen. Object.freeze alone leaves a map open. */
 export function frozenMap<Key, Value>(entries: Iterable<readonly [Key, Value]>): ReadonlyMap<Key, Value> {
   const map = new Map(entries)
   for (const value of map.values()) frozen(value)
-  const refuse = (): never => {
-    throw new TypeError('this map is frozen')
-  }
   return Object.freeze(Object.assign(map, { set: refuse, delete: refuse, clear: refuse }))
 }

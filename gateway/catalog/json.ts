@@ -9,7 +9,7 @@ export interface JsonProblem {
 }
 
 const TOKEN =
-  /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|true\b|false\b|null\b)|($))/y
+  /[ \t\r\n]*(?:([{}[\],:])|("(?:[^"\\\n\r\t]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*")|(-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])|true\b|false\b|null\b)|($))/y
 
 class SyntaxProblem extends Error {}
 
@@ -36,11 +36,21 @@ export function parseJson(source: string): { readonly value: unknown; readonly p
     throw new SyntaxProblem(`Expected ${expected}, found ${token === '' ? 'the end' : token}`)
   }
 
+  /** A string may still hold a control character that the pattern above lets through. */
+  const decoded = (): unknown => {
+    try {
+      return JSON.parse(token)
+    } catch {
+      at -= token.length
+      throw new SyntaxProblem('Unexpected control character in a string')
+    }
+  }
+
   function value(pointer: string): unknown {
     if (is('{')) return object(pointer)
     if (is('[')) return array(pointer)
     if (token === '' || /^[}\],:]/.test(token)) return fail('a value')
-    return JSON.parse(token)
+    return decoded()
   }
 
   function object(pointer: string): unknown {
@@ -48,7 +58,7 @@ export function parseJson(source: string): { readonly value: unknown; readonly p
     next()
     while (!is('}')) {
       if (!token.startsWith('"')) fail('a name in double quotes')
-      const key = JSON.parse(token) as string
+      const key = decoded() as string
       const place = `${pointer}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`
       if (entries.has(key))
         problems.push({

@@ -13,7 +13,9 @@ export function nameMistakes(drafts: readonly Draft[], taken: readonly Operation
       ({ product }) => [product, `The product ${product}`],
     ),
     ...repeated(operations, 'operation', ({ id }) => [id, `The operation ${id}`]),
-    ...repeated(operations, 'route', ({ route }) => (route ? [route.shape, `The route ${route.method} ${route.path}`] : null)),
+    ...repeated(operations, 'route', ({ route }) =>
+      route ? [route.shape, `The route ${route.method} ${route.path}`] : null,
+    ),
     ...repeated(operations, 'tool', ({ id, tool }) => (tool ? [tool, `The tool ${tool} of ${id}`] : null)),
     ...drafts.flatMap((draft) => useMistakes(draft, byId)),
     ...circles(drafts, byId),
@@ -52,9 +54,16 @@ function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, O
   return uses.flatMap((id, index) => {
     const at = { file, pointer: pointerOf('uses', index) }
     const asked = byId.get(id)
-    if (!asked) return [{ ...at, rule: 'uses-unknown', message: `No product has the operation ${id}. ${nearest(id, byId)}` }]
+    if (!asked)
+      return [{ ...at, rule: 'uses-unknown', message: `No product has the operation ${id}. ${nearest(id, byId)}` }]
     if (asked.product === product)
-      return [{ ...at, rule: 'uses-own', message: `${id} is this product's own operation. Remove it; the plugin can call it.` }]
+      return [
+        {
+          ...at,
+          rule: 'uses-own',
+          message: `${id} is this product's own operation. Remove it; the plugin can call it.`,
+        },
+      ]
     if (asked.isRetired) return [{ ...at, rule: 'uses-retired', message: `${id} is retired. Name another operation.` }]
     return []
   })

@@ -39,6 +39,11 @@ function draft(file: string, id: string, pointer: string, routeText: string, isP
   return { id, file, product: PRODUCT, pointer, fields: {}, routeText, route: parseRoute(routeText), ...flags }
 }
 
+/** False for a document without list and plans: no product sells them then. */
+export function sellsPlans(content: Fields): boolean {
+  return typeof content['path'] === 'string' || planFields(content).length > 0
+}
+
 function planFields(content: Fields): (readonly [pointer: string, fields: Fields])[] {
   const plans = Array.isArray(content['plans']) ? (content['plans'] as unknown[]) : []
   return plans.flatMap((fields, index) => (isObject(fields) ? [[pointerOf('plans', index), fields] as const] : []))
@@ -59,7 +64,8 @@ export function planMistakes({ file, content }: CatalogDocument, operations: rea
   ]
   for (const [pointer, text] of routes) {
     const route = parseRoute(text)
-    if (!route || route.params.length > 0) report(pointer, 'route', `Is ${text}. Write a path without parameters, query or trailing slash.`)
+    if (!route || route.params.length > 0)
+      report(pointer, 'route', `Is ${text}. Write a path without parameters, query or trailing slash.`)
     else if (typeof family === 'string' && !route.path.startsWith(`/v1/${family}/`))
       report(pointer, 'family', `Plans of the family ${family} are served below /v1/${family}. Write such a path.`)
   }
@@ -80,7 +86,9 @@ function closedTo(id: string, byId: ReadonlyMap<string, OperationDraft>): string
   if (!operation) return `No product has the operation ${id}. ${nearest(id, byId)}`
   if (operation.isInternal) return `${id} is internal and has no route. Write a priced operation.`
   if (operation.isRetired) return `${id} is retired. Write the operation that replaced it.`
-  return operation.isPriced ? null : `${id} is free, so no token is needed for it. Remove it, or write a priced operation.`
+  return operation.isPriced
+    ? null
+    : `${id} is free, so no token is needed for it. Remove it, or write a priced operation.`
 }
 
 export const NO_PLANS: PlanCatalog = { path: null, model: '', note: '', enabled: false, plans: [] }
@@ -117,7 +125,7 @@ export function readPlans(content: Fields, served: ReadonlySet<OperationId>): Pl
 
 /** The product that sells the plans, made by the plugin of the same name; null where there is neither list nor plan. */
 export function planProduct(content: Fields, catalog: PlanCatalog, file: string): Product | null {
-  if (catalog.path === null && catalog.plans.length === 0) return null
+  if (!sellsPlans(content)) return null
   const family = (content['family'] as string | undefined) ?? null
   const shared = { product: PRODUCT, family, tags: [] }
   const operations = [

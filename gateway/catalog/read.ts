@@ -30,7 +30,12 @@ export async function readDocuments(
   }
   const named = [...documents, ...mistakes].some(({ file }) => file === 'service.json')
   if (!named)
-    mistakes.push({ file: 'service.json', pointer: '', rule: 'missing', message: 'Is missing. Write the words of the service.' })
+    mistakes.push({
+      file: 'service.json',
+      pointer: '',
+      rule: 'missing',
+      message: 'Is missing. Write the words of the service.',
+    })
   return { documents, mistakes }
 }
 

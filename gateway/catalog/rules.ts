@@ -23,7 +23,11 @@ export function productMistakes(draft: Draft, schemas: Schemas): Mistake[] {
     answerRules(draft, operation, at)
     for (const [part, schema] of schemaParts(operation))
       for (const ref of references(schema, schemas).broken)
-        at(pointerOf(part), 'reference', `Nothing is at ${ref}. Write a file of the schemas folder and a pointer into it.`)
+        at(
+          pointerOf(part),
+          'reference',
+          `Nothing is at ${ref}. Write a file of the schemas folder and a pointer into it.`,
+        )
   }
   return mistakes
 }
@@ -37,9 +41,13 @@ function makerRules({ content, operations }: Draft, report: Report): void {
   if (upstream === undefined || !isObject(upstream)) return
   for (const { pointer, route, isInternal } of operations) {
     if (isInternal) report(`${pointer}/internal`, 'maker', 'An upstream has no internal operations. Remove it.')
-    for (const name of paramsOf(String(upstream['url'] ?? '')))
+    for (const name of paramsOf(typeof upstream['url'] === 'string' ? upstream['url'] : ''))
       if (route && !route.params.includes(name))
-        report('/upstream/url', 'parameters', `{${name}} is not in the route ${route.method} ${route.path}. Add it there.`)
+        report(
+          '/upstream/url',
+          'parameters',
+          `{${name}} is not in the route ${route.method} ${route.path}. Add it there.`,
+        )
   }
 }
 
@@ -53,12 +61,17 @@ function accessRules({ fields, routeText, route, isPriced, isInternal, isRetired
   }
   if (routeText === '') at('', 'route', 'Has no route. Write "GET /path", or mark it internal.')
   else if (!route)
-    at('/route', 'route', `Is ${JSON.stringify(routeText)}. Write "METHOD /path/{param}" without query or trailing slash.`)
+    at(
+      '/route',
+      'route',
+      `Is ${JSON.stringify(routeText)}. Write "METHOD /path/{param}" without query or trailing slash.`,
+    )
   const { price } = fields
   if (price === undefined) at('', 'price', 'Has no price. Write "free" or US dollars, e.g. "0.005".')
   else if (typeof price === 'string' && isPriced && /^[0.]+$/.test(price) && parsePrice(price) === null)
     at('/price', 'price', `Is ${JSON.stringify(price)}. Write "free" where nothing is charged.`)
-  if (isPriced && fields['view'] !== undefined) at('/view', 'view', 'Pages are free. Write "price": "free", or answer with data.')
+  if (isPriced && fields['view'] !== undefined)
+    at('/view', 'view', 'Pages are free. Write "price": "free", or answer with data.')
   if (isRetired && fields['replacement'] === undefined)
     at('', 'retired', 'Is retired without a replacement. Write the route that callers should use instead.')
   if (!isRetired && fields['replacement'] !== undefined)
@@ -68,7 +81,11 @@ function accessRules({ fields, routeText, route, isPriced, isInternal, isRetired
 function familyRule({ content }: Draft, { route }: OperationDraft, at: Report): void {
   const { family } = content
   if (typeof family !== 'string' || !route || `${route.path}/`.startsWith(`/v1/${family}/`)) return
-  at('/route', 'family', `A product of the family ${family} is served below /v1/${family}. Write "${route.method} /v1/${family}/...".`)
+  at(
+    '/route',
+    'family',
+    `A product of the family ${family} is served below /v1/${family}. Write "${route.method} /v1/${family}/...".`,
+  )
 }
 
 /** Parameters fit the route; arguments of a tool keep apart; a body is there where one can be. */
@@ -79,12 +96,17 @@ function inputRules({ fields, route, routeText, tool, isPriced }: OperationDraft
   }) as [string[], string[], string[]]
   const wanted = route?.params ?? (routeText === '' ? [] : params)
   for (const name of wanted)
-    if (!params.includes(name)) at('/params', 'parameters', `{${name}} of the route is not described. Add it to the properties of params.`)
+    if (!params.includes(name))
+      at('/params', 'parameters', `{${name}} of the route is not described. Add it to the properties of params.`)
     else if (wanted.indexOf(name) !== wanted.lastIndexOf(name))
       at('/route', 'parameters', `{${name}} stands twice. Give each parameter its own name.`)
   for (const name of params)
     if (routeText !== '' && !wanted.includes(name))
-      at(pointerOf('params', 'properties', name), 'parameters', `{${name}} is not in the route. Add it there, or remove it here.`)
+      at(
+        pointerOf('params', 'properties', name),
+        'parameters',
+        `{${name}} is not in the route. Add it there, or remove it here.`,
+      )
   const { body_media: media } = fields
   const medias = [media ?? []].flat() as string[]
   if (fields['body'] !== undefined && (route?.method === 'GET' || route?.method === 'DELETE'))
@@ -99,7 +121,11 @@ function inputRules({ fields, route, routeText, tool, isPriced }: OperationDraft
     at('/tool', 'tool-arguments', `Two arguments of the tool ${tool} are called ${name}. Rename one of them.`)
 }
 
-function answerRules({ content }: Draft, { fields, isPriced, isInternal, isRetired, tool }: OperationDraft, at: Report): void {
+function answerRules(
+  { content }: Draft,
+  { fields, isPriced, isInternal, isRetired, tool }: OperationDraft,
+  at: Report,
+): void {
   const streams = isObject(content['upstream']) && content['upstream']['stream'] === true
   if (streams && tool !== null) at('/tool', 'stream', 'A stream is not offered as a tool. Remove this field.')
   if (fields['response'] !== undefined && fields['view'] !== undefined)

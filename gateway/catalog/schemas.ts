@@ -1,7 +1,8 @@
-/** JSON Schemas by file name, and references between them: "regime.json#/$defs/Snapshot". */
+/** JSON Schemas by file name, and references between them: "gold.json#/$defs/Price". */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { JsonSchema } from '../plugin.ts'
+import type { Operation } from './catalog.ts'
 import { parseJson } from './json.ts'
 import { type Mistake, stepsOf } from './mistake.ts'
 import { isObject } from './read.ts'
@@ -53,7 +54,10 @@ const DATA = new Set(['const', 'enum', 'default', 'examples'])
  * Every reference of a schema that leads nowhere, each as "file#pointer" where it stands ("" file: the schema itself),
  * and the schema files it needs, directly or not.
  */
-export function references(schema: JsonSchema, schemas: Schemas): { readonly broken: string[]; readonly files: Set<string> } {
+export function references(
+  schema: JsonSchema,
+  schemas: Schemas,
+): { readonly broken: string[]; readonly files: Set<string> } {
   const broken: string[] = []
   const files = new Set<string>()
   const seen = new Set<unknown>()
@@ -72,6 +76,15 @@ export function references(schema: JsonSchema, schemas: Schemas): { readonly bro
   }
   walk(schema, { root: schema, file: '' })
   return { broken, files }
+}
+
+/** The schema files that operations need, in order. */
+export function filesOf(operations: readonly Operation[], schemas: Schemas): string[] {
+  const files = new Set<string>()
+  for (const { params, query, body, response } of operations)
+    for (const schema of [params, query, body, response])
+      if (schema) for (const file of references(schema, schemas).files) files.add(file)
+  return [...files].sort()
 }
 
 /**

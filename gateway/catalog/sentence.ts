@@ -71,7 +71,8 @@ function folded(errors: readonly ErrorObject[]): ErrorObject[] {
 const isChoice = ({ keyword }: ErrorObject): boolean => keyword === 'anyOf' || keyword === 'oneOf'
 
 function isBranch(error: ErrorObject, choice: ErrorObject, errors: readonly ErrorObject[]): boolean {
-  if (errors.indexOf(error) > errors.indexOf(choice) || !error.instancePath.startsWith(choice.instancePath)) return false
+  if (errors.indexOf(error) > errors.indexOf(choice) || !error.instancePath.startsWith(choice.instancePath))
+    return false
   if (error.schemaPath.startsWith(`${choice.schemaPath}/`)) return true
   return error.schemaPath.split('#')[0] !== choice.schemaPath.split('#')[0]
 }
@@ -163,7 +164,9 @@ function choiceOf(choice: ErrorObject, errors: readonly ErrorObject[]): string {
 }
 
 function known({ parentSchema }: ErrorObject): string {
-  const names = Object.keys((parentSchema?.['properties'] as object | undefined) ?? {}).filter((name) => !name.startsWith('$'))
+  const names = Object.keys((parentSchema?.['properties'] as object | undefined) ?? {}).filter(
+    (name) => !name.startsWith('$'),
+  )
   return names.length === 0 ? '' : ` Known: ${names.join(', ')}.`
 }
 

@@ -1,6 +1,5 @@
 /** Compiled checks of what an operation is given and what it answers. */
 import type { ValidateFunction } from 'ajv/dist/2020.js'
-import type { RawInput } from '../editions/edition.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Input, JsonSchema } from '../plugin.ts'
 import type { Operation } from './catalog.ts'
@@ -11,8 +10,8 @@ import { dereference, fieldsOf, type Schemas } from './schemas.ts'
 import { sentences } from './sentence.ts'
 
 export interface Validators {
-  /** Defaults applied, strings coerced; `raw` is left as it is. Throws InvalidInput listing every mistake. */
-  input(raw: RawInput): Input
+  /** Defaults applied, strings coerced; `raw`, strings as they came, is left as it is. Throws InvalidInput listing every mistake. */
+  input(raw: Input): Input
   /** Null where the answer matches its schema, else what is wrong. The value is judged as it goes over the wire. */
   answer(value: unknown): string | null
 }
@@ -134,10 +133,16 @@ function asUpload(name: string, value: unknown): unknown {
 }
 
 /** Defaults are written into the value, so it is copied as deep as they go. */
-function copier({ properties: _, ...rest }: JsonSchema, fields: Fields): (value: unknown) => unknown {
-  const deep = holdsDefault(rest) || Object.values(fields).some(({ default: _, ...field }) => holdsDefault(field))
+function copier(schema: JsonSchema, fields: Fields): (value: unknown) => unknown {
+  const deep =
+    holdsDefault(without(schema, 'properties')) ||
+    Object.values(fields).some((field) => holdsDefault(without(field, 'default')))
   if (deep) return structuredClone
   return (value) => (isObject(value) ? { ...value } : value)
+}
+
+function without(schema: JsonSchema, name: string): JsonSchema {
+  return Object.fromEntries(Object.entries(schema).filter(([key]) => key !== name))
 }
 
 function holdsDefault(node: unknown): boolean {

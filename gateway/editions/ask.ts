@@ -1,0 +1,43 @@
+/** One product asks another: through its operations, in the same edition, free of charge and off the journal. */
+import { Unavailable } from '../errors.ts'
+import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin.ts'
+import type { BoundOperation, Edition } from './edition.ts'
+
+/** What an asked operation inherits from the call, or the run of a job, that asks it. */
+export interface Within {
+  readonly asOf: Date
+  readonly signal: AbortSignal
+  readonly callId: string
+}
+
+/** The `ask` of a call to `bound`. */
+export function askOf(edition: Edition, bound: BoundOperation, within: Within): Ask {
+  return askFrom(edition, bound.operation.product, within)
+}
+
+/**
+ * The `ask` of a product. It answers for operations that the product's document names in `uses`: Unavailable where
+ * that operation is withheld or rests, an Error where it is not named. Input is validated, so defaults are applied;
+ * the answer of an internal operation travels as it is, typed arrays included.
+ */
+export function askFrom(edition: Edition, product: string, within: Within): Ask {
+  const uses = edition.catalog.products.find(({ id }) => id === product)?.uses ?? []
+  return async <Id extends OperationId>(id: Id, input: InputOf<Id>): Promise<OutputOf<Id>> => {
+    if (!uses.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
+    const asked = edition.bound.get(id)
+    if (!asked) throw new Unavailable(`${id} is withheld at the moment; nothing was charged.`)
+    asked.assertAvailable()
+    const { operation } = asked
+    const answer = await asked.handle({
+      id: within.callId,
+      operation,
+      catalog: edition.catalog,
+      input: asked.validate(input),
+      access: { kind: 'free' },
+      asOf: within.asOf,
+      signal: within.signal,
+      ask: askFrom(edition, operation.product, within),
+    })
+    return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
+  }
+}

@@ -1,0 +1,86 @@
+/** Puts the parts of an edition together. */
+import type { Catalog, OperationId } from '../catalog/catalog.ts'
+import { frozenMap } from '../catalog/frozen.ts'
+import type { Validators } from '../catalog/validators.ts'
+import { ServiceError } from '../errors.ts'
+import type { Facts, Logger } from '../plugin.ts'
+import { assertAskable, bind } from './bind.ts'
+import type { BoundOperation, Edition, ProductStatus, Withheld } from './edition.ts'
+import type { Instance } from './instance.ts'
+import type { Made } from './setup.ts'
+
+const FACTS_MS = 2_000
+
+export function assemble(
+  catalog: Catalog,
+  made: ReadonlyMap<string, Made>,
+  withheld: readonly Withheld[],
+  { checkAnswers, log }: { readonly checkAnswers: boolean; readonly log: Logger },
+): Edition {
+  const bound = new Map<OperationId, BoundOperation>()
+  const instances = new Map<string, Instance>()
+  for (const product of catalog.products) {
+    const { instance, validators } = made.get(product.file) as Made
+    instances.set(product.id, instance)
+    for (const operation of product.operations) {
+      const own = validators.get(operation.id) as Validators
+      bound.set(operation.id, bind({ operation, instance, validators: own, edition: () => edition, checkAnswers, log }))
+    }
+  }
+
+  function statusOf(product: string): ProductStatus {
+    const operations = catalog.products.find(({ id }) => id === product)?.operations ?? []
+    const failing = operations.filter(({ id }) => instances.get(product)?.breaker(id).isOpen())
+    if (failing.length > 0)
+      return {
+        product,
+        status: 'suspended',
+        reason: `${failing.map(({ id }) => id).join(', ')} failed five times running`,
+      }
+    try {
+      assertAskable(edition, product)
+      return { product, status: 'ok' }
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      return { product, status: 'suspended', reason: error.message }
+    }
+  }
+
+  const edition: Edition = {
+    catalog,
+    bound: frozenMap(bound),
+    withheld,
+    status: () => [
+      ...catalog.products.map(({ id }) => statusOf(id)),
+      ...withheld.map(({ product, reason }) => ({ product, status: 'withheld' as const, reason })),
+    ],
+    async facts() {
+      const all = [...instances].map(async ([id, instance]) => [id, await factsOf(instance, log)] as const)
+      return Object.fromEntries(await Promise.all(all))
+    },
+    start() {
+      for (const instance of instances.values()) instance.start(edition)
+    },
+    async stop() {
+      await Promise.all([...instances.values()].map((instance) => instance.release(edition)))
+    },
+  }
+  for (const instance of instances.values()) instance.hold(edition)
+  return edition
+}
+
+/** A product's facts; none where it fails or takes too long: figures are no reason to be down. */
+async function factsOf(instance: Instance, log: Logger): Promise<Facts> {
+  let patience: NodeJS.Timeout | undefined
+  const late = new Promise<Facts>((_, reject) => {
+    patience = setTimeout(() => reject(new Error('facts took too long')), FACTS_MS)
+  })
+  try {
+    return await Promise.race([instance.facts(), late])
+  } catch (error) {
+    log.warn({ err: error, product: instance.product }, 'a product gave no facts')
+    return {}
+  } finally {
+    clearTimeout(patience)
+  }
+}

@@ -1,0 +1,80 @@
+/** An operation with its validators and handler: guarded by a time budget, a schema check and a breaker. */
+import type { Operation } from '../catalog/catalog.ts'
+import type { Validators } from '../catalog/validators.ts'
+import { ServiceError, Unavailable } from '../errors.ts'
+import { type Call, type Handler, type Logger, Reply } from '../plugin.ts'
+import { askFrom } from './ask.ts'
+import { withinBudget } from './budget.ts'
+import type { BoundOperation, Edition } from './edition.ts'
+import type { Instance } from './instance.ts'
+
+export interface BindParts {
+  readonly operation: Operation
+  readonly instance: Instance
+  readonly validators: Validators
+  readonly edition: () => Edition
+  /** False: only a sample of the answers is checked. */
+  readonly checkAnswers: boolean
+  readonly log: Logger
+}
+
+const SAMPLE_EVERY = 100
+
+export function bind({ operation, instance, validators, edition, checkAnswers, log }: BindParts): BoundOperation {
+  const breaker = instance.breaker(operation.id)
+  const handler = instance.handlers[operation.handler] as Handler
+
+  function assertFits(answer: unknown): void {
+    if (operation.internal) return
+    const isSampled = instance.answered(operation.id) % SAMPLE_EVERY === 1
+    if (!checkAnswers && !isSampled) return
+    if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
+    const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
+    if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
+  }
+
+  async function handle(call: Call): Promise<unknown> {
+    const { asOf, id: callId } = call
+    const answer = await withinBudget(operation.timeoutSeconds, call.signal, (signal) =>
+      handler({ ...call, signal, ask: askFrom(edition(), operation.product, { asOf, signal, callId }) }),
+    )
+    assertFits(answer)
+    return answer
+  }
+
+  return {
+    operation,
+    validate: (raw) => validators.input(raw),
+    async handle(call) {
+      if (operation.retired) throw new ServiceError('retired')
+      try {
+        const answer = await handle(call)
+        breaker.succeeded()
+        return answer
+      } catch (error) {
+        const isOurs = error instanceof ServiceError
+        const isFailure = !isOurs || (error.code === 'product_timeout' && !call.signal.aborted)
+        if (!isFailure) throw error
+        breaker.failed()
+        log.error({ err: error, call: call.id, operation: operation.id }, 'a product failed')
+        throw isOurs ? error : new ServiceError('product_failed', undefined, { cause: error })
+      }
+    },
+    assertAvailable() {
+      if (operation.plan && !operation.plan.enabled)
+        throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)
+      breaker.assertClosed()
+      const isFreePage = operation.price === null && !operation.internal
+      if (!isFreePage) assertAskable(edition(), operation.product)
+    },
+  }
+}
+
+/** Throws Unavailable where an operation that the product asks is withheld or rests: it could not answer a payer. */
+export function assertAskable(edition: Edition, product: string): void {
+  for (const id of edition.catalog.products.find((one) => one.id === product)?.uses ?? []) {
+    const asked = edition.bound.get(id)
+    if (!asked) throw new Unavailable(`${product} needs ${id}, which is withheld at the moment; nothing was charged.`)
+    asked.assertAvailable()
+  }
+}

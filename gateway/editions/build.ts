@@ -1,0 +1,158 @@
+/** Builds an edition: documents read, plugins loaded and set up, schemas compiled, all checked together. */
+import { createCatalog } from '../catalog/create.ts'
+import { CatalogError, type Mistake } from '../catalog/mistake.ts'
+import { type CatalogDocument, readDocuments } from '../catalog/read.ts'
+import { sellsPlans } from '../catalog/plans.ts'
+import { readSchemas, type Schemas } from '../catalog/schemas.ts'
+import { createValidators } from '../catalog/validators.ts'
+import type { Logger, Migration, Plugin, PluginContext } from '../plugin.ts'
+import { assemble } from './assemble.ts'
+import type { Edition, Withheld } from './edition.ts'
+import { loadPlugin, PluginError } from './plugins.ts'
+import type { Secret } from './settings.ts'
+import { createSetup, type Made } from './setup.ts'
+
+export interface EditionOptions {
+  readonly catalogDir: string
+  readonly schemaDir: string
+  /** Folders that hold plugins, in the order they are searched. */
+  readonly pluginDirs: readonly string[]
+  /** Found by name before any folder. */
+  readonly builtins: readonly Plugin[]
+  contextOf(plugin: string, product: string, settings: Readonly<Record<string, unknown>>): PluginContext
+  /** The edition to follow: what has not changed is kept, and what is mistaken now stays as it was. */
+  readonly previous?: Edition
+  /** Check every answer against its schema; else a sample. */
+  readonly checkAnswers: boolean
+  /** The clock of the data. */
+  now(): Date
+  readonly log: Logger
+  /** Values for `env:NAME` in documents. */
+  readonly secret: Secret
+  migrate(plugin: string, migrations: readonly Migration[]): Promise<void>
+}
+
+/** What an edition was made of, by file of the product document. */
+const makings = new WeakMap<Edition, ReadonlyMap<string, Made>>()
+
+/**
+ * The edition, and every mistake found on the way. A mistaken product is withheld, or stays as it was in the previous
+ * edition. A mistake in service.json or plans.json refuses the whole: the previous edition is returned, and where
+ * there is none CatalogError is thrown.
+ */
+export async function buildEdition(
+  options: EditionOptions,
+): Promise<{ readonly edition: Edition; readonly mistakes: readonly Mistake[] }> {
+  try {
+    return await build(options)
+  } catch (error) {
+    if (!(error instanceof CatalogError) || !options.previous) throw error
+    return { edition: options.previous, mistakes: error.mistakes }
+  }
+}
+
+async function build(options: EditionOptions) {
+  const { log, previous } = options
+  const before = (previous && makings.get(previous)) ?? new Map<string, Made>()
+  const read = await readDocuments(options.catalogDir)
+  const files = await readSchemas(options.schemaDir)
+  const loaded = await loadPlugins(read.documents, options)
+  const schemas = withPluginSchemas(files.schemas, loaded.plugins.values())
+  const mistakes = [...read.mistakes, ...files.mistakes, ...loaded.mistakes]
+  mistakes.push(...check(read.documents, schemas, mistakes))
+
+  const documents = new Map(read.documents.map((document) => [document.file, document]))
+  const withheld = new Set<string>()
+  /** Back to what it was, or out. */
+  const retreat = (file: string): void => {
+    const kept = before.get(file)
+    if (kept && documents.get(file) !== kept.document) documents.set(file, kept.document)
+    else withheld.add(file)
+  }
+  const wrong = new Set(mistakes.map(({ file }) => file).filter((file) => documents.has(file) || before.has(file)))
+  wrong.forEach(retreat)
+
+  const setUp = createSetup(options, schemas, createValidators(schemas))
+  const made = new Map<string, Made>()
+  for (const product of createCatalog([...documents.values()], schemas, { without: withheld }).catalog.products) {
+    const { file } = product
+    const kept = before.get(file)
+    const document = documents.get(file) as CatalogDocument
+    if (kept && kept.document === document) made.set(file, kept)
+    else {
+      const result = await setUp(product, document, loaded.plugins.get(file) ?? null, kept)
+      if ('mistakes' in result) {
+        mistakes.push(...result.mistakes)
+        retreat(file)
+        if (kept && !withheld.has(file)) made.set(file, kept)
+      } else made.set(file, result)
+    }
+  }
+  for (const { file, kind } of documents.values()) if (kind !== 'service' && !made.has(file)) withheld.add(file)
+  const { catalog } = createCatalog([...documents.values()], schemas, { without: withheld })
+  const missing = withheldList(read.documents, mistakes, new Set(catalog.products.map(({ file }) => file)))
+  const edition = assemble(catalog, made, missing, { checkAnswers: options.checkAnswers, log })
+  makings.set(edition, made)
+  return { edition, mistakes }
+}
+
+/** Mistakes of all documents; throws CatalogError, with those found before, where no catalog can be made. */
+function check(
+  documents: readonly CatalogDocument[],
+  schemas: Schemas,
+  before: readonly Mistake[],
+): readonly Mistake[] {
+  try {
+    const { mistakes } = createCatalog(documents, schemas)
+    const kinds = new Set(['service.json', 'plans.json'])
+    if (before.some(({ file }) => kinds.has(file))) throw new CatalogError(mistakes)
+    return mistakes
+  } catch (error) {
+    throw error instanceof CatalogError ? new CatalogError([...before, ...error.mistakes]) : error
+  }
+}
+
+async function loadPlugins(documents: readonly CatalogDocument[], { builtins, pluginDirs }: EditionOptions) {
+  const plugins = new Map<string, Plugin>()
+  const mistakes: Mistake[] = []
+  for (const { file, kind, content } of documents) {
+    const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
+    if (typeof named !== 'string') continue
+    const [name = '', version = null] = named.split('@')
+    try {
+      plugins.set(file, await loadPlugin({ name, version }, builtins, pluginDirs))
+    } catch (error) {
+      if (!(error instanceof PluginError)) throw error
+      mistakes.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
+    }
+  }
+  return { plugins, mistakes }
+}
+
+/** Files of the schemas folder win over a plugin's own of the same name. */
+function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas {
+  const all = new Map(schemas)
+  for (const schema of [...plugins].flatMap((plugin) => plugin.schemas ?? [])) {
+    const id = schema['$id']
+    if (typeof id === 'string' && !all.has(id)) all.set(id, schema)
+  }
+  return all
+}
+
+function withheldList(
+  documents: readonly CatalogDocument[],
+  mistakes: readonly Mistake[],
+  served: ReadonlySet<string>,
+): Withheld[] {
+  const contents = new Map(documents.map(({ file, content }) => [file, content]))
+  const files = [...new Set(mistakes.map(({ file }) => file))].filter((file) => !served.has(file))
+  return files.flatMap((file) => {
+    if (file.startsWith('schemas/')) return []
+    const product = contents.get(file)?.['product']
+    const reason = mistakes
+      .filter((mistake) => mistake.file === file)
+      .map(({ pointer, message }) => [pointer, message].filter(Boolean).join(' '))
+      .join(' ')
+    return [{ product: typeof product === 'string' ? product : file.replace(/\.json$/, ''), file, reason }]
+  })
+}

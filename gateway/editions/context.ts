@@ -1,0 +1,75 @@
+/** What a plugin is handed when it is set up: its stores, its way out to the network, its clock. */
+import type { Config } from '../config.ts'
+import type { Keyv, Knex, Logger, PluginContext, Progress } from '../plugin.ts'
+
+export interface ContextParts {
+  readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>
+  /** Name of the plugin; its keys in the shared store start with it. */
+  readonly plugin: string
+  readonly product: string
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly db: Knex
+  readonly kv: (namespace: string) => Keyv
+  readonly log: Logger
+  /** The clock of the data. */
+  readonly now: () => Date
+}
+
+const USER_AGENT = 'tollgate/0.1'
+const FETCH_MS = 15_000
+const TENTH = 0.1
+
+export function createContext({ config, plugin, product, settings, db, kv, log, now }: ContextParts): PluginContext {
+  const own = log.child({ product })
+  return {
+    product,
+    settings,
+    db,
+    kv: kv(`${plugin}/${product}`),
+    fetch: outbound,
+    log: own,
+    dataMode: config.dataMode,
+    replayDir: config.replayDir ?? undefined,
+    replayShift: config.replayShift,
+    progress: (label, total) => createProgress(own, label, total, process.stderr),
+    now,
+  }
+}
+
+/** The global fetch with our user agent, ended after 15 seconds whatever else the caller's signal says. */
+const outbound: typeof fetch = (input, init = {}) => {
+  const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined))
+  if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
+  const signals = [AbortSignal.timeout(FETCH_MS), init.signal, input instanceof Request ? input.signal : null]
+  return fetch(input, { ...init, headers, signal: AbortSignal.any(signals.filter((signal) => signal != null)) })
+}
+
+/** One line rewritten in place on a terminal; elsewhere a log line for each tenth that is done. */
+export function createProgress(
+  log: Pick<Logger, 'info'>,
+  label: string,
+  total: number,
+  out: { readonly isTTY?: boolean | undefined; write(text: string): unknown },
+): Progress {
+  let done = 0
+  let shown = -1
+  const show = (): void => {
+    const share = total > 0 ? Math.min(1, done / total) : 1
+    const step = out.isTTY ? Math.floor(share * 100) : Math.floor(share / TENTH + 1e-9) * 10
+    if (step === shown) return
+    shown = step
+    if (out.isTTY) out.write(`\r${label} ${step}%\u001b[K`)
+    else log.info({ done, total }, `${label} ${step}%`)
+  }
+  return {
+    advance(count) {
+      done += count
+      show()
+    },
+    end() {
+      done = total
+      show()
+      if (out.isTTY) out.write('\n')
+    },
+  }
+}

@@ -1,0 +1,146 @@
+/** Sets one product up: settings, schemas, migrations, handlers. Keeps of the previous edition what is unchanged. */
+import type { Operation, OperationId, Product } from '../catalog/catalog.ts'
+import { SchemaError } from '../catalog/compiler.ts'
+import { type Mistake, pointerOf } from '../catalog/mistake.ts'
+import type { CatalogDocument } from '../catalog/read.ts'
+import { filesOf, type Schemas } from '../catalog/schemas.ts'
+import type { Validators } from '../catalog/validators.ts'
+import { InvalidInput } from '../errors.ts'
+import type { Handler, Plugin } from '../plugin.ts'
+import type { EditionOptions } from './build.ts'
+import { createInstance, handlerMismatch, type Instance, instanceKey } from './instance.ts'
+import { wordsOf } from './plugins.ts'
+import { missingSecret, readSettings, withSecrets } from './settings.ts'
+import { createUpstream } from './upstream.ts'
+
+/** A product with everything an edition needs to serve it. */
+export interface Made {
+  readonly document: CatalogDocument
+  readonly instance: Instance
+  readonly validators: ReadonlyMap<OperationId, Validators>
+  /** Equal where the same schemas were compiled. */
+  readonly schemaKey: string
+}
+
+interface Failed {
+  readonly mistakes: readonly Mistake[]
+}
+
+type Setup = (
+  product: Product,
+  document: CatalogDocument,
+  plugin: Plugin | null,
+  kept: Made | undefined,
+) => Promise<Made | Failed>
+
+type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now'>
+
+export function createSetup(
+  options: Options,
+  schemas: Schemas,
+  validatorsOf: (operation: Operation) => Validators,
+): Setup {
+  const migrated = new Map<Plugin, Promise<void>>()
+
+  return async (product, document, plugin, kept) => {
+    const schemaKey = keyOf(product, schemas)
+    const validators = kept?.schemaKey === schemaKey ? kept.validators : compileAll(product, validatorsOf)
+    if ('mistakes' in validators) return validators
+    const mistakes = exampleMistakes(product, validators)
+    if (mistakes.length > 0) return { mistakes }
+    const instance = product.upstream
+      ? upstreamInstance(product, kept, options)
+      : await pluginInstance(product, plugin as Plugin, kept, options, migrated)
+    return 'mistakes' in instance ? instance : { document, instance, validators, schemaKey }
+  }
+}
+
+function keyOf({ operations }: Product, schemas: Schemas): string {
+  const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal }) => [
+    [id, params, query, body, response, bodyMedia, plan?.plan, internal],
+  ])
+  return JSON.stringify([own, filesOf(operations, schemas).map((file) => schemas.get(file))])
+}
+
+function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {
+  const validators = new Map<OperationId, Validators>()
+  const mistakes: Mistake[] = []
+  for (const operation of operations)
+    try {
+      validators.set(operation.id, validatorsOf(operation))
+    } catch (error) {
+      if (!(error instanceof SchemaError)) throw error
+      const pointer = pointerOf('operations', operation.id, error.part)
+      mistakes.push({ file, pointer, rule: 'schema', message: error.message })
+    }
+  return mistakes.length > 0 ? { mistakes } : validators
+}
+
+/** Examples are printed in every document and copied by buyers, so they keep their own schemas. */
+function exampleMistakes({ file, operations }: Product, validators: ReadonlyMap<OperationId, Validators>): Mistake[] {
+  return operations.flatMap(({ id, example }) => {
+    if (!example) return []
+    const pointer = pointerOf('operations', id, 'example')
+    const { params = {}, query = {}, body } = example.request
+    const mistakes: Mistake[] = []
+    try {
+      validators.get(id)?.input({ params, query, body })
+    } catch (error) {
+      if (!(error instanceof InvalidInput)) throw error
+      for (const { loc, msg } of error.detail) {
+        const [section, ...steps] = loc
+        const place = pointer + pointerOf('request', section === 'path' ? 'params' : String(section), ...steps)
+        mistakes.push({ file, pointer: place, rule: 'example', message: msg })
+      }
+    }
+    const wrong = example.response === undefined ? null : validators.get(id)?.answer(example.response)
+    if (wrong) mistakes.push({ file, pointer: `${pointer}/response`, rule: 'example', message: wrong })
+    return mistakes
+  })
+}
+
+function upstreamInstance(product: Product, kept: Made | undefined, { secret, log, now }: Options): Instance | Failed {
+  const { file, id, operations, upstream } = product
+  if (upstream?.stream) {
+    const message = 'Streams are not carried yet. Remove this field to answer JSON.'
+    return { mistakes: [{ file, pointer: '/upstream/stream', rule: 'stream', message }] }
+  }
+  const { value: headers, missing } = withSecrets(upstream?.headers ?? {}, secret, '/upstream/headers')
+  if (missing.length > 0) return { mistakes: missing.map((one) => missingSecret(file, one)) }
+  const key = instanceKey(headers, operations, upstream)
+  if (kept?.instance.plugin === null && kept.instance.key === key) return kept.instance
+  const handlers = createUpstream(product, headers)
+  return createInstance({ product: id, plugin: null, key, handlers, registration: {}, log, now })
+}
+
+async function pluginInstance(
+  product: Product,
+  plugin: Plugin,
+  kept: Made | undefined,
+  options: Options,
+  migrated: Map<Plugin, Promise<void>>,
+): Promise<Instance | Failed> {
+  const { file, id, operations } = product
+  const { settings, mistakes } = readSettings(product, plugin.settings, options.secret)
+  if (mistakes.length > 0) return { mistakes }
+  const key = instanceKey(settings, operations, null)
+  if (kept?.instance.plugin === plugin && kept.instance.key === key) return kept.instance
+  const failed = (rule: string, message: string): Failed => ({
+    mistakes: [{ file, pointer: '/plugin', rule, message }],
+  })
+  try {
+    if (!migrated.has(plugin)) migrated.set(plugin, options.migrate(plugin.name, plugin.migrations ?? []))
+    await migrated.get(plugin)
+    const registration = await plugin.setup(options.contextOf(plugin.name, id, settings))
+    const mismatch = handlerMismatch(product, registration.handlers)
+    if (mismatch !== null) {
+      await registration.stop?.()
+      return failed('handlers', mismatch)
+    }
+    const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
+    return createInstance({ product: id, plugin, key, handlers, registration, log: options.log, now: options.now })
+  } catch (error) {
+    options.log.error({ err: error, product: id }, 'a product could not be set up')
+    return failed('setup', `The plugin ${plugin.name} could not be set up: ${wordsOf(error)}`)
+  }
+}

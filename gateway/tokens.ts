@@ -1,0 +1,202 @@
+/**
+ * Access tokens: what a plan purchase hands out. JWT (RFC 7519) signed with Ed25519 (RFC 8037), so that a token is
+ * checked by arithmetic and nobody who can check one can make one. The first key signs; every key verifies.
+ */
+import { chmod, link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import {
+  calculateJwkThumbprint,
+  type CryptoKey,
+  errors,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+  jwtVerify,
+  SignJWT,
+} from 'jose'
+import { LRUCache } from 'lru-cache'
+import { ServiceError } from './errors.ts'
+
+export interface TokenOptions {
+  /** JWK set with private keys, as JSON text; null: made once and kept in `dataDir`. */
+  readonly keys: string | null
+  readonly dataDir: string
+  /** The public address of the service: issuer and audience of its tokens. */
+  readonly issuer: string
+  readonly now: () => Date
+  /** Ids of tokens that are refused although they have not ended. */
+  readonly revoked?: ReadonlySet<string>
+}
+
+export interface TokenGrant {
+  /** Address that paid. */
+  readonly subject: string
+  readonly plan: string
+  readonly tier: string
+  readonly durationSeconds: number
+  readonly id: string
+}
+
+export interface VerifiedToken {
+  readonly plan: string
+  readonly tier: string
+  readonly subject: string
+  readonly id: string
+  readonly expiresAt: Date
+}
+
+export interface Tokens {
+  issue(grant: TokenGrant): Promise<{ readonly token: string; readonly issuedAt: Date; readonly expiresAt: Date }>
+  /** Throws ServiceError token_expired, or token_invalid where it is foreign, altered or revoked. */
+  verify(token: string): Promise<VerifiedToken>
+  /** The public keys (RFC 7517). */
+  jwks(): { readonly keys: readonly JWK[] }
+}
+
+/** Ed25519 private keys, the first one signs. */
+export interface KeySet {
+  readonly keys: readonly JWK[]
+}
+
+const ALGORITHM = 'EdDSA'
+const FILE = 'token-keys.json'
+const CACHED_TOKENS = 1000
+
+/** Opens the key set, or makes it. Throws RangeError where the configured keys are not a set of private Ed25519 keys. */
+export async function createTokens({ keys, dataDir, issuer, now, revoked = new Set() }: TokenOptions): Promise<Tokens> {
+  const set = keys === null ? await storedKeys(dataDir) : await checkedKeys(keys, 'TOKEN_KEYS')
+  const [signing] = set
+  const publics = new Map(set.map(({ jwk, publicKey }) => [jwk.kid as string, publicKey]))
+  const verified = new LRUCache<string, VerifiedToken>({ max: CACHED_TOKENS })
+
+  async function read(token: string): Promise<VerifiedToken> {
+    const { payload } = await jwtVerify(
+      token,
+      ({ kid }) => {
+        const key = publics.get(kid ?? '')
+        if (!key) throw new errors.JWKSNoMatchingKey()
+        return key
+      },
+      {
+        algorithms: [ALGORITHM],
+        issuer,
+        audience: issuer,
+        currentDate: now(),
+        requiredClaims: ['sub', 'jti', 'iat', 'exp', 'plan', 'tier'],
+      },
+    )
+    const { sub = '', jti = '', exp = 0, plan, tier } = payload
+    return { plan: String(plan), tier: String(tier), subject: sub, id: jti, expiresAt: new Date(exp * 1000) }
+  }
+
+  return {
+    async issue({ subject, plan, tier, durationSeconds, id }) {
+      const issued = Math.floor(now().getTime() / 1000)
+      const expires = issued + durationSeconds
+      const token = await new SignJWT({ plan, tier })
+        .setProtectedHeader({ alg: ALGORITHM, kid: signing.jwk.kid as string, typ: 'JWT' })
+        .setIssuer(issuer)
+        .setAudience(issuer)
+        .setSubject(subject)
+        .setJti(id)
+        .setIssuedAt(issued)
+        .setExpirationTime(expires)
+        .sign(signing.privateKey)
+      return { token, issuedAt: new Date(issued * 1000), expiresAt: new Date(expires * 1000) }
+    },
+    async verify(token) {
+      const found = verified.get(token) ?? (await read(token).catch(refuse))
+      if (revoked.has(found.id)) throw new ServiceError('token_invalid')
+      if (found.expiresAt <= now()) throw new ServiceError('token_expired')
+      verified.set(token, found)
+      return found
+    },
+    jwks: () => ({ keys: set.map(({ jwk }) => publicPart(jwk)) }),
+  }
+}
+
+function refuse(error: unknown): never {
+  if (error instanceof errors.JWTExpired) throw new ServiceError('token_expired', undefined, { cause: error })
+  if (error instanceof errors.JOSEError) throw new ServiceError('token_invalid', undefined, { cause: error })
+  throw error
+}
+
+/** A fresh private key, named by its thumbprint (RFC 7638). */
+export async function createKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
+  const jwk = await exportJWK(privateKey)
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: ALGORITHM, use: 'sig' }
+}
+
+/** Puts a new key in front of those kept in `dataDir`. The old ones go on verifying what they signed. */
+export async function rotateKeys(dataDir: string): Promise<KeySet> {
+  const file = join(dataDir, FILE)
+  const old = await readIfThere(file)
+  const kept = old === null ? [] : (await checkedKeys(old, file)).map(({ jwk }) => jwk)
+  const set = { keys: [await createKey(), ...kept] }
+  await rename(await written(dataDir, set), file)
+  return set
+}
+
+interface Key {
+  readonly jwk: JWK
+  readonly privateKey: CryptoKey
+  readonly publicKey: CryptoKey
+}
+
+async function storedKeys(dataDir: string): Promise<[Key, ...Key[]]> {
+  const file = join(dataDir, FILE)
+  if ((await readIfThere(file)) === null) {
+    const fresh = await written(dataDir, { keys: [await createKey()] })
+    // Another process may have made its set in the meantime: a link never replaces a file, so the first one stays.
+    await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await unlink(fresh)
+  }
+  return checkedKeys(await readFile(file, 'utf8'), file)
+}
+
+async function written(dataDir: string, set: KeySet): Promise<string> {
+  await mkdir(dataDir, { recursive: true })
+  const file = join(dataDir, `.${FILE}.${randomUUID()}`)
+  await writeFile(file, `${JSON.stringify(set, null, 2)}\n`, { mode: 0o600 })
+  await chmod(file, 0o600)
+  return file
+}
+
+async function readIfThere(file: string): Promise<string | null> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+}
+
+async function checkedKeys(text: string, source: string): Promise<[Key, ...Key[]]> {
+  const wrong = new RangeError(`${source} is not a JWK set with private Ed25519 keys. Make one with: npm run keys`)
+  let jwks: unknown
+  try {
+    jwks = (JSON.parse(text) as { keys?: unknown }).keys
+  } catch {
+    throw wrong
+  }
+  if (!Array.isArray(jwks)) throw wrong
+  const keys = await Promise.all(jwks.map((jwk: JWK) => keyOf(jwk).catch(() => null)))
+  const [first, ...rest] = keys
+  if (!first || rest.includes(null)) throw wrong
+  return [first, ...(rest as Key[])]
+}
+
+async function keyOf(jwk: JWK): Promise<Key> {
+  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || !jwk.d) throw new RangeError('not a private Ed25519 key')
+  const named = { ...jwk, kid: jwk.kid ?? (await calculateJwkThumbprint(jwk)), alg: ALGORITHM, use: 'sig' }
+  const privateKey = (await importJWK(named, ALGORITHM)) as CryptoKey
+  const publicKey = (await importJWK(publicPart(named), ALGORITHM)) as CryptoKey
+  return { jwk: named, privateKey, publicKey }
+}
+
+function publicPart(jwk: JWK): JWK {
+  return Object.fromEntries(Object.entries(jwk).filter(([name]) => name !== 'd'))
+}
