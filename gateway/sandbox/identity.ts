@@ -19,7 +19,8 @@ export async function identify(port: number, pid: number): Promise<string | null
       const [id, genesis] = await identity(createRpc(urlOf(port), 2))
       return `${Number(id)} ${genesis}`
     } catch (error) {
-      if (error instanceof RpcError && error.fault === 'refused') return null
+      // Silence may mean a busy chain; a closed port or a refusal never does.
+      if (error instanceof RpcError && error.fault !== 'unknown') return null
       await pause(50)
     }
   } while (Date.now() < deadline && (await isAlive(pid)))

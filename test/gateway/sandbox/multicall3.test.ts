@@ -1,0 +1,79 @@
+import { expect } from 'chai'
+import type { Hex } from 'viem'
+import { MULTICALL3 } from '../../../gateway/sandbox/contracts.ts'
+import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
+import { abiOf, createLaboratory, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './laboratory.ts'
+
+describe('Multicall3 of the sandbox', () => {
+  const folder = temporaryFolder()
+  const usdc = { address: TOKEN, abi: abiOf('usdc') } as const
+  const multicall = { address: MULTICALL3, abi: abiOf('multicall3') } as const
+  /** Data that no function of the token answers to. */
+  const nonsense: Hex = '0x12345678'
+  let sandbox: Sandbox | undefined
+  let client: ReturnType<typeof createLaboratory>['client']
+
+  const aggregated = (functionName: string, ...args: unknown[]): Promise<unknown> =>
+    client.readContract({ ...multicall, functionName, args }).catch((error: Error) => error.message)
+
+  before(async function () {
+    skipWithoutAnvil(this)
+    sandbox = await openSandbox({ dataDir: folder.path, blockSeconds: 0, log: quiet })
+    client = createLaboratory(sandbox.rpcUrl, sandbox.settleKey).client
+  })
+  after(async () => {
+    await sandbox?.close()
+    folder.remove()
+  })
+
+  it('answers many reads at once, as viem asks them, failures apart', async () => {
+    const results = await client.multicall({
+      contracts: [
+        { ...usdc, functionName: 'version' },
+        { ...usdc, functionName: 'transferFrom', args: [MULTICALL3, TOKEN, 1n] },
+        { ...usdc, functionName: 'symbol' },
+      ],
+    })
+    expect(results.map(({ status, result }) => [status, result])).to.deep.equal([
+      ['success', '2'],
+      ['failure', undefined],
+      ['success', 'USDC'],
+    ])
+  })
+
+  it('fails as a whole where a call may not fail', async () => {
+    const call = { target: TOKEN, callData: nonsense }
+    expect(await aggregated('tryAggregate', true, [call])).to.contain('Multicall3: call failed')
+    expect(await aggregated('aggregate', [call])).to.contain('Multicall3: call failed')
+    expect(await aggregated('aggregate3', [{ ...call, allowFailure: false }])).to.contain('Multicall3: call failed')
+    expect(await aggregated('tryAggregate', false, [call])).to.deep.equal([{ success: false, returnData: '0x' }])
+    expect(await aggregated('aggregate3', [{ ...call, allowFailure: true }])).to.deep.equal([
+      { success: false, returnData: '0x' },
+    ])
+  })
+
+  it('sends values along, and only when they add up', async () => {
+    const target = '0x000000000000000000000000000000000000bEEF'
+    const calls = [1n, 2n].map((value) => ({ target, allowFailure: false, value, callData: '0x' }))
+    const send = async (value: bigint) => {
+      const { request } = await client.simulateContract({
+        ...multicall,
+        functionName: 'aggregate3Value',
+        args: [calls],
+        value,
+      })
+      await client.waitForTransactionReceipt({ hash: await client.writeContract(request) })
+    }
+    expect(await send(4n).catch((error: Error) => error.message)).to.contain('Multicall3: value mismatch')
+    await send(3n)
+    expect(await client.getBalance({ address: target })).to.equal(3n)
+  })
+
+  it('knows the chain it is on', async () => {
+    expect(await aggregated('getChainId')).to.equal(84532n)
+    expect(await aggregated('getBlockNumber')).to.equal(await client.getBlockNumber({ cacheTime: 0 }))
+    expect(await aggregated('getEthBalance', client.account.address)).to.equal(
+      await client.getBalance({ address: client.account.address }),
+    )
+  })
+})

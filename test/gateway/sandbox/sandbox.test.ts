@@ -1,0 +1,238 @@
+import { expect } from 'chai'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { privateKeyToAddress } from 'viem/accounts'
+import { anvilBinary } from '../../../gateway/sandbox/anvil.ts'
+import { MULTICALL3 } from '../../../gateway/sandbox/contracts.ts'
+import { isAlive } from '../../../gateway/sandbox/processes.ts'
+import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
+import { createLaboratory, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, TOKEN, until } from './laboratory.ts'
+
+const USDC = 1_000_000n
+
+/** As a closing terminal would: the whole process group. */
+async function killGroup(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  process.kill(-(child.pid as number), 'SIGKILL')
+  await ended
+}
+
+describe('the sandbox', function () {
+  this.timeout(30_000)
+  let folder: ReturnType<typeof temporaryFolder>
+  let opened: Sandbox[] = []
+  const children: ChildProcess[] = []
+
+  const open = async (blockSeconds = 0): Promise<Sandbox> => {
+    const sandbox = await openSandbox({ dataDir: folder.path, blockSeconds, log: quiet })
+    opened.push(sandbox)
+    return sandbox
+  }
+  /** A process of its own, in a group of its own, that opens the sandbox. */
+  const openElsewhere = async (): Promise<{ process: ChildProcess; pid: number; rpcUrl: string }> => {
+    const opener = join(ROOT, 'test/gateway/sandbox/opener.ts')
+    const child = spawn(process.execPath, ['--import', 'tsx', opener, folder.path], {
+      cwd: ROOT,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    children.push(child)
+    let line = ''
+    for await (const chunk of child.stdout) if ((line += chunk).includes('\n')) break
+    return { process: child, ...(JSON.parse(line) as { pid: number; rpcUrl: string }) }
+  }
+  const record = (): { pid: number | null; port: number } =>
+    JSON.parse(readFileSync(join(folder.path, 'chain', 'process.json'), 'utf8')) as { pid: number | null; port: number }
+  /** How many chains listen on the port of this folder. */
+  const chains = (): number =>
+    execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+      .split('\n')
+      .filter((line) => line.includes('anvil') && line.includes(`--port ${record().port} `)).length
+
+  before(function () {
+    skipWithoutAnvil(this)
+  })
+  beforeEach(() => {
+    folder = temporaryFolder()
+    opened = []
+  })
+  afterEach(async () => {
+    for (const child of children) if (child.exitCode === null && child.signalCode === null) await killGroup(child)
+    // Closing is how a chain without an owner is stopped, too.
+    if (opened.length === 0) await open()
+    for (const sandbox of opened) await sandbox.close()
+    expect(chains()).to.equal(0)
+    folder.remove()
+  })
+
+  it('has USDC and Multicall3 where Base Sepolia has them, gas to settle, and a buyer with 10,000 USDC', async () => {
+    const sandbox = await open()
+    const { client, balance } = createLaboratory(sandbox.rpcUrl)
+    expect(await client.getChainId()).to.equal(84532)
+    expect(await client.getCode({ address: TOKEN })).to.have.length.above(1000)
+    expect(await client.getCode({ address: MULTICALL3 })).to.have.length.above(1000)
+    expect(await client.getBalance({ address: privateKeyToAddress(sandbox.settleKey) })).to.equal(1_000n * 10n ** 18n)
+    expect(await balance(sandbox.buyer.address)).to.equal(10_000n * USDC)
+    expect(await balance(sandbox.payTo)).to.equal(0n)
+    expect(privateKeyToAddress(sandbox.buyer.privateKey)).to.equal(sandbox.buyer.address)
+  })
+
+  it('describes itself in a file that only its owner reads', async () => {
+    const sandbox = await open()
+    await sandbox.describe('http://127.0.0.1:4021')
+    const file = join(folder.path, 'sandbox.json')
+    expect(JSON.parse(readFileSync(file, 'utf8'))).to.deep.include({
+      base_url: 'http://127.0.0.1:4021',
+      rpc_url: sandbox.rpcUrl,
+      chain_id: 84532,
+      network: 'base-sepolia',
+      asset: TOKEN,
+      pay_to: sandbox.payTo,
+      buyer: { address: sandbox.buyer.address, private_key: sandbox.buyer.privateKey },
+    })
+    for (const secret of [file, join(folder.path, 'chain', 'keys.json'), join(folder.path, 'chain', 'process.json')])
+      expect(statSync(secret).mode & 0o777, secret).to.equal(0o600)
+  })
+
+  it('is the same after a clean stop: address, buyer, balances, used authorizations, receipts and logs', async () => {
+    const first = await open()
+    const { transaction, nonce } = await pay(first, 5n * USDC)
+    await first.close()
+    expect(record().pid).to.equal(null)
+    expect(await isAlive(first.pid)).to.equal(false)
+
+    const second = await open()
+    const { client, balance, isUsed } = createLaboratory(second.rpcUrl)
+    expect([second.rpcUrl, second.payTo, second.buyer]).to.deep.equal([first.rpcUrl, first.payTo, first.buyer])
+    expect(await balance(second.payTo)).to.equal(5n * USDC)
+    expect(await balance(second.buyer.address)).to.equal(9_995n * USDC)
+    expect(await isUsed(second.buyer.address, nonce)).to.equal(true)
+    expect((await client.getTransactionReceipt({ hash: transaction })).logs).to.have.length(2)
+    const logs = await client.getLogs({ address: TOKEN, fromBlock: 0n })
+    expect(logs.map(({ transactionHash }) => transactionHash)).to.include(transaction)
+    await pay(second, 1n * USDC)
+    expect(await balance(second.payTo)).to.equal(6n * USDC)
+  })
+
+  it('keeps the clock of the chain by the clock of the wall after a sleep', async () => {
+    const first = await open()
+    const { client } = createLaboratory(first.rpcUrl)
+    const before = (await client.getBlock()).timestamp
+    await first.close()
+    // A state that was saved an hour ago.
+    const state = join(folder.path, 'chain', 'state.json')
+    const isRecent = (time: bigint): boolean => time > before - 60n && time < before + 60n
+    const aged = readFileSync(state, 'utf8').replaceAll(/"0x[0-9a-f]{8}"/g, (quoted) => {
+      const time = BigInt(JSON.parse(quoted) as string)
+      return isRecent(time) ? `"0x${(time - 3_600n).toString(16)}"` : quoted
+    })
+    expect(aged === readFileSync(state, 'utf8')).to.equal(false)
+    writeFileSync(state, aged)
+    const second = await open()
+    const latest = (await createLaboratory(second.rpcUrl).client.getBlock()).timestamp
+    expect(Number(latest)).to.be.closeTo(Date.now() / 1000, 10)
+  })
+
+  it('fills the buyer up only below 1,000 USDC', async () => {
+    const first = await open()
+    await pay(first, 9_000n * USDC)
+    await first.close()
+    const second = await open()
+    expect(await createLaboratory(second.rpcUrl).balance(second.buyer.address)).to.equal(1_000n * USDC)
+    await pay(second, 1n)
+    await second.close()
+    const third = await open()
+    expect(await createLaboratory(third.rpcUrl).balance(third.buyer.address)).to.equal(10_000n * USDC)
+    expect(await createLaboratory(third.rpcUrl).balance(third.payTo)).to.equal(9_000n * USDC + 1n)
+  })
+
+  it('takes up the chain that a killed gateway left behind', async () => {
+    const left = await openElsewhere()
+    await killGroup(left.process)
+    expect(await isAlive(left.pid)).to.equal(true)
+    // Mined while no gateway was there: nobody has saved it.
+    await createLaboratory(left.rpcUrl).client.request({ method: 'evm_mine' as never, params: [] as never })
+    const height = await createLaboratory(left.rpcUrl).client.getBlockNumber()
+    const sandbox = await open()
+    expect(sandbox.pid).to.equal(left.pid)
+    expect(sandbox.rpcUrl).to.equal(left.rpcUrl)
+    expect(await createLaboratory(sandbox.rpcUrl).client.getBlockNumber()).to.be.at.least(Number(height))
+    expect(chains()).to.equal(1)
+    await sandbox.close()
+    expect(await isAlive(left.pid)).to.equal(false)
+  })
+
+  it('goes on from the last saved state when gateway and chain were both killed', async () => {
+    const left = await openElsewhere()
+    const state = join(folder.path, 'chain', 'state.json')
+    await until(() => existsSync(state))
+    await killGroup(left.process)
+    process.kill(left.pid, 'SIGKILL')
+    await until(async () => !(await isAlive(left.pid)))
+    const sandbox = await open()
+    expect(sandbox.pid).not.to.equal(left.pid)
+    const { client, balance } = createLaboratory(sandbox.rpcUrl)
+    expect(await balance(sandbox.buyer.address)).to.equal(10_000n * USDC)
+    const minted = await client.getLogs({ address: TOKEN, fromBlock: 0n })
+    expect(minted, 'the buyer is not funded again').to.have.length(1)
+  })
+
+  it('brings the chain back, with what was saved, when it dies alone', async () => {
+    const sandbox = await open()
+    await pay(sandbox, 2n * USDC)
+    const state = join(folder.path, 'chain', 'state.json')
+    const height = (await createLaboratory(sandbox.rpcUrl).client.getBlockNumber()).toString(16)
+    await until(() => existsSync(state) && readFileSync(state, 'utf8').includes(`"number":"0x${height}"`))
+    const died = sandbox.pid
+    process.kill(died, 'SIGKILL')
+    await until(() => sandbox.pid !== died)
+    expect(await createLaboratory(sandbox.rpcUrl).balance(sandbox.payTo)).to.equal(2n * USDC)
+    expect(chains()).to.equal(1)
+  })
+
+  it('shares one chain between two gateways, with a gas key for each, until the last one leaves', async () => {
+    const [one, other] = await Promise.all([open(), open()])
+    expect(one.pid).to.equal(other.pid)
+    expect(one.settleKey).not.to.equal(other.settleKey)
+    await one.close()
+    expect(await createLaboratory(other.rpcUrl).balance(other.buyer.address)).to.equal(10_000n * USDC)
+    await other.close()
+    expect(await isAlive(other.pid)).to.equal(false)
+  })
+
+  it('does not touch another program that has got the old process id', async () => {
+    const first = await open()
+    await first.close()
+    const innocent = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore', detached: true })
+    children.push(innocent)
+    const file = join(folder.path, 'chain', 'process.json')
+    writeFileSync(file, JSON.stringify({ ...record(), pid: innocent.pid }))
+    const second = await open()
+    expect(second.pid).not.to.equal(innocent.pid)
+    await second.close()
+    expect(await isAlive(innocent.pid as number)).to.equal(true)
+  })
+
+  it('mines on a clock when asked to', async () => {
+    const sandbox = await open(1)
+    const { client } = createLaboratory(sandbox.rpcUrl)
+    const height = await client.getBlockNumber({ cacheTime: 0 })
+    await until(async () => (await client.getBlockNumber({ cacheTime: 0 })) > height)
+  })
+
+  it('says what to do when the saved state cannot be read, and when the platform has no chain', async () => {
+    const first = await open()
+    await first.close()
+    const state = join(folder.path, 'chain', 'state.json')
+    const kept = readFileSync(state)
+    writeFileSync(state, '{')
+    const failure = await open().then(
+      () => 'opened',
+      (error: Error) => error.message,
+    )
+    expect(failure).to.match(/did not start: .*remove .*chain to begin a new chain/s)
+    writeFileSync(state, kept)
+    expect(() => anvilBinary('sunos', 'sparc')).to.throw(/@foundry-rs\/anvil-sunos-sparc.*npm ci --include=optional/)
+  })
+})

@@ -1,0 +1,236 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { domainSeparator, hashTypedData, type Hex, numberToHex, parseEventLogs } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
+import { compile } from '../../../scripts/compile.ts'
+import {
+  abiOf,
+  authorization,
+  createLaboratory,
+  newNonce,
+  nowSeconds,
+  quiet,
+  skipWithoutAnvil,
+  split,
+  temporaryFolder,
+  TOKEN,
+  TYPES,
+  words,
+} from './laboratory.ts'
+
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+const WALLET = `// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+contract Wallet {
+  function isValidSignature(bytes32 digest, bytes calldata signature) external pure returns (bytes4) {
+    return keccak256(signature) == keccak256(abi.encode(digest)) ? bytes4(0x1626ba7e) : bytes4(0);
+  }
+}`
+
+describe('the test USDC', () => {
+  const folder = temporaryFolder()
+  const payer = privateKeyToAccount(generatePrivateKey())
+  const payee = privateKeyToAccount(generatePrivateKey()).address
+  const from = payer.address
+  let sandbox: Sandbox | undefined
+  let lab: ReturnType<typeof createLaboratory>
+
+  const refusal = async (functionName: string, args: readonly unknown[]): Promise<string> =>
+    lab.write(functionName, args).then(
+      () => 'accepted',
+      (error: { shortMessage?: string; message: string }) => error.message,
+    )
+
+  before(async function () {
+    skipWithoutAnvil(this)
+    sandbox = await openSandbox({ dataDir: folder.path, blockSeconds: 0, log: quiet })
+    lab = createLaboratory(sandbox.rpcUrl, sandbox.settleKey)
+    await lab.write('mint', [from, 1_000_000_000n])
+  })
+  after(async () => {
+    await sandbox?.close()
+    folder.remove()
+  })
+
+  it('calls itself what USDC is called on Base Sepolia, and signs in the same domain', async () => {
+    expect(await lab.read('name')).to.equal('USDC')
+    expect(await lab.read('version')).to.equal('2')
+    expect(await lab.read('decimals')).to.equal(6)
+    expect(await lab.read('DOMAIN_SEPARATOR')).to.equal(domainSeparator({ domain: lab.domain }))
+  })
+
+  it('calls itself USD Coin on chain 8453', async () => {
+    await lab.client.request({ method: 'anvil_setChainId' as never, params: [8453] as never })
+    try {
+      expect(await lab.read('name')).to.equal('USD Coin')
+    } finally {
+      await lab.client.request({ method: 'anvil_setChainId' as never, params: [84532] as never })
+    }
+    expect(await lab.read('name')).to.equal('USDC')
+  })
+
+  it('has the type hashes written in EIP-3009', async () => {
+    expect(await lab.read('TRANSFER_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
+      '0x7c7c6cdb67a18743f49ec6fa9b35f50d52ed05cbed4cc592e13b44501c1a2267',
+    )
+    expect(await lab.read('RECEIVE_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
+      '0xd099cc98ef71107a616c4f0f941f04c322d8e254fe26b3c6668db87aae413de8',
+    )
+    expect(await lab.read('CANCEL_AUTHORIZATION_TYPEHASH')).to.equal(
+      '0x158b0a9edf7a828aad02f63cd515c68ef2f50ba807396f6d12842833a1597429',
+    )
+  })
+
+  it('moves exactly the signed amount, by either form, and says so in two events', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.bigInt({ min: 0n, max: 20_000_000n }), fc.boolean(), async (value, bytesForm) => {
+        const message = authorization({ from, to: payee, value })
+        const signature = await lab.sign(payer, message)
+        const [had, got, supply] = await Promise.all([lab.balance(from), lab.balance(payee), lab.read('totalSupply')])
+        const receipt = await lab.write('transferWithAuthorization', [
+          ...words(message),
+          ...(bytesForm ? [signature] : split(signature)),
+        ])
+        expect(await lab.balance(from)).to.equal(had - value)
+        expect(await lab.balance(payee)).to.equal(got + value)
+        expect(await lab.read('totalSupply')).to.equal(supply)
+        expect(await lab.isUsed(from, message.nonce)).to.equal(true)
+        const events = parseEventLogs({ abi: abiOf('usdc'), logs: receipt.logs })
+        expect(events.map(({ eventName, args }) => ({ eventName, args }))).to.deep.equal([
+          { eventName: 'AuthorizationUsed', args: { authorizer: from, nonce: message.nonce } },
+          { eventName: 'Transfer', args: { from, to: payee, value } },
+        ])
+      }),
+      { numRuns: 20 },
+    )
+  })
+
+  it('takes an authorization once', async () => {
+    const message = authorization({ from, to: payee })
+    const args = [...words(message), ...split(await lab.sign(payer, message))]
+    await lab.write('transferWithAuthorization', args)
+    expect(await refusal('transferWithAuthorization', args)).to.contain(
+      'FiatTokenV2: authorization is used or canceled',
+    )
+  })
+
+  it('takes no more than the payer has, and the authorization stays unused', async () => {
+    const message = authorization({ from, to: payee, value: (await lab.balance(from)) + 1n })
+    const args = [...words(message), ...split(await lab.sign(payer, message))]
+    expect(await refusal('transferWithAuthorization', args)).to.contain('ERC20: transfer amount exceeds balance')
+    expect(await lab.isUsed(from, message.nonce)).to.equal(false)
+  })
+
+  it('refuses an authorization outside its window, both ends excluded', async () => {
+    const time = nowSeconds() + 10_000n
+    const expiring = authorization({ from, to: payee, validBefore: time })
+    const beginning = authorization({ from, to: payee, validAfter: time, validBefore: time + 100n })
+    const call = async (message: typeof expiring, at: bigint): Promise<string> => {
+      const args = [...words(message), ...split(await lab.sign(payer, message))]
+      const request = { address: TOKEN, abi: abiOf('usdc'), functionName: 'transferWithAuthorization', args } as const
+      return lab.client.simulateContract({ ...request, blockOverrides: { time: at } }).then(
+        () => 'accepted',
+        (error: Error) => error.message,
+      )
+    }
+    expect(await call(expiring, time)).to.contain('FiatTokenV2: authorization is expired')
+    expect(await call(expiring, time - 1n)).to.equal('accepted')
+    expect(await call(beginning, time)).to.contain('FiatTokenV2: authorization is not yet valid')
+    expect(await call(beginning, time + 1n)).to.equal('accepted')
+  })
+
+  it('refuses a high s, a v other than 27 and 28, and a signature that is too short', async () => {
+    const message = authorization({ from, to: payee })
+    const [v, r, s] = split(await lab.sign(payer, message)) as [number, Hex, Hex]
+    const high = numberToHex(ORDER - BigInt(s), { size: 32 })
+    const attempt = (...signature: unknown[]): Promise<string> =>
+      refusal('transferWithAuthorization', [...words(message), ...signature])
+    expect(await attempt(v === 27 ? 28 : 27, r, high)).to.contain("ECRecover: invalid signature 's' value")
+    for (const wrong of [0, 1, 26, 29])
+      expect(await attempt(wrong, r, s)).to.contain("ECRecover: invalid signature 'v' value")
+    expect(await attempt(`${r}${s.slice(2)}`)).to.contain('ECRecover: invalid signature length')
+    expect(await attempt(v, r, s)).to.equal('accepted')
+  })
+
+  it('refuses a signature over anything but these very words', async () => {
+    const message = authorization({ from, to: payee })
+    const signature = await lab.sign(payer, message)
+    const changes = {
+      to: privateKeyToAccount(generatePrivateKey()).address,
+      value: message.value + 1n,
+      validAfter: 1n,
+      validBefore: message.validBefore + 1n,
+      nonce: newNonce(),
+    }
+    for (const [name, value] of Object.entries(changes)) {
+      const args = [...words({ ...message, [name]: value }), ...split(signature)]
+      expect(await refusal('transferWithAuthorization', args), name).to.match(
+        /FiatTokenV2: invalid signature|ECRecover/,
+      )
+    }
+    const received = [...words(message), ...split(await lab.sign(payer, message, 'ReceiveWithAuthorization'))]
+    expect(await refusal('transferWithAuthorization', received)).to.contain('FiatTokenV2: invalid signature')
+  })
+
+  it('lets a payer cancel, and a cancelled authorization moves nothing', async () => {
+    const message = authorization({ from, to: payee })
+    const stranger = privateKeyToAccount(generatePrivateKey())
+    const foreign = split(await lab.signCancel(stranger, from, message.nonce))
+    expect(await refusal('cancelAuthorization', [from, message.nonce, ...foreign])).to.contain('invalid signature')
+    const own = split(await lab.signCancel(payer, from, message.nonce))
+    const receipt = await lab.write('cancelAuthorization', [from, message.nonce, ...own])
+    expect(parseEventLogs({ abi: abiOf('usdc'), logs: receipt.logs }).map(({ eventName }) => eventName)).to.deep.equal([
+      'AuthorizationCanceled',
+    ])
+    expect(await lab.isUsed(from, message.nonce)).to.equal(true)
+    const args = [...words(message), ...split(await lab.sign(payer, message))]
+    expect(await refusal('transferWithAuthorization', args)).to.contain('used or canceled')
+    expect(await refusal('cancelAuthorization', [from, message.nonce, ...own])).to.contain('used or canceled')
+  })
+
+  it('lets only the payee receive with an authorization to receive', async () => {
+    const receiver = lab.client.account.address
+    const to = async (address: Hex) => {
+      const message = authorization({ from, to: address })
+      return [...words(message), await lab.sign(payer, message, 'ReceiveWithAuthorization')]
+    }
+    expect(await refusal('receiveWithAuthorization', await to(payee))).to.contain('caller must be the payee')
+    const had = await lab.balance(receiver)
+    await lab.write('receiveWithAuthorization', await to(receiver))
+    expect(await lab.balance(receiver)).to.equal(had + 5_000n)
+  })
+
+  it('asks a wallet that is a contract (ERC-1271), and nobody else', async () => {
+    const keyed = privateKeyToAccount(generatePrivateKey())
+    const wallet = keyed.address
+    await lab.client.setCode({ address: wallet, bytecode: compile('Wallet', WALLET).runtime })
+    await lab.write('mint', [wallet, 10_000n])
+    const message = authorization({ from: wallet, to: payee })
+    const ownKey = [...words(message), ...split(await lab.sign(keyed, message))]
+    expect(await refusal('transferWithAuthorization', ownKey)).to.contain('FiatTokenV2: invalid signature')
+    const digest = hashTypedData({
+      domain: lab.domain,
+      types: TYPES,
+      primaryType: 'TransferWithAuthorization',
+      message,
+    })
+    await lab.write('transferWithAuthorization', [...words(message), digest])
+    expect(await lab.balance(wallet)).to.equal(5_000n)
+  })
+
+  it('is an ERC-20: transfers, and spends what was approved', async () => {
+    const owner = lab.client.account.address
+    const spender = privateKeyToAccount(generatePrivateKey())
+    await lab.client.setBalance({ address: spender.address, value: 10n ** 18n })
+    await lab.write('mint', [owner, 1_000n])
+    const had = await lab.balance(payee)
+    await lab.write('transfer', [payee, 400n])
+    await lab.write('approve', [spender.address, 300n])
+    await lab.write('transferFrom', [owner, payee, 200n], spender)
+    expect(await lab.balance(payee)).to.equal(had + 600n)
+    expect(await lab.read('allowance', owner, spender.address)).to.equal(100n)
+    const tooMuch = lab.write('transferFrom', [owner, payee, 101n], spender)
+    expect(await tooMuch.catch((error: Error) => error.message)).to.contain('exceeds allowance')
+  })
+})
