@@ -14,7 +14,7 @@ import { createHeaders, optionsHeaders } from './headers.ts'
 import { createLimiter, type Limit } from './limit.ts'
 import { wantsPage } from './negotiate.ts'
 import type { Render } from './render.ts'
-import { callRequest, clientOf, watchCaller } from './request.ts'
+import { callRequest, clientOf, headerToken, watchCaller } from './request.ts'
 import { createResponder, type Exchange } from './respond.ts'
 import { createRoutes } from './routes.ts'
 import { createServer } from './server.ts'
@@ -108,7 +108,7 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
       target: target ?? NOWHERE,
     } satisfies Visit
     logWhenDone(request, response)
-    await admit(clientOf(request))
+    await admit(clientOf(request), headerToken(request.headers))
     if (target) request.url = target.path + target.search
     else if (request.url === '*' && request.method === 'OPTIONS')
       return answerOptions(response, ['GET', 'HEAD', 'POST'])

@@ -1,4 +1,4 @@
-/** Rate limits by caller's address: generous, since indexers take a 429 for a dead service. */
+/** Rate limits by caller's address and token: generous, since indexers take a 429 for a dead service. */
 import { isIPv6 } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ServiceError } from '../errors.ts'
@@ -11,15 +11,16 @@ export interface Limit {
 export const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
 
 /** Admits a request or throws ServiceError rate_limited (429) with Retry-After. */
-export type Limiter = (address: string) => Promise<void>
+export type Limiter = (address: string, token: string | null) => Promise<void>
 
-/** Counts requests per address and window. Callers on this very machine are not counted. */
+/** Counts requests per address, and per token, and window. Callers on this very machine are not counted. */
 export function createLimiter({ requests, seconds }: Limit = DEFAULT_LIMIT): Limiter {
   const counts = new RateLimiterMemory({ points: requests, duration: seconds })
-  return async (address) => {
+  return async (address, token) => {
     if (isLoopback(address)) return
     try {
       await counts.consume(bucketOf(address))
+      if (token !== null) await counts.consume(`token ${token}`)
     } catch (refusal) {
       if (!(refusal instanceof RateLimiterRes)) throw refusal
       const wait = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000))

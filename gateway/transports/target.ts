@@ -49,5 +49,7 @@ export function collect<Value>(pairs: Map<string, Value | Value[]>, name: string
 
 /** The public address of a resource: always below BASE_URL, whatever Host or X-Forwarded-* say. */
 export function publicUrl(baseUrl: string, { path, search }: Target): string {
-  return new URL(baseUrl + path + search).href
+  const url = baseUrl + path + search
+  // Plain addresses, most of all, are in normal form already.
+  return search === '' && /^[\w./-]+$/.test(path) ? url : new URL(url).href
 }

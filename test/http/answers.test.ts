@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import request from 'supertest'
 import { InvalidInput } from '../../gateway/errors.ts'
 import { Reply } from '../../gateway/plugin.ts'
+import { proves } from '../requirements.ts'
 import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock } from './shop.ts'
 
 const PAID = { 'X-PAYMENT': 'e30=' }
@@ -147,6 +148,7 @@ describe('an answer over HTTP', () => {
   })
 
   it('answers invalid input with a detail list', async () => {
+    proves('detail-shape')
     const { body } = await request(shop.server).get('/v1/refuse').expect(422)
     expect((body as { detail: unknown }).detail).to.deep.equal([
       { loc: ['query', 'start'], msg: 'Too far back.', type: 'value_error' },

@@ -128,4 +128,11 @@ describe('the life of a connection', () => {
     await from('2001:db8:0:1:ffff::1').expect(429)
     await from('2001:db8:0:2::1').expect(200)
   })
+
+  it('counts a token wherever it is used from', async () => {
+    const holder = (last: number) => from(`192.0.2.${last}`).set('X-SERVICE-TOKEN', 'shared')
+    for (const last of [11, 12, 13]) await holder(last).expect(200)
+    await holder(14).expect(429)
+    await from('192.0.2.14').expect(200)
+  })
 })

@@ -3,13 +3,12 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import {
   type CallToolResult,
   ErrorCode,
-  LATEST_PROTOCOL_VERSION,
   type McpError,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
-import request from 'supertest'
 import { InvalidInput, ServiceError } from '../../gateway/errors.ts'
+import { proves } from '../requirements.ts'
 import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock, type Stocked } from '../http/shop.ts'
 
 const QUERY = {
@@ -83,6 +82,7 @@ describe('the MCP endpoint', () => {
   after(() => shop.close())
 
   it('introduces the service and offers exactly the tools of the catalog', async () => {
+    proves('mcp-tools')
     const client = await connect()
     expect(client.getServerVersion()).to.include({ name: 'shop', version: '1.0.0' })
     expect(client.getServerCapabilities()?.tools).to.deep.equal({ listChanged: true })
@@ -127,6 +127,7 @@ describe('the MCP endpoint', () => {
   })
 
   it('takes the payment from the argument, from _meta in either form, and from the headers', async () => {
+    proves('mcp-payment')
     const args = { venue: 'v', symbol: 'X' }
     const plain = await connect()
     const paid = await use(plain, 'get_history', { ...args, payment_signature: BASE64 })
@@ -203,51 +204,5 @@ describe('the MCP endpoint', () => {
     const { tools } = await client.listTools()
     expect(tools.map(({ name }) => name)).to.include('get_gold')
     expect((await use(client, 'get_gold')).structuredContent).to.deep.equal({ id: 'getGold' })
-  })
-
-  const INITIALIZE = {
-    jsonrpc: '2.0',
-    id: 7,
-    method: 'initialize',
-    params: { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
-  }
-  const post = (headers: Record<string, string> = {}) =>
-    request(shop.server)
-      .post('/mcp')
-      .set({ Accept: 'application/json, text/event-stream', ...headers })
-
-  it('keeps the id of a request and speaks JSON', async () => {
-    const { body, headers } = await post().send(INITIALIZE).expect(200)
-    expect(body).to.nested.include({ id: 7, 'result.protocolVersion': LATEST_PROTOCOL_VERSION })
-    expect(headers['content-type']).to.match(/^application\/json/)
-    expect(headers['access-control-allow-origin']).to.equal('*')
-    await post().send({ jsonrpc: '2.0', method: 'notifications/initialized' }).expect(202)
-  })
-
-  it('refuses foreign pages and foreign hosts, and lets its own and loopback in', async () => {
-    await post({ Origin: 'https://evil.example' }).send(INITIALIZE).expect(403)
-    await post({ Origin: 'null' }).send(INITIALIZE).expect(403)
-    await post({ Host: 'evil.example' }).send(INITIALIZE).expect(403)
-    await post({ Host: '127.0.0.1.evil.example' }).send(INITIALIZE).expect(403)
-    await post({ Origin: BASE_URL, Host: 'shop.example' }).send(INITIALIZE).expect(200)
-    await post({ Origin: 'http://localhost:6274', Host: 'localhost:1' }).send(INITIALIZE).expect(200)
-  })
-
-  it('refuses what is no message, no JSON or too large, and methods it does not have', async () => {
-    const broken = await post({ 'Content-Type': 'application/json' }).send('{"jsonrpc"').expect(400)
-    expect(broken.body).to.nested.include({ 'error.code': ErrorCode.ParseError, id: null })
-    await post().send({ hello: 'world' }).expect(400)
-    await post({ 'Content-Type': 'text/plain' }).send('{}').expect(415)
-    const large = await post()
-      .send({ ...INITIALIZE, pad: 'x'.repeat(200_000) })
-      .expect(413)
-    expect(large.body).to.include({ code: 'body_too_large' })
-    await request(shop.server).get('/mcp').set('Accept', 'text/html').expect(406)
-    for (const method of ['delete', 'put'] as const) {
-      const refused = await request(shop.server)[method]('/mcp').expect(405)
-      expect(refused.headers['allow']).to.equal('GET, POST, OPTIONS')
-    }
-    const options = await request(shop.server).options('/mcp').set('Origin', 'https://any.example').expect(204)
-    expect(options.headers['access-control-allow-headers']).to.contain('Mcp-Protocol-Version')
   })
 })

@@ -1,0 +1,61 @@
+import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
+import { expect } from 'chai'
+import request from 'supertest'
+import { BASE_URL, openShop, type Shop, stock } from '../http/shop.ts'
+import { proves } from '../requirements.ts'
+
+const INITIALIZE = {
+  jsonrpc: '2.0',
+  id: 7,
+  method: 'initialize',
+  params: { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
+}
+
+describe('the address of the MCP endpoint', () => {
+  let shop: Shop
+  before(async () => {
+    shop = await openShop([stock('getSample', 'GET /v1/sample', { tool: 'get_sample' })])
+  })
+  after(() => shop.close())
+
+  const post = (headers: Record<string, string> = {}) =>
+    request(shop.server)
+      .post('/mcp')
+      .set({ Accept: 'application/json, text/event-stream', ...headers })
+
+  it('keeps the id of a request and speaks JSON', async () => {
+    proves('mcp-address')
+    const { body, headers } = await post().send(INITIALIZE).expect(200)
+    expect(body).to.nested.include({ id: 7, 'result.protocolVersion': LATEST_PROTOCOL_VERSION })
+    expect(headers['content-type']).to.match(/^application\/json/)
+    expect(headers['access-control-allow-origin']).to.equal('*')
+    await post().send({ jsonrpc: '2.0', method: 'notifications/initialized' }).expect(202)
+  })
+
+  it('refuses foreign pages and foreign hosts, and lets its own and loopback in', async () => {
+    await post({ Origin: 'https://evil.example' }).send(INITIALIZE).expect(403)
+    await post({ Origin: 'null' }).send(INITIALIZE).expect(403)
+    await post({ Host: 'evil.example' }).send(INITIALIZE).expect(403)
+    await post({ Host: '127.0.0.1.evil.example' }).send(INITIALIZE).expect(403)
+    await post({ Origin: BASE_URL, Host: 'shop.example' }).send(INITIALIZE).expect(200)
+    await post({ Origin: 'http://localhost:6274', Host: 'localhost:1' }).send(INITIALIZE).expect(200)
+  })
+
+  it('refuses what is no message, no JSON or too large, and methods it does not have', async () => {
+    const broken = await post({ 'Content-Type': 'application/json' }).send('{"jsonrpc"').expect(400)
+    expect(broken.body).to.nested.include({ 'error.code': ErrorCode.ParseError, id: null })
+    await post().send({ hello: 'world' }).expect(400)
+    await post({ 'Content-Type': 'text/plain' }).send('{}').expect(415)
+    const large = await post()
+      .send({ ...INITIALIZE, pad: 'x'.repeat(200_000) })
+      .expect(413)
+    expect(large.body).to.include({ code: 'body_too_large' })
+    await request(shop.server).get('/mcp').set('Accept', 'text/html').expect(406)
+    for (const method of ['delete', 'put'] as const) {
+      const refused = await request(shop.server)[method]('/mcp').expect(405)
+      expect(refused.headers['allow']).to.equal('GET, POST, OPTIONS')
+    }
+    const options = await request(shop.server).options('/mcp').set('Origin', 'https://any.example').expect(204)
+    expect(options.headers['access-control-allow-headers']).to.contain('Mcp-Protocol-Version')
+  })
+})
