@@ -22,7 +22,8 @@ import { ServiceError } from './errors.ts'
 export interface TokenOptions {
   /** JWK set with private keys, as JSON text; null: made once and kept in `dataDir`. */
   readonly keys: string | null
-  readonly dataDir: string
+  /** Null: the keys are not kept. */
+  readonly dataDir: string | null
   /** The public address of the service: issuer and audience of its tokens. */
   readonly issuer: string
   readonly now: () => Date
@@ -66,7 +67,7 @@ const CACHED_TOKENS = 1000
 
 /** Opens the key set, or makes it. Throws RangeError where the configured keys are not a set of private Ed25519 keys. */
 export async function createTokens({ keys, dataDir, issuer, now, revoked = new Set() }: TokenOptions): Promise<Tokens> {
-  const set = keys === null ? await storedKeys(dataDir) : await checkedKeys(keys, 'TOKEN_KEYS')
+  const set = await openKeys(keys, dataDir)
   const [signing] = set
   const publics = new Map(set.map(({ jwk, publicKey }) => [jwk.kid as string, publicKey]))
   const verified = new LRUCache<string, VerifiedToken>({ max: CACHED_TOKENS })
@@ -144,6 +145,11 @@ interface Key {
   readonly jwk: JWK
   readonly privateKey: CryptoKey
   readonly publicKey: CryptoKey
+}
+
+async function openKeys(keys: string | null, dataDir: string | null): Promise<[Key, ...Key[]]> {
+  if (keys !== null) return checkedKeys(keys, 'TOKEN_KEYS')
+  return dataDir === null ? [await keyOf(await createKey())] : storedKeys(dataDir)
 }
 
 async function storedKeys(dataDir: string): Promise<[Key, ...Key[]]> {

@@ -7,6 +7,7 @@ import { readSchemas, type Schemas } from '../catalog/schemas.ts'
 import { createValidators } from '../catalog/validators.ts'
 import type { Logger, Migration, Plugin, PluginContext } from '../plugin.ts'
 import { assemble } from './assemble.ts'
+import type { JobLease } from './jobs.ts'
 import type { Edition, Withheld } from './edition.ts'
 import { loadPlugin, PluginError } from './plugins.ts'
 import type { Secret } from './settings.ts'
@@ -30,6 +31,8 @@ export interface EditionOptions {
   /** Values for `env:NAME` in documents. */
   readonly secret: Secret
   migrate(plugin: string, migrations: readonly Migration[]): Promise<void>
+  /** Where several processes share a database: each job runs in the one that holds its name. */
+  readonly lease?: JobLease
 }
 
 /** What an edition was made of, by file of the product document. */

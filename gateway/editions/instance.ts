@@ -4,7 +4,7 @@ import type { Ask, Facts, Handler, Job, Logger, Plugin, Registration } from '../
 import { askFrom } from './ask.ts'
 import { type Breaker, createBreaker } from './breaker.ts'
 import type { Edition } from './edition.ts'
-import { createJobs } from './jobs.ts'
+import { createJobs, type JobLease } from './jobs.ts'
 
 export interface Instance {
   readonly product: string
@@ -32,9 +32,19 @@ export interface InstanceParts {
   readonly registration: Pick<Registration, 'jobs' | 'facts' | 'stop'>
   readonly log: Logger
   readonly now: () => Date
+  readonly lease: JobLease | undefined
 }
 
-export function createInstance({ product, plugin, key, handlers, registration, log, now }: InstanceParts): Instance {
+export function createInstance({
+  product,
+  plugin,
+  key,
+  handlers,
+  registration,
+  log,
+  now,
+  lease,
+}: InstanceParts): Instance {
   const breakers = new Map<OperationId, Breaker>()
   const answers = new Map<OperationId, number>()
   const holders = new Set<Edition>()
@@ -43,7 +53,7 @@ export function createInstance({ product, plugin, key, handlers, registration, l
   const askNow = (job: string, signal: AbortSignal): Ask =>
     askFrom(latest as Edition, product, { asOf: now(), signal, callId: `job:${product}/${job}` })
   const list: readonly Job[] = registration.jobs ?? []
-  const jobs = createJobs(list, askNow, log.child({ product }))
+  const jobs = createJobs({ product, jobs: list, askNow, lease, log: log.child({ product }) })
 
   return {
     product,
@@ -51,7 +61,7 @@ export function createInstance({ product, plugin, key, handlers, registration, l
     key,
     handlers,
     breaker(operation) {
-      const breaker = breakers.get(operation) ?? createBreaker(operation, () => performance.now())
+      const breaker = breakers.get(operation) ?? createBreaker(operation, elapsedSince(now))
       breakers.set(operation, breaker)
       return breaker
     },
@@ -76,6 +86,12 @@ export function createInstance({ product, plugin, key, handlers, registration, l
       await registration.stop?.()
     },
   }
+}
+
+/** Milliseconds by whichever clock went further: a frozen clock of the data must not keep a breaker open. */
+function elapsedSince(now: () => Date): () => number {
+  const [started, ticks] = [now().getTime(), performance.now()]
+  return () => Math.max(now().getTime() - started, performance.now() - ticks)
 }
 
 /** What is wrong between the operations of a product and the handlers of its plugin, or null. */

@@ -1,4 +1,4 @@
-/** Work on a clock. Runs of one job never overlap; a failure is logged and counted, never thrown. */
+/** Work on a clock. Runs of one job never overlap, in any process; a failure is logged and counted, never thrown. */
 import type { Ask, Job, Logger } from '../plugin.ts'
 
 export interface JobCount {
@@ -14,10 +14,25 @@ export interface Jobs {
   counts(): Readonly<Record<string, JobCount>>
 }
 
-const STOP_MS = 5_000
+/** Says which process runs a job: true where this one holds the name for the next seconds. */
+export interface JobLease {
+  hold(name: string, seconds: number): Promise<boolean>
+}
 
-/** `askNow` gives a run its `ask`, at the asOf of the moment the run begins. */
-export function createJobs(jobs: readonly Job[], askNow: (job: string, signal: AbortSignal) => Ask, log: Logger): Jobs {
+export interface JobParts {
+  readonly product: string
+  readonly jobs: readonly Job[]
+  /** The `ask` of a run, at the asOf of the moment it begins. */
+  readonly askNow: (job: string, signal: AbortSignal) => Ask
+  /** Absent where one process has the database to itself. */
+  readonly lease: JobLease | undefined
+  readonly log: Logger
+}
+
+const STOP_MS = 5_000
+const LEASE_SECONDS = 60
+
+export function createJobs({ product, jobs, askNow, lease, log }: JobParts): Jobs {
   const counts = new Map(jobs.map(({ name }) => [name, { runs: 0, failures: 0 }]))
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
@@ -29,15 +44,33 @@ export function createJobs(jobs: readonly Job[], askNow: (job: string, signal: A
     const count = counts.get(job.name) as { runs: number; failures: number }
     const begun = performance.now()
     try {
-      await job.run({ signal, ask: askNow(job.name, signal) })
+      if (await holds(job)) {
+        count.runs += 1
+        await leased(job, () => job.run({ signal, ask: askNow(job.name, signal) }))
+      }
     } catch (error) {
       if (!signal.aborted) {
         count.failures += 1
         log.error({ err: error, job: job.name }, 'a job failed; it runs again at its next time')
       }
     }
-    count.runs += 1
     if (!signal.aborted) schedule(job, Math.max(0, job.everySeconds * 1000 - (performance.now() - begun)))
+  }
+
+  /** Held beyond the next run, so that the job stays where it is. */
+  const holds = async ({ name, everySeconds }: Job): Promise<boolean> =>
+    (await lease?.hold(`${product}/${name}`, everySeconds + LEASE_SECONDS)) ?? true
+
+  /** A run may outlast its lease, so the lease is prolonged while it works. */
+  async function leased(job: Job, work: () => Promise<void>): Promise<void> {
+    const renew = (): void =>
+      void holds(job).catch((error: unknown) => log.warn({ err: error, job: job.name }, 'a lease was not prolonged'))
+    const timer = lease && setInterval(renew, (LEASE_SECONDS * 1000) / 3)
+    try {
+      await work()
+    } finally {
+      clearInterval(timer)
+    }
   }
 
   function schedule(job: Job, delayMs: number): void {

@@ -33,7 +33,7 @@ type Setup = (
   kept: Made | undefined,
 ) => Promise<Made | Failed>
 
-type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now'>
+type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now' | 'lease'>
 
 export function createSetup(
   options: Options,
@@ -99,7 +99,11 @@ function exampleMistakes({ file, operations }: Product, validators: ReadonlyMap<
   })
 }
 
-function upstreamInstance(product: Product, kept: Made | undefined, { secret, log, now }: Options): Instance | Failed {
+function upstreamInstance(
+  product: Product,
+  kept: Made | undefined,
+  { secret, log, now, lease }: Options,
+): Instance | Failed {
   const { file, id, operations, upstream } = product
   if (upstream?.stream) {
     const message = 'Streams are not carried yet. Remove this field to answer JSON.'
@@ -110,7 +114,7 @@ function upstreamInstance(product: Product, kept: Made | undefined, { secret, lo
   const key = instanceKey(headers, operations, upstream)
   if (kept?.instance.plugin === null && kept.instance.key === key) return kept.instance
   const handlers = createUpstream(product, headers)
-  return createInstance({ product: id, plugin: null, key, handlers, registration: {}, log, now })
+  return createInstance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease })
 }
 
 async function pluginInstance(
@@ -121,6 +125,7 @@ async function pluginInstance(
   migrated: Map<Plugin, Promise<void>>,
 ): Promise<Instance | Failed> {
   const { file, id, operations } = product
+  const { log, now, lease } = options
   const { settings, mistakes } = readSettings(product, plugin.settings, options.secret)
   if (mistakes.length > 0) return { mistakes }
   const key = instanceKey(settings, operations, null)
@@ -138,9 +143,9 @@ async function pluginInstance(
       return failed('handlers', mismatch)
     }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
-    return createInstance({ product: id, plugin, key, handlers, registration, log: options.log, now: options.now })
+    return createInstance({ product: id, plugin, key, handlers, registration, log, now, lease })
   } catch (error) {
-    options.log.error({ err: error, product: id }, 'a product could not be set up')
+    log.error({ err: error, product: id }, 'a product could not be set up')
     return failed('setup', `The plugin ${plugin.name} could not be set up: ${wordsOf(error)}`)
   }
 }

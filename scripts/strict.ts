@@ -1,0 +1,71 @@
+/** An edition for a look at it: everything in memory, no job started, nothing listening, nothing sold. */
+import { createDocumentsPlugin } from '../gateway/builtin/documents/index.ts'
+import { createPlansPlugin } from '../gateway/builtin/plans.ts'
+import { CatalogError, type Mistake } from '../gateway/catalog/mistake.ts'
+import type { Config } from '../gateway/config.ts'
+import { buildEdition } from '../gateway/editions/build.ts'
+import { createContext } from '../gateway/editions/context.ts'
+import type { Edition } from '../gateway/editions/edition.ts'
+import { createLog } from '../gateway/log.ts'
+import { NETWORKS } from '../gateway/payments/networks.ts'
+import { openDatabase } from '../gateway/stores/database.ts'
+import { openKv } from '../gateway/stores/kv.ts'
+import { migrate } from '../gateway/stores/migrations.ts'
+import { createTokens } from '../gateway/tokens.ts'
+
+export interface Strict {
+  /** Null where service.json or plans.json has a mistake. */
+  readonly edition: Edition | null
+  readonly mistakes: readonly Mistake[]
+  close(): Promise<void>
+}
+
+const NOBODY = `0x${'0'.repeat(40)}` as const
+
+/** Builds the catalog of a configuration with every mistake it has. Throws only where a folder cannot be read. */
+export async function buildStrictly(config: Config, now: () => Date = () => new Date()): Promise<Strict> {
+  const log = createLog('silent')
+  const db = openDatabase({ file: ':memory:' })
+  const kv = openKv({ url: null })
+  const tokens = await createTokens({ keys: config.tokenKeys, dataDir: null, issuer: config.baseUrl, now })
+  let edition: Edition | null = null
+  const documents = createDocumentsPlugin({
+    baseUrl: config.baseUrl,
+    network: NETWORKS[config.network === 'base' ? 'base' : 'base-sepolia'],
+    payTo: config.payTo ?? NOBODY,
+    now,
+    editions: () => edition as Edition,
+    jwks: () => tokens.jwks(),
+    started: now(),
+    dataMode: config.dataMode,
+    settlerHealth: () => ({ ready: true }),
+  })
+  let mistakes: readonly Mistake[]
+  try {
+    const built = await buildEdition({
+      catalogDir: config.catalogDir,
+      schemaDir: config.schemaDir,
+      pluginDirs: config.pluginDirs,
+      builtins: [documents, createPlansPlugin({ tokens, baseUrl: config.baseUrl })],
+      contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
+      checkAnswers: true,
+      now,
+      log,
+      secret: config.secret,
+      migrate: (plugin, steps) => migrate(db, plugin, steps),
+    })
+    edition = built.edition
+    mistakes = built.mistakes
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error
+    mistakes = error.mistakes
+  }
+  return {
+    edition,
+    mistakes,
+    async close() {
+      await edition?.stop()
+      await db.destroy()
+    },
+  }
+}
