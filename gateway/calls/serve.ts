@@ -88,7 +88,7 @@ export function createServe(parts: ServeParts): Serve {
     admission: Admission,
   ): Call {
     const { access, asOf, signal } = admission
-    const ask = askOf(edition, bound.operation.product, { callId: request.id, asOf, signal })
+    const ask = askOf(edition, bound, { callId: request.id, asOf, signal })
     return { id: request.id, operation: bound.operation, catalog: edition.catalog, input, access, asOf, signal, ask }
   }
 }

@@ -21,7 +21,7 @@ export async function start(
   env: Readonly<Record<string, string>>,
   args: string[] = [],
 ): Promise<Started> {
-  const child = spawn(process.execPath, ['--import', 'tsx', file, ...args], {
+  const child = spawn(process.execPath, ['--import', 'tsx/esm', file, ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
