@@ -20,6 +20,7 @@ export async function askIfThere<Answer>(call: Call, operation: string): Promise
 
 /** The parts of the discovery document that the pages repeat. */
 export interface Discovery {
+  readonly base_url: string
   readonly payment: {
     readonly network: string
     readonly currency: string
@@ -33,6 +34,19 @@ export interface Discovery {
 /** Operations a page may show. */
 export function shown(catalog: Catalog): readonly Operation[] {
   return [...catalog.operations.values()].filter(({ listed, internal, retired }) => listed && !internal && !retired)
+}
+
+/** Orders groups of operations by their cheapest price; what is free throughout comes last. */
+export function byPrice(one: readonly Priced[], other: readonly Priced[]): number {
+  return leastPrice(one) - leastPrice(other)
+}
+
+interface Priced {
+  readonly price: bigint | null
+}
+
+function leastPrice(operations: readonly Priced[]): number {
+  return Math.min(Number.MAX_VALUE, ...operations.flatMap(({ price }) => (price === null ? [] : [Number(price)])))
 }
 
 export interface ToolRow {

@@ -1,14 +1,12 @@
 /** A request as a command for a terminal. */
 import type { Operation } from '#gateway'
 
-/** What a command is written from: the address up to the path, and the example of an operation. */
 type Shown = Pick<Operation, 'method' | 'path' | 'bodyMedia' | 'example'>
 
 /**
- * The example request as a curl command. `$BASE` stands for the address of the service where `baseUrl` is not given.
- * A JSON body is sent as it is; of a form each field; a file by its name.
+ * The example request as a curl command. A JSON body is sent as it is; of a form each field; a file by its name.
  */
-export function curl({ method, path, bodyMedia, example }: Shown, baseUrl = '$BASE'): string {
+export function curl({ method, path, bodyMedia, example }: Shown, baseUrl: string): string {
   const { params = {}, query = {}, body } = example?.request ?? {}
   const filled = path.replace(/\{([^}]+)\}/g, (braces, name: string) =>
     params[name] === undefined ? braces : encodeURIComponent(text(params[name])),
@@ -36,7 +34,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** Single quotes for the shell; double ones where $BASE is to be filled in. */
+/** In single quotes, for the shell. */
 function quoted(value: string): string {
-  return value.startsWith('$BASE') ? `"${value}"` : `'${value.replaceAll("'", String.raw`'\''`)}'`
+  return `'${value.replaceAll("'", String.raw`'\''`)}'`
 }

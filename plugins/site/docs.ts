@@ -1,6 +1,6 @@
 /** The documentation: the OpenAPI document, ordered for reading. */
 import type { Call, Catalog } from '#gateway'
-import { ask, tools } from './asking.ts'
+import { ask, byPrice, tools } from './asking.ts'
 import { curl } from './curl.ts'
 import { type Field, fieldOf, fieldsOf } from './fields.ts'
 import type { Content, OpenApi, OpenApiOperation, Schema } from './openapi.ts'
@@ -34,7 +34,7 @@ function reference(openapi: OpenApi, catalog: Catalog) {
   const shown = operations.filter(({ operation }) => !('text/html' in (operation.responses['200']?.content ?? {})))
   return {
     version: openapi.info.version,
-    paying: openapi.info.description.split('\n\n').slice(1),
+    basics: openapi.info.description.split('\n\n').slice(1),
     tools: tools(catalog),
     retries: RETRIES,
     groups: openapi.tags
@@ -46,7 +46,8 @@ function reference(openapi: OpenApi, catalog: Catalog) {
           .filter(({ operation }) => operation.tags.includes(name))
           .map((entry) => article(entry, { schemas: openapi.components.schemas, catalog, baseUrl })),
       }))
-      .filter(({ operations }) => operations.length > 0),
+      .filter(({ operations }) => operations.length > 0)
+      .sort((one, other) => byPrice(one.operations, other.operations)),
   }
 }
 

@@ -1,6 +1,6 @@
 /** The start page: what the service is, the regime of 24 hours ago, and a call to copy. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, askIfThere, type Discovery, shown, tools } from './asking.ts'
+import { ask, askIfThere, byPrice, type Discovery, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
 
 /** What the free sample holds of interest here. */
@@ -12,6 +12,17 @@ interface Snapshot {
   readonly position_scalar: number
   readonly forecast_vol?: number
   readonly boundary_vol?: number
+  readonly data_mode?: string
+}
+
+/** What the regime model says of its own record; a figure is missing until it can be measured. */
+interface Stats {
+  readonly snapshots?: number
+  readonly forward_vol_ratio?: number | null
+  readonly persistence_1h?: number | null
+  readonly brier?: number | null
+  readonly ece?: number | null
+  readonly window_days?: number | null
 }
 
 interface Gauge {
@@ -25,19 +36,29 @@ interface Gauge {
 
 const LARGEST_SCALAR = 1.5
 
+/** What is said of data that are not those of the day. */
+const ORIGINS: Readonly<Record<string, string>> = {
+  sample: 'Made-up data, for trying the service.',
+  replay: 'Recorded data, replayed.',
+}
+
 export async function home(call: Call) {
   const { catalog } = call
-  const [{ payment }, sample] = await Promise.all([
+  const [discovery, sample, stats] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),
     askIfThere<Snapshot>(call, 'getRegimeSample'),
+    askIfThere<Stats>(call, 'getStats'),
   ])
+  const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
   return {
     problem: problem(String(call.input.query['err'] ?? '')),
     network: payment.network,
     currency: payment.currency,
     sample: sample && operation ? panel(sample, operation) : null,
-    calls: steps(catalog, payment),
+    record: record(stats ?? {}),
+    window: stats?.window_days ?? null,
+    calls: steps(catalog, discovery),
     products: products(catalog),
     tools: tools(catalog),
   }
@@ -58,6 +79,7 @@ function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {
     asOf: snapshot.as_of,
     regime: snapshot.regime,
     tone: snapshot.regime.toLowerCase(),
+    origin: ORIGINS[snapshot.data_mode ?? ''] ?? null,
     gauges: gauges(snapshot),
   }
 }
@@ -96,8 +118,26 @@ export function gauges(snapshot: Snapshot): readonly Gauge[] {
   ]
 }
 
+function record(stats: Stats): readonly { readonly label: string; readonly figure: string }[] {
+  const row = (label: string, value: number | null | undefined, written: (value: number) => string) =>
+    typeof value === 'number' ? [{ label, figure: written(value) }] : []
+  const rows = [
+    ...row(
+      'forward volatility in VOLATILE, against STABLE',
+      stats.forward_vol_ratio,
+      (ratio) => `${ratio.toFixed(2)}×`,
+    ),
+    ...row('of labels unchanged an hour later', stats.persistence_1h, (share) => `${(share * 100).toFixed(1)}%`),
+    ...row('Brier score of the probability', stats.brier, (score) => score.toFixed(3)),
+    ...row('calibration error of the confidence', stats.ece, (error) => error.toFixed(3)),
+  ]
+  return rows.length === 0
+    ? []
+    : [...row('snapshots kept', stats.snapshots, (count) => count.toLocaleString('en-US')), ...rows]
+}
+
 /** One paid call in three steps: the current regime where it is sold, else the cheapest route. */
-function steps(catalog: Catalog, payment: Discovery['payment']) {
+function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
   const cheapest = shown(catalog)
     .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
     .sort((one, other) => Number((one.price ?? 0n) - (other.price ?? 0n)))[0]
@@ -109,7 +149,7 @@ function steps(catalog: Catalog, payment: Discovery['payment']) {
       title: 'Ask',
       text: 'Any client may ask. The answer is 402 with the price, the network and the address to pay.',
       label: 'Terminal',
-      code: curl(operation),
+      code: curl(operation, baseUrl),
     },
     ...(payment.program === undefined
       ? []
@@ -134,13 +174,18 @@ function steps(catalog: Catalog, payment: Discovery['payment']) {
   ]
 }
 
-/** Products that cost something, with the range of their prices. */
+/** Products that cost something, the cheapest first, with the range of their prices. */
 function products(catalog: Catalog) {
-  return catalog.products.flatMap(({ title, summary, operations }) => {
-    const priced = operations.filter(({ price, listed, retired }) => price !== null && listed && !retired)
-    const first = priced[0]
-    if (first === undefined) return []
-    const prices = priced.map(({ price }) => price ?? 0n).sort((one, other) => Number(one - other))
-    return [{ title, summary, href: `/docs#${first.id}`, from: prices[0], to: prices.at(-1) }]
-  })
+  return catalog.products
+    .map(({ title, summary, operations }) => ({ title, summary, operations: operations.filter(isSold) }))
+    .sort((one, other) => byPrice(one.operations, other.operations))
+    .flatMap(({ title, summary, operations: [first, ...rest] }) => {
+      if (first === undefined) return []
+      const prices = [first, ...rest].map(({ price }) => price ?? 0n).sort((one, other) => Number(one - other))
+      return [{ title, summary, href: `/docs#${first.id}`, from: prices[0], to: prices.at(-1) }]
+    })
+}
+
+function isSold({ price, listed, retired }: Operation): boolean {
+  return price !== null && listed && !retired
 }

@@ -1,6 +1,6 @@
 /** The price page: every priced route and plan of the catalog, and how to pay. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, type Discovery, routeParts, shown } from './asking.ts'
+import { ask, byPrice, type Discovery, routeParts, shown } from './asking.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
 
@@ -10,7 +10,6 @@ interface Row {
   readonly path: string
   readonly href: string
   readonly summary: string
-  /** Words on how old the data are, or null where they are current. */
   readonly maxFreshnessSeconds: number
   readonly price: bigint | null
 }
@@ -46,7 +45,7 @@ function cheapest(catalog: Catalog): Row | null {
   return operation ? row(operation) : null
 }
 
-/** Products with a price, their priced routes first come first; purchases of plans stand apart. */
+/** Products with their priced routes, the cheapest product first; purchases of plans stand apart. */
 function groups(catalog: Catalog) {
   const priced = shown(catalog).filter(({ price, plan }) => price !== null && plan === null)
   return catalog.products
@@ -57,6 +56,7 @@ function groups(catalog: Catalog) {
       operations: priced.filter(({ product }) => product === id).map(row),
     }))
     .filter(({ operations }) => operations.length > 0)
+    .sort((one, other) => byPrice(one.operations, other.operations))
 }
 
 function row(operation: Operation): Row {

@@ -74,12 +74,14 @@ export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: str
       const { there, schema: referred } = target(schema['$ref'], base)
       return properties(referred, there)
     }
+    const parts = ((schema['allOf'] ?? []) as readonly JsonSchema[]).flatMap((part) => properties(part, base))
     const required = new Set((schema['required'] ?? []) as readonly string[])
-    return Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
+    const own = Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
       name,
       required: required.has(name),
       schema: rewrite(property, base) as JsonSchema,
     }))
+    return [...parts, ...own]
   }
 
   return {

@@ -16,6 +16,7 @@ export function discovery(catalog: Catalog, place: Place) {
     version: 1,
     service: service.name,
     what: service.summary,
+    base_url: place.baseUrl,
     payment: {
       protocol: 'x402',
       network: place.network.name,
@@ -39,7 +40,7 @@ export function discovery(catalog: Catalog, place: Place) {
     openapi: '/openapi.json',
     mcp: MCP_PATH,
     resources: operations.map((operation) => addressOf(operation, place.baseUrl)),
-    instructions: [howToPay(place), ...capNotes(catalog), TOKEN_NOTE, MCP_NOTE].join(' '),
+    instructions: `${TOKEN_NOTE} ${MCP_NOTE} The whole text: ${place.baseUrl}/llms.txt`,
     catalog_version: catalog.version,
   }
 }

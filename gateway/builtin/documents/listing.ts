@@ -1,5 +1,5 @@
 /** Which operations the documents show, and how they write addresses and prices. */
-import type { Catalog, Operation, Product } from '../../catalog/catalog.ts'
+import type { Catalog, Operation } from '../../catalog/catalog.ts'
 
 /** An operation with a price. */
 export type PricedOperation = Operation & { readonly price: bigint }
@@ -39,20 +39,11 @@ export interface Group {
   readonly operations: readonly Operation[]
 }
 
-/** The shown operations by product, in catalog order; plan purchases stand in a group of their own at the end. */
+/** The shown operations by product, in catalog order; a product with none is left out. */
 export function groups(catalog: Catalog): readonly Group[] {
-  const shown = listed(catalog)
-  const ofProduct = ({ id, title, summary }: Product): Group => ({
-    title,
-    summary,
-    operations: shown.filter(({ product, plan }) => product === id && plan === null),
-  })
-  const plans: Group = {
-    title: 'Plans',
-    summary: catalog.plans.model,
-    operations: shown.filter(({ plan }) => plan !== null),
-  }
-  return [...catalog.products.map(ofProduct), plans].filter(({ operations }) => operations.length > 0)
+  return catalog.products
+    .map(({ title, summary, operations }) => ({ title, summary, operations: operations.filter(isListed) }))
+    .filter(({ operations }) => operations.length > 0)
 }
 
 /** Dollars of an atomic amount with at least two decimals: 5000n is "0.005", 50000000n is "50.00". */

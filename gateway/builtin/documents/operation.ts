@@ -32,9 +32,10 @@ export function describeOperation(operation: Operation, tag: string, { bundle, p
 }
 
 function describe(operation: Operation, { network }: Place, plans: readonly string[]): string {
-  const price = isPriced(operation) ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${network.name}.` : 'Free.'
+  const price = isPriced(operation) ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${network.name}.` : ''
   const covered = plans.length > 0 ? `Unmetered with a token of ${plans.join(', ')}.` : ''
-  const age = operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds} seconds old.` : ''
+  const age =
+    operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds / 3600} hours old.` : ''
   return [operation.description, price, covered, age].filter(Boolean).join(' ')
 }
 
@@ -85,6 +86,7 @@ function responses(operation: Operation, bundle: Bundle): object {
     },
     ...(isPriced(operation) ? { '402': shown('PaymentRequired') } : {}),
     ...(isPriced(operation) || hasInput(operation) ? { '422': shown('ValidationError') } : {}),
+    '429': shown('Error'),
     default: shown('Error'),
   }
 }
