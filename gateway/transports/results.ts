@@ -21,7 +21,9 @@ export function toolResult(answer: Answer, tool: Tool, callId: string): CallTool
     return { isError: true, structuredContent: required, content: [textOf(required)], _meta: meta }
   }
   if (answer.error) {
-    const body: Body = { ...errorBody(located(answer.error, tool)), call_id: callId }
+    const wait = answer.headers['retry-after']
+    const later = wait === undefined ? {} : { retry_after_seconds: Number(wait) }
+    const body: Body = { ...errorBody(located(answer.error, tool)), ...later, call_id: callId }
     return { isError: true, structuredContent: body, content: [textOf(body)], _meta: meta }
   }
   return { ...contentOf(answer), _meta: meta }

@@ -98,7 +98,7 @@ function describe(operation: Operation, layout: Layout, network: Network): ToolD
       : { [PAYMENT_ARGUMENT]: { type: 'string', description: 'Base64 of an x402 payment payload (v1 or v2).' } }
   return {
     name: operation.tool as string,
-    title: operation.summary.replace(/\.$/, ''),
+    title: titleOf(operation.summary),
     description: [operation.summary, operation.description, cost].filter(Boolean).join('\n\n'),
     inputSchema: {
       type: 'object',
@@ -107,7 +107,7 @@ function describe(operation: Operation, layout: Layout, network: Network): ToolD
       additionalProperties: false,
     },
     annotations: {
-      title: operation.summary.replace(/\.$/, ''),
+      title: titleOf(operation.summary),
       readOnlyHint: method === 'GET',
       destructiveHint: method === 'DELETE',
       idempotentHint: method !== 'POST' && method !== 'PATCH',
@@ -125,6 +125,9 @@ function describe(operation: Operation, layout: Layout, network: Network): ToolD
     },
   }
 }
+
+/** The first clause of a summary: "Current level: high or low." is "Current level". */
+const titleOf = (summary: string): string => summary.split(/[.:;]( |$)/)[0] ?? summary
 
 function split(operation: Operation, { places, whole }: Layout, args: Arguments): RawInput {
   const parts = {

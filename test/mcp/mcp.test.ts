@@ -7,7 +7,7 @@ import {
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
-import { InvalidInput, ServiceError } from '../../gateway/errors.ts'
+import { InvalidInput, ServiceError, Unavailable } from '../../gateway/errors.ts'
 import { proves } from '../requirements.ts'
 import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock, type Stocked } from '../http/shop.ts'
 
@@ -178,6 +178,16 @@ describe('the MCP endpoint', () => {
     expect(result.isError).to.equal(true)
     expect(result.structuredContent).to.include({ code: 'settlement_failed', message: 'The balance is too small.' })
     expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(result.structuredContent) }])
+  })
+
+  it('says when to come back where that helps', async () => {
+    shop.swap([
+      stock('getLate', 'GET /v1/late', { tool: 'get_late' }, () => {
+        throw new Unavailable('Closed for a moment.', 30)
+      }),
+    ])
+    const result = await use(await connect(), 'get_late')
+    expect(result.structuredContent).to.include({ code: 'product_suspended', retry_after_seconds: 30 })
   })
 
   it('refuses an unknown tool as a protocol error', async () => {

@@ -27,7 +27,7 @@ function toolOf(stocked: Stocked): Tool {
 const HISTORY = stock('getHistory', 'GET /v1/history/{venue}', {
   ...PRICED,
   tool: 'get_history',
-  summary: 'Past snapshots.',
+  summary: 'Past snapshots: one a minute.',
   description: 'Newest first.',
   params: { type: 'object', properties: { venue: { type: 'string' } }, required: ['venue'] },
   query: { type: 'object', properties: { limit: { type: 'integer', default: 10 }, tag: { type: 'array' } } },
@@ -53,7 +53,7 @@ describe('a tool', () => {
   it('says what it costs, in words and in _meta, and never describes its output', () => {
     const { definition } = toolOf(HISTORY)
     expect(definition.description).to.match(
-      /^Past snapshots\.\n\nNewest first\.\n\nCosts \$0\.005 USDC on base-sepolia via x402/,
+      /^Past snapshots: one a minute\.\n\nNewest first\.\n\nCosts \$0\.005 USDC on base-sepolia via x402/,
     )
     expect(definition._meta?.['x402/price']).to.deep.equal({
       free: false,
