@@ -7,16 +7,17 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 
 /**
  * The answer of a handler's value. A Reply brings its status and headers; a string or Buffer whose reply names a
- * content-type is sent as it is; everything else is JSON; undefined is an empty body.
+ * content-type is sent as it is; everything else is JSON; undefined is an empty body. What only a view shows is left as
+ * the value it is: the transport renders it.
  */
-export function answerOf(value: unknown): Answer {
+export function answerOf(value: unknown, onlyViewed = false): Answer {
   const reply = value instanceof Reply ? value : new Reply(value)
   if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
   const headers = Object.fromEntries(Object.entries(reply.headers).map(([name, text]) => [name.toLowerCase(), text]))
   const { body } = reply
   if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))
     return { status: reply.status, headers, body: Buffer.from(body), value: body }
-  if (body === undefined) return { status: reply.status, headers, body: Buffer.alloc(0), value: body }
+  if (body === undefined || onlyViewed) return { status: reply.status, headers, body: Buffer.alloc(0), value: body }
   return {
     status: reply.status,
     headers: { 'content-type': JSON_TYPE, ...headers },

@@ -43,7 +43,7 @@ export function createServe(parts: ServeParts): Serve {
     if ('status' in admission) return admission
     try {
       const value = await bound.handle(callOf(edition, bound, request, input, admission))
-      return await admission.settle(answerOf(value))
+      return await admission.settle(answerOf(value, operation.view !== null && operation.response === null))
     } catch (error) {
       await admission.release(error)
       throw error
