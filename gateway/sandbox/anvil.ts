@@ -2,8 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer, type AddressInfo } from 'node:net'
+import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 
+const PORT_TRIES = 20
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 
 /** Path of the platform's binary. Throws, saying what to do, where its optional package is not installed. */
@@ -55,12 +57,20 @@ export function lastWords(logFile: string): string {
   return existsSync(logFile) ? readFileSync(logFile, 'utf8').trim().slice(-500) : ''
 }
 
-/** `preferred` where nobody listens there, else any free port. */
+/** `preferred` where nobody listens there (a process that has just ended may hold it a moment longer), else any. */
 export async function freePort(preferred = 0): Promise<number> {
+  for (let tries = preferred === 0 ? PORT_TRIES : 0; tries < PORT_TRIES; tries++) {
+    if (await listenOnce(preferred).catch(() => null)) return preferred
+    await pause(50)
+  }
+  return listenOnce(0)
+}
+
+async function listenOnce(wanted: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', (error) => (preferred === 0 ? reject(error) : resolve(freePort())))
-    server.listen(preferred, '127.0.0.1', () => {
+    server.once('error', reject)
+    server.listen(wanted, '127.0.0.1', () => {
       const { port } = server.address() as AddressInfo
       server.close(() => resolve(port))
     })

@@ -127,11 +127,13 @@ export async function openChainFolder(options: {
 
   async function detach(chain: Chain): Promise<void> {
     const record = await readRecord()
+    // Somebody else has started another one since, and sees to it.
+    if (record?.pid !== chain.pid) return
     const users = await others(record)
-    if (record && users.length > 0) return writeWhole(file('process.json'), text({ ...record, users }))
+    if (users.length > 0) return writeWhole(file('process.json'), text({ ...record, users }))
     await save(chain).catch((error: unknown) => log.error({ err: error }, 'sandbox: the last state was not saved'))
     await endProcess(chain.pid)
-    if (record) await writeWhole(file('process.json'), text({ ...record, pid: null, users: [] }))
+    await writeWhole(file('process.json'), text({ ...record, pid: null, users: [] }))
   }
 
   anvilBinary()
