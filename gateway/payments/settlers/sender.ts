@@ -117,7 +117,8 @@ export function createSender(options: SenderOptions): Sender {
   async function send(sending: Sending): Promise<boolean> {
     const flying = sending as Flying
     const launch = (accepted: boolean): boolean => {
-      flying.sentAt = performance.now()
+      // What the node may not have is sent again at the next look.
+      flying.sentAt = accepted ? performance.now() : Number.NEGATIVE_INFINITY
       watch.add(flying)
       return accepted
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { hashTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { createDigest, createExact, SETTLE_SECONDS, SLACK_SECONDS } from '../../../gateway/payments/exact.ts'

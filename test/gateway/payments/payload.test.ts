@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { privateKeyToAccount } from 'viem/accounts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS } from '../../../gateway/payments/networks.ts'

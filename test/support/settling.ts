@@ -1,0 +1,86 @@
+/** What tests of settlers share: funded buyers, their payments, and journal rows of payments that were sent. */
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { decodePayment } from '../../gateway/payments/payload.ts'
+import {
+  type Hex,
+  type Intent,
+  paymentKey,
+  type PaymentPayload,
+  type PaymentRecord,
+  type PaymentRequirements,
+} from '../../gateway/payments/payment.ts'
+import { offerOfV1, offerOfV2 } from '../../gateway/payments/requirements.ts'
+import type { TestChain } from './chain.ts'
+import { createPayment, type PaymentOptions, type Requirement } from './wallet.ts'
+
+export const PRICE = 5000n
+
+/** A payee of its own for each suite, so that its balance counts that suite's settlements. */
+export function newRequirements({ network }: TestChain): PaymentRequirements {
+  const payTo = privateKeyToAccount(generatePrivateKey()).address
+  return { scheme: 'exact', network, amount: PRICE, payTo, maxTimeoutSeconds: 300 }
+}
+
+export async function newBuyer(chain: TestChain, balance = 1_000_000n): Promise<PrivateKeyAccount> {
+  const account = privateKeyToAccount(generatePrivateKey())
+  if (balance > 0n) await chain.mint(account.address, balance)
+  return account
+}
+
+/** A key with ETH to pay gas. */
+export async function newSettleKey(chain: TestChain, wei?: bigint): Promise<Hex> {
+  const key = generatePrivateKey()
+  await chain.fund(privateKeyToAccount(key).address, wei)
+  return key
+}
+
+/** A payment as it is after decoding. Its window is taken from the chain's clock, which tests move. */
+export async function newPayload(
+  chain: TestChain,
+  account: PrivateKeyAccount,
+  requirements: PaymentRequirements,
+  options: Partial<PaymentOptions> = {},
+): Promise<PaymentPayload> {
+  const version = options.version ?? 2
+  const offer =
+    version === 2
+      ? offerOfV2(requirements)
+      : offerOfV1(requirements, { url: 'https://shop.example/v1/x', description: 'x' })
+  const nowSeconds = Math.max(Math.floor(Date.now() / 1000), await chain.time())
+  const requirement = offer as unknown as Requirement
+  const payment = await createPayment({ account, requirement, version, nowSeconds, ...options })
+  return decodePayment(payment, [requirements.network])
+}
+
+/** The journal row of a payment whose intent was recorded. */
+export function submitted(payload: PaymentPayload, requirements: PaymentRequirements, intent: Intent): PaymentRecord {
+  const { network, amount, payTo } = requirements
+  const now = Date.now()
+  return {
+    key: paymentKey(network, payload),
+    state: 'submitted',
+    attempt: 1,
+    fingerprint: 'f',
+    operation: 'getX',
+    route: 'GET /v1/x',
+    network: network.caip2,
+    asset: network.asset,
+    payer: payload.from,
+    payTo,
+    amount,
+    nonce: payload.nonce,
+    validAfter: payload.validAfter,
+    validBefore: payload.validBefore,
+    signature: payload.signature,
+    version: payload.version,
+    priceVersion: 'p',
+    callId: 'c',
+    answer: { status: 200, headers: {}, body: Buffer.from('{}') },
+    intent,
+    transaction: null,
+    reason: null,
+    createdAt: now,
+    updatedAt: now,
+    settledAt: null,
+  }
+}
