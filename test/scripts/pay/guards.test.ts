@@ -1,0 +1,103 @@
+import { expect } from 'chai'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { run } from '../../../scripts/pay/run.ts'
+import { createLaboratory } from '../../gateway/sandbox/laboratory.ts'
+import { line, openCounter } from './counter.ts'
+
+describe('npm run pay, on its guard', () => {
+  const counter = openCounter()
+
+  it('refuses a price above the limit, and signs nothing', async () => {
+    counter.seller.behaviour.price = 100_000_001n
+    const { code, text } = await counter.pay('GET', '/weather')
+    expect(code).to.equal(1)
+    expect(text).to.contain('100.000001 USDC is above the limit of 100. Add --max 100.000001 to agree')
+    counter.seller.behaviour.price = 5_000n
+    expect((await counter.pay('GET', '/weather', '--max', '0.004999')).code).to.equal(1)
+    expect(counter.paid()).to.deep.equal([])
+    expect((await counter.pay('GET', '/weather', '--max', '0.005')).code).to.equal(0)
+  })
+
+  it('refuses an asset that is not USDC', async () => {
+    counter.seller.behaviour.asset = '0x000000000000000000000000000000000000dEaD'
+    const { code, text } = await counter.pay('GET', '/weather')
+    expect(code).to.equal(1)
+    expect(text).to.contain('0x000000000000000000000000000000000000dEaD is not USDC on base-sepolia')
+    expect(counter.paid()).to.deep.equal([])
+  })
+
+  it('signs nothing in a dry run', async () => {
+    const { code, text } = await counter.pay('GET', '/weather', '--dry-run')
+    expect(code).to.equal(0)
+    expect(text).to.contain('0.005 USDC').and.to.contain('nothing was signed')
+    expect(counter.paid()).to.deep.equal([])
+  })
+
+  it('brings an access token instead of money, and does not pay when the token is refused', async () => {
+    const { code, text } = await counter.pay('GET', '/weather', '--token', 'abc')
+    expect(code).to.equal(1)
+    expect(text).to.contain('402')
+    expect(counter.seller.seen.map(({ headers }) => headers['x-service-token'])).to.deep.equal(['abc'])
+  })
+
+  it('pays elsewhere only with a key, and by default no more than ten cents', async () => {
+    const stranger = generatePrivateKey()
+    const description = join(counter.folder, 'sandbox-sample', 'sandbox.json')
+    const lab = createLaboratory(counter.sandbox.rpcUrl, counter.sandbox.settleKey)
+    await lab.write('mint', [privateKeyToAddress(stranger), 1_000_000n])
+    rmSync(description)
+    try {
+      expect((await counter.pay('GET', '/weather')).text).to.contain('No sandbox was found')
+      const url = `${counter.seller.base}/weather`
+      expect((await counter.pay('GET', url)).text).to.contain('Not paid: give --key')
+      const bought = await counter.pay('GET', url, '--key', stranger)
+      expect(bought.code).to.equal(0)
+      expect(line(bought.text, 'buyer')).to.equal('unknown (give --rpc)')
+      const known = await counter.pay(
+        'GET',
+        '/weather',
+        '--url',
+        counter.seller.base,
+        '--key',
+        stranger,
+        '--rpc',
+        lab.client.chain.rpcUrls.default.http[0] as string,
+      )
+      expect(line(known.text, 'buyer')).to.equal('0.995 → 0.99 USDC')
+      counter.seller.behaviour.price = 100_001n
+      expect((await counter.pay('GET', url, '--key', stranger)).text).to.contain('above the limit of 0.1.')
+    } finally {
+      await counter.sandbox.describe(counter.seller.base)
+    }
+  })
+
+  it('says so when the gateway is not running', async () => {
+    const dataDir = join(counter.folder, 'elsewhere')
+    mkdirSync(join(dataDir, 'sandbox-sample'), { recursive: true })
+    const buyer = { address: '0x', private_key: '0x' }
+    const gone = { base_url: 'http://127.0.0.1:9', rpc_url: 'http://127.0.0.1:9', chain_id: 84532, buyer }
+    writeFileSync(join(dataDir, 'sandbox-sample', 'sandbox.json'), JSON.stringify(gone))
+    let text = ''
+    expect(await run(['GET', '/x'], { dataDir, out: { write: (part) => (text += part) } })).to.equal(1)
+    expect(text).to.contain('Nothing answers at http://127.0.0.1:9. Start the gateway with "npm start"')
+  })
+
+  it('explains a command line it does not understand', async () => {
+    const wrong: [string[], string][] = [
+      [['GET'], 'Name one route'],
+      [['GET', 'weather'], 'not a method and a path'],
+      [['GET', '/x', '--max', 'ten'], '--max takes dollars'],
+      [['GET', '/x', '--key', '0x12'], '--key must be'],
+      [['GET', '/x', '--colour'], "Unknown option '--colour'"],
+      [['GET', '/x', '--query', 'limit'], '--query takes NAME=VALUE'],
+      [['POST', '/x', '--body', '@/nowhere'], 'cannot be read'],
+    ]
+    for (const [argv, sentence] of wrong) {
+      const { code, text } = await counter.pay(...argv)
+      expect([code, text.includes(sentence)], argv.join(' ')).to.deep.equal([1, true])
+    }
+    expect((await counter.pay('--help')).code).to.equal(0)
+  })
+})
