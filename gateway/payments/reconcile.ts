@@ -54,12 +54,13 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   let timer: NodeJS.Timeout | null = null
 
   async function look(atStart: boolean): Promise<Reconciled> {
-    const living = await journal.living()
+    // In this order: whoever reserved one of these rows was alive by then.
     const rows = await journal.open()
+    const living = await journal.living()
     const counts = { settled: 0, released: 0, owed: 0, waiting: 0, failed: 0, forgotten: 0 }
-    const waiting = rows.values()
+    const queue = rows.values()
     const work = async (): Promise<void> => {
-      for (const row of waiting) {
+      for (const row of queue) {
         try {
           counts[await close(row, living, atStart)] += 1
         } catch (error) {
@@ -105,17 +106,10 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   async function judge(row: OpenPayment): Promise<Verdict> {
     const { key, attempt } = row
     const outcome = await settler.status(row)
-    switch (outcome.state) {
-      case 'settled': {
-        const moved = await journal.settled(key, attempt, outcome.transaction)
-        if (moved && row.answer === null) return oweAnswer(row)
-        return moved ? 'settled' : 'waiting'
-      }
-      case 'refused':
-        return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
-      case 'pending':
-        return 'waiting'
-    }
+    if (outcome.state === 'pending') return 'waiting'
+    if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
+    if (!(await journal.settled(key, attempt, outcome.transaction))) return 'waiting'
+    return row.answer === null ? oweAnswer(row) : 'settled'
   }
 
   /** Nothing is submitted without an answer, so this means a ledger changed by hand. The buyer's money counts. */
@@ -132,18 +126,12 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
   return {
     run,
     start(everySeconds) {
-      if (timer) return
-      const tick = (): void => {
-        timer = setTimeout(() => {
-          run()
-            .catch((error: unknown) => log.error({ err: error }, 'the ledger could not be reconciled'))
-            .finally(() => timer && tick())
-        }, everySeconds * 1000).unref()
-      }
-      tick()
+      timer ??= setInterval(() => {
+        run().catch((error: unknown) => log.error({ err: error }, 'the ledger could not be reconciled'))
+      }, everySeconds * 1000).unref()
     },
     async stop() {
-      if (timer) clearTimeout(timer)
+      if (timer) clearInterval(timer)
       timer = null
       await underWay?.catch(() => {})
     },

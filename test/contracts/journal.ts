@@ -33,7 +33,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
 
     before(async function () {
       const created = await create()
-      if (!created) return void this.skip()
+      if (!created) this.skip()
       ledger = created
       journal = created.journal
     })
@@ -173,6 +173,18 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       const settled = await journal.find(key)
       expect(settled?.answer).to.deep.equal(answer)
       expect(settled).to.deep.include({ intent: INTENT, transaction: TRANSACTION, settledAt: ledger.now })
+    })
+
+    it('keeps an answer without a body as one', async () => {
+      const key = await paymentIn(journal, 'reserved')
+      const empty = { status: 204, headers: {}, body: Buffer.alloc(0) }
+      const other = await paymentIn(journal, 'reserved')
+      await Promise.all([journal.answered(key, 1, empty), journal.answered(other, 1, answerOf('full'))])
+      expect((await journal.find(key))?.answer).to.deep.equal(empty)
+      expect((await journal.find(other))?.answer).to.deep.equal(answerOf('full'))
+      const alone = await paymentIn(journal, 'reserved')
+      await journal.answered(alone, 1, empty)
+      expect((await journal.find(alone))?.answer).to.deep.equal(empty)
     })
 
     it('drops the answer of a payment that is given back', async () => {

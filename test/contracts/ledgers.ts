@@ -16,7 +16,11 @@ export const LEDGERS: Readonly<Record<string, () => Promise<Ledger | null>>> = {
     const file = join(folder, 'journal.sqlite')
     const sql = async (text: string): Promise<void> => {
       const connection = await connect(file, 'write')
-      await connection.once(text).finally(() => connection.close())
+      try {
+        await connection.once(text)
+      } finally {
+        await connection.close()
+      }
     }
     return ledgerOf({ file }, sql, async () => rmSync(folder, { recursive: true }))
   },

@@ -1,6 +1,6 @@
 /** A schema of its own in the real PostgreSQL, dropped after the test. */
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import { Client } from 'pg'
 
 const SERVER = 'postgres://postgres@127.0.0.1:5432/test'
 
@@ -15,7 +15,7 @@ export interface Schema {
 export async function openSchema(): Promise<Schema | null> {
   const name = `test_${randomBytes(6).toString('hex')}`
   const url = `${SERVER}?options=${encodeURIComponent(`-c search_path=${name}`)}`
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 2_000 })
   try {
     await client.connect()
   } catch {

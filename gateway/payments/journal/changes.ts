@@ -23,10 +23,24 @@ export interface Stamp {
   readonly owner: string
 }
 
-/** One row to write: `fields` are columns, as JSON. */
+/** One row to write: `fields` are columns, as JSON; the body of an answer goes beside them, as bytes. */
 export interface Change extends Command {
   readonly kind: 'reserve' | 'move'
   readonly fields: Readonly<Record<string, string | number>>
+  readonly body: Buffer
+}
+
+const NO_BODY = Buffer.alloc(0)
+
+/** A group as the two values its statement takes: the fields, and all bodies in one piece with places into it. */
+export function encode(group: readonly Change[]): { readonly fields: string; readonly bodies: Buffer } {
+  let start = 1
+  const rows = group.map(({ fields, body }) => {
+    const row = { ...fields, body_start: start, body_length: body.length }
+    start += body.length
+    return row
+  })
+  return { fields: JSON.stringify(rows), bodies: Buffer.concat(group.map(({ body }) => body)) }
 }
 
 export function reserve(reservation: Reservation, { at, owner }: Stamp): Change {
@@ -52,7 +66,7 @@ export function reserve(reservation: Reservation, { at, owner }: Stamp): Change 
     owner,
     detail: words(callId),
   }
-  return { kind: 'reserve', key, size: 1_000, fields }
+  return { kind: 'reserve', key, size: 1_000, fields, body: NO_BODY }
 }
 
 export function answered(answer: StoredAnswer): MoveFields {
@@ -60,7 +74,6 @@ export function answered(answer: StoredAnswer): MoveFields {
     detail: `${answer.status}, ${answer.body.length} bytes`,
     answer_status: answer.status,
     answer_headers: JSON.stringify(answer.headers),
-    answer_body: answer.body.toString('hex'),
   }
 }
 
@@ -84,16 +97,17 @@ export function because(reason: string): MoveFields {
 
 export type MoveFields = Readonly<Record<string, string | number>>
 
-export function move(key: string, attempt: number, step: Move, fields: MoveFields, { at, owner }: Stamp): Change {
-  const body = fields['answer_body']
+export function move(
+  key: string,
+  attempt: number,
+  step: Move,
+  words: MoveFields,
+  { at, owner }: Stamp,
+  body: Buffer = NO_BODY,
+): Change {
   const state: PaymentState = step === 'refused' ? 'released' : step
-  const size = 1_000 + (typeof body === 'string' ? body.length : 0)
-  return {
-    kind: 'move',
-    key,
-    size,
-    fields: { key, attempt, state, allowed: MOVES[step].join(' '), at, owner, ...fields },
-  }
+  const fields = { key, attempt, state, allowed: MOVES[step].join(' '), at, owner, ...words }
+  return { kind: 'move', key, size: 1_000 + body.length, fields, body }
 }
 
 /** Words from outside, fit for every database: not endless, no NUL, no broken surrogates. */

@@ -5,13 +5,15 @@
 import sqlite3 from 'sqlite3'
 import type { Row } from './record.ts'
 
-export type Query = (...values: readonly (string | number | null)[]) => Promise<readonly Row[]>
+type Value = string | number | Buffer
+
+export type Query = (...values: readonly Value[]) => Promise<readonly Row[]>
 
 export interface Connection {
   exec(sql: string): Promise<void>
   prepare(sql: string): Promise<Query>
   /** Runs a statement that is not worth keeping. */
-  once: (sql: string, ...values: readonly (string | number | null)[]) => Promise<readonly Row[]>
+  once: (sql: string, ...values: readonly Value[]) => Promise<readonly Row[]>
   close(): Promise<void>
 }
 

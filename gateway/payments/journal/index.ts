@@ -36,12 +36,21 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     wroteNothing: (error) => store.wroteNothing(error),
   })
   const stamp = () => ({ at: now(), owner })
-  const step = async (key: string, attempt: number, to: Move, fields: MoveFields): Promise<boolean> =>
-    (await groups.write(move(key, attempt, to, fields, stamp()))) !== null
+  const step = async (key: string, attempt: number, to: Move, fields: MoveFields, body?: Buffer): Promise<boolean> =>
+    (await groups.write(move(key, attempt, to, fields, stamp(), body))) !== null
   const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_INSTANCE_MS)
   await touch()
   // A beat that fails is made up for by the next; should all fail, the others may release what this process reserved.
   const heartbeat = setInterval(() => void touch().catch(() => {}), HEARTBEAT_MS).unref()
+
+  let closing: Promise<void> | null = null
+  async function close(): Promise<void> {
+    clearInterval(heartbeat)
+    await groups.close()
+    await store.leave(owner)
+    retire(owner)
+    await store.close()
+  }
 
   return {
     find: (key) => store.find(key),
@@ -54,7 +63,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         if (record !== null && record.state !== 'released') return { reserved: false, record }
       }
     },
-    answered: (key, attempt, answer) => step(key, attempt, 'answered', answered(answer)),
+    answered: (key, attempt, answer) => step(key, attempt, 'answered', answered(answer), answer.body),
     submitted: (key, attempt, intent) => step(key, attempt, 'submitted', submitted(intent)),
     settled: (key, attempt, transaction) =>
       step(key, attempt, 'settled', { transaction_hash: transaction, detail: transaction }),
@@ -84,13 +93,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         if (some < FORGET_AT_ONCE) return forgotten
       }
     },
-    async close() {
-      clearInterval(heartbeat)
-      await groups.close()
-      await store.leave(owner)
-      retire(owner)
-      await store.close()
-    },
+    close: () => (closing ??= close()),
   }
 }
 

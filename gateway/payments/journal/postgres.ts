@@ -4,7 +4,7 @@
  */
 import { DatabaseError, Pool } from 'pg'
 import type { PaymentState } from '../payment.ts'
-import type { Change } from './changes.ts'
+import { type Change, encode } from './changes.ts'
 import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, type Row, toEvent, toRecord } from './record.ts'
 import type { Store } from './store.ts'
 
@@ -78,10 +78,11 @@ UPDATE payments SET
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
   answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
   answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
-  answer_body = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(decode(change.answer_body, 'hex'), payments.answer_body) END
+  answer_body = CASE change.state WHEN 'released' THEN NULL
+    WHEN 'answered' THEN substring($2::bytea FROM change.body_start FOR change.body_length) ELSE payments.answer_body END
 FROM json_to_recordset($1::json) AS change(
   key text, attempt integer, state text, allowed text, at bigint, owner text, detail text, intent text,
-  transaction_hash text, reason text, answer_status integer, answer_headers text, answer_body text)
+  transaction_hash text, reason text, answer_status integer, answer_headers text, body_start integer, body_length integer)
 WHERE payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%'
 RETURNING payments.key`
@@ -106,9 +107,10 @@ export async function openPostgres(url: string): Promise<Store> {
 
   return {
     async write(group: readonly Change[]) {
-      const fields = JSON.stringify(group.map((change) => change.fields))
-      const isReserve = group[0]?.kind === 'reserve'
-      const moved = await rows(isReserve ? RESERVE : MOVE, [fields], isReserve ? 'reserve' : 'move')
+      const { fields, bodies } = encode(group)
+      const moved = await (group[0]?.kind === 'reserve'
+        ? rows(RESERVE, [fields], 'reserve')
+        : rows(MOVE, [fields, bodies], 'move'))
       const byKey = new Map(moved.map((row) => [row['key'], 'state' in row ? toRecord(row) : (true as const)]))
       return group.map(({ key }) => byKey.get(key) ?? null)
     },

@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { PaymentState } from '../payment.ts'
-import type { Change } from './changes.ts'
+import { type Change, encode } from './changes.ts'
 import { connect, type Connection } from './connection.ts'
 import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, toEvent, toRecord } from './record.ts'
 import type { Store } from './store.ts'
@@ -71,7 +71,7 @@ WHERE payments.state = 'released'
 RETURNING ${COLUMNS}`
 
 const MOVED_COLUMNS = `key attempt state allowed at owner detail intent transaction_hash reason
-  answer_status answer_headers answer_body`.split(/\s+/)
+  answer_status answer_headers body_start body_length`.split(/\s+/)
 
 const MOVE = `
 UPDATE payments SET
@@ -82,8 +82,9 @@ UPDATE payments SET
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
   answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
   answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
-  answer_body = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(unhex(change.answer_body), payments.answer_body) END
-FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?)) AS change
+  answer_body = CASE change.state WHEN 'released' THEN NULL
+    WHEN 'answered' THEN coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0)) ELSE payments.answer_body END
+FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change
 WHERE payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%'
 RETURNING key`
@@ -114,8 +115,8 @@ export async function openSqlite(file: string): Promise<Store> {
 
   return {
     async write(group: readonly Change[]) {
-      const fields = JSON.stringify(group.map((change) => change.fields))
-      const moved = await (group[0]?.kind === 'reserve' ? reserve : move)(fields)
+      const { fields, bodies } = encode(group)
+      const moved = await (group[0]?.kind === 'reserve' ? reserve(fields) : move(fields, bodies))
       const byKey = new Map(moved.map((row) => [row['key'], 'state' in row ? toRecord(row) : (true as const)]))
       return group.map(({ key }) => byKey.get(key) ?? null)
     },

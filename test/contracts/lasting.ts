@@ -1,0 +1,128 @@
+/** What a ledger on a disk promises beyond one in memory. */
+import { expect } from 'chai'
+import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Ledger } from './journal.ts'
+import { answerOf, paymentIn, PATHS, reservationOf, STEPS } from './payment.ts'
+
+/** `create` makes an empty ledger, or null where its server does not answer. */
+export function lastingContract(name: string, create: () => Promise<Ledger | null>): void {
+  describe(`the journal in ${name}, kept`, () => {
+    let ledger: Ledger
+    let journal: Journal
+    let open: () => Promise<Journal>
+    let sql: (text: string) => Promise<unknown>
+
+    before(async function () {
+      const created = await create()
+      if (!created?.open || !created.sql) this.skip()
+      ledger = created
+      ;({ journal } = created)
+      ;({ open, sql } = created)
+    })
+    after(async () => ledger?.drop())
+
+    it('has every row and event again after it was closed, and finishes what was asked for before', async () => {
+      const first = await open()
+      const keys = await Promise.all(
+        (Object.keys(PATHS) as (keyof typeof PATHS)[]).map((state) => paymentIn(first, state)),
+      )
+      const last = reservationOf()
+      const writing = Promise.all([first.reserve(last), STEPS.answered(first, last.key, 1)])
+      await first.close()
+      expect((await writing)[1]).to.equal(true)
+      const refused = await first.reserve(reservationOf()).catch((error: unknown) => error)
+      expect(String(refused)).to.contain('the journal is closed')
+      const second = await open()
+      for (const [at, state] of Object.keys(PATHS).entries()) {
+        const key = keys[at] as string
+        expect(await second.find(key)).to.deep.include({ ...(await journal.find(key)), state })
+        expect((await second.events(key)).at(-1)).to.include({ state })
+      }
+      expect(await second.find(last.key)).to.include({ state: 'answered' })
+    })
+
+    it('never lets an event be changed or removed, nor a payment be deleted', async () => {
+      const key = await paymentIn(journal, 'settled')
+      const events = await journal.events(key)
+      for (const statement of [
+        "UPDATE payment_events SET state = 'released'",
+        "UPDATE payment_events SET detail = '' WHERE id = 1",
+        'DELETE FROM payment_events',
+        'DELETE FROM payments',
+      ]) {
+        const refusal = await sql(statement).then(
+          () => 'accepted',
+          (error: Error) => error.message,
+        )
+        expect(refusal, statement).to.match(/append-only|never deleted/)
+      }
+      expect(await journal.events(key)).to.deep.equal(events)
+      expect(await journal.find(key)).to.include({ state: 'settled' })
+    })
+
+    it('writes an event even for a state changed by hand', async () => {
+      const key = await paymentIn(journal, 'settled')
+      await sql(`UPDATE payments SET state = 'owed', detail = 'by hand' WHERE key = '${key}'`)
+      expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'by hand' })
+    })
+
+    it('shows a settled payment that never had an answer as open', async () => {
+      const key = await paymentIn(journal, 'settled')
+      await sql(`UPDATE payments SET answer_status = NULL, answer_body = NULL WHERE key = '${key}'`)
+      expect((await journal.open()).map((row) => row.key)).to.include(key)
+    })
+
+    it('lets one of several processes reserve a payment, and one of them move it', async () => {
+      const others = await Promise.all([open(), open(), open()])
+      const all = [journal, ...others]
+      for (let round = 0; round < 10; round++) {
+        const reservation = reservationOf()
+        const { key } = reservation
+        const reserved = await Promise.all(
+          all.map((one, at) => one.reserve({ ...reservation, callId: `process-${at}` })),
+        )
+        expect(reserved.filter((one) => one.reserved)).to.have.length(1)
+        expect(new Set(reserved.map(({ record }) => record.callId)).size).to.equal(1)
+        const moved = await Promise.all([
+          ...all.map((one) => STEPS.answered(one, key, 1)),
+          ...all.map((one) => STEPS.released(one, key, 1)),
+        ])
+        const states = (await journal.events(key)).map(({ state }) => state)
+        expect(moved.filter(Boolean)).to.have.length(states.length - 1)
+        expect(states.join(' ')).to.match(/^reserved (answered released|answered|released)$/)
+      }
+    })
+
+    it('keeps all results true while processes write groups of the same payments in opposite orders', async () => {
+      const other = await open()
+      const reservations = Array.from({ length: 40 }, () => reservationOf())
+      const reserve = (one: Journal, list: typeof reservations) =>
+        Promise.all(list.map((reservation) => one.reserve(reservation)))
+      const [here, there] = await Promise.all([
+        reserve(journal, reservations),
+        reserve(other, reservations.toReversed()),
+      ])
+      const winners = [...here, ...there].filter(({ reserved }) => reserved)
+      expect(new Set(winners.map(({ record }) => record.key)).size).to.equal(40)
+      expect(winners).to.have.length(40)
+      const answer = (one: Journal, list: typeof reservations) =>
+        Promise.all(list.map(({ key }) => one.answered(key, 1, answerOf('{}'))))
+      const moved = await Promise.all([answer(journal, reservations), answer(other, reservations.toReversed())])
+      expect(moved.flat().filter(Boolean)).to.have.length(40)
+    })
+
+    it('knows which processes live: until they close, or are silent for long', async () => {
+      const other = await open()
+      const key = await paymentIn(other, 'reserved')
+      const owner = (await journal.open()).find((row) => row.key === key)?.owner as string
+      expect((await journal.living()).has(owner)).to.equal(true)
+      expect((await journal.living()).has('elsewhere/1/x')).to.equal(false)
+      ledger.now += 60_000
+      expect((await journal.living()).has(owner)).to.equal(false)
+      expect((await other.living()).has(owner)).to.equal(true)
+      ledger.now -= 60_000
+      await other.close()
+      expect((await journal.living()).has(owner)).to.equal(false)
+    })
+  })
+}
