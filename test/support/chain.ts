@@ -29,6 +29,8 @@ export interface ChainOptions {
   /** Seconds between blocks; absent: a block per transaction. */
   readonly blockSeconds?: number
   readonly port?: number
+  /** Absent: Base Sepolia. */
+  readonly network?: Network
 }
 
 /** Starts a chain, or skips the suite, saying so, where this platform has no anvil. */
@@ -39,7 +41,7 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
     process.stdout.write('    (skipped: the anvil binary is not installed)\n')
     context.skip()
   }
-  const network = NETWORKS['base-sepolia']
+  const network = options.network ?? NETWORKS['base-sepolia']
   const port = options.port ?? (await freePort())
   const rpcUrl = `http://127.0.0.1:${port}`
   const blocks = options.blockSeconds === undefined ? [] : ['--block-time', String(options.blockSeconds)]
@@ -72,7 +74,7 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
     async fund(account, wei = 10n ** 20n) {
       await rpc.call('anvil_setBalance', account, hex(wei))
     },
-    balanceOf: (account) => balanceOf(rpcUrl, account),
+    balanceOf: (account) => balanceOf(rpcUrl, account, network),
     async time() {
       const { timestamp } = await rpc.call<{ timestamp: Hex }>('eth_getBlockByNumber', 'latest', false)
       return Number(timestamp)
@@ -89,8 +91,8 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
 }
 
 /** USDC of an account on any local chain, in atomic units. */
-export async function balanceOf(rpcUrl: string, account: Hex): Promise<bigint> {
-  const call = { to: NETWORKS['base-sepolia'].asset, data: balanceData(account) }
+export async function balanceOf(rpcUrl: string, account: Hex, network = NETWORKS['base-sepolia']): Promise<bigint> {
+  const call = { to: network.asset, data: balanceData(account) }
   return BigInt(await createRpc(rpcUrl).call<Hex>('eth_call', call, 'latest'))
 }
 

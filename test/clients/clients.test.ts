@@ -1,0 +1,112 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { expect } from 'chai'
+import { json, receipt } from '../support/agent.ts'
+import { openSandboxGateway, type SandboxGateway } from '../support/sandbox.ts'
+import { proves } from '../requirements.ts'
+import { signPayment } from '../support/wallet.ts'
+
+describe('an unmodified public client', function () {
+  this.timeout(120_000)
+  let shop: SandboxGateway
+  let route: string
+  const PRICE = 5000n
+  const client = (): x402Client =>
+    new x402Client()
+      .register('eip155:84532', new ExactEvmScheme(shop.buyer))
+      .registerV1('base-sepolia', new ExactEvmSchemeV1(shop.buyer))
+
+  before(async () => {
+    shop = await openSandboxGateway()
+    route = `${shop.url}/v1/regime/current`
+    // The first start classifies ten months of minutes; until then the product asks for patience, free of charge.
+    for (let tries = 0; tries < 240; tries++) {
+      const { status } = await fetch(`${shop.url}/v1/regime/sample`)
+      if (status === 200) return
+      await new Promise((wake) => setTimeout(wake, 250))
+    }
+    throw new Error('the regime was not ready within a minute')
+  })
+  after(() => shop.close())
+
+  it('pays with @x402/fetch in version 2, and exactly the price moves', async () => {
+    proves('pay-x-payment', 'usdc-to-payee', 'regime-snapshot')
+    await shop.moved()
+    const response = await wrapFetchWithPayment(fetch, client())(route)
+    expect(response.status).to.equal(200)
+    const snapshot = await json(response)
+    expect(snapshot['regime']).to.be.oneOf(['STABLE', 'VOLATILE'])
+    expect(snapshot['confidence']).to.be.within(0.4, 1)
+    expect(snapshot['position_scalar']).to.be.within(0.25, 1.5)
+    expect(receipt(response)).to.include({ success: true, network: 'eip155:84532' })
+    expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
+  })
+
+  it('pays with the same client driven down its version 1 path', async () => {
+    await shop.moved()
+    // Without the v2 header the client reads the v1 body and sends X-PAYMENT.
+    let header: string | null = null
+    const onlyV1: typeof fetch = async (input, init) => {
+      header = new Request(input, init).headers.get('x-payment') ?? header
+      const response = await fetch(input, init)
+      if (response.status !== 402) return response
+      const headers = new Headers(response.headers)
+      headers.delete('payment-required')
+      return new Response(response.body, { status: 402, headers })
+    }
+    const response = await wrapFetchWithPayment(onlyV1, client())(route)
+    expect(response.status).to.equal(200)
+    expect(header).to.be.a('string')
+    expect(receipt(response, 'x-payment-response')).to.include({ success: true, network: 'base-sepolia' })
+    expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
+  })
+
+  it('pays over MCP with the SDK client, by payment_signature and by _meta', async () => {
+    proves('mcp-address', 'mcp-payment', 'mcp-tools')
+    const mcp = new Client({ name: 'buyer', version: '1.0.0' })
+    await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    const { tools } = await mcp.listTools()
+    const offered = [...shop.gateway.current.catalog.operations.values()].flatMap(({ tool }) => tool ?? [])
+    expect(tools.map(({ name }) => name).sort()).to.deep.equal(offered.sort())
+
+    const unpaid = await mcp.callTool({ name: 'get_regime_current', arguments: {} })
+    expect(unpaid.isError).to.equal(true)
+    const asked = unpaid.structuredContent as { accepts: never[] }
+    const [text] = unpaid.content as { text: string }[]
+    expect(JSON.parse(text?.text ?? '')).to.deep.equal(asked)
+
+    const sign = (): Promise<string> =>
+      signPayment({ account: shop.buyer, requirement: asked.accepts[0] as never, version: 2 })
+    await shop.moved()
+    const byArgument = { name: 'get_regime_current', arguments: { payment_signature: await sign() } }
+    const payload = JSON.parse(Buffer.from(await sign(), 'base64').toString()) as Record<string, unknown>
+    const byMeta = { name: 'get_regime_current', arguments: {}, _meta: { 'x402/payment': payload } }
+    for (const call of [byArgument, byMeta]) {
+      const paid = await mcp.callTool(call)
+      expect(paid.isError ?? false).to.equal(false)
+      expect((paid.structuredContent as { regime: string }).regime).to.be.oneOf(['STABLE', 'VOLATILE'])
+      expect(paid._meta?.['x402/payment-response']).to.include({ success: true })
+      expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
+    }
+    await mcp.close()
+  })
+
+  it('spends a payment over HTTP and MCP alike: the twin gets the stored answer', async () => {
+    const offer = await fetch(route)
+    const { accepts } = JSON.parse(Buffer.from(offer.headers.get('payment-required') ?? '', 'base64').toString()) as {
+      accepts: never[]
+    }
+    const header = await signPayment({ account: shop.buyer, requirement: accepts[0] as never, version: 2 })
+    const overHttp = await json(await fetch(route, { headers: { 'payment-signature': header } }))
+    await shop.moved()
+    const mcp = new Client({ name: 'buyer', version: '1.0.0' })
+    await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    const overMcp = await mcp.callTool({ name: 'get_regime_current', arguments: { payment_signature: header } })
+    await mcp.close()
+    expect(overMcp.structuredContent).to.deep.equal(overHttp)
+    expect(await shop.moved()).to.deep.equal({ buyer: 0n, payee: 0n })
+  })
+})

@@ -1,0 +1,52 @@
+/** A real gateway on its real sandbox chain, for tests with real clients. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { privateKeyToAccount } from 'viem/accounts'
+import { readConfig } from '../../gateway/config.ts'
+import { createGateway, type Gateway } from '../../gateway/gateway.ts'
+import type { Sandbox } from '../../gateway/sandbox/sandbox.ts'
+import { balanceOf } from './chain.ts'
+import { freePort } from './gateway.ts'
+
+export interface SandboxGateway {
+  readonly gateway: Gateway
+  readonly url: string
+  readonly sandbox: Sandbox
+  readonly buyer: ReturnType<typeof privateKeyToAccount>
+  /** What moved on the chain since the last time it was asked, in atomic units. */
+  moved(): Promise<{ readonly buyer: bigint; readonly payee: bigint }>
+  close(): Promise<void>
+}
+
+const shop = resolve(import.meta.dirname, '../fixtures/shop')
+/** The small catalog of the fixtures instead of the one that is sold. */
+export const SHOP = { CATALOG_DIR: join(shop, 'catalog'), PLUGIN_DIRS: join(shop, 'plugins') }
+
+export async function openSandboxGateway(environment: Readonly<Record<string, string>> = {}): Promise<SandboxGateway> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-sandbox-'))
+  const config = readConfig({ PORT: String(await freePort()), DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...environment })
+  const gateway = await createGateway(config)
+  const url = await gateway.listen()
+  const sandbox = gateway.road.sandbox as Sandbox
+  const balances = async () => ({
+    buyer: await balanceOf(sandbox.rpcUrl, sandbox.buyer.address),
+    payee: await balanceOf(sandbox.rpcUrl, sandbox.payTo),
+  })
+  let last = await balances()
+  return {
+    gateway,
+    url,
+    sandbox,
+    buyer: privateKeyToAccount(sandbox.buyer.privateKey),
+    async moved() {
+      const before = last
+      last = await balances()
+      return { buyer: last.buyer - before.buyer, payee: last.payee - before.payee }
+    },
+    async close() {
+      await gateway.close()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
