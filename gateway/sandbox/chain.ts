@@ -89,7 +89,7 @@ export async function openChainFolder(options: {
     if (pid === null || !(await isAlive(pid))) return null
     if (genesis !== null && (await identify(port, pid)) === `${chainId} ${genesis}`) return record
     const command = await commandOf(pid)
-    if (command.includes('anvil') && command.includes(`--port ${port}`)) {
+    if (command.includes('anvil') && command.includes(`--port ${port} `)) {
       log.warn({ pid, port }, 'sandbox: the chain of the last run does not answer as itself; it is stopped')
       await endProcess(pid)
     }

@@ -6,7 +6,7 @@ import { createBalances } from './balances.ts'
 import { type Offer, readOffer } from './offer.ts'
 import { findSandbox, isSandbox, type SandboxDescription } from './sandbox.ts'
 import { exchange, exchangePaid, type Exchange, type Outgoing } from './send.ts'
-import { contentOf, createScreen, excerpt, type Screen, usdc } from './show.ts'
+import { contentOf, createScreen, excerpt, type Screen, shorten, usdc } from './show.ts'
 import { type Payment, signPayment } from './sign.ts'
 
 export interface Surroundings {
@@ -149,7 +149,7 @@ function showOffer(offer: Offer, screen: Screen, report: Report): void {
   const price = usdc(amount)
   screen.line('price', `${price} USDC on ${network.name} (402, x402 v${version})`)
   screen.line('payee', payTo)
-  if (description) screen.line('for', description)
+  if (description) screen.line('for', shorten(description))
   report.offer = {
     price,
     network: network.name,
@@ -184,8 +184,11 @@ function showBalances(
   screen: Screen,
   report: Report,
 ): void {
-  const change = (row: number): string =>
-    before && after ? `${usdc(before[row] as bigint)} → ${usdc(after[row] as bigint)} USDC` : 'unknown (give --rpc)'
+  const change = (row: number): string => {
+    if (!before || !after) return 'unknown (give --rpc)'
+    const [from, to] = [before[row] as bigint, after[row] as bigint]
+    return from === to ? `${usdc(to)} USDC, unchanged` : `${usdc(from)} → ${usdc(to)} USDC`
+  }
   screen.line('buyer', change(0))
   screen.line('payee', change(1))
   if (!before || !after) return

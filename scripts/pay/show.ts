@@ -11,6 +11,7 @@ export interface Screen {
 const LABEL = 9
 const LINES = 40
 const WIDTH = 400
+const SHORT = 160
 
 export function createScreen(write: (text: string) => void, colour: boolean): Screen {
   const faint = (text: string): string => (colour ? `\u001b[2m${text}\u001b[22m` : text)
@@ -25,6 +26,11 @@ export function createScreen(write: (text: string) => void, colour: boolean): Sc
 /** @example usdc(5000n) → '0.005' */
 export function usdc(atomic: bigint): string {
   return formatUnits(atomic, 6)
+}
+
+/** What fits a line or two, cut between words. */
+export function shorten(text: string): string {
+  return text.length <= SHORT ? text : `${text.slice(0, SHORT).replace(/\s+\S*$/, '')} …`
 }
 
 /** The answer as JSON where it is JSON, else as text; null where it is neither. */

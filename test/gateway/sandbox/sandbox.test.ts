@@ -163,6 +163,17 @@ describe('the sandbox', function () {
     expect(await isAlive(left.pid)).to.equal(false)
   })
 
+  it('ends a chain whose gateway was killed before it knew the chain', async () => {
+    const left = await openElsewhere()
+    await killGroup(left.process)
+    const file = join(folder.path, 'chain', 'process.json')
+    writeFileSync(file, JSON.stringify({ ...record(), genesis: null }))
+    const sandbox = await open()
+    expect(sandbox.pid).not.to.equal(left.pid)
+    expect(sandbox.rpcUrl).to.equal(left.rpcUrl)
+    expect(await isAlive(left.pid)).to.equal(false)
+  })
+
   it('goes on from the last saved state when gateway and chain were both killed', async () => {
     const left = await openElsewhere()
     const state = join(folder.path, 'chain', 'state.json')
