@@ -8,17 +8,20 @@ export interface Within {
   readonly asOf: Date
   readonly signal: AbortSignal
   readonly callId: string
+  /** What the asking operation itself holds back; 0 for a job. */
+  readonly heldBackSeconds?: number
 }
 
 /** The `ask` of a call to `bound`. */
 export function askOf(edition: Edition, bound: BoundOperation, within: Within): Ask {
-  return askFrom(edition, bound.operation.product, within)
+  return askFrom(edition, bound.operation.product, { ...within, heldBackSeconds: bound.operation.maxFreshnessSeconds })
 }
 
 /**
  * The `ask` of a product. It answers for operations that the product's document names in `uses`: Unavailable where
  * that operation is withheld or rests, an Error where it is not named. Input is validated, so defaults are applied;
- * the answer of an internal operation travels as it is, typed arrays included.
+ * the answer of an internal operation travels as it is, typed arrays included. An operation that holds data back holds
+ * them back from products too, so that a free page cannot show what is sold.
  */
 export function askFrom(edition: Edition, product: string, within: Within): Ask {
   const uses = edition.catalog.products.find(({ id }) => id === product)?.uses ?? []
@@ -28,15 +31,17 @@ export function askFrom(edition: Edition, product: string, within: Within): Ask 
     if (!asked) throw new Unavailable(`${id} is withheld at the moment; nothing was charged.`)
     asked.assertAvailable()
     const { operation } = asked
+    const more = Math.max(0, operation.maxFreshnessSeconds - (within.heldBackSeconds ?? 0))
+    const asOf = new Date(within.asOf.getTime() - more * 1000)
     const answer = await asked.handle({
       id: within.callId,
       operation,
       catalog: edition.catalog,
       input: asked.validate(input),
       access: { kind: 'free' },
-      asOf: within.asOf,
+      asOf,
       signal: within.signal,
-      ask: askFrom(edition, operation.product, within),
+      ask: askOf(edition, asked, { ...within, asOf }),
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }

@@ -35,8 +35,13 @@ export function bind({ operation, instance, validators, edition, checkAnswers, l
 
   async function handle(call: Call): Promise<unknown> {
     const { asOf, id: callId } = call
+    const heldBackSeconds = operation.maxFreshnessSeconds
     const answer = await withinBudget(operation.timeoutSeconds, call.signal, (signal) =>
-      handler({ ...call, signal, ask: askFrom(edition(), operation.product, { asOf, signal, callId }) }),
+      handler({
+        ...call,
+        signal,
+        ask: askFrom(edition(), operation.product, { asOf, signal, callId, heldBackSeconds }),
+      }),
     )
     assertFits(answer)
     return answer

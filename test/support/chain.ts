@@ -91,7 +91,11 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
 }
 
 /** USDC of an account on any local chain, in atomic units. */
-export async function balanceOf(rpcUrl: string, account: Hex, network = NETWORKS['base-sepolia']): Promise<bigint> {
+export async function balanceOf(
+  rpcUrl: string,
+  account: Hex,
+  network: Network = NETWORKS['base-sepolia'],
+): Promise<bigint> {
   const call = { to: network.asset, data: balanceData(account) }
   return BigInt(await createRpc(rpcUrl).call<Hex>('eth_call', call, 'latest'))
 }
