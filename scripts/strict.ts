@@ -51,7 +51,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
       checkAnswers: true,
       now,
       log,
-      secret: config.secret,
+      secret: (name) => config.secret(name),
       migrate: (plugin, steps) => migrate(db, plugin, steps),
     })
     edition = built.edition

@@ -1,0 +1,44 @@
+/** `npm run types`: writes schemas/types.d.ts from catalog and schemas. `--check` only compares, and exits 1 on drift. */
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { createCatalog } from '../gateway/catalog/create.ts'
+import { CatalogError, lineOf } from '../gateway/catalog/mistake.ts'
+import { readDocuments } from '../gateway/catalog/read.ts'
+import { readSchemas } from '../gateway/catalog/schemas.ts'
+import { readConfig } from '../gateway/config.ts'
+import { declarations } from './declarations.ts'
+
+const { catalogDir, schemaDir, pluginDirs } = readConfig()
+const file = join(schemaDir, 'types.d.ts')
+
+/** The declarations of the catalog as it stands. Throws CatalogError where it has a mistake. */
+async function generate(): Promise<string> {
+  const { documents, mistakes } = await readDocuments(catalogDir)
+  const { schemas, mistakes: more } = await readSchemas(schemaDir)
+  const created = createCatalog(documents, schemas)
+  const all = [...mistakes, ...more, ...created.mistakes]
+  if (all.length > 0) throw new CatalogError(all)
+  return declarations(created.catalog, (plugin) => pluginDirs.some((dir) => existsSync(join(dir, plugin))))
+}
+
+async function run(): Promise<number> {
+  const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } })
+  const text = await generate()
+  const old = existsSync(file) ? await readFile(file, 'utf8') : ''
+  if (!values.check) await writeFile(file, text)
+  else if (old !== text) {
+    process.stderr.write('schemas/types.d.ts is not what the catalog says. Run: npm run types\n')
+    return 1
+  }
+  return 0
+}
+
+try {
+  process.exitCode = await run()
+} catch (error) {
+  if (!(error instanceof CatalogError)) throw error
+  process.stderr.write(`${error.mistakes.map(lineOf).join('\n')}\n`)
+  process.exitCode = 1
+}

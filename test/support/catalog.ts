@@ -1,0 +1,138 @@
+/** Catalogs in temporary folders, built with the plugins of test/fixtures. Nothing of the shipped catalog is used. */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { createPlansPlugin } from '../../gateway/builtin/plans.ts'
+import { buildEdition, type EditionOptions } from '../../gateway/editions/build.ts'
+import { createContext } from '../../gateway/editions/context.ts'
+import { createLog } from '../../gateway/log.ts'
+import { openDatabase } from '../../gateway/stores/database.ts'
+import { openKv } from '../../gateway/stores/kv.ts'
+import { migrate } from '../../gateway/stores/migrations.ts'
+import { createTokens } from '../../gateway/tokens.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+export const PLUGINS = join(root, 'test/fixtures/plugins')
+export const BASE_URL = 'https://gate.test'
+
+export const SERVICE = {
+  name: 'Shop',
+  title: 'A shop for tests',
+  summary: 'Sells gold prices.',
+  description: 'A small catalog.',
+  version: '0.1.0',
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** One operation "getThing" at a route of its own, made by the plugin of that name. */
+export function thing(plugin: string, operation: Fields = {}, product: Fields = {}) {
+  return {
+    product: plugin,
+    title: plugin,
+    summary: 'A thing.',
+    plugin,
+    ...product,
+    operations: {
+      getThing: { route: `GET /v1/${plugin}`, summary: 'A thing.', price: '0.01', response: PRICED, ...operation },
+    },
+  }
+}
+
+export const PRICED = { type: 'object', required: ['price'], properties: { price: { type: 'number' } } }
+
+export function gold(operation: Fields = {}, product: Fields = {}) {
+  return {
+    product: 'gold',
+    title: 'Gold',
+    summary: 'The price of gold.',
+    plugin: 'gold',
+    ...product,
+    operations: {
+      getGold: {
+        route: 'GET /v1/gold',
+        summary: 'The price of gold.',
+        price: '0.005',
+        query: { type: 'object', properties: { days: { type: 'integer', minimum: 1, maximum: 30, default: 7 } } },
+        response: PRICED,
+        tool: true,
+        ...operation,
+      },
+      getGoldColumns: { summary: 'Prices as columns.', internal: true },
+    },
+  }
+}
+
+export const TELLER = {
+  product: 'teller',
+  title: 'Teller',
+  summary: 'Asks others.',
+  plugin: 'teller',
+  uses: ['getGold', 'getGoldColumns'],
+  operations: {
+    askFor: {
+      route: 'GET /v1/teller',
+      summary: 'Asks.',
+      price: '0.01',
+      query: { type: 'object', required: ['operation'], properties: { operation: { type: 'string' } } },
+      response: { type: 'object' },
+    },
+  },
+}
+
+export function openCatalog(documents: Fields = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-catalog-'))
+  const [catalogDir, schemaDir] = [join(folder, 'catalog'), join(folder, 'schemas')]
+  const write = (dir: string, file: string, content: unknown): void => {
+    mkdirSync(dirname(join(dir, file)), { recursive: true })
+    writeFileSync(join(dir, file), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  mkdirSync(schemaDir)
+  cpSync(join(root, 'schemas/plans.json'), join(schemaDir, 'plans.json'))
+  for (const [file, content] of Object.entries({ 'service.json': SERVICE, ...documents })) write(catalogDir, file, content)
+  return {
+    folder,
+    catalogDir,
+    schemaDir,
+    /** A text is written as it is, anything else as JSON. */
+    write: (file: string, content: unknown) => write(catalogDir, file, content),
+    writeSchema: (file: string, content: unknown) => write(schemaDir, file, content),
+    remove: (file: string) => rmSync(join(catalogDir, file)),
+    close: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+export type TestCatalog = ReturnType<typeof openCatalog>
+
+/** A workshop that builds editions of one catalog again and again, on one database, with a clock that is set by hand. */
+export async function openWorkshop(catalog: TestCatalog, secrets: Readonly<Record<string, string>> = {}) {
+  const log = createLog('silent')
+  const db = openDatabase({ file: ':memory:' })
+  const kv = openKv({ url: null })
+  let moment = new Date('2026-06-01T12:00:00Z')
+  const now = (): Date => moment
+  const tokens = await createTokens({ keys: null, dataDir: null, issuer: BASE_URL, now })
+  const config = { dataMode: 'sample', replayDir: null, replayShift: 'auto' } as const
+  return {
+    tokens,
+    now,
+    advance: (seconds: number) => {
+      moment = new Date(moment.getTime() + seconds * 1000)
+    },
+    build: async (options: Partial<EditionOptions> = {}) =>
+      buildEdition({
+        catalogDir: catalog.catalogDir,
+        schemaDir: catalog.schemaDir,
+        pluginDirs: [PLUGINS],
+        builtins: [createPlansPlugin({ tokens, baseUrl: BASE_URL })],
+        contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
+        checkAnswers: true,
+        now,
+        log,
+        secret: (name) => secrets[name] ?? null,
+        migrate: (plugin, steps) => migrate(db, plugin, steps),
+        ...options,
+      }),
+    close: () => db.destroy(),
+  }
+}
