@@ -2,8 +2,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What is done with a request: `cut` breaks the connection after the real answer came; a string answers in its place. */
-export type Fault = 'pass' | 'cut' | 'hang' | { readonly status: number; readonly body: string }
+/**
+ * What is done with a request: `cut` breaks the connection once the real one has answered; an object is answered in the
+ * place of the real answer, which is asked for first where `after` is true.
+ */
+export type Fault = 'pass' | 'cut' | 'hang' | { readonly status: number; readonly body: string; readonly after?: true }
 
 export interface Proxy {
   readonly url: string
@@ -32,18 +35,17 @@ export async function startProxy(target: string): Promise<Proxy> {
     requests.push(body)
     const fault = decide(path, body)
     if (fault === 'hang') return
-    if (typeof fault === 'object') {
-      response.writeHead(fault.status, { 'content-type': 'application/json' }).end(fault.body)
-      return
-    }
+    const json = { 'content-type': 'application/json' }
+    const replace = typeof fault === 'object' ? fault : null
+    if (replace && !replace.after) return void response.writeHead(replace.status, json).end(replace.body)
     const answer = await fetch(target + path, {
       method: request.method ?? 'POST',
-      headers: { 'content-type': 'application/json' },
+      headers: json,
       ...(body === '' ? {} : { body }),
     })
     const text = await answer.text()
     if (fault === 'cut') response.socket?.destroy()
-    else response.writeHead(answer.status, { 'content-type': 'application/json' }).end(text)
+    else response.writeHead(replace?.status ?? answer.status, json).end(replace?.body ?? text)
   }
 
   async function up(): Promise<void> {

@@ -28,7 +28,8 @@ export function createSigner(key: Hex, chainId: number): Signer {
   return {
     address,
     sign(transaction) {
-      const fields = { ...transaction, chainId, type: 'eip1559' } as const
+      const to = transaction.to.toLowerCase() as Hex
+      const fields = { ...transaction, to, chainId, type: 'eip1559' } as const
       const { signature, recid } = secp256k1.ecdsaSign(keccak256(serializeTransaction(fields), 'bytes'), secret)
       const half = (from: number): Hex => `0x${Buffer.from(signature.subarray(from, from + 32)).toString('hex')}`
       const raw = serializeTransaction(fields, { r: half(0), s: half(32), yParity: recid })

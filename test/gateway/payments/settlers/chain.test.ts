@@ -19,6 +19,20 @@ function recorder(): { readonly intents: Intent[]; readonly record: (intent: Int
   return { intents, record: async (intent) => intents.push(intent) > 0 }
 }
 
+/** A payment whose process died right after the record. */
+async function crashed(requirements: PaymentRequirements, settler: Settler, payload: PaymentPayload): Promise<Intent> {
+  const { intents, record } = recorder()
+  const dying = settler.settle(payload, requirements, {
+    wait: 'confirmed',
+    record: async (intent) => {
+      await record(intent)
+      throw new Error('killed')
+    },
+  })
+  await dying.catch(() => {})
+  return intents[0] as Intent
+}
+
 describe('the chain settler', function () {
   this.timeout(30_000)
   let chain: TestChain
@@ -242,23 +256,9 @@ describe('the chain settler', function () {
   })
 
   describe('status, after a restart', () => {
-    /** A payment whose process died right after the record. */
-    async function crashed(settler: Settler, payload: PaymentPayload): Promise<Intent> {
-      const { intents, record } = recorder()
-      const dying = settler.settle(payload, requirements, {
-        wait: 'confirmed',
-        record: async (intent) => {
-          await record(intent)
-          throw new Error('killed')
-        },
-      })
-      await dying.catch(() => {})
-      return intents[0] as Intent
-    }
-
     it('sends a recorded transaction that was never sent, unchanged', async () => {
       const payload = await pay()
-      const intent = await crashed(await open(), payload)
+      const intent = await crashed(requirements, await open(), payload)
       const settler = await open()
       const row = submitted(payload, requirements, intent)
       expect(await settler.status(row)).to.include({ state: 'pending' })
@@ -272,7 +272,7 @@ describe('the chain settler', function () {
       const held = first.settle(await pay(), requirements, { wait: 'confirmed', record: () => new Promise(() => {}) })
       void held
       await new Promise((wake) => setTimeout(wake, 100))
-      const intent = await crashed(first, payload)
+      const intent = await crashed(requirements, first, payload)
       const settler = await open()
       const row = submitted(payload, requirements, intent)
       await settler.status(row)
@@ -282,7 +282,7 @@ describe('the chain settler', function () {
 
     it('is settled by whoever moved the money', async () => {
       const payload = await pay()
-      const intent = await crashed(await open(), payload)
+      const intent = await crashed(requirements, await open(), payload)
       const account = privateKeyToAccount(await newSettleKey(chain))
       const other = createWalletClient({ account, chain: baseSepolia, transport: http(chain.rpcUrl) })
       const transaction = await other.sendTransaction({ to: chain.network.asset, data: settleData(payload) })
@@ -302,14 +302,14 @@ describe('the chain settler', function () {
       const settler = await open()
       const nonce = newNonce()
       const payload = await newPayload(chain, buyer, requirements, { signed: { nonce } })
-      const intent = await crashed(await open(), payload)
+      const intent = await crashed(requirements, await open(), payload)
       await send(settleData(await newPayload(chain, buyer, newRequirements(chain), { signed: { nonce } })))
       expect(await settler.status(submitted(payload, requirements, intent))).to.include({
         state: 'refused',
         reason: 'invalid_transaction_state',
       })
       const doomed = await pay()
-      const lost = await crashed(await open(), doomed)
+      const lost = await crashed(requirements, await open(), doomed)
       await send(await cancelData(chain, buyer, doomed.nonce))
       const outcome = await settler.status(submitted(doomed, requirements, lost))
       expect(outcome).to.include({ state: 'refused', message: 'The payer cancelled the authorization.' })
@@ -318,7 +318,7 @@ describe('the chain settler', function () {
 
     it('is pending until the chain itself is past validBefore, then refused', async () => {
       const payload = await pay()
-      const intent = await crashed(await open(), payload)
+      const intent = await crashed(requirements, await open(), payload)
       const settler = await open({ key: await newSettleKey(chain) })
       const row = submitted(payload, requirements, intent)
       expect(await settler.status(row)).to.include({ state: 'pending' })
@@ -333,7 +333,7 @@ describe('the chain settler', function () {
     it('is pending where the chain cannot be asked', async () => {
       const payload = await pay()
       const settler = await open()
-      const intent = await crashed(settler, payload)
+      const intent = await crashed(requirements, settler, payload)
       proxy.script(() => ({ status: 502, body: 'bad gateway' }))
       expect(await settler.status(submitted(payload, requirements, intent))).to.include({ state: 'pending' })
     })
