@@ -25,12 +25,17 @@ export async function openRoad(config: Config, log: Logger): Promise<Road> {
     const settler = await productionSettler(config, network, log)
     return { network, payTo: config.payTo as Hex, settler, sandbox: null, close: () => settler.close() }
   }
-  const sandbox = await openSandbox({ dataDir: config.dataDir, blockSeconds: config.sandboxBlockSeconds, log })
+  const sandbox = await openSandbox({
+    dataDir: config.dataDir,
+    blockSeconds: config.sandboxBlockSeconds,
+    log,
+    payTo: config.payTo,
+  })
   const { network, rpcUrl, settleKey: key } = sandbox
   const settler = await createChainSettler({ rpcUrl, key, network, log, confirmSeconds: CONFIRM_SECONDS })
   return {
     network,
-    payTo: config.payTo ?? sandbox.payTo,
+    payTo: sandbox.payTo,
     settler,
     sandbox,
     async close() {
