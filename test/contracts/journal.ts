@@ -1,7 +1,8 @@
 /** What every form of the ledger promises. One suite, run on each. */
 import { expect } from 'chai'
 import type { Journal, PaymentState } from '../../gateway/payments/payment.ts'
-import { answerOf, INTENT, PATHS, paymentIn, reservationOf, type Step, STEPS, TRANSACTION } from './payment.ts'
+import { answerOf, INTENT, PATHS, paymentIn, reservationOf, STEPS, TRANSACTION } from './payment.ts'
+import { transitions } from './transitions.ts'
 
 export interface Ledger {
   /** A clock that stands where it is put, in ms. */
@@ -13,17 +14,6 @@ export interface Ledger {
   readonly journal: Journal
   drop(): Promise<void>
 }
-
-/** Steps that each state allows; all others are refused. */
-const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
-  reserved: ['answered', 'released'],
-  answered: ['submitted', 'released', 'refused'],
-  submitted: ['settled', 'refused', 'owed'],
-  settled: ['owed'],
-  released: [],
-  owed: [],
-}
-const LEADS_TO = { refused: 'released' } as Readonly<Partial<Record<Step, PaymentState>>>
 
 /** `create` makes an empty ledger, or null where its server does not answer. */
 export function journalContract(name: string, create: () => Promise<Ledger | null>): void {
@@ -50,30 +40,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.find('eip155:84532/none')).to.equal(null)
     })
 
-    for (const state of Object.keys(PATHS) as PaymentState[])
-      for (const step of Object.keys(STEPS) as Step[])
-        it(`${ALLOWED[state].includes(step) ? 'allows' : 'refuses'} ${step} on a payment that is ${state}`, async () => {
-          const key = await paymentIn(journal, state)
-          const before = await journal.find(key)
-          const events = (await journal.events(key)).length
-          ledger.now += 10
-          const moved = await STEPS[step](journal, key, 1)
-          expect(moved).to.equal(ALLOWED[state].includes(step))
-          const after = await journal.find(key)
-          if (!moved) expect(after).to.deep.equal(before)
-          else expect(after).to.include({ state: LEADS_TO[step] ?? step, updatedAt: ledger.now })
-          expect(await journal.events(key)).to.have.length(moved ? events + 1 : events)
-        })
-
-    it('refuses every step of an attempt that is over, and of a payment it does not know', async () => {
-      const key = await paymentIn(journal, 'released')
-      await journal.reserve(reservationOf({ key }))
-      for (const step of Object.values(STEPS)) {
-        expect(await step(journal, key, 1)).to.equal(false)
-        expect(await step(journal, 'eip155:84532/none', 1)).to.equal(false)
-      }
-      expect(await journal.answered(key, 2, answerOf('{}'))).to.equal(true)
-    })
+    transitions(() => ledger)
 
     it('lets a released payment be reserved again as a new attempt, also for another request', async () => {
       ledger.now += 1
