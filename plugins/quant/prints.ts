@@ -12,18 +12,23 @@ export interface PrintFilter {
   scale: number
   /** Bars seen, up to the length of the memory. */
   seen: number
-  /** Bars held back running, and the sign of the first. */
+  /** Bars held back running, and the return of the last of them against `close`. */
   held: number
-  sign: number
+  change: number
 }
+
+/**
+ * `held`: suspicious, the answer waits for the next bar. `confirmed` and `reverted` speak of the bars held before this
+ * one, which is good itself.
+ */
+export type Verdict = 'good' | 'held' | 'confirmed' | 'reverted'
 
 export interface FilteredBar {
   open: number
   high: number
   low: number
   close: number
-  /** True where the bar is taken at the previous close, for now or for good. */
-  held: boolean
+  verdict: Verdict
 }
 
 const LIMIT = 8
@@ -31,12 +36,14 @@ const FLOOR = 0.0003
 const MEMORY = 90
 const WARMING = 30
 const LONGEST_HOLD = 3
+/** A spike is gone when less than this share of it is left. */
+const REVERTED = 0.4
 /** Standard deviation over mean absolute value of a normal variable. */
 const ABSOLUTE_TO_DEVIATION = Math.sqrt(Math.PI / 2)
 
 /** A filter that has seen nothing. Plain data: keep it, copy it, restore it. */
 export function createPrintFilter(): PrintFilter {
-  return { close: NaN, scale: FLOOR, seen: 0, held: 0, sign: 0 }
+  return { close: NaN, scale: FLOOR, seen: 0, held: 0, change: 0 }
 }
 
 /**
@@ -61,27 +68,30 @@ export function filterPrint(
   const warm = filter.seen >= WARMING
   const limit = warm ? LIMIT * filter.scale : Infinity
   const suspicious = Math.abs(change) > limit
-  const confirmed = filter.held >= LONGEST_HOLD || (filter.held > 0 && Math.sign(change) === filter.sign)
+  const same = Math.sign(change) === Math.sign(filter.change)
+  const waited = filter.held > 0
 
   filter.seen = Math.min(filter.seen + 1, MEMORY)
   const deviation = ABSOLUTE_TO_DEVIATION * Math.min(Math.abs(change), limit)
   filter.scale = Math.max(FLOOR, filter.scale + (deviation - filter.scale) / filter.seen)
 
-  if (suspicious && !confirmed) {
-    filter.sign = Math.sign(change)
+  if (suspicious && !(waited && same) && filter.held < LONGEST_HOLD) {
+    filter.change = change
     filter.held += 1
     filter.close = before
     out.open = out.high = out.low = out.close = before
-    out.held = true
+    out.verdict = 'held'
     return
   }
+  out.verdict = !waited ? 'good' : Math.abs(change) < REVERTED * Math.abs(filter.change) ? 'reverted' : 'confirmed'
   filter.held = 0
   filter.close = close
-  const top = Math.max(before, close) * Math.exp(limit)
-  const bottom = Math.min(before, close) * Math.exp(-limit)
+  // A bar that comes back from a misprint still opened there: its extremes are not to be trusted.
+  const reach = out.verdict === 'reverted' ? limit / LIMIT : limit
+  const top = Math.max(before, close) * Math.exp(reach)
+  const bottom = Math.min(before, close) * Math.exp(-reach)
   out.open = Math.min(Math.max(open, bottom), top)
   out.high = Math.min(high, top)
   out.low = Math.max(low, bottom)
   out.close = close
-  out.held = false
 }

@@ -17,7 +17,7 @@ const RANGE_MINUTES = 15
 const LONGEST = 10_080
 /** Minutes of a return behind the variance proxy of minute bars. */
 const RETURN_MINUTES = 5
-export const HORIZON_MINUTES = 60
+export const HORIZON_MINUTES = 60 as const
 export const EPSILON = 1e-12
 
 export interface Measures {

@@ -6,13 +6,13 @@ export interface Graded {
   /** Minutes between snapshots. */
   readonly stepMinutes: number
   /** 1 where VOLATILE. */
-  readonly volatile: Uint8Array
+  readonly volatile: ArrayLike<number>
   /** Smoothed probability of VOLATILE. */
-  readonly probability: Float64Array
+  readonly probability: ArrayLike<number>
   /** Volatility of the hour after the snapshot; NaN where unknown. */
-  readonly forward: Float64Array
+  readonly forward: ArrayLike<number>
   /** The boundary published with the snapshot, in the same unit. */
-  readonly boundary: Float64Array
+  readonly boundary: ArrayLike<number>
 }
 
 export interface Grades {

@@ -51,6 +51,8 @@ export interface ModelState {
   readonly measures: Measures
   readonly rows: Rows
   fit: Fit
+  /** False where the fit given at the start is kept. */
+  readonly refits: boolean
   /** Hourly v60 of the trailing 180 days. */
   readonly hours: SortedWindow
   boundary: number
@@ -61,9 +63,11 @@ export interface ModelState {
   volatile: boolean
   /** Minute of the last change of label. */
   since: number
+  /** The last step emitted; every emission is this object. */
+  readonly step: Step
 }
 
-/** One snapshot, in the model's units: log volatility per square root of a minute. Reused from step to step. */
+/** One snapshot, in the model's units: log volatility per square root of a minute. */
 export interface Step {
   /** Close of the bar, in minutes since 1970. */
   minute: number
@@ -81,8 +85,11 @@ export interface Step {
   held: boolean
 }
 
-/** A model that has seen nothing, for bars of 1, 5, 15 or 60 minutes; RangeError for others. */
-export function createModel(barMinutes: number, fit: Fit = coldFit()): ModelState {
+/**
+ * A model that has seen nothing, for bars of 1, 5, 15 or 60 minutes; RangeError for others. With a fit of other data it
+ * forecasts by that one alone; without, it starts cold and fits itself every week.
+ */
+export function createModel(barMinutes: number, fit?: Fit): ModelState {
   if (!barsSupported(barMinutes)) throw new RangeError(`bars of ${barMinutes} minutes are not supported`)
   const stride = Math.max(STRIDE, barMinutes)
   return {
@@ -91,29 +98,30 @@ export function createModel(barMinutes: number, fit: Fit = coldFit()): ModelStat
     filter: createPrintFilter(),
     measures: createMeasures(barMinutes),
     rows: createRows(Math.floor((TRAILING_DAYS * DAY) / stride)),
-    fit,
+    fit: fit ?? coldFit(),
+    refits: fit === undefined,
     hours: createSortedWindow(TRAILING_DAYS * 24),
     boundary: NaN,
     reference: NaN,
     probability: NaN,
     volatile: false,
     since: NaN,
+    step: {
+      minute: NaN,
+      volatile: false,
+      probability: NaN,
+      forecast: NaN,
+      boundary: NaN,
+      realized: NaN,
+      scalar: NaN,
+      since: NaN,
+      bars: 0,
+      held: false,
+    },
   }
 }
 
-const step: Step = {
-  minute: NaN,
-  volatile: false,
-  probability: NaN,
-  forecast: NaN,
-  boundary: NaN,
-  realized: NaN,
-  scalar: NaN,
-  since: NaN,
-  bars: 0,
-  held: false,
-}
-const bar: FilteredBar = { open: 0, high: 0, low: 0, close: 0, held: false }
+const bar: FilteredBar = { open: 0, high: 0, low: 0, close: 0, verdict: 'good' }
 const features = new Float64Array(FEATURES)
 
 /**
@@ -146,6 +154,7 @@ export function advance(
 
 /** A minute of a hole: time passes, nothing is learnt. */
 function hold(state: ModelState, emit: (step: Step) => void): void {
+  const { step } = state
   state.minute += state.barMinutes
   step.held = true
   step.minute = state.minute
@@ -179,10 +188,10 @@ function take(
   if (measures.count * barMinutes < DAY) return
   if (isRow(minute, barMinutes)) openRow(rows, minute, features)
   if (minute % 60 === 0) startHour(state)
-  if (minute % WEEK === 0) refit(state)
+  if (minute % WEEK === 0 && state.refits) refit(state)
   if (Number.isNaN(state.boundary)) return
   judge(state, realized)
-  emit(step)
+  emit(state.step)
 }
 
 function isRow(minute: number, barMinutes: number): boolean {
@@ -213,6 +222,7 @@ function judge(state: ModelState, realized: number): void {
   if (fresh || volatile !== state.volatile) state.since = state.minute
   state.volatile = volatile
 
+  const { step } = state
   step.minute = state.minute
   step.volatile = volatile
   step.probability = state.probability

@@ -1,0 +1,176 @@
+/**
+ * The plan of what to ask a venue for: windows, newest first, each stored in one transaction with its mark, so that a
+ * stop at any moment loses nothing. Minutes that a window lacks become gaps, asked for again after 1, 5 and 30 minutes
+ * and a day, then written as `filled`.
+ */
+import type { Knex, Logger } from '#gateway'
+import { createColumns, FILLED, type Columns } from './bars.ts'
+import { badPrints } from './prints.ts'
+import { createStore, type Bar, type Series } from './store.ts'
+import { VenueError, type Venue } from './venues/venue.ts'
+
+export interface Plan {
+  /** Plans the full windows of [from, until) that are not planned yet; epoch seconds. */
+  extend(from: number, until: number): Promise<void>
+  /** Notes the minutes of [from, to) that are not stored as gaps to ask for. */
+  findGaps(from: number, to: number): Promise<void>
+  /** Asks for the next window or gap that is due. False where nothing is. Throws VenueError. */
+  step(signal: AbortSignal): Promise<boolean>
+  /** Windows never asked for with success, and gaps. */
+  open(): Promise<{ windows: number; gaps: number }>
+}
+
+interface WindowRow {
+  readonly series: number
+  readonly t_from: number
+  readonly t_to: number
+  readonly status: 'open' | 'gap' | 'done' | 'filled'
+  readonly attempts: number
+  readonly next_at: number
+}
+
+/** Seconds after which a gap is asked for again. */
+const RETRIES = [60, 300, 1800, 86_400]
+/** Bars before a new one that the bad-print filter warms up on. */
+const CONTEXT_SECONDS = 7200
+
+export interface PlanParts {
+  readonly db: Knex
+  readonly series: Series
+  readonly venue: Venue
+  /** The venue's name of the symbol. */
+  readonly symbol: string
+  readonly log: Logger
+  /** Epoch seconds. */
+  readonly now: () => number
+}
+
+/** The plan of one series. */
+export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): Plan {
+  const size = venue.windowMinutes * 60
+  const rows = () => db<WindowRow>('market_windows').where('series', series.id)
+
+  async function findGaps(db: Knex, from: number, to: number): Promise<void> {
+    const bars = await createStore(db).read(series, from, to, Number.MAX_SAFE_INTEGER)
+    const gaps: WindowRow[] = []
+    const note = (t_from: number, t_to: number): void => {
+      const [delay] = RETRIES as [number]
+      if (t_to > t_from)
+        gaps.push({ series: series.id, t_from, t_to, status: 'gap', attempts: 0, next_at: now() + delay })
+    }
+    for (let i = 0; i <= bars.count; i += 1)
+      note(i === 0 ? from : bars.time[i - 1]! + 60, i === bars.count ? to : bars.time[i]!)
+    if (gaps.length > 0)
+      await db<WindowRow>('market_windows').insert(gaps).onConflict(['series', 't_from', 't_to']).ignore()
+  }
+
+  /** A gap that stays empty although the venue answers: nothing traded. */
+  async function fill(db: Knex, { t_from, t_to }: WindowRow): Promise<void> {
+    const store = createStore(db)
+    const before = await store.read(series, t_from - CONTEXT_SECONDS, t_to, Number.MAX_SAFE_INTEGER)
+    const have = new Map([...before.time].map((time, i) => [time, before.close[i]!]))
+    const out = createColumns()
+    let close = before.count > 0 && before.time[0]! < t_from ? before.close[0]! : NaN
+    for (let time = t_from - CONTEXT_SECONDS; time < t_to; time += 60) {
+      close = have.get(time) ?? close
+      if (time >= t_from && !have.has(time) && !Number.isNaN(close))
+        out.add(time, close, close, close, close, 0, FILLED)
+    }
+    await store.add(series, out.end(), { knownAt: now() })
+  }
+
+  return {
+    findGaps: (from, to) => findGaps(db, from, to),
+    async extend(from, until) {
+      const planned = (await rows().whereNot('status', 'gap').max('t_to as end').first()) as unknown as {
+        end: number | null
+      }
+      const start = planned.end ?? Math.floor(from / size) * size
+      const fresh: WindowRow[] = []
+      for (let at = start; at + size <= until; at += size)
+        fresh.push({ series: series.id, t_from: at, t_to: at + size, status: 'open', attempts: 0, next_at: 0 })
+      for (let i = 0; i < fresh.length; i += 500)
+        await db<WindowRow>('market_windows')
+          .insert(fresh.slice(i, i + 500))
+          .onConflict(['series', 't_from', 't_to'])
+          .ignore()
+    },
+    async step(signal) {
+      const due = rows().whereIn('status', ['open', 'gap']).where('next_at', '<=', now())
+      const window = await due.orderBy('t_from', 'desc').first()
+      if (!window) return false
+      const key = { series: series.id, t_from: window.t_from, t_to: window.t_to }
+      let bars: Columns
+      try {
+        bars = await venue.minutes(symbol, window.t_from, window.t_to, signal)
+      } catch (error) {
+        if (error instanceof VenueError)
+          await rows()
+            .where(key)
+            .update({ next_at: now() + error.retryAfter })
+        throw error
+      }
+      await db.transaction(async (transaction) => {
+        await storeNew(transaction, series, bars, now(), window.status === 'gap' ? 0 : Infinity)
+        const mark = transaction<WindowRow>('market_windows').where(key)
+        if (window.status === 'open') {
+          await findGaps(transaction, window.t_from, window.t_to)
+          return mark.update({ status: 'done' })
+        }
+        if (bars.count * 60 >= window.t_to - window.t_from) return mark.update({ status: 'done' })
+        const delay = RETRIES[window.attempts + 1]
+        if (delay !== undefined) return mark.update({ attempts: window.attempts + 1, next_at: now() + delay })
+        await fill(transaction, window)
+        log.info({ symbol: series.symbol, from: window.t_from, to: window.t_to }, 'a gap stayed empty and is filled')
+        return mark.update({ status: 'filled' })
+      })
+      return true
+    },
+    async open() {
+      const counts = (await rows().groupBy('status').select('status').count('* as n')) as unknown as {
+        status: string
+        n: number
+      }[]
+      const of = (status: string): number => counts.find((row) => row.status === status)?.n ?? 0
+      return { windows: of('open'), gaps: of('gap') }
+    },
+  }
+}
+
+/**
+ * Stores what is new among fetched bars, puts changed ones over those known so far, and corrects misprints. Bars that
+ * come more than `lateAfter` seconds after their close count as known from now on, the others from their close.
+ */
+export async function storeNew(db: Knex, series: Series, bars: Columns, now: number, lateAfter: number): Promise<void> {
+  if (bars.count === 0) return
+  const store = createStore(db)
+  const first = bars.time[0]!
+  const end = bars.time[bars.count - 1]! + 60
+  const known = await store.read(series, first, end, Number.MAX_SAFE_INTEGER)
+  const at = new Map([...known.time].map((time, i) => [time, i]))
+  const [punctual, late] = [createColumns(bars.count), createColumns(bars.count)]
+  for (let i = 0; i < bars.count; i += 1) {
+    const { time, open, high, low, close, volume, state } = bars
+    const bar = { time: time[i]!, open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
+    const old = at.get(bar.time)
+    const kept = now - bar.time - 60 > lateAfter ? late : punctual
+    if (old === undefined) kept.add(bar.time, bar.open, bar.high, bar.low, bar.close, bar.volume, state[i]!)
+    else if (changed(known, old, bar) && !(await store.has(series, bar))) await store.revise(series, bar, now)
+  }
+  await store.add(series, punctual.end())
+  await store.add(series, late.end(), { knownAt: now })
+  const around = await store.read(series, first - CONTEXT_SECONDS, end, Number.MAX_SAFE_INTEGER)
+  for (const { index, price } of badPrints(around)) {
+    const volume = around.volume[index]!
+    await store.revise(
+      series,
+      { time: around.time[index]!, open: price, high: price, low: price, close: price, volume },
+      now,
+    )
+  }
+}
+
+function changed(known: Columns, i: number, bar: Bar): boolean {
+  const { open, high, low, close } = known
+  return open[i] !== bar.open || high[i] !== bar.high || low[i] !== bar.low || close[i] !== bar.close
+}

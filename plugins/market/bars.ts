@@ -1,0 +1,102 @@
+/** Bars as columns: bulk data travels between products as typed arrays and is never validated again. */
+export interface Bars {
+  readonly symbol: string
+  readonly venue: string
+  readonly interval_seconds: number
+  readonly count: number
+  /** Open of each bar, epoch seconds, ascending. */
+  readonly time: Float64Array
+  readonly open: Float64Array
+  readonly high: Float64Array
+  readonly low: Float64Array
+  readonly close: Float64Array
+  readonly volume: Float64Array
+  /** How each bar came to be: an index into STATES. */
+  readonly state: Uint8Array
+}
+
+/** `closed`: as the venue gave it; `filled`: no trade, the previous close; `revised`: corrected after it was first known. */
+export const STATES = ['closed', 'filled', 'revised'] as const
+export const CLOSED = 0
+export const FILLED = 1
+export const REVISED = 2
+
+export type Columns = Omit<Bars, 'symbol' | 'venue' | 'interval_seconds'>
+
+export interface ColumnsBuilder {
+  readonly add: (
+    time: number,
+    open: number,
+    high: number,
+    low: number,
+    close: number,
+    volume: number,
+    state: number,
+  ) => void
+  /** The columns so far, copied to size. */
+  end(): Columns
+}
+
+/** Collects bars into columns. */
+export function createColumns(capacity = 1024): ColumnsBuilder {
+  let size = 0
+  let numbers = new Float64Array(capacity * 6)
+  let states = new Uint8Array(capacity)
+  return {
+    add(time, open, high, low, close, volume, state) {
+      if (size === states.length) {
+        const [oldNumbers, oldStates] = [numbers, states]
+        numbers = new Float64Array(numbers.length * 2)
+        states = new Uint8Array(states.length * 2)
+        numbers.set(oldNumbers)
+        states.set(oldStates)
+      }
+      const at = size * 6
+      numbers[at] = time
+      numbers[at + 1] = open
+      numbers[at + 2] = high
+      numbers[at + 3] = low
+      numbers[at + 4] = close
+      numbers[at + 5] = volume
+      states[size] = state
+      size += 1
+    },
+    end() {
+      const column = (k: number): Float64Array => Float64Array.from({ length: size }, (_, i) => numbers[i * 6 + k]!)
+      return {
+        count: size,
+        time: column(0),
+        open: column(1),
+        high: column(2),
+        low: column(3),
+        close: column(4),
+        volume: column(5),
+        state: states.slice(0, size),
+      }
+    },
+  }
+}
+
+/**
+ * Joins bars into longer ones of `seconds`, aligned to the epoch: first open, highest high, lowest low, last close, sum
+ * of volumes. A longer bar is `filled` only where all its parts are.
+ *
+ * @example two minute bars (1, 3, 1, 2) and (2, 2, 1, 1) make one bar (1, 3, 1, 1)
+ */
+export function aggregate(bars: Columns, seconds: number): Columns {
+  const out = createColumns(Math.ceil(bars.count / 2) + 1)
+  for (let i = 0; i < bars.count;) {
+    const time = Math.floor(bars.time[i]! / seconds) * seconds
+    const open = bars.open[i]!
+    let [high, low, close, volume, state] = [-Infinity, Infinity, open, 0, FILLED as number]
+    for (; i < bars.count && bars.time[i]! < time + seconds; i += 1) {
+      high = Math.max(high, bars.high[i]!)
+      low = Math.min(low, bars.low[i]!)
+      close = bars.close[i]!
+      volume += bars.volume[i]!
+      if (state === FILLED || bars.state[i] === REVISED) state = bars.state[i]!
+    }
+    out.add(time, open, high, low, close, volume, state)
+  }
+  return out.end()
+}

@@ -1,0 +1,81 @@
+/** Bars of every covered symbol, for other products: nothing here has a route. */
+import { type Call, definePlugin, InvalidInput, type Job, NotFound } from '#gateway'
+import type { BarsQuery, MarketStatusQuery } from '../../schemas/types.d.ts'
+import type { Bars } from './bars.ts'
+import { openOnline } from './online.ts'
+import { ingestRecordings } from './replay.ts'
+import { readBars, sampleSource, storedSource, type Source } from './source.ts'
+import { createStore, migrations } from './store.ts'
+import { createDirectory, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
+
+const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
+
+export default definePlugin({
+  name: 'market',
+  migrations,
+  settings: settingsSchema,
+  async setup(context) {
+    const settings = context.settings as unknown as Settings
+    const store = createStore(context.db)
+    const online = context.dataMode === 'online' ? await openOnline(context, settings, store) : null
+    // A word for the past that these bars tell: whoever keeps results of them keeps this too.
+    const origin = context.dataMode === 'replay' ? await ingestRecordings(context, store) : context.dataMode
+    const sample = context.dataMode === 'sample' ? sampleSource(settings.symbols) : null
+    const source: Source = sample ?? storedSource(store, online?.rank)
+    const walk: Job = {
+      name: 'walk',
+      everySeconds: 86_400,
+      run: async ({ signal }) => sample?.walk(seconds(context.now()), signal),
+    }
+    const covered = await coverage(source, settings.symbols)
+    const directory = createDirectory(covered)
+
+    return {
+      handlers: {
+        async getBars({ input, asOf }: Call<{ query: BarsQuery }>): Promise<Bars> {
+          const { from, to = seconds(asOf), interval } = input.query
+          if (from > to) throw new InvalidInput('from is after to; swap them', ['query', 'from'])
+          const symbol = directory.resolve(input.query.symbol)
+          const bars = await readBars(source, { symbol, from, to, interval, asOf: seconds(asOf) })
+          if (!bars) throw new NotFound(`interval: ${symbol} has no bars of ${interval} seconds`)
+          return bars
+        },
+        async getSymbols() {
+          return { origin, symbols: covered }
+        },
+        async getMarketStatus({ input, asOf }: Call<{ query: MarketStatusQuery }>) {
+          const symbol = directory.resolve(input.query.symbol)
+          const series = (await source.series()).filter((entry) => entry.symbol === symbol)
+          const status = await Promise.all(
+            series.map(async (entry) => ({
+              venue: entry.venue,
+              interval_seconds: entry.interval_seconds,
+              ...((await source.extent(entry, seconds(asOf))) ?? { first: null, last: null }),
+            })),
+          )
+          return { symbol, origin, ready: (await online?.ready(symbol)) ?? true, series: status }
+        },
+      },
+      jobs: sample ? [walk] : (online?.jobs ?? []),
+      facts: async () => ({ origin, symbols: covered.length, ...(await online?.facts()) }),
+    }
+  },
+})
+
+/** Every symbol with bars: those of the settings first, then those that only a recording has. */
+async function coverage(source: Source, symbols: readonly CoveredSymbol[]) {
+  const series = await source.series()
+  const described = new Map(symbols.map((symbol) => [symbol.symbol, symbol]))
+  return [...new Set(series.map(({ symbol }) => symbol))].map((symbol) => {
+    const words = described.get(symbol)
+    const intervals = series.filter((entry) => entry.symbol === symbol).map((entry) => entry.interval_seconds)
+    return {
+      symbol,
+      name: words?.name ?? symbol,
+      aliases: words?.aliases ?? [],
+      session: words?.session ?? (symbol.includes('-') ? ('24x7' as const) : ('us_equity' as const)),
+      tick: words?.tick ?? null,
+      intervals: [...new Set(intervals)].sort((a, b) => a - b),
+    }
+  })
+}

@@ -1,0 +1,105 @@
+import { NotFound } from '#gateway'
+import type { SampleSymbol } from './sample.ts'
+
+/** One entry of `symbols` in the product's settings. */
+export interface CoveredSymbol extends SampleSymbol {
+  readonly name: string
+  /** Other spellings; case, dash, slash and underscore never matter. */
+  readonly aliases: readonly string[]
+  /** The venue's own name of the symbol, first choice first. */
+  readonly venues: Readonly<Partial<Record<VenueName, string>>>
+}
+
+export type VenueName = 'coinbase' | 'binance'
+
+export interface VenueSettings {
+  readonly url: string
+  readonly enabled?: boolean
+  readonly per_second?: number
+}
+
+export interface Settings {
+  readonly history_start?: string
+  readonly symbols: readonly CoveredSymbol[]
+  readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
+}
+
+export const settingsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['symbols'],
+  properties: {
+    history_start: {
+      type: 'string',
+      format: 'date-time',
+      description: 'Back-fill reaches this far. Half a year before the first snapshot sold lets the models start warm.',
+    },
+    symbols: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['symbol', 'name', 'price', 'volatility', 'turnover', 'tick', 'session'],
+        properties: {
+          symbol: { type: 'string' },
+          name: { type: 'string' },
+          aliases: { type: 'array', items: { type: 'string' }, default: [] },
+          session: { enum: ['24x7', 'us_equity'] },
+          price: { type: 'number', exclusiveMinimum: 0, description: 'First price of the sample.' },
+          volatility: { type: 'number', exclusiveMinimum: 0, description: 'Of the sample, a year.' },
+          turnover: { type: 'number', exclusiveMinimum: 0, description: 'Of the sample, a day.' },
+          tick: { type: 'number', exclusiveMinimum: 0 },
+          venues: {
+            type: 'object',
+            additionalProperties: false,
+            properties: { coinbase: { type: 'string' }, binance: { type: 'string' } },
+            default: {},
+          },
+        },
+      },
+    },
+    venues: {
+      type: 'object',
+      additionalProperties: false,
+      description: 'Public market-data interfaces, asked in online mode.',
+      properties: Object.fromEntries(
+        ['coinbase', 'binance'].map((venue) => [
+          venue,
+          {
+            type: 'object',
+            additionalProperties: false,
+            required: ['url'],
+            properties: {
+              url: { type: 'string' },
+              enabled: { type: 'boolean', default: true },
+              per_second: { type: 'number', exclusiveMinimum: 0, description: 'Requests, during back-fill.' },
+            },
+          },
+        ]),
+      ),
+    },
+  },
+} as const
+
+const plain = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
+
+/** Finds symbols by any of their spellings. Throws NotFound, naming the field and what is covered. */
+export function createDirectory(symbols: readonly Pick<CoveredSymbol, 'symbol' | 'aliases'>[]): {
+  resolve(name: string): string
+} {
+  const bySpelling = new Map<string, string>()
+  for (const { symbol, aliases } of symbols) {
+    for (const name of aliases) bySpelling.set(plain(name), symbol)
+    bySpelling.set(plain(symbol), symbol)
+  }
+  return {
+    resolve(name) {
+      const symbol = bySpelling.get(plain(name))
+      if (symbol !== undefined) return symbol
+      const covered = symbols.map((entry) => entry.symbol)
+      const some =
+        covered.length > 12 ? `${covered.slice(0, 12).join(', ')} and ${covered.length - 12} more` : covered.join(', ')
+      throw new NotFound(`symbol: ${name} is not covered. Covered are ${some}.`)
+    },
+  }
+}

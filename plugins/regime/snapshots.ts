@@ -1,0 +1,128 @@
+/** The snapshots in the database: written once, read as of any moment. */
+import type { Knex, Migration } from '#gateway'
+import { MODEL } from './model.ts'
+
+/** A snapshot as it is kept; times in epoch seconds, volatilities as fractions a year. */
+export interface Snapshot {
+  readonly as_of: number
+  readonly volatile: 0 | 1
+  readonly confidence: number
+  readonly position_scalar: number
+  readonly forecast_vol: number
+  readonly boundary_vol: number
+  readonly realized_vol_1h: number | null
+  readonly since: number
+  readonly bars_used: number
+  /** When the last bar behind it closed: later than as_of for minutes within a hole of the data. */
+  readonly known_at: number
+}
+
+const COLUMNS: Readonly<Record<keyof Snapshot, string>> = {
+  as_of: 'bigint',
+  volatile: 'smallint',
+  confidence: 'double precision',
+  position_scalar: 'double precision',
+  forecast_vol: 'double precision',
+  boundary_vol: 'double precision',
+  realized_vol_1h: 'double precision',
+  since: 'bigint',
+  bars_used: 'integer',
+  known_at: 'bigint',
+}
+const NAMES = Object.keys(COLUMNS) as (keyof Snapshot)[]
+const CHUNK = 10_000
+
+export const migrations: readonly Migration[] = [
+  async (db) => {
+    // A model of one market over one past; another model or another past never mixes with it.
+    await db.schema.createTable('regime_series', (table) => {
+      table.increments('id')
+      table.text('symbol').notNullable()
+      table.text('model').notNullable()
+      table.text('origin').notNullable()
+      table.unique(['symbol', 'model', 'origin'])
+    })
+    await db.schema.createTable('regime_snapshots', (table) => {
+      table.integer('series').notNullable()
+      for (const name of NAMES) {
+        const column = table.specificType(name, COLUMNS[name])
+        if (name !== 'realized_vol_1h') column.notNullable()
+      }
+      table.primary(['series', 'as_of'])
+    })
+    await db.schema.createTable('regime_checkpoints', (table) => {
+      table.integer('series').primary()
+      table.bigInteger('as_of').notNullable()
+      table.binary('state').notNullable()
+    })
+  },
+]
+
+export interface Snapshots {
+  /** The newest snapshot known at `asOf`. */
+  latest(asOf: number): Promise<Snapshot | null>
+  /** The named columns of the snapshots of [from, to) known at `asOf`, oldest first. */
+  between<Name extends keyof Snapshot>(
+    names: readonly Name[],
+    range: { readonly from: number; readonly to: number; readonly asOf: number; readonly limit: number },
+  ): Promise<Pick<Snapshot, Name>[]>
+  /** Adds snapshots; those already there are never touched. */
+  add(snapshots: readonly Snapshot[]): Promise<void>
+  extent(): Promise<{ count: number; first: number | null; last: number | null }>
+  /** Keeps the state of the model after the bar that closed at `asOf`, in place of the one before. */
+  keep(asOf: number, state: Buffer): Promise<void>
+  kept(): Promise<{ asOf: number; state: Buffer } | null>
+}
+
+/** Snapshots of one market over one past, made on first use. */
+export async function openSnapshots(db: Knex, symbol: string, origin: string): Promise<Snapshots> {
+  const key = { symbol, model: MODEL, origin }
+  await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()
+  const { id: series } = (await db('regime_series').where(key).first('id')) as { id: number }
+  const postgres = db.client.config.client === 'pg'
+  const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
+  const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
+  const bulk = `insert into regime_snapshots (series, ${NAMES.join(', ')})
+    select cast(? as integer), ${picked.join(', ')} from ${source} where true on conflict do nothing`
+  const known = (names: readonly (keyof Snapshot)[], asOf: number) =>
+    db<Snapshot & { series: number }>('regime_snapshots')
+      .select(names)
+      .where('series', series)
+      .where('as_of', '<=', asOf)
+      .where('known_at', '<=', asOf)
+
+  return {
+    async latest(asOf) {
+      return ((await known(NAMES, asOf).orderBy('as_of', 'desc').first()) as Snapshot | undefined) ?? null
+    },
+    between: async (names, { from, to, asOf, limit }) =>
+      (await known(names, asOf)
+        .where('as_of', '>=', from)
+        .where('as_of', '<', to)
+        .orderBy('as_of')
+        .limit(limit)) as never,
+    async add(snapshots) {
+      for (let start = 0; start < snapshots.length; start += CHUNK) {
+        const rows = snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))
+        await db.raw(bulk, [series, JSON.stringify(rows)])
+      }
+    },
+    async extent() {
+      const row = (await db('regime_snapshots')
+        .where({ series })
+        .count('* as count')
+        .min('as_of as first')
+        .max('as_of as last')
+        .first()) as unknown as { count: number; first: number | null; last: number | null }
+      return row
+    },
+    async keep(asOf, state) {
+      await db('regime_checkpoints').insert({ series, as_of: asOf, state }).onConflict('series').merge()
+    },
+    async kept() {
+      const row = (await db('regime_checkpoints').where({ series }).first()) as
+        { as_of: number; state: Buffer } | undefined
+      return row ? { asOf: row.as_of, state: row.state } : null
+    },
+  }
+}

@@ -1,0 +1,123 @@
+/**
+ * Measures the regime model on recorded bars, out of sample: every forecast is fitted on what came before it.
+ *
+ *   npm run bench:regime -- [--from DATE] [--train FILE] [--json] [--write] FILE...
+ *
+ * Files of one venue that follow each other are one recording. --from grades snapshots from that day on; by default
+ * those after the first 30 days, or all of a recording shorter than 90. --train fits on one file and forecasts the
+ * others by that fit alone. --write keeps the figures in plugins/regime/measured.json, where the methodology page reads
+ * them.
+ */
+import { writeFileSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { readRecording, recognise } from '../../plugins/market/recording.ts'
+import { joinPieces, type Recording } from '../../plugins/market/replay.ts'
+import { createModel, MODEL } from '../../plugins/regime/model.ts'
+import { isoSeconds } from '../../plugins/regime/moment.ts'
+import { baselineOf, figuresOf, type Figures } from './regime/figures.ts'
+import { tableOf } from './regime/table.ts'
+import { since, track } from './regime/track.ts'
+import { badPrintTrials, prefixHolds } from './regime/trials.ts'
+
+export interface Measured {
+  readonly recording: string
+  readonly files: readonly string[]
+  readonly trained_on: string | null
+  readonly first: string
+  readonly last: string
+  readonly interval_minutes: number
+  readonly figures: Figures
+  readonly baseline: Figures
+  /** Minutes of changed labels after one bad print, the median of 20. */
+  readonly bad_print_minutes: number
+  readonly prefix_identical: boolean
+  readonly seconds: number
+}
+
+const DAY = 1440
+
+async function read(paths: readonly string[]): Promise<(Recording & { files: string[] })[]> {
+  const pieces: (Recording & { files: string[] })[] = []
+  for (const path of paths) {
+    const name = recognise(basename(path))
+    if (!name) throw new Error(`${path}: the name says neither symbol nor interval; write venue_pair_1m_….csv`)
+    for (const [symbol, bars] of await readRecording(path, name))
+      pieces.push({ ...name, symbol, bars, files: [basename(path)] })
+  }
+  return joinPieces(pieces).map((recording) => ({
+    ...recording,
+    files: pieces
+      .filter((piece) => piece.symbol === recording.symbol && piece.venue === recording.venue)
+      .flatMap(({ files }) => files),
+  }))
+}
+
+function measure(
+  recording: Recording & { files: string[] },
+  from: string | undefined,
+  trained: Recording | null,
+): Measured {
+  const { bars, symbol, venue, interval_seconds } = recording
+  const barMinutes = interval_seconds / 60
+  const begun = performance.now()
+  const fit = trained ? fitOf(trained) : undefined
+  const whole = track(bars, barMinutes, fit)
+  const seconds = (performance.now() - begun) / 1000
+  const days = (whole.minute[whole.count - 1]! - whole.minute[0]!) / DAY
+  const start = from === undefined ? whole.minute[0]! + (days < 90 ? 0 : 30 * DAY) : Date.parse(from) / 60_000
+  const graded = since(whole, start)
+  const trials = badPrintTrials(bars, barMinutes).toSorted((a, b) => a - b)
+  return {
+    recording: `${symbol} ${venue} ${barMinutes} min`,
+    files: recording.files,
+    trained_on: trained ? `${trained.symbol} ${trained.venue}` : null,
+    first: isoSeconds(graded.minute[0]! * 60),
+    last: isoSeconds(graded.minute[graded.count - 1]! * 60),
+    interval_minutes: barMinutes,
+    figures: rounded(figuresOf(graded)),
+    baseline: rounded(baselineOf(graded)),
+    bad_print_minutes: ((trials[9]! + trials[10]!) / 2) * barMinutes,
+    prefix_identical: prefixHolds(bars, barMinutes, trained ? track(bars, barMinutes) : whole),
+    seconds: Math.round(seconds * 100) / 100,
+  }
+}
+
+function fitOf({ bars, interval_seconds }: Recording) {
+  const model = createModel(interval_seconds / 60)
+  track(bars, interval_seconds / 60, undefined, model)
+  return model.fit
+}
+
+function rounded(figures: Figures): Figures {
+  const entries = Object.entries(figures) as [string, number | null][]
+  return Object.fromEntries(
+    entries.map(([name, value]) => [
+      name,
+      value === null || Number.isNaN(value) ? null : Math.round(value * 1e4) / 1e4,
+    ]),
+  ) as unknown as Figures
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    from: { type: 'string' },
+    train: { type: 'string' },
+    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+  },
+})
+if (positionals.length === 0) {
+  process.stderr.write('usage: npm run bench:regime -- [--from DATE] [--train FILE] [--json] [--write] FILE...\n')
+  process.exit(2)
+}
+const trained = values.train === undefined ? null : ((await read([values.train]))[0] ?? null)
+const results = (await read(positionals)).map((recording) => measure(recording, values.from, trained))
+process.stdout.write(values.json ? `${JSON.stringify(results, null, 2)}\n` : tableOf(results))
+if (values.write) {
+  const file = join(resolve(import.meta.dirname, '..', '..'), 'plugins', 'regime', 'measured.json')
+  const command = `npm run bench:regime -- ${results.flatMap(({ files }) => files).join(' ')}`
+  writeFileSync(file, `${JSON.stringify({ model: MODEL, command, results }, null, 2)}\n`)
+  process.stdout.write(`written: ${file}\n`)
+}

@@ -1,0 +1,89 @@
+/** Sets plugins up on a database of their own, without a gateway: what their tests stand on. */
+import type { Ask, Call, Knex, Logger, OperationId, OutputOf, Plugin, PluginContext, Registration } from '#gateway'
+import { Keyv } from 'keyv'
+import { pino } from 'pino'
+import { openDatabase, type DatabaseOptions } from '../../gateway/stores/database.ts'
+import { migrate } from '../../gateway/stores/migrations.ts'
+
+export interface Setting {
+  readonly now: () => Date
+  readonly dataMode?: PluginContext['dataMode']
+  readonly replayDir?: string
+  readonly replayShift?: string
+  readonly database?: DatabaseOptions
+  readonly db?: Knex
+  readonly fetch?: typeof fetch
+  readonly log?: Logger
+}
+
+export interface Placed {
+  readonly plugin: Plugin
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
+export interface Stand {
+  readonly db: Knex
+  readonly registrations: readonly Registration[]
+  /** Runs an operation at this moment, `maxFreshnessSeconds` late. */
+  call<Id extends OperationId>(
+    operation: Id,
+    query?: object,
+    more?: { asOf?: Date; maxFreshnessSeconds?: number },
+  ): Promise<OutputOf<Id>>
+  /** Runs every job of that name once. */
+  run(job: string, signal?: AbortSignal): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Sets the plugins up in order; each may ask every operation of all of them. */
+export async function stand(placed: readonly Placed[], setting: Setting): Promise<Stand> {
+  const db = setting.db ?? openDatabase(setting.database ?? { file: ':memory:' })
+  const registrations: Registration[] = []
+  const ask =
+    (asOf: Date, signal: AbortSignal): Ask =>
+    async (id, input) =>
+      dispatch(id, input, asOf, signal, 0) as never
+  const dispatch = async (id: string, input: object, asOf: Date, signal: AbortSignal, late: number) => {
+    const handlers = registrations.map(
+      (registration) => registration.handlers as Record<string, (call: Call) => unknown>,
+    )
+    const handler = handlers.find((own) => id in own)?.[id]
+    if (!handler) throw new Error(`no handler ${id}`)
+    const operation = { id, maxFreshnessSeconds: late }
+    return handler({ id: 'test', operation, input, asOf, signal, ask: ask(asOf, signal) } as unknown as Call)
+  }
+  for (const { plugin, settings } of placed) {
+    await migrate(db, plugin.name, plugin.migrations ?? [])
+    const context: PluginContext = {
+      product: plugin.name,
+      settings,
+      db,
+      kv: new Keyv(),
+      fetch: setting.fetch ?? fetch,
+      log: setting.log ?? pino({ level: 'silent' }),
+      dataMode: setting.dataMode ?? 'sample',
+      replayDir: setting.replayDir,
+      replayShift: setting.replayShift ?? 'auto',
+      progress: () => ({ advance: () => undefined, end: () => undefined }),
+      now: setting.now,
+    }
+    registrations.push(await plugin.setup(context))
+  }
+  return {
+    db,
+    registrations,
+    async call(operation, query = {}, { asOf, maxFreshnessSeconds = 0 } = {}) {
+      const at = asOf ?? new Date(setting.now().getTime() - maxFreshnessSeconds * 1000)
+      const input = { params: {}, query, body: undefined }
+      return dispatch(operation, input, at, new AbortController().signal, maxFreshnessSeconds) as never
+    },
+    async run(name, signal = new AbortController().signal) {
+      for (const job of registrations.flatMap((registration) => registration.jobs ?? []))
+        if (job.name === name) await job.run({ signal, ask: ask(setting.now(), signal) })
+    },
+    async stop() {
+      for (const registration of registrations) await registration.stop?.()
+      if (!setting.db) await db.destroy()
+    },
+  }
+}
