@@ -1,0 +1,71 @@
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+import { ask, buy, json } from '../support/agent.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
+import { proves } from '../requirements.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const DAY = 86_400_000
+const MINUTE = 60_000
+
+describe('the service that is sold', function () {
+  this.timeout(60_000)
+  let shop: TestGateway
+  const get = async (path: string): Promise<Record<string, unknown>> => json(await ask(`${shop.url}${path}`))
+  const bought = async (path: string): Promise<Record<string, unknown>> =>
+    json(await buy(`${shop.url}${path}`, shop.wallet))
+  const time = (value: unknown): number => Date.parse(String(value))
+
+  before(async () => {
+    shop = await openGateway({ CATALOG_DIR: `${root}/catalog`, PLUGIN_DIRS: `${root}/plugins` })
+    // The first start computes ten months of minutes; until then the product asks for patience, free of charge.
+    for (let tries = 0; (await ask(`${shop.url}/v1/regime/sample`)).status !== 200; tries++) {
+      if (tries > 200) throw new Error('the regime was not ready within fifty seconds')
+      await new Promise((wake) => setTimeout(wake, 250))
+    }
+  })
+  after(() => shop.close())
+
+  it('withholds no product', async () => {
+    expect((await get('/health'))['withheld']).to.deep.equal([])
+  })
+
+  it('sells the regime of this minute, and gives away the one of 24 hours ago', async () => {
+    proves('regime-sample', 'regime-snapshot')
+    const [current, sample] = [await bought('/v1/regime/current'), await get('/v1/regime/sample')]
+    const now = shop.now().getTime()
+    expect(now - time(current['as_of'])).to.be.within(0, 3 * MINUTE)
+    expect(now - time(sample['as_of'])).to.be.within(DAY, DAY + 3 * MINUTE)
+    expect(sample).to.include.keys('regime', 'confidence', 'position_scalar')
+  })
+
+  it('does not give away on a page what is sold', async () => {
+    const page = await (await ask(`${shop.url}/`, { headers: { accept: 'text/html' } })).text()
+    const sample = await get('/v1/regime/sample')
+    expect(page).to.contain(`at ${String(sample['as_of']).slice(0, 16).replace('T', ' ')} UTC`)
+  })
+
+  it('has a snapshot for every minute since February 2026', async () => {
+    proves('regime-since', 'regime-history')
+    const first = await bought('/v1/regime/history?start=2026-02-01T00:00:00Z&limit=1000')
+    const snapshots = first['snapshots'] as { as_of: string }[]
+    expect(first['count']).to.equal(1000)
+    expect(time(snapshots[0]?.as_of)).to.be.within(
+      Date.parse('2026-02-01T00:00:00Z'),
+      Date.parse('2026-02-03T00:00:00Z'),
+    )
+    const steps = snapshots.slice(1).map((snapshot, at) => time(snapshot.as_of) - time(snapshots[at]?.as_of))
+    expect(new Set(steps)).to.deep.equal(new Set([MINUTE]))
+    const next = await bought(`/v1/regime/history?start=${String(first['next_start'])}&limit=1`)
+    expect(time((next['snapshots'] as { as_of: string }[])[0]?.as_of) - time(snapshots.at(-1)?.as_of)).to.equal(MINUTE)
+  })
+
+  it('grades the regime live', async () => {
+    proves('regime-stats')
+    const stats = await get('/v1/stats')
+    expect(stats['snapshots']).to.be.greaterThan(400_000)
+    expect(stats['forward_vol_ratio']).to.be.greaterThan(1.5)
+    expect(stats['persistence_1h']).to.be.within(0.9, 1)
+    expect(stats['brier']).to.be.within(0, 0.25)
+  })
+})
