@@ -61,9 +61,13 @@ function inRedis(url: string, log: Logger | undefined): (namespace: string) => K
     if (isAway) log?.info('the shared cache is back')
     isAway = false
   })
-  const connected = Promise.race([client.connect(), new Promise((wake) => setTimeout(wake, CONNECT_MS).unref())]).catch(
-    () => {},
-  )
+  // Answered, refused, or not heard of in time: from then on the client says at once whether it can work.
+  const connected = new Promise<void>((resolve) => {
+    client.once('ready', resolve)
+    client.once('error', () => resolve())
+    setTimeout(resolve, CONNECT_MS).unref()
+  })
+  client.connect().catch(() => {})
   const disconnect = async (): Promise<void> => {
     if (client.isReady) await client.close()
     else if (client.isOpen) client.destroy()

@@ -11,8 +11,10 @@ export type Step = (db: Knex) => Promise<void>
 export async function migrate(db: Knex, name: string, steps: readonly Step[]): Promise<void> {
   if (steps.length === 0) return
   await createTable(db)
+  const done = await db('migrations').where({ name }).max<{ step: number | null }[]>({ step: 'step' })
   for (const [at, step] of steps.entries()) {
     const number = at + 1
+    if (number <= (done[0]?.step ?? 0)) continue
     await db.transaction(async (transaction) => {
       // Row 0 is a lock: held until the end of the transaction, whichever process comes first.
       await transaction('migrations').insert({ name, step: 0, at: Date.now() }).onConflict(['name', 'step']).merge()

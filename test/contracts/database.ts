@@ -1,0 +1,167 @@
+/** What a plugin may count on from `context.db`, the same on every database. */
+import { expect } from 'chai'
+import type { Knex } from 'knex'
+import { createLease } from '../../gateway/stores/lease.ts'
+import { migrate, type Step } from '../../gateway/stores/migrations.ts'
+import type { TestDatabase } from './databases.ts'
+
+const readings: Step = (db) =>
+  db.schema.createTable('shop_readings', (table) => {
+    table.text('name').primary()
+    table.bigInteger('at')
+    table.double('value')
+    table.text('note')
+  })
+
+const holderOf = async (db: Knex, name: string): Promise<string> => (await db('leases').where({ name }).first()).holder
+
+export function databaseContract(name: string, create: () => Promise<TestDatabase | null>): void {
+  describe(`a database in ${name}`, () => {
+    let database: TestDatabase
+    let db: Knex
+
+    before(async function () {
+      const created = await create()
+      if (!created) this.skip()
+      database = created
+      db = created.db
+      await migrate(db, 'shop', [readings])
+    })
+    after(async () => database?.drop())
+
+    it('gives back numbers as numbers, 64-bit integers and counts too', async () => {
+      const row = { name: 'now', at: 1_770_000_000_123, value: 0.1, note: null }
+      await db('shop_readings').insert(row)
+      expect(await db('shop_readings').where({ name: 'now' }).first()).to.deep.equal(row)
+      expect(await db('shop_readings').count({ rows: '*' }).first()).to.deep.equal({ rows: 1 })
+      expect(await db('shop_readings').max({ newest: 'at' }).first()).to.deep.equal({ newest: row.at })
+    })
+
+    it('inserts or updates in one statement, and says what it wrote', async () => {
+      const write = (value: number) =>
+        db('shop_readings').insert({ name: 'upsert', value }).onConflict('name').merge(['value']).returning('value')
+      expect(await write(1)).to.deep.equal([{ value: 1 }])
+      expect(await write(2)).to.deep.equal([{ value: 2 }])
+      expect(
+        await db('shop_readings').insert({ name: 'upsert' }).onConflict('name').ignore().returning('name'),
+      ).to.deep.equal([])
+    })
+
+    it('takes back a transaction that fails', async () => {
+      const failed = await db
+        .transaction(async (transaction) => {
+          await transaction('shop_readings').insert({ name: 'gone' })
+          throw new Error('changed our mind')
+        })
+        .catch((error: Error) => error.message)
+      expect(failed).to.equal('changed our mind')
+      expect(await db('shop_readings').where({ name: 'gone' }).first()).to.equal(undefined)
+    })
+
+    it('takes work at the same time from many callers', async () => {
+      await Promise.all(
+        Array.from({ length: 50 }, (_, at) =>
+          db.transaction(async (transaction) => {
+            await transaction('shop_readings').insert({ name: `many ${at}`, value: at })
+          }),
+        ),
+      )
+      const [total] = await db('shop_readings').where('name', 'like', 'many %').sum({ value: 'value' })
+      expect(total).to.deep.equal({ value: 1225 })
+    })
+
+    it('runs each migration step once and in order, and later steps later', async () => {
+      const ran: string[] = []
+      const step =
+        (word: string): Step =>
+        async (db) => {
+          ran.push(word)
+          await db('shop_readings').insert({ name: `step ${word}` })
+        }
+      await migrate(db, 'steps', [step('one')])
+      await migrate(db, 'steps', [step('one'), step('two'), step('three')])
+      await migrate(db, 'steps', [step('one')])
+      await migrate(db, 'others', [step('else')])
+      expect(ran).to.deep.equal(['one', 'two', 'three', 'else'])
+    })
+
+    it('leaves no trace of a step that fails, and tries it again', async () => {
+      let works = false
+      const steps: Step[] = [
+        async (db) => {
+          await db.schema.createTable('shop_late', (table) => table.text('name'))
+          if (!works) throw new Error('not yet')
+        },
+      ]
+      const refusal = await migrate(db, 'late', steps).catch((error: Error) => error.message)
+      expect(refusal).to.equal('not yet')
+      expect(await db.schema.hasTable('shop_late')).to.equal(false)
+      works = true
+      await migrate(db, 'late', steps)
+      expect(await db.schema.hasTable('shop_late')).to.equal(true)
+    })
+
+    it('runs a step once when several processes start together', async function () {
+      const { open } = database
+      if (!open) this.skip()
+      let ran = 0
+      const steps: Step[] = [
+        async (db) => {
+          ran += 1
+          await db.schema.createTable('shop_once', (table) => table.text('name'))
+        },
+        async (db) => {
+          ran += 1
+          await db('shop_once').insert({ name: 'first' })
+        },
+      ]
+      await Promise.all([db, open(), open(), open()].map((one) => migrate(one, 'once', steps)))
+      expect(ran).to.equal(2)
+      expect(await db('shop_once').select()).to.have.length(1)
+    })
+
+    describe('with leases', () => {
+      let seconds = 1_770_000_000
+      const now = (): Date => new Date(seconds * 1000)
+
+      it('lets one process hold a lease until its time runs out, prolonged while it asks again', async () => {
+        const [first, second] = [createLease(db, 'first', now), createLease(db, 'second', now)]
+        expect(await first.hold('classify', 60)).to.equal(true)
+        expect(await second.hold('classify', 60)).to.equal(false)
+        expect(await second.hold('another', 60)).to.equal(true)
+        seconds += 59
+        expect(await first.hold('classify', 60)).to.equal(true)
+        seconds += 59
+        expect(await second.hold('classify', 60)).to.equal(false)
+        seconds += 1
+        expect(await second.hold('classify', 60)).to.equal(true)
+        expect(await first.hold('classify', 60)).to.equal(false)
+        await Promise.all([first.end(), second.end()])
+      })
+
+      it('gives a lease to one of many that ask at once', async () => {
+        const leases = [db, database.open?.() ?? db, database.open?.() ?? db].map((one, at) =>
+          createLease(one, `one ${at}`, now),
+        )
+        const held = await Promise.all(leases.map((lease) => lease.hold('rush', 60)))
+        expect(held.filter(Boolean)).to.have.length(1)
+        await Promise.all(leases.map((lease) => lease.end()))
+      })
+
+      it('frees a lease when its process ends, and takes one over from a process that is dead', async () => {
+        const [first, second] = [createLease(db, 'ending', now), createLease(db, 'starting', now)]
+        expect(await first.hold('nightly', 3600)).to.equal(true)
+        await first.end()
+        expect(await second.hold('nightly', 3600)).to.equal(true)
+        await db('leases')
+          .where({ name: 'nightly' })
+          .update({ holder: (await holderOf(db, 'nightly')).replace('starting', 'crashed') })
+        const third = createLease(db, 'third', now)
+        expect(await third.hold('nightly', 3600)).to.equal(true)
+        await db('leases').where({ name: 'nightly' }).update({ holder: 'elsewhere/1/living' })
+        expect(await third.hold('nightly', 3600)).to.equal(false)
+        await third.end()
+      })
+    })
+  })
+}

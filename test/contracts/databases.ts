@@ -1,0 +1,52 @@
+/** The databases a plugin may meet, each empty. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Knex } from 'knex'
+import { openDatabase } from '../../gateway/stores/database.ts'
+import { openSchema } from './postgres.ts'
+
+export interface TestDatabase {
+  readonly db: Knex
+  /** Opens it a second time, as another process would; null for a database in memory. */
+  readonly open: (() => Knex) | null
+  drop(): Promise<void>
+}
+
+/** Each makes an empty database, or null where its server does not answer. */
+export const DATABASES: Readonly<Record<string, () => Promise<TestDatabase | null>>> = {
+  memory: async () => {
+    const db = openDatabase({ file: ':memory:' })
+    return { db, open: null, drop: () => db.destroy() }
+  },
+
+  'a SQLite file': async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'database-'))
+    return databaseOf(
+      () => openDatabase({ file: join(folder, 'deeper', 'products.sqlite') }),
+      async () => rmSync(folder, { recursive: true }),
+    )
+  },
+
+  PostgreSQL: async () => {
+    const schema = await openSchema()
+    return schema && databaseOf(() => openDatabase({ url: schema.url }), schema.drop)
+  },
+}
+
+function databaseOf(connect: () => Knex, remove: () => Promise<void>): TestDatabase {
+  const opened: Knex[] = []
+  const open = (): Knex => {
+    const db = connect()
+    opened.push(db)
+    return db
+  }
+  return {
+    db: open(),
+    open,
+    async drop() {
+      for (const db of opened) await db.destroy()
+      await remove()
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { expect } from 'chai'
+import { createClient } from '@keyv/redis'
+import { type Kv, openKv } from '../../../gateway/stores/kv.ts'
+
+const REDIS = 'redis://127.0.0.1:6379'
+
+const answers = async (url: string): Promise<boolean> => {
+  const client = createClient({ url, socket: { reconnectStrategy: false } })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    await client.close()
+    return true
+  } catch {
+    return false
+  }
+}
+
+for (const [name, url] of [
+  ['memory', null],
+  ['Redis', REDIS],
+] as const)
+  describe(`the caches in ${name}`, () => {
+    let kv: Kv
+    /** Own names, so that runs on one Redis do not meet. */
+    const run = `test-${process.pid}-${name}`
+
+    before(async function () {
+      if (url !== null && !(await answers(url))) this.skip()
+      kv = openKv({ url })
+    })
+    after(async () => {
+      if (!kv) return
+      await kv(`${run}-one`).clear()
+      await kv(`${run}-two`).clear()
+      await kv('').disconnect()
+    })
+
+    it('keep values apart by namespace, and give one cache for one name', async () => {
+      expect(kv(`${run}-one`)).to.equal(kv(`${run}-one`))
+      await kv(`${run}-one`).set('key', { deep: [1, 'two'] })
+      expect(await kv(`${run}-one`).get('key')).to.deep.equal({ deep: [1, 'two'] })
+      expect(await kv(`${run}-two`).get('key')).to.equal(undefined)
+      expect(await kv(`${run}-one`).has('key')).to.equal(true)
+      expect(await kv(`${run}-one`).delete('key')).to.equal(true)
+      expect(await kv(`${run}-one`).get('key')).to.equal(undefined)
+    })
+
+    it('forget a value when its time is over', async () => {
+      await kv(`${run}-one`).set('brief', 'here', 5)
+      await kv(`${run}-one`).set('long', 'here', 60_000)
+      await new Promise((wake) => setTimeout(wake, 20))
+      expect(await kv(`${run}-one`).get('brief')).to.equal(undefined)
+      expect(await kv(`${run}-one`).get('long')).to.equal('here')
+    })
+
+    it('empty one namespace and not the others', async () => {
+      await kv(`${run}-one`).set('a', 1)
+      await kv(`${run}-two`).set('a', 2)
+      await kv(`${run}-one`).clear()
+      expect(await kv(`${run}-one`).get('a')).to.equal(undefined)
+      expect(await kv(`${run}-two`).get('a')).to.equal(2)
+    })
+  })
+
+describe('the caches', () => {
+  it('hold a bounded number of values in memory', async () => {
+    const kv = openKv({ url: null })('bounded')
+    for (let at = 0; at < 10_001; at++) await kv.set(String(at), at)
+    expect(await kv.get('0')).to.equal(undefined)
+    expect(await kv.get('10000')).to.equal(10_000)
+  })
+
+  it('are empty, and hold up nobody, where the shared store does not answer', async () => {
+    const kv = openKv({ url: 'redis://127.0.0.1:1' })
+    try {
+      await kv('away').set('key', 'value')
+      expect(await kv('away').get('key')).to.equal(undefined)
+    } finally {
+      await kv('').disconnect()
+    }
+  })
+})
