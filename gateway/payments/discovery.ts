@@ -9,11 +9,13 @@ import type { JsonSchema } from '../plugin.ts'
 /** How much is said. A header has little room; a body has enough. */
 export interface Detail {
   /** The example answer. */
-  readonly example: boolean
+  readonly answer: boolean
   /** The schema of the answer. */
   readonly output: boolean
-  /** Input schemas: with their words, with their rules, or only names and types. */
-  readonly input: 'words' | 'rules' | 'types'
+  /** The example request. */
+  readonly request: boolean
+  /** Input schemas: with their words, with their rules, only names and types, or nothing. */
+  readonly input: 'words' | 'rules' | 'types' | 'nothing'
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -25,7 +27,7 @@ const TYPES = new Set(['type', 'properties', 'required', 'items', 'enum', 'const
 /** The extension: `info` says how to call, `schema` (JSON Schema 2020-12) describes `info` and holds for it. */
 export function bazaar(operation: Operation, catalog: Catalog, pathParams: Fields | null, detail: Detail): Fields {
   const { method, params, query, body, response, example } = operation
-  const request = example?.request ?? {}
+  const request = (detail.request ? example?.request : undefined) ?? {}
   const given = {
     queryParams: request.query,
     pathParams: texts(pathParams ?? request.params ?? {}),
@@ -44,11 +46,12 @@ export function bazaar(operation: Operation, catalog: Catalog, pathParams: Field
     ...(query === null ? {} : { queryParams: shown(query, given.queryParams) }),
     ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: shown(body ?? {}, given.body) } : {}),
   }
-  const answer = detail.output && response !== null ? reduced(dereference(response, catalog.schemas), 'rules') : {}
-  const shownAnswer = detail.example && example?.response !== undefined ? { example: example.response } : {}
+  const output =
+    detail.output && response !== null ? { example: reduced(dereference(response, catalog.schemas), 'rules') } : {}
+  const answer = detail.answer && example?.response !== undefined ? { example: example.response } : {}
   const template = operation.path.replace(/\{([^}]+)\}/g, ':$1')
   return {
-    info: { input: { type: 'http', method, ...said }, output: { type: 'json', ...shownAnswer } },
+    info: { input: { type: 'http', method, ...said }, output: { type: 'json', ...answer } },
     schema: {
       $schema: DIALECT,
       type: 'object',
@@ -59,7 +62,7 @@ export function bazaar(operation: Operation, catalog: Catalog, pathParams: Field
           required: ['type', 'method', ...(takesBody ? ['bodyType', 'body'] : [])],
           additionalProperties: false,
         },
-        output: { type: 'object', properties: { type: { type: 'string' }, example: answer }, required: ['type'] },
+        output: { type: 'object', properties: { type: { type: 'string' }, ...output }, required: ['type'] },
       },
       required: ['input'],
     },
@@ -119,6 +122,7 @@ function allowing(schema: JsonSchema, value: unknown): JsonSchema {
 /** The schema with less in it. Property names are data: only keywords are dropped. */
 function reduced(schema: JsonSchema, to: Detail['input']): JsonSchema {
   if (to === 'words') return schema
+  if (to === 'nothing') return { type: schema['type'] ?? 'object' }
   const entries = Object.entries(schema)
     .filter(([keyword]) => (to === 'types' ? TYPES.has(keyword) : !WORDS.has(keyword)))
     .map(([keyword, value]) => {

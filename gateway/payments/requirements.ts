@@ -25,12 +25,14 @@ const DESCRIPTION_CHARACTERS = 500
 
 /** Tried in this order until the header is short enough. */
 const DETAILS: readonly (Detail & { readonly description: boolean })[] = [
-  { description: true, example: true, output: true, input: 'words' },
-  { description: true, example: false, output: true, input: 'words' },
-  { description: true, example: false, output: false, input: 'words' },
-  { description: false, example: false, output: false, input: 'words' },
-  { description: false, example: false, output: false, input: 'rules' },
-  { description: false, example: false, output: false, input: 'types' },
+  { description: true, answer: true, output: true, request: true, input: 'words' },
+  { description: true, answer: false, output: true, request: true, input: 'words' },
+  { description: true, answer: false, output: false, request: true, input: 'words' },
+  { description: false, answer: false, output: false, request: true, input: 'words' },
+  { description: false, answer: false, output: false, request: true, input: 'rules' },
+  { description: false, answer: false, output: false, request: true, input: 'types' },
+  { description: false, answer: false, output: false, request: false, input: 'types' },
+  { description: false, answer: false, output: false, request: false, input: 'nothing' },
 ]
 
 const PAYMENT_IDENTIFIER = {
@@ -40,7 +42,7 @@ const PAYMENT_IDENTIFIER = {
     type: 'object',
     properties: {
       required: { type: 'boolean' },
-      id: { type: 'string', minLength: 16, maxLength: 128, pattern: '^[A-Za-z0-9_-]+$' },
+      id: { type: 'string', minLength: 16, maxLength: 128 },
     },
     required: ['required'],
   },
@@ -152,7 +154,7 @@ function createOffer(
   const { level: least } = headed(bareUrl, '', 0)
 
   return (url, error, docs) => {
-    const said = error.reason ?? error.message
+    const said = error.reason ?? (error.code === 'payment_required' ? 'Payment required.' : error.message)
     const { v2, header } = headed(url, said, least)
     const v1 = {
       ...error.fields,

@@ -12,6 +12,7 @@ import type {
 import { createFacilitatorSettler } from '../../../../gateway/payments/settlers/facilitator.ts'
 import { startChain, type TestChain } from '../../../support/chain.ts'
 import { type Facilitator, startFacilitator } from '../../../support/facilitator.ts'
+import { until } from '../../../support/scene.ts'
 import { type Fault, type Proxy, startProxy } from '../../../support/proxy.ts'
 import { newBuyer, newPayload, newRequirements, PRICE, submitted } from '../../../support/settling.ts'
 
@@ -230,7 +231,3 @@ describe('the facilitator settler', function () {
     })
   })
 })
-
-async function until(ready: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await ready())) await new Promise((wake) => setTimeout(wake, 25))
-}

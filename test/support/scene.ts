@@ -1,0 +1,94 @@
+/** A chain settler on a real chain behind a proxy that can fail, with a new buyer, payee and gas key for each test. */
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { createLog } from '../../gateway/log.ts'
+import type {
+  Hex,
+  Intent,
+  Outcome,
+  PaymentPayload,
+  PaymentRequirements,
+  Settler,
+} from '../../gateway/payments/payment.ts'
+import { createChainSettler } from '../../gateway/payments/settlers/chain.ts'
+import { startChain, type TestChain } from './chain.ts'
+import { type Proxy, startProxy } from './proxy.ts'
+import { newBuyer, newPayload, newRequirements, newSettleKey } from './settling.ts'
+
+export interface Scene {
+  chain: TestChain
+  proxy: Proxy
+  buyer: PrivateKeyAccount
+  key: Hex
+  requirements: PaymentRequirements
+  /** A settler with the key of the test; closed when the test ends. */
+  open(change?: { readonly key?: Hex; readonly confirmSeconds?: number }): Promise<Settler>
+  pay(account?: PrivateKeyAccount): Promise<PaymentPayload>
+  settle(settler: Settler, payload: PaymentPayload, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
+  /** What the payee of this test got. */
+  received(): Promise<bigint>
+}
+
+/** Registers the hooks of the suite it is called in. The fields are there once the hooks have run. */
+export function useScene(): Scene {
+  const settlers: Settler[] = []
+  const scene = {
+    async open(change = {}) {
+      const { proxy, chain, key } = scene
+      const log = createLog('silent')
+      const options = { rpcUrl: proxy.url, key, network: chain.network, log, confirmSeconds: 10, ...change }
+      const settler = await createChainSettler(options)
+      settlers.push(settler)
+      return settler
+    },
+    pay: (account = scene.buyer) => newPayload(scene.chain, account, scene.requirements),
+    settle: (settler, payload, wait = 'confirmed') =>
+      settler.settle(payload, scene.requirements, { ...recorder(), wait }),
+    received: () => scene.chain.balanceOf(scene.requirements.payTo),
+  } as Scene
+
+  before(async function () {
+    scene.chain = await startChain(this)
+    scene.proxy = await startProxy(scene.chain.rpcUrl)
+  })
+  beforeEach(async () => {
+    scene.requirements = newRequirements(scene.chain)
+    scene.buyer = await newBuyer(scene.chain)
+    scene.key = await newSettleKey(scene.chain)
+  })
+  afterEach(async () => {
+    const { proxy, chain } = scene
+    proxy.script(() => 'pass')
+    await chain.rpc.call('evm_setAutomine', true)
+    await chain.rpc.call('evm_mine')
+    await Promise.all(settlers.splice(0).map((settler) => settler.close()))
+  })
+  after(async () => {
+    await scene.proxy?.close()
+    await scene.chain?.stop()
+  })
+  return scene
+}
+
+/** The recorder of a settlement that wants to be sent. */
+export function recorder(): { readonly intents: Intent[]; readonly record: (intent: Intent) => Promise<boolean> } {
+  const intents: Intent[] = []
+  return { intents, record: async (intent) => intents.push(intent) > 0 }
+}
+
+/** The intent of a payment whose process died right after the record. */
+export async function crashed(scene: Scene, settler: Settler, payload: PaymentPayload): Promise<Intent> {
+  const { intents, record } = recorder()
+  const dying = settler.settle(payload, scene.requirements, {
+    wait: 'confirmed',
+    record: async (intent) => {
+      await record(intent)
+      throw new Error('killed')
+    },
+  })
+  await dying.catch(() => {})
+  return intents[0] as Intent
+}
+
+export async function until(ready: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await ready())) await new Promise((wake) => setTimeout(wake, 50))
+}
