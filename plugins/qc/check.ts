@@ -1,0 +1,113 @@
+import type { Bars } from './bars.ts'
+import { checkCalendar } from './calendar.ts'
+import { checkDecimals } from './decimals.ts'
+import type { Finding } from './finding.ts'
+import { checkGaps, type Coverage } from './gaps.ts'
+import { checkGrid } from './grid.ts'
+import { checkImpossible } from './impossible.ts'
+import { DAY, inferInterval } from './interval.ts'
+import { checkDiscontinuity, checkDividends } from './levels.ts'
+import { checkOrder } from './order.ts'
+import { checkPrints, type PrintThresholds } from './prints.ts'
+import { measure, selectRows, type Series, without } from './series.ts'
+import { findSession, type SessionName } from './session.ts'
+import { findSplits, type Split } from './splits.ts'
+import { checkStale } from './stale.ts'
+import { checkTick } from './tick.ts'
+import { checkVolume } from './volume.ts'
+import type { Zone } from './zone.ts'
+
+export interface CheckOptions {
+  /** Seconds; null to infer. */
+  readonly interval: number | null
+  readonly session: SessionName | 'auto'
+  /** Null where none was named. */
+  readonly zone: Zone | null
+  readonly allowNegative: boolean
+}
+
+export interface Checked {
+  readonly findings: readonly Finding[]
+  readonly splits: readonly { readonly index: number; readonly time: number; readonly split: Split }[]
+  readonly interval: number
+  readonly session: SessionName
+  readonly coverage: Coverage
+  readonly thresholds: PrintThresholds | null
+  readonly staleRun: number | null
+  readonly tick: number | null
+  /** Codes that could not be looked for, and why. */
+  readonly notChecked: Readonly<Record<string, string>>
+}
+
+/**
+ * Every check, in the order in which each needs the ones before: rows that cannot be are left out, time is put in order,
+ * splits are undone, displaced bars removed, and what remains is judged by its own scale.
+ */
+export function checkBars(bars: Bars, options: CheckOptions): Checked {
+  const findings: Finding[] = []
+  const notChecked: Record<string, string> = {}
+  const add = (finding: Finding): void => {
+    findings.push(finding)
+  }
+  const usable = checkImpossible(bars, options.allowNegative, add)
+  const ordered = checkOrder(bars, add)
+  const times = Float64Array.from(ordered, (row) => bars.time[row]!)
+  const interval = options.interval ?? inferInterval(times)
+  const session = findSession(options.session, times, interval, options.zone)
+  checkGrid(times, ordered, interval, add)
+  const coverage = checkGaps(times, ordered, interval, session, add)
+  checkCalendar(times, ordered, interval, session, add)
+
+  const rows = ordered.filter((row) => usable[row] === 1)
+  const tick = checkTick(bars, rows, add)
+  if (!bars.volume) notChecked['volume'] = 'no volume was sent'
+  const raw = selectRows(bars, rows)
+  const common = { interval, session: session.name, coverage, tick, notChecked }
+  if (raw.low.some((price) => price <= 0)) {
+    notChecked['bad_print'] = notChecked['split'] = 'ratios of prices mean nothing at or below zero'
+    return { ...common, findings, splits: [], thresholds: null, staleRun: checkStale(raw, add) }
+  }
+  const discontinuities = checkDiscontinuity(raw, add)
+  const found = findSplits(raw, interval)
+  const splits = found.map((split) => ({ index: raw.rows[split.at]!, time: raw.time[split.at]!, split }))
+  for (const split of found) add(splitFinding(raw, split))
+  const level = adjusted(raw, found)
+  const series = without(level, checkDecimals(level, add))
+  const scales = measure(series)
+  const thresholds = checkPrints(series, scales, interval, add)
+  const staleRun = checkStale(series, add)
+  checkVolume(series, scales, add)
+  if (interval === DAY && session.name !== '24x7' && discontinuities.length === 0) checkDividends(series, scales, add)
+  return { ...common, findings, splits, thresholds, staleRun }
+}
+
+/** The series as if each split had been adjusted for: earlier prices divided, earlier volumes multiplied. */
+function adjusted(series: Series, splits: readonly Split[]): Series {
+  const factor = new Float64Array(series.count).fill(1)
+  for (const { at, ratio } of splits) for (let i = 0; i < at; i += 1) factor[i]! *= ratio.factor
+  const divide = (column: Float64Array): Float64Array => column.map((price, i) => price / factor[i]!)
+  const [open, high, low, close] = [divide(series.open), divide(series.high), divide(series.low), divide(series.close)]
+  return {
+    ...series,
+    open,
+    high,
+    low,
+    close,
+    volume: series.volume && series.volume.map((value, i) => value * factor[i]!),
+  }
+}
+
+function splitFinding(series: Series, { at, ratio, logOdds }: Split): Finding {
+  const close = series.close[at - 1]!
+  return {
+    code: 'unadjusted_split',
+    severity: 'error',
+    index: series.rows[at]!,
+    field: 'open',
+    observed: series.open[at]!,
+    expected: close,
+    score: logOdds,
+    confidence: 1 / (1 + Math.exp(-logOdds)),
+    explanation: `opens at ${series.open[at]} after a close of ${close}: ${ratio.name}; divide earlier prices by ${ratio.factor}`,
+  }
+}

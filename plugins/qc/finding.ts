@@ -1,0 +1,53 @@
+export type Severity = 'error' | 'warning' | 'info'
+
+export type Family = 'impossible' | 'timestamp' | 'bad_print' | 'stale' | 'volume' | 'split' | 'session' | 'tick'
+
+export type Field = 'timestamp' | 'open' | 'high' | 'low' | 'close' | 'volume' | 'bar'
+
+export type Code = keyof typeof FAMILIES
+
+/** One thing wrong with one row. */
+export interface Finding {
+  readonly code: Code
+  readonly severity: Severity
+  /** Row as it was sent, from 0. */
+  readonly index: number
+  readonly field: Field
+  readonly observed: number | string | null
+  /** The value a repair would use; null where the row should go, or nothing better is known. */
+  readonly expected: number | string | null
+  /** How far out, in the unit its explanation names; null where the rule is yes or no. */
+  readonly score: number | null
+  /** Probability that it is what its code says. */
+  readonly confidence: number
+  readonly explanation: string
+}
+
+export type Add = (finding: Finding) => void
+
+/** Every code and its family. */
+export const FAMILIES = {
+  missing_value: 'impossible',
+  nonpositive_price: 'impossible',
+  high_lt_low: 'impossible',
+  open_outside_range: 'impossible',
+  close_outside_range: 'impossible',
+  negative_volume: 'impossible',
+  duplicate_timestamp: 'timestamp',
+  out_of_order_timestamp: 'timestamp',
+  off_grid_timestamp: 'timestamp',
+  gap: 'timestamp',
+  bad_print_high: 'bad_print',
+  bad_print_low: 'bad_print',
+  bad_print_close: 'bad_print',
+  decimal_shift: 'bad_print',
+  stale_run: 'stale',
+  volume_outlier: 'volume',
+  zero_volume_move: 'volume',
+  unadjusted_split: 'split',
+  possible_dividend: 'split',
+  series_discontinuity: 'split',
+  closed_session_bar: 'session',
+  clock_shift: 'session',
+  off_tick: 'tick',
+} as const satisfies Record<string, Family>

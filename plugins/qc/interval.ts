@@ -1,0 +1,36 @@
+import { InvalidInput } from '#gateway'
+
+export const DAY = 86_400
+
+const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: DAY, w: 7 * DAY, mo: 30 * DAY }
+
+/**
+ * Seconds of an interval: a number of seconds, or text such as "1m", "15min", "4h", "1d", "1w", "1mo".
+ *
+ * @example parseInterval('15m') // 900
+ */
+export function parseInterval(value: string | number): number {
+  if (typeof value === 'number' && value > 0) return value
+  const [, count, unit = ''] = /^(\d{1,4})\s*([a-z]+)$/.exec(String(value).trim().toLowerCase()) ?? []
+  const seconds = Number(count) * (UNITS[unit] ?? NaN)
+  if (seconds > 0) return seconds
+  throw new InvalidInput(`Is ${JSON.stringify(value)}; write seconds, or 1m, 15m, 1h, 1d, 1w.`, ['body', 'interval'])
+}
+
+/**
+ * The step most bars keep: the commonest difference of ascending times, the shorter where two are as common. A month has
+ * no fixed length and reads as 30 days.
+ */
+export function inferInterval(ascending: ArrayLike<number>): number {
+  const counts = new Map<number, number>()
+  for (let i = 1; i < ascending.length; i += 1) {
+    const step = ascending[i]! - ascending[i - 1]!
+    counts.set(step, (counts.get(step) ?? 0) + 1)
+  }
+  let best = 0
+  for (const [step, count] of counts) {
+    const most = counts.get(best) ?? 0
+    if (count > most || (count === most && step < best)) best = step
+  }
+  return best >= 28 * DAY && best <= 31 * DAY ? 30 * DAY : best
+}

@@ -1,0 +1,68 @@
+import type { Bars } from './bars.ts'
+import { centredMedian, neighbourMedian } from './scale.ts'
+
+/** Usable bars in order of time, with the row each came from. */
+export interface Series {
+  readonly count: number
+  readonly rows: Int32Array
+  readonly time: Float64Array
+  readonly open: Float64Array
+  readonly high: Float64Array
+  readonly low: Float64Array
+  readonly close: Float64Array
+  /** NaN where missing or below zero; null where no row has one. */
+  readonly volume: Float64Array | null
+}
+
+/** The rows named, in their order. */
+export function selectRows(bars: Bars, rows: Int32Array): Series {
+  const take = (column: Float64Array): Float64Array => Float64Array.from(rows, (row) => column[row]!)
+  return {
+    count: rows.length,
+    rows,
+    time: take(bars.time),
+    open: take(bars.open),
+    high: take(bars.high),
+    low: take(bars.low),
+    close: take(bars.close),
+    volume: bars.volume && take(bars.volume).map((value) => (value >= 0 ? value : NaN)),
+  }
+}
+
+/** The series without the places marked. */
+export function without(series: Series, marked: Uint8Array): Series {
+  const keep = (column: Float64Array): Float64Array => column.filter((_, i) => marked[i] === 0)
+  const rows = series.rows.filter((_, i) => marked[i] === 0)
+  const [time, open, high, low, close] = [series.time, series.open, series.high, series.low, series.close].map(
+    keep,
+  ) as [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array]
+  return { count: rows.length, rows, time, open, high, low, close, volume: series.volume && keep(series.volume) }
+}
+
+/** What is usual around each bar: the yardsticks every statistical check shares. */
+export interface Scales {
+  /** Log range of each bar, ln(high/low). */
+  readonly range: Float64Array
+  /** Local scale: the larger of the median range of ten neighbours and of 101 bars, at least 0.0003. */
+  readonly local: Float64Array
+  /** Volume over the median of the 51 bars around; 1 where it is not known. */
+  readonly activity: Float64Array
+  /** Median volume of the 51 bars around; NaN where it is not known. */
+  readonly usualVolume: Float64Array
+}
+
+const FLOOR = 0.0003
+
+/** The yardsticks of a series. */
+export function measure(series: Series): Scales {
+  const { count, high, low, volume } = series
+  const range = high.map((value, i) => Math.log(value / low[i]!))
+  const [near, wide] = [neighbourMedian(range, 5), centredMedian(range, 101)]
+  const local = range.map((_, i) => Math.max(near[i] || 0, wide[i] || 0, FLOOR))
+  const usualVolume = volume ? neighbourMedian(volume, 25) : new Float64Array(count).fill(NaN)
+  const activity = usualVolume.map((usual, i) => {
+    const value = volume?.[i] ?? NaN
+    return usual > 0 && value >= 0 ? value / usual : 1
+  })
+  return { range, local, activity, usualVolume }
+}

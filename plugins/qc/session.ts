@@ -1,0 +1,101 @@
+import { nyseClosed } from '../quant/nyse.ts'
+import { DAY } from './interval.ts'
+import { createZone, UTC, type Zone } from './zone.ts'
+
+export type SessionName = 'us_equity' | '24x7' | 'weekdays'
+
+/** When the market is open, and the wall clock it keeps. */
+export interface Session {
+  readonly name: SessionName
+  readonly zone: Zone
+}
+
+const NEW_YORK = createZone('America/New_York') ?? UTC
+const OPENING = 570 // 9:30
+const EARLY = 240 // 4:00, where extended hours begin
+
+/** "YYYY-MM-DD" and the minute of the day on a wall clock. */
+export function wallClock(seconds: number, zone: Zone): { day: string; minute: number } {
+  const local = seconds + zone(seconds)
+  const minute = Math.floor((((local % DAY) + DAY) % DAY) / 60)
+  return { day: dayOf(local), minute }
+}
+
+/** "YYYY-MM-DD" of seconds that are already local. */
+export function dayOf(local: number): string {
+  return new Date(local * 1000).toISOString().slice(0, 10)
+}
+
+/**
+ * The session named, or the one the times speak for: round the clock where weekends have their share of bars; US
+ * equities where there is none on a weekend or a holiday of the NYSE and, on bars shorter than a day, the days begin at
+ * 9:30 or 4:00 in New York; otherwise weekdays of a calendar we do not know.
+ */
+export function findSession(named: string, times: Float64Array, interval: number, zone: Zone | null): Session {
+  const zones = zone ? [zone] : [UTC, NEW_YORK]
+  if (named === '24x7') return { name: '24x7', zone: zone ?? UTC }
+  if (interval >= DAY) {
+    const label: Zone = times.every((time) => time % DAY === 0) ? UTC : (zone ?? NEW_YORK)
+    const name = named === 'us_equity' ? named : dailyName(times, label)
+    return { name, zone: label }
+  }
+  const openings = zones.map((candidate) => opening(times, candidate))
+  const best = openings.reduce((a, b) => (b.share > a.share ? b : a))
+  if (named === 'us_equity') return { name: named, zone: best.zone }
+  if (weekendShare(times, zones[0]!) > 0.05 || isRound(times, zones[0]!)) return { name: '24x7', zone: zones[0]! }
+  const isNewYork = best.share > 0.6 && (best.minute === OPENING || best.minute === EARLY)
+  return { name: isNewYork && weekendShare(times, best.zone) === 0 ? 'us_equity' : 'weekdays', zone: best.zone }
+}
+
+function dailyName(times: Float64Array, zone: Zone): SessionName {
+  const closed = { weekend: 0, holiday: 0 }
+  const days = new Set<string>()
+  for (const time of times) {
+    const { day } = wallClock(time, zone)
+    days.add(day)
+    const reason = nyseClosed(day)
+    if (reason === 'weekend') closed.weekend += 1
+    else if (reason !== null) closed.holiday += 1
+  }
+  if (closed.weekend > 0.02 * times.length) return '24x7'
+  // About 3.6% of weekdays are holidays: a market that ignored them would have bars on them.
+  return closed.holiday <= 0.004 * times.length ? 'us_equity' : 'weekdays'
+}
+
+function weekendShare(times: Float64Array, zone: Zone): number {
+  let weekend = 0
+  for (const time of times) {
+    const weekday = (Math.floor((time + zone(time)) / DAY) + 4) % 7
+    if (weekday === 0 || weekday === 6) weekend += 1
+  }
+  return weekend / Math.max(1, times.length)
+}
+
+/** Less than a week that has no weekend in it, with a day of bars in 23 hours or more: taken for round the clock. */
+function isRound(times: Float64Array, zone: Zone): boolean {
+  const [first, last] = [times[0] ?? 0, times[times.length - 1] ?? 0]
+  const monday = Math.floor((first + zone(first)) / DAY - 4) % 7
+  if (Math.floor((last - first) / DAY) + (((monday % 7) + 7) % 7) > 4) return false
+  const hours = new Map<string, Set<number>>()
+  for (const time of times) {
+    const { day, minute } = wallClock(time, zone)
+    hours.set(day, (hours.get(day) ?? new Set()).add(Math.floor(minute / 60)))
+  }
+  return [...hours.values()].some((seen) => seen.size >= 23)
+}
+
+/** The minute at which most days begin, and the share of days that begin there. */
+function opening(times: Float64Array, zone: Zone): { zone: Zone; minute: number; share: number } {
+  const counts = new Map<number, number>()
+  let days = 0
+  let last = ''
+  for (const time of times) {
+    const { day, minute } = wallClock(time, zone)
+    if (day === last) continue
+    last = day
+    days += 1
+    counts.set(minute, (counts.get(minute) ?? 0) + 1)
+  }
+  const [minute, count] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a), [0, 0])
+  return { zone, minute, share: days === 0 ? 0 : count / days }
+}

@@ -1,0 +1,59 @@
+/** Recorded data beside the checkout; never part of the project. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+
+const ROOT = resolve(import.meta.dirname, '../../../../shared/data')
+
+export const isRecorded = existsSync(ROOT)
+
+export function recordedNames(folder: string, ending: string): string[] {
+  return readdirSync(resolve(ROOT, folder)).filter((name) => name.endsWith(ending))
+}
+
+export function readRecorded(name: string): string {
+  const bytes = readFileSync(resolve(ROOT, name))
+  return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+}
+
+export interface Bar {
+  t: number | string
+  o: number | null
+  h: number | null
+  l: number | null
+  c: number | null
+  v: number | null
+}
+
+/** A CSV of bars, whatever its headers are called; the first column is the time. */
+export function readBarsFile(name: string): (Bar & { symbol: string | undefined })[] {
+  const [header = '', ...lines] = readRecorded(name).trim().split('\n')
+  const names = header.toLowerCase().replaceAll('"', '').trim().split(',')
+  const at = (word: string): number => names.findIndex((column) => column === word || column.endsWith(`.${word}`))
+  const [open, high, low, close, volume, symbol] = ['open', 'high', 'low', 'close', 'volume', 'symbol'].map(at) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  const time = symbol === 0 ? 1 : 0
+  return lines.map((line) => {
+    const cells = line.trim().replaceAll('"', '').split(',')
+    const number = (index: number): number | null => {
+      const cell = cells[index]
+      return cell === undefined || cell === '' ? null : Number(cell)
+    }
+    const moment = cells[time] ?? ''
+    return {
+      symbol: symbol === -1 ? undefined : cells[symbol],
+      t: /^\d+$/.test(moment) ? Number(moment) : moment,
+      o: number(open),
+      h: number(high),
+      l: number(low),
+      c: number(close),
+      v: number(volume),
+    }
+  })
+}
