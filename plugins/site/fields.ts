@@ -55,7 +55,10 @@ function resolve(schema: Schema, schemas: Schemas): Schema {
   for (let step = 0; step < DEEPEST && found.$ref !== undefined; step += 1) {
     const { $ref, ...beside } = found
     const [, , , name = '', ...rest] = $ref.split('/')
-    const target = rest.reduce<unknown>((at, token) => (at as Schema | undefined)?.[token], schemas[name])
+    const target = rest.reduce<unknown>(
+      (at, token) => (at as Record<string, unknown> | undefined)?.[token],
+      schemas[name],
+    )
     found = { ...(target as Schema | undefined), ...beside }
   }
   return found
@@ -69,22 +72,22 @@ function typeOf(schema: Schema, schemas: Schemas): string {
   if (choices) return [...new Set(choices.map((choice) => typeOf(resolve(choice, schemas), schemas)))].join(' | ')
   if (schema.items) return `array of ${typeOf(resolve(schema.items, schemas), schemas)}`
   const type = typeof schema.type === 'string' ? schema.type : (schema.type ?? ['any']).join(' | ')
-  return schema['format'] === undefined ? type : `${type}, ${String(schema['format'])}`
+  return schema.format === undefined ? type : `${type}, ${schema.format}`
 }
 
 function limitsOf(schema: Schema): string {
-  const range = (least: unknown, most: unknown, unit: string): string[] => {
-    if (least !== undefined && most !== undefined) return [`${String(least)} to ${String(most)}${unit}`]
-    if (least !== undefined) return [`at least ${String(least)}${unit}`]
-    return most === undefined ? [] : [`at most ${String(most)}${unit}`]
-  }
-  const above = schema['exclusiveMinimum']
-  const pattern = schema['pattern']
+  const { minimum, maximum, exclusiveMinimum, pattern } = schema
   return [
-    ...range(schema['minimum'], schema['maximum'], ''),
-    ...(above === undefined ? [] : [`above ${String(above)}`]),
-    ...range(schema['minLength'], schema['maxLength'], ' characters'),
-    ...range(schema['minItems'], schema['maxItems'], ' items'),
-    ...(typeof pattern === 'string' ? [`matches ${pattern}`] : []),
+    ...range(minimum, maximum, ''),
+    ...(exclusiveMinimum === undefined ? [] : [`above ${exclusiveMinimum}`]),
+    ...range(schema.minLength, schema.maxLength, ' characters'),
+    ...range(schema.minItems, schema.maxItems, ' items'),
+    ...(pattern === undefined ? [] : [`matches ${pattern}`]),
   ].join(', ')
+}
+
+function range(least: number | undefined, most: number | undefined, unit: string): readonly string[] {
+  if (least !== undefined && most !== undefined) return [`${least} to ${most}${unit}`]
+  if (least !== undefined) return [`at least ${least}${unit}`]
+  return most === undefined ? [] : [`at most ${most}${unit}`]
 }

@@ -52,7 +52,7 @@ export async function home(call: Call) {
   const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
   return {
-    problem: problem(String(call.input.query['err'] ?? '')),
+    problem: problem(call.input.query['err'] as string),
     network: payment.network,
     currency: payment.currency,
     sample: sample && operation ? panel(sample, operation) : null,
@@ -84,11 +84,14 @@ function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {
   }
 }
 
+const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
+
+/** A share as a place on a bar of 100. */
+const place = (share: number): number => Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
+
 /** The figures of a snapshot as bars. A confidence of 0.874 fills 87.4 of 100. */
 export function gauges(snapshot: Snapshot): readonly Gauge[] {
   const { confidence, position_scalar: scalar, forecast_vol: forecast, boundary_vol: boundary } = snapshot
-  const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
-  const place = (share: number): number => Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
   return [
     {
       label: 'Confidence',
@@ -118,16 +121,17 @@ export function gauges(snapshot: Snapshot): readonly Gauge[] {
   ]
 }
 
+const row = (label: string, value: number | null | undefined, written: (value: number) => string) =>
+  typeof value === 'number' ? [{ label, figure: written(value) }] : []
+
 function record(stats: Stats): readonly { readonly label: string; readonly figure: string }[] {
-  const row = (label: string, value: number | null | undefined, written: (value: number) => string) =>
-    typeof value === 'number' ? [{ label, figure: written(value) }] : []
   const rows = [
     ...row(
       'forward volatility in VOLATILE, against STABLE',
       stats.forward_vol_ratio,
       (ratio) => `${ratio.toFixed(2)}×`,
     ),
-    ...row('of labels unchanged an hour later', stats.persistence_1h, (share) => `${(share * 100).toFixed(1)}%`),
+    ...row('of labels unchanged an hour later', stats.persistence_1h, percent),
     ...row('Brier score of the probability', stats.brier, (score) => score.toFixed(3)),
     ...row('calibration error of the confidence', stats.ece, (error) => error.toFixed(3)),
   ]

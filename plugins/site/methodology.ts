@@ -1,6 +1,6 @@
 /** How the numbers are made. Each product tells it itself, through an operation that this page may ask. */
-import type { Call, Catalog, Product } from '#gateway'
-import { askIfThere } from './asking.ts'
+import type { Call, Operation, Product } from '#gateway'
+import { askIfThere, byPrice } from './asking.ts'
 
 /** common.json#/$defs/Method */
 export interface Method {
@@ -23,30 +23,36 @@ export async function methodology(call: Call) {
   const { catalog } = call
   const page = catalog.products.find(({ id }) => id === call.operation.product)
   const asked = (page?.uses ?? []).filter((id) => TELLS_METHOD.test(id))
-  const told = await Promise.all(
-    asked.map(async (id) => section(productOf(catalog, id), await askIfThere<Method>(call, id))),
-  )
-  return { methods: told.flatMap((section) => section ?? []) }
+  const sold = catalog.products.filter(({ operations }) => operations.some(isDescribed)).sort(byPriceOfProduct)
+  const methods = sold.map(async (product) => {
+    const id = asked.find((id) => catalog.operations.get(id)?.product === product.id)
+    return section(product, id === undefined ? 'none' : await askIfThere<Method>(call, id))
+  })
+  return { methods: await Promise.all(methods) }
 }
 
-function productOf(catalog: Catalog, operation: string): Product | undefined {
-  const product = catalog.operations.get(operation)?.product
-  return catalog.products.find(({ id }) => id === product)
+/** Sold, and with more to say of it than its summary. */
+function isDescribed({ price, listed, retired, description }: Operation): boolean {
+  return price !== null && listed && !retired && description !== ''
 }
 
-function section(product: Product | undefined, method: Method | null) {
-  if (product === undefined) return null
-  const { id, title, summary } = product
+function byPriceOfProduct(one: Product, other: Product): number {
+  return byPrice(one.operations, other.operations)
+}
+
+/** One product's part of the page. Where the product tells no method, its operations describe themselves. */
+function section({ id, title, summary, operations }: Product, method: Method | 'none' | null) {
+  const told = method === 'none' ? null : method
   return {
     id,
     title,
     summary,
-    model: method?.model ?? null,
-    paragraphs: method?.paragraphs ?? [],
-    formulas: method?.formulas ?? [],
-    tables: method?.tables ?? [],
-    limits: method?.limits ?? [],
-    sources: method?.sources ?? [],
-    missing: method === null ? 'The account of this method cannot be given at the moment.' : null,
+    model: told?.model ?? null,
+    paragraphs: told?.paragraphs ?? operations.filter(isDescribed).map(({ description }) => description),
+    formulas: told?.formulas ?? [],
+    tables: told?.tables ?? [],
+    limits: told?.limits ?? [],
+    sources: told?.sources ?? [],
+    missing: method === null ? 'The measured figures cannot be shown at the moment.' : null,
   }
 }

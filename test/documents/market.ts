@@ -70,7 +70,13 @@ export const DOCUMENTS: readonly CatalogDocument[] = [
       summary: 'Gold and silver.',
       plugin: 'metals',
       operations: {
-        getSample: { route: 'GET /v1/metals/sample', summary: 'Yesterday.', price: 'free', response: quote, tool: true },
+        getSample: {
+          route: 'GET /v1/metals/sample',
+          summary: 'Yesterday.',
+          price: 'free',
+          response: quote,
+          tool: true,
+        },
         getCurrent: {
           route: 'GET /v1/metals/current',
           summary: 'Now.',
@@ -106,7 +112,13 @@ export const DOCUMENTS: readonly CatalogDocument[] = [
           tool: true,
         },
         askInside: { internal: true, summary: 'For other products.' },
-        getHidden: { route: 'GET /v1/metals/hidden', summary: 'Not shown.', price: '0.01', listed: false, response: quote },
+        getHidden: {
+          route: 'GET /v1/metals/hidden',
+          summary: 'Not shown.',
+          price: '0.01',
+          listed: false,
+          response: quote,
+        },
         getOld: {
           route: 'GET /v1/metals/old',
           summary: 'Of the past.',

@@ -4,9 +4,11 @@ for (const figure of document.querySelectorAll('figure.code')) {
   button.type = 'button'
   button.className = 'copy'
   button.textContent = 'Copy'
-  button.addEventListener('click', async () => {
-    await navigator.clipboard.writeText(figure.querySelector('pre').textContent)
-    button.textContent = 'Copied'
+  button.addEventListener('click', () => {
+    navigator.clipboard.writeText(figure.querySelector('pre').textContent).then(
+      () => (button.textContent = 'Copied'),
+      () => (button.textContent = 'Not allowed'),
+    )
     setTimeout(() => (button.textContent = 'Copy'), 1500)
   })
   if (navigator.clipboard) figure.append(button)

@@ -1,21 +1,23 @@
 // Shows the answer of a free route below its form. Without this script the form opens the answer as a page.
 for (const form of document.querySelectorAll('form.trial')) {
-  form.addEventListener('submit', async (event) => {
+  form.addEventListener('submit', (event) => {
     event.preventDefault()
-    const filled = [...new FormData(form)].filter(([, value]) => value !== '')
-    const query = new URLSearchParams(filled).toString()
     const output = form.querySelector('output')
     output.hidden = false
     output.textContent = 'Asking…'
-    try {
-      const answer = await fetch(form.getAttribute('action') + (query ? `?${query}` : ''), {
-        headers: { accept: 'application/json, text/plain' },
-      })
-      output.textContent = `${answer.status} ${answer.statusText}\n\n${readable(await answer.text())}`
-    } catch (error) {
-      output.textContent = `No answer: ${error.message}`
-    }
+    ask(form).then(
+      (answer) => (output.textContent = answer),
+      (error) => (output.textContent = `No answer: ${error.message}`),
+    )
   })
+}
+
+async function ask(form) {
+  const filled = [...new FormData(form)].filter(([, value]) => value !== '')
+  const query = new URLSearchParams(filled).toString()
+  const address = form.getAttribute('action') + (query ? `?${query}` : '')
+  const answer = await fetch(address, { headers: { accept: 'application/json, text/plain' } })
+  return `${answer.status} ${answer.statusText}\n\n${readable(await answer.text())}`
 }
 
 function readable(text) {

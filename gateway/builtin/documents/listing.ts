@@ -70,7 +70,7 @@ export function addressOf(operation: Operation, baseUrl: string): string {
 export function exampleAddress(operation: Operation, baseUrl: string): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(operation.example?.request.query ?? {})) query.append(name, scalar(value))
-  return addressOf(operation, baseUrl) + (query.size > 0 ? `?${query}` : '')
+  return addressOf(operation, baseUrl) + (query.size > 0 ? `?${query.toString()}` : '')
 }
 
 function scalar(value: unknown): string {

@@ -50,12 +50,13 @@ function contactOf(contact: string): Record<string, string> {
   return contact.includes('@') ? { email: contact.replace(/^mailto:/, '') } : { url: contact }
 }
 
+const header = (description: string) => ({ description, schema: { type: 'string', contentEncoding: 'base64' } })
+const key = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
+
 function components(bundle: Bundle) {
   const json = (definition: string) => ({
     'application/json': { schema: bundle.add({ $ref: `common.json#/$defs/${definition}` }, 'openapi') },
   })
-  const header = (description: string) => ({ description, schema: { type: 'string', contentEncoding: 'base64' } })
-  const key = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })
   const responses = {
     PaymentRequired: {
       description: 'Payment required, or the payment or token was refused; `code` says which. Nothing was charged.',
@@ -67,7 +68,8 @@ function components(bundle: Bundle) {
       content: json('ValidationError'),
     },
     Error: {
-      description: 'Any other refusal or failure; `retry` says what to do next. Nothing was charged.',
+      description:
+        'Any other refusal or failure; `retry` says what to do next. Nothing was charged, unless it says same_payment.',
       content: json('Error'),
     },
   }

@@ -68,9 +68,11 @@ function requestBody(operation: Operation, body: JsonSchema, bundle: Bundle): ob
 
 function responses(operation: Operation, bundle: Bundle): object {
   const { response, view, example } = operation
-  const shown = (reference: string) => ({ $ref: `#/components/responses/${reference}` })
-  const media = view === null ? String(response?.['contentMediaType'] ?? 'application/json') : 'text/html'
-  const schema = view !== null || response === null ? { type: view === null ? 'object' : 'string' } : response
+  const media = response?.['contentMediaType']
+  const [type, schema]: [string, JsonSchema] =
+    view === null
+      ? [typeof media === 'string' ? media : 'application/json', response ?? { type: 'object' }]
+      : ['text/html', { type: 'string' }]
   return {
     '200': {
       description: operation.summary,
@@ -78,7 +80,7 @@ function responses(operation: Operation, bundle: Bundle): object {
         ? { headers: { 'PAYMENT-RESPONSE': { $ref: '#/components/headers/PaymentResponse' } } }
         : {}),
       content: {
-        [media]: {
+        [type]: {
           schema: bundle.add(schema, operation.id),
           ...(example?.response === undefined ? {} : { example: example.response }),
         },
@@ -90,6 +92,8 @@ function responses(operation: Operation, bundle: Bundle): object {
     default: shown('Error'),
   }
 }
+
+const shown = (response: string) => ({ $ref: `#/components/responses/${response}` })
 
 /** Any one of the entries will do: a v2 payment, a v1 payment, or a token of a plan. */
 function securityOf(plans: readonly string[]): readonly object[] {

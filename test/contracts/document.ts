@@ -1,0 +1,150 @@
+/** What the documents of any catalog must keep: they are valid, complete, and say the same. */
+import { expect } from 'chai'
+import { apiCatalog } from '../../gateway/builtin/documents/api-catalog.ts'
+import { discovery } from '../../gateway/builtin/documents/discovery.ts'
+import { family } from '../../gateway/builtin/documents/families.ts'
+import { llms } from '../../gateway/builtin/documents/llms.ts'
+import { openapi } from '../../gateway/builtin/documents/openapi.ts'
+import type { Place } from '../../gateway/builtin/documents/parts.ts'
+import { priceList } from '../../gateway/builtin/documents/pricing.ts'
+import { robots } from '../../gateway/builtin/documents/robots.ts'
+import { sitemap } from '../../gateway/builtin/documents/sitemap.ts'
+import type { Catalog, Operation } from '../../gateway/catalog/catalog.ts'
+import { createValidators } from '../../gateway/catalog/validators.ts'
+import { ServiceError } from '../../gateway/errors.ts'
+import { createQuotes } from '../../gateway/payments/requirements.ts'
+import { type Description, lint, mistakesOfExamples, operationsOf, pricesIn } from './openapi.ts'
+
+const atomic = (dollars: string | number): bigint => BigInt(Math.round(Number(dollars) * 1e6))
+
+const each = <Value>(of: Readonly<Record<string, Value>>, price: (value: Value) => bigint) =>
+  Object.fromEntries(Object.entries(of).map(([route, value]) => [route, price(value)]))
+
+export function documentContract(name: string, load: () => Promise<Catalog>, place: Place): void {
+  describe(`the documents of ${name}`, () => {
+    let catalog: Catalog
+    let shown: readonly Operation[]
+    let paid: readonly Operation[]
+    let description: Description
+
+    before(async () => {
+      catalog = await load()
+      shown = [...catalog.operations.values()].filter(
+        ({ listed, internal, retired }) => listed && !internal && !retired,
+      )
+      paid = shown.filter(({ price }) => price !== null)
+      description = openapi(catalog, place) as unknown as Description
+    })
+
+    /** Atomic units by display route, as the catalog has them. */
+    const prices = (): Record<string, bigint> =>
+      Object.fromEntries(paid.map(({ displayRoute, price }) => [displayRoute, price as bigint]))
+
+    it('state one price for each route: price list, discovery, OpenAPI, text index, families and live quote', () => {
+      const list = priceList(catalog, place)
+      expect(list).to.include({ currency: 'USDC', network: place.network.name, pay_to: place.payTo })
+      expect(each(list.prices_usd, atomic)).to.deep.equal(prices())
+      const found = discovery(catalog, place)
+      expect(each(found.paid_endpoints, (text) => atomic(text.replace(/^\$/, '')))).to.deep.equal(prices())
+      expect(pricesIn(description)).to.deep.equal(
+        Object.fromEntries(paid.map(({ route, price }) => [route, [price, price]])),
+      )
+      const lines = llms(catalog, place).matchAll(/^- \[([A-Z]+ [^\]]+)\]\([^)]*\): \$([\d.]+)\. /gm)
+      expect(Object.fromEntries([...lines].map((line) => [line[1], atomic(line[2] as string)]))).to.deep.equal(prices())
+      const quoteOf = createQuotes({ catalog, ...place })
+      for (const operation of paid) {
+        const { v2 } = quoteOf(operation, place.baseUrl + operation.path, new ServiceError('payment_required'))
+        const [offer] = v2['accepts'] as [{ amount: string }]
+        expect(BigInt(offer.amount), operation.route).to.equal(operation.price)
+      }
+    })
+
+    it('describe every listed operation in valid OpenAPI 3.1', async () => {
+      expect(await lint(description)).to.deep.equal([])
+      expect(description.info.version).to.equal(catalog.service.version)
+      expect(description.info['x-catalog-version']).to.equal(catalog.version)
+      const described = operationsOf(description).map(({ route }) => route)
+      expect(described.sort()).to.deep.equal(shown.map(({ route }) => route).sort())
+    })
+
+    it('say of each operation what it takes, what it answers, and how it is paid', () => {
+      for (const { route, operation } of operationsOf(description)) {
+        const source = catalog.operations.get(operation.operationId) as Operation
+        const hasInput = source.params !== null || source.query !== null || source.body !== null
+        const statuses = Object.keys(operation.responses)
+        expect(statuses, route).to.include('200')
+        if (source.price !== null) expect(statuses, route).to.include.members(['402', '422'])
+        if (hasInput) expect(statuses, route).to.include('422')
+        expect('x-payment-info' in operation, route).to.equal(source.price !== null)
+        expect(operation.security.length > 0, route).to.equal(source.price !== null)
+        const media = Object.keys(operation.requestBody?.content ?? {})
+        expect(media, route).to.deep.equal(source.bodyMedia)
+        const names = (operation.parameters ?? [])
+          .filter((parameter) => parameter.in === 'path')
+          .map(({ name }) => name)
+        expect(names, route).to.have.members([...source.path.matchAll(/\{([^}]+)\}/g)].map((match) => match[1]))
+      }
+    })
+
+    it('give examples that fit their schemas', () => {
+      expect(mistakesOfExamples(description)).to.deep.equal([])
+    })
+
+    it('list the absolute address of every paid route, and no other, for indexers', () => {
+      const { version, resources } = discovery(catalog, place)
+      expect(version).to.equal(1)
+      expect(resources).to.have.length(paid.length)
+      for (const [index, { path }] of paid.entries()) {
+        const fixed = path.split(/\{[^}]+\}/)[0] as string
+        expect(resources[index]?.startsWith(place.baseUrl + fixed), path).to.equal(true)
+        expect(() => new URL(resources[index] as string)).not.to.throw()
+      }
+    })
+
+    it('form an llms.txt whose links lead to routes that answer a GET', () => {
+      const text = llms(catalog, place)
+      const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '').split('\n')
+      expect(prose.filter((line) => line.startsWith('# '))).to.deep.equal([`# ${catalog.service.name}`])
+      expect(prose.slice(0, 4)).to.deep.equal([`# ${catalog.service.name}`, '', `> ${catalog.service.summary}`, ''])
+      expect(prose.filter((line) => /^#{3,} /.test(line))).to.deep.equal([])
+      const lists = prose.slice(prose.findIndex((line) => line.startsWith('## '))).filter(Boolean)
+      expect(lists.filter((line) => !/^(## .+|- \[[^\]]+\]\(https?:[^)\s]+\): .+)$/.test(line))).to.deep.equal([])
+      const routes = new Set([place.docs, ...shown.filter(({ method }) => method === 'GET').map(({ path }) => path)])
+      for (const [, link] of text.matchAll(/\]\(([^)]+)\)/g)) {
+        const { pathname } = new URL(link as string)
+        const fits = [...routes].some((route) =>
+          new RegExp(`^${route.replaceAll('.', '\\.').replaceAll(/\{[^}]+\}/g, '[^/]+')}$`).test(pathname),
+        )
+        expect(fits, link).to.equal(true)
+      }
+    })
+
+    it('name in the sitemap every page with one address', () => {
+      const places = [...sitemap(catalog, place).matchAll(/<loc>([^<]+)<\/loc>/g)].map((match) => match[1])
+      const pages = shown.filter(({ view, path }) => view !== null && !path.includes('{'))
+      expect(places).to.have.members(pages.map(({ path }) => place.baseUrl + path))
+    })
+
+    it('keep robots away from private pages only', () => {
+      const closed = [...robots(catalog, place).matchAll(/^Disallow: (.+)$/gm)].map((match) => match[1] as string)
+      for (const { path, view } of shown)
+        expect(
+          closed.some((prefix) => path.startsWith(prefix)),
+          path,
+        ).to.equal(view !== null && path.includes('{'))
+    })
+
+    it('fit the schemas under which they are served', () => {
+      const validators = createValidators(catalog.schemas)
+      const answers = {
+        getPricing: priceList(catalog, place),
+        getDiscovery: discovery(catalog, place),
+        getOpenapi: description,
+        getApiCatalog: apiCatalog(catalog, place),
+        getFamilyX: family(catalog, place, '/v1/x'),
+      }
+      for (const [id, answer] of Object.entries(answers))
+        expect(validators(catalog.operations.get(id) as Operation).answer(answer), id).to.equal(null)
+    })
+  })
+}

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import { fieldOf, fieldsOf } from '../../../plugins/site/fields.ts'
+
+const SCHEMAS = {
+  'gold.Metal': { enum: ['gold', 'silver'], description: 'Which one.' },
+  'gold.Tree': { type: 'object', properties: { inner: { $ref: '#/components/schemas/gold.Tree' } } },
+}
+
+describe('a schema as a table', () => {
+  it('has a row for each field, with type, limits, default and words', () => {
+    const schema = {
+      type: 'object',
+      required: ['limit'],
+      properties: {
+        limit: { type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'How many.' },
+        day: { type: 'string', format: 'date', maxLength: 10 },
+        size: { type: ['number', 'null'], exclusiveMinimum: 0 },
+      },
+    }
+    expect(fieldsOf(schema, {})).to.deep.equal([
+      { name: 'limit', required: true, type: 'integer', limits: '1 to 100', description: 'How many.', default: '10' },
+      {
+        name: 'day',
+        required: false,
+        type: 'string, date',
+        limits: 'at most 10 characters',
+        description: '',
+        default: '',
+      },
+      { name: 'size', required: false, type: 'number | null', limits: 'above 0', description: '', default: '' },
+    ])
+  })
+
+  it('follows references, keeping the words beside them', () => {
+    const metal = { $ref: '#/components/schemas/gold.Metal' }
+    expect(fieldOf('metal', metal, true, SCHEMAS)).to.include({ type: 'gold | silver', description: 'Which one.' })
+    expect(fieldOf('metal', { ...metal, description: 'Ours.' }, true, SCHEMAS)).to.include({ description: 'Ours.' })
+  })
+
+  it('shows what is nested by its path, and the items of a list', () => {
+    const bar = { type: 'object', properties: { t: { type: 'integer' } } }
+    const schema = { type: 'object', properties: { bars: { type: 'array', items: bar }, last: bar } }
+    expect(fieldsOf(schema, {}).map(({ name, type }) => `${name} ${type}`)).to.deep.equal([
+      'bars array of object',
+      'bars[].t integer',
+      'last object',
+      'last.t integer',
+    ])
+    expect(fieldsOf({ type: 'array', items: bar }, {}).map(({ name }) => name)).to.deep.equal(['[].t'])
+  })
+
+  it('ends where a schema contains itself', () => {
+    expect(fieldsOf({ $ref: '#/components/schemas/gold.Tree' }, SCHEMAS).map(({ name }) => name)).to.deep.equal([
+      'inner',
+      'inner.inner',
+      'inner.inner.inner',
+      'inner.inner.inner.inner',
+    ])
+  })
+
+  it('names the choices of a field', () => {
+    const schema = { anyOf: [{ type: 'string' }, { type: 'integer' }, { const: 'all' }] }
+    expect(fieldOf('of', schema, false, {}).type).to.equal('string | integer | "all"')
+  })
+})

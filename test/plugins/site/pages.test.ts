@@ -1,0 +1,180 @@
+import { expect } from 'chai'
+import { proves } from '../../requirements.ts'
+import { openPages, type PageShop } from './shop.ts'
+
+const PAGES = ['/', '/pricing', '/methodology', '/docs']
+
+describe('the pages', () => {
+  let shop: PageShop
+  before(async () => {
+    shop = await openPages()
+  })
+  after(() => shop.close())
+
+  const html = async (path: string): Promise<string> => (await shop.page(path)).html
+
+  it('are HTML, and free', async () => {
+    proves('pages')
+    for (const path of PAGES) {
+      const { status, type } = await shop.page(path)
+      expect({ status, type }, path).to.deep.equal({ status: 200, type: 'text/html; charset=utf-8' })
+    }
+  })
+
+  it('load nothing from outside and carry no script or style of their own', async () => {
+    for (const path of [...PAGES, '/nowhere', '/v1/regime/current']) {
+      const text = await html(path)
+      expect(text.match(/\bstyle=|<style|\bon[a-z]+="|javascript:/i), path).to.equal(null)
+      expect(text.match(/<script(?![^>]*src="\/assets\/)/), path).to.equal(null)
+      const loaded = [...text.matchAll(/<(?:link|script|img)[^>]+(?:href|src)="([^"]+)"/g)].map(
+        (match) => match[1] as string,
+      )
+      expect(
+        loaded.filter((address) => !address.startsWith('/')),
+        path,
+      ).to.deep.equal([])
+      for (const address of loaded) expect((await fetch(shop.url + address)).status, address).to.equal(200)
+    }
+  })
+
+  it('lead only to addresses that exist', async () => {
+    const links = new Set<string>()
+    for (const path of PAGES)
+      for (const [, link] of (await html(path)).matchAll(/<a[^>]+href="([^"]+)"/g)) links.add(link as string)
+    for (const link of links) {
+      const [path, anchor] = link.split('#') as [string, string?]
+      if (path === '') continue
+      const { status, html } = await shop.page(path)
+      expect(status, link).to.be.oneOf([200, 402])
+      if (anchor !== undefined) expect(html, link).to.contain(`id="${anchor}"`)
+    }
+  })
+
+  it('stand beside documents that cost nothing', async () => {
+    proves('documents')
+    const types = { json: /^application\/json/, txt: /^text\/plain/, xml: /^application\/xml/ }
+    const documents = [
+      'pricing.json',
+      'openapi.json',
+      'health',
+      'robots.txt',
+      'llms.txt',
+      'sitemap.xml',
+      'v1/stats',
+      'v1/x',
+    ]
+    for (const path of documents) {
+      const answer = await fetch(`${shop.url}/${path}`)
+      expect(answer.status, path).to.equal(200)
+      const type = types[(path.split('.')[1] ?? 'json') as keyof typeof types]
+      expect(answer.headers.get('content-type'), path).to.match(type)
+      expect(answer.headers.get('x-catalog-version'), path).to.equal(shop.gateway.current.catalog.version)
+    }
+  })
+
+  it('stand beside documents that are fetched again only when they have changed', async () => {
+    const { headers } = await fetch(`${shop.url}/openapi.json`)
+    const again = await fetch(`${shop.url}/openapi.json`, {
+      headers: { 'if-none-match': headers.get('etag') as string },
+    })
+    expect(again.status).to.equal(304)
+  })
+
+  it('take err and ok, and refuse what is not declared', async () => {
+    proves('page-queries')
+    expect(await html('/')).not.to.contain('role="alert"')
+    expect(await html('/?err=validation_failed')).to.contain('Please check what you entered')
+    expect(await html('/?err=%3Cscript%3Ealert(1)%3C/script%3E')).to.contain('(&lt;script&gt;alert(1)&lt;/script&gt;)')
+    expect(await html('/pricing')).not.to.contain('Thank you')
+    expect(await html('/pricing?ok=1')).to.contain('Thank you')
+    const refused = await shop.page('/pricing?ok=many')
+    expect(refused).to.include({ status: 422, type: 'text/html; charset=utf-8' })
+    expect(refused.html).to.contain('query.ok')
+    const asData = await fetch(`${shop.url}/pricing?ok=many`)
+    expect(asData.status).to.equal(422)
+    expect(await asData.json())
+      .to.have.nested.property('detail[0].loc')
+      .deep.equal(['query', 'ok'])
+  })
+
+  it('show on the start page the sample, its figures and where the data come from', async () => {
+    const text = await html('/')
+    expect(text).to.contain('Market regime, 24 hours ago')
+    expect(text).to.contain('<p class="state volatile">VOLATILE</p>')
+    for (const shown of ['87.4%', '0.75×', '60.0%', 'Made-up data', '2026-11-19 09:41 UTC', '417,512', '2.10×'])
+      expect(text, shown).to.contain(shown)
+    expect(text, 'a figure that is not measured yet').not.to.contain('Brier')
+  })
+
+  it('show on the start page a call to copy that answers 402', async () => {
+    const text = (await html('/')).replaceAll('&#39;', "'")
+    const [, address] = /curl -i '([^']+)'/.exec(text) as unknown as [string, string]
+    expect((await fetch(address)).status).to.equal(402)
+  })
+
+  it('state on the price page every priced route and plan', async () => {
+    const text = await html('/pricing')
+    for (const shown of ['/v1/regime/current', '$0.005', '/v1/regime/day/*', '$2.00', 'One day &lt;of&gt; snapshots.'])
+      expect(text, shown).to.contain(shown)
+    for (const shown of ['/v1/regime/subscribe/day', '$50.00', '24 hours', 'At least 24 hours old', 'X-SERVICE-TOKEN'])
+      expect(text, shown).to.contain(shown)
+    expect(text).to.contain('spendControls').and.to.contain('maxValue')
+    expect(text).to.contain('action="/founding"')
+  })
+
+  it('tell the method of a product that tells it, with its figures', async () => {
+    const text = await html('/methodology')
+    for (const shown of [
+      'har-schmitt/1',
+      'A forecast, turned',
+      'q = r^2 &lt; 1',
+      'Out of sample.',
+      '2.26',
+      'No direction.',
+    ])
+      expect(text, shown).to.contain(shown)
+  })
+
+  it('document every operation, and let free ones be tried without a script', async () => {
+    const text = await html('/docs')
+    for (const id of ['getRegimeSample', 'getRegimeCurrent', 'getRegimeDay', 'getPricing', 'purchasePlanDay'])
+      expect(text, id).to.contain(`id="${id}"`)
+    expect(text).not.to.contain('id="getHome"').and.not.to.contain('getRegimeMethod')
+    expect(text).to.contain('<form class="trial" method="get" action="/v1/regime/sample">')
+    expect(text).not.to.contain('action="/v1/regime/current"')
+  })
+
+  it('say to a browser on a paid route what it costs and how it is paid', async () => {
+    const { status, html } = await shop.page('/v1/regime/day/2026-03-01')
+    expect(status).to.equal(402)
+    for (const shown of [
+      '$2.00',
+      'base-sepolia',
+      '0x00000000000000000000000000000000000000A1',
+      '/v1/regime/day/2026-03-01',
+    ])
+      expect(html, shown).to.contain(shown)
+  })
+
+  it('say to a browser what is wrong, with the id of the call', async () => {
+    const { status, html } = await shop.page('/nowhere')
+    expect(status).to.equal(404)
+    expect(html)
+      .to.contain('Not Found')
+      .and.to.match(/<code>[0-9a-f]{8}-[0-9a-f-]{27}<\/code>/)
+  })
+})
+
+describe('the pages while a product cannot answer', () => {
+  let shop: PageShop
+  before(async () => {
+    shop = await openPages({ down: true })
+  })
+  after(() => shop.close())
+
+  it('show the rest', async () => {
+    for (const path of PAGES) expect((await shop.page(path)).status, path).to.equal(200)
+    expect((await shop.page('/')).html).not.to.contain('24 hours ago')
+    expect((await shop.page('/methodology')).html).to.contain('cannot be shown at the moment')
+  })
+})

@@ -1,0 +1,102 @@
+/** A gateway with the project's own pages and documents, and a stand-in for the products they ask. */
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+const snapshot = { type: 'object', properties: { as_of: { type: 'string' }, regime: { enum: ['STABLE', 'VOLATILE'] } } }
+
+const PRODUCT = {
+  product: 'regime',
+  title: 'Market regime',
+  summary: 'STABLE or VOLATILE.',
+  plugin: 'stand-in',
+  operations: {
+    getRegimeSample: {
+      route: 'GET /v1/regime/sample',
+      summary: 'A day late.',
+      price: 'free',
+      max_freshness_seconds: 86_400,
+      response: snapshot,
+    },
+    getRegimeCurrent: {
+      route: 'GET /v1/regime/current',
+      summary: 'The regime now.',
+      description: 'A forecast of the next hour.',
+      price: '0.005',
+      response: snapshot,
+      example: { request: {}, response: { as_of: '2026-11-20T09:41:00Z', regime: 'STABLE' } },
+      tool: true,
+    },
+    getRegimeDay: {
+      route: 'GET /v1/regime/day/{day}',
+      summary: 'One day <of> snapshots.',
+      price: '2.00',
+      params: { type: 'object', required: ['day'], properties: { day: { type: 'string', description: 'ISO date.' } } },
+      response: { type: 'object' },
+      example: { request: { params: { day: '2026-03-01' } } },
+    },
+    getRegimeMethod: { internal: true, summary: 'How it is made.', response: { $ref: 'common.json#/$defs/Method' } },
+    joinFounding: {
+      route: 'POST /founding',
+      summary: 'Hear of it first.',
+      price: 'free',
+      body: { type: 'object', properties: { email: { type: 'string' }, source: { type: 'string' } } },
+      body_media: 'application/x-www-form-urlencoded',
+      response: { type: 'object' },
+    },
+  },
+}
+
+const PLANS = {
+  path: '/v1/regime/subscribe',
+  model: 'One payment buys one window.',
+  note: 'On the routes of the plan only.',
+  plans: [
+    {
+      plan: 'day',
+      label: 'One day',
+      tier: 'archive',
+      max_freshness_seconds: 86_400,
+      duration_seconds: 86_400,
+      route: 'POST /v1/regime/subscribe/day',
+      price: '50.00',
+      authorizes: ['getRegimeDay'],
+    },
+  ],
+}
+
+export interface PageShop extends TestGateway {
+  /** The page as a browser gets it. */
+  page(path: string): Promise<{ readonly status: number; readonly type: string; readonly html: string }>
+}
+
+export async function openPages({ down = false } = {}): Promise<PageShop> {
+  const folder = mkdtempSync(join(tmpdir(), 'pages-'))
+  const catalog = join(folder, 'catalog')
+  mkdirSync(catalog)
+  for (const name of ['service.json', 'documents.json']) cpSync(join(root, 'catalog', name), join(catalog, name))
+  const site = JSON.parse(readFileSync(join(root, 'catalog/site.json'), 'utf8')) as { uses: string[] }
+  const uses = [...new Set([...site.uses, 'getRegimeMethod'])]
+  const write = (name: string, content: object): void => writeFileSync(join(catalog, name), JSON.stringify(content))
+  write('site.json', { ...site, uses })
+  write('regime.json', { ...PRODUCT, settings: { down } })
+  write('plans.json', PLANS)
+  const gateway = await openGateway({
+    CATALOG_DIR: catalog,
+    PLUGIN_DIRS: [import.meta.dirname, join(root, 'plugins')].join(delimiter),
+  })
+  return {
+    ...gateway,
+    async page(path) {
+      const answer = await fetch(gateway.url + path, { headers: { accept: 'text/html' } })
+      return { status: answer.status, type: answer.headers.get('content-type') ?? '', html: await answer.text() }
+    },
+    async close() {
+      await gateway.close()
+      rmSync(folder, { recursive: true })
+    },
+  }
+}

@@ -1,0 +1,52 @@
+/** Stands in for the products that the pages ask. `settings.down` makes it answer nothing. */
+import { definePlugin, Unavailable } from '#gateway'
+
+const SNAPSHOT = {
+  as_of: '2026-11-19T09:41:00Z',
+  symbol: 'BTC-USD',
+  regime: 'VOLATILE',
+  confidence: 0.874,
+  position_scalar: 0.75,
+  forecast_vol: 0.6,
+  boundary_vol: 0.4,
+  data_mode: 'sample',
+}
+
+const METHOD = {
+  model: 'har-schmitt/1',
+  paragraphs: ['A forecast, turned into a probability.'],
+  formulas: [{ name: 'Variance proxy', formula: 'q = r^2 < 1', source: 'Corsi (2009)' }],
+  tables: [
+    {
+      caption: 'Out of sample.',
+      columns: ['Model', 'Ratio'],
+      rows: [
+        ['HAR', 2.26],
+        ['GARCH', null],
+      ],
+    },
+  ],
+  limits: ['No direction.'],
+  sources: ['Corsi (2009).'],
+}
+
+export default definePlugin({
+  name: 'stand-in',
+  settings: { type: 'object', properties: { down: { type: 'boolean' } }, additionalProperties: false },
+  setup({ settings }) {
+    const answer = (value: unknown) => () => {
+      if (settings['down'] === true) throw new Unavailable()
+      return value
+    }
+    return {
+      handlers: {
+        getRegimeSample: answer(SNAPSHOT),
+        getRegimeCurrent: answer(SNAPSHOT),
+        getRegimeDay: answer({}),
+        getRegimeMethod: answer(METHOD),
+        joinFounding: answer({}),
+      },
+      facts: async () => ({ snapshots: 417_512, forward_vol_ratio: 2.1, brier: null, window_days: 90 }),
+    }
+  },
+})
