@@ -39,7 +39,7 @@ export interface Config {
   readonly sandboxBlockSeconds: number
   readonly logLevel: string
   /** Values for `env:NAME` in catalog documents. Null where the variable is not set. */
-  secret(name: string): string | null
+  readonly secret: (name: string) => string | null
 }
 
 /** All configuration mistakes at once; the message is a list for people. */

@@ -104,7 +104,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     dataMode: config.dataMode,
     settlerHealth: () => road.settler.health(),
   })
-  const plans = createPlansPlugin({ tokens, baseUrl: config.baseUrl, now: clock.wall })
+  const plans = createPlansPlugin({ tokens, baseUrl: config.baseUrl })
   const build = (previous?: Edition) =>
     buildEdition({
       catalogDir: config.catalogDir,

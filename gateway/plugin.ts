@@ -66,7 +66,7 @@ export type Handlers<Name extends string> = Name extends keyof Plugins
         ? Handler<In, Out>
         : never
     }
-  : Readonly<Record<string, Handler<never, unknown>>>
+  : Readonly<Record<string, Handler<never>>>
 
 export interface Registration<Name extends string = string> {
   /** One handler per operation id the catalog assigns: no fewer, no more. */

@@ -77,7 +77,9 @@ function installPackages() {
   say('installing packages from the lock file')
   const cli = process.env.npm_execpath
   const [command, first] =
-    cli && /npm-cli\.js$/.test(cli) ? [process.execPath, [cli]] : [process.platform === 'win32' ? 'npm.cmd' : 'npm', []]
+    cli && cli.endsWith('npm-cli.js')
+      ? [process.execPath, [cli]]
+      : [process.platform === 'win32' ? 'npm.cmd' : 'npm', []]
   // Install scripts are off: npm 12 blocks them by default, so the one that matters is run below, the same everywhere.
   const args = ['ci', '--include=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
   const result = spawnSync(command, [...first, ...args, '--loglevel=error'], { stdio: ['ignore', 2, 2] })

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 const root = resolve(import.meta.dirname, '../..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
 const { properties } = JSON.parse(readFileSync(join(root, 'schemas/config.json'), 'utf8')) as {
-  properties: Record<string, { description: string; default?: unknown }>
+  properties: Record<string, { description: string; default?: string | number | boolean }>
 }
 
 describe('the README', () => {

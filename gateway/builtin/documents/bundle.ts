@@ -1,5 +1,5 @@
 /**
- * Makes schemas of many files into one flat set: `regime.json#/$defs/Snapshot` becomes `<prefix>regime.Snapshot`, and
+ * Makes schemas of many files into one flat set: `gold.json#/$defs/Bar` becomes `<prefix>gold.Bar`, and
  * every reference is rewritten to match. Only what is referred to gets in.
  */
 import type { JsonSchema } from '../../plugin.ts'
@@ -91,7 +91,7 @@ export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: str
   }
 }
 
-/** "regime.json" is "regime"; what OpenAPI does not allow in a component name becomes "_". */
+/** "gold.json" is "gold"; what OpenAPI does not allow in a component name becomes "_". */
 function flatName(file: string): string {
   return file.replace(/\.json$/, '').replace(/[^A-Za-z0-9._-]+/g, '_')
 }
