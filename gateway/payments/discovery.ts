@@ -24,27 +24,28 @@ const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 const WORDS = new Set(['title', 'description', 'examples', '$comment'])
 const TYPES = new Set(['type', 'properties', 'required', 'items', 'enum', 'const'])
 
+export interface Bazaar {
+  readonly info: { readonly input: Fields; readonly output: Fields }
+  readonly schema: Fields
+  readonly routeTemplate?: string
+}
+
 /** The extension: `info` says how to call, `schema` (JSON Schema 2020-12) describes `info` and holds for it. */
-export function bazaar(operation: Operation, catalog: Catalog, pathParams: Fields | null, detail: Detail): Fields {
+export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): Bazaar {
   const { method, params, query, body, response, example } = operation
   const request = (detail.request ? example?.request : undefined) ?? {}
-  const given = {
-    queryParams: request.query,
-    pathParams: texts(pathParams ?? request.params ?? {}),
-    body: request.body,
-  }
   const shown = (schema: JsonSchema, value: unknown): JsonSchema =>
     reduced(allowing(dereference(schema, catalog.schemas), value), detail.input)
   const takesBody = method !== 'GET' && method !== 'DELETE'
   const said = {
-    ...(params === null ? {} : { pathParams: given.pathParams }),
-    ...(query === null || given.queryParams === undefined ? {} : { queryParams: given.queryParams }),
-    ...(takesBody ? { bodyType: bodyTypeOf(operation), body: given.body ?? {} } : {}),
+    ...(params === null ? {} : { pathParams: texts(request.params ?? {}) }),
+    ...(query === null || request.query === undefined ? {} : { queryParams: request.query }),
+    ...(takesBody ? { bodyType: bodyTypeOf(operation), body: request.body ?? {} } : {}),
   }
   const described = {
     ...(params === null ? {} : { pathParams: { type: 'object', additionalProperties: { type: 'string' } } }),
-    ...(query === null ? {} : { queryParams: shown(query, given.queryParams) }),
-    ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: shown(body ?? {}, given.body) } : {}),
+    ...(query === null ? {} : { queryParams: shown(query, request.query) }),
+    ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: shown(body ?? {}, request.body) } : {}),
   }
   const output =
     detail.output && response !== null ? { example: reduced(dereference(response, catalog.schemas), 'rules') } : {}
@@ -68,6 +69,11 @@ export function bazaar(operation: Operation, catalog: Catalog, pathParams: Field
     },
     ...(template === operation.path ? {} : { routeTemplate: template }),
   }
+}
+
+/** The extension with the path parameters of one address. */
+export function withPathParams({ info, ...rest }: Bazaar, pathParams: Fields): Bazaar {
+  return { info: { ...info, input: { ...info.input, pathParams } }, ...rest }
 }
 
 /** An address holds text; what it means is said by the OpenAPI document. */

@@ -1,7 +1,7 @@
 /** PaymentRequirements of an operation, and the one 402 that serves x402 v1 and v2. */
 import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { bazaar, type Detail, outputSchema } from './discovery.ts'
+import { type Bazaar, bazaar, type Detail, outputSchema, withPathParams } from './discovery.ts'
 import type { Hex, Network, PaymentRequirements } from './payment.ts'
 
 export interface Quote {
@@ -89,55 +89,66 @@ export interface QuoteParts {
 }
 
 /**
- * Returns the maker of 402s for one catalog. The plain challenge of an operation at its bare address is built here,
- * once; an address with a query or another error builds what differs. `error` is the x402 reason where there is one,
- * else a sentence.
+ * Returns the maker of 402s for one catalog. The plain challenge of an operation at its bare address is built once; an
+ * address with a query or another error builds what differs. `error` is the x402 reason where there is one, else a
+ * sentence.
  */
 export function createQuotes(parts: QuoteParts): (operation: Operation, url: string, error: ServiceError) => Quote {
   const { catalog, network, payTo, baseUrl } = parts
   const plain = new ServiceError('payment_required')
-  const offers = new Map<OperationId, Offer>()
-  const bare = new Map<string, Quote>()
-  for (const operation of catalog.operations.values()) {
-    if (operation.price === null || operation.internal) continue
-    const url = baseUrl + operation.path
-    const offer = createOffer(operation, catalog, createRequirements(operation, network, payTo), url)
-    offers.set(operation.id, offer)
-    bare.set(`${operation.id} ${url}`, offer(url, plain, `${baseUrl}/docs`))
-  }
-  return (operation, url, error) => {
-    const isPlain = error.code === plain.code && error.message === plain.message
-    const known = isPlain ? bare.get(`${operation.id} ${url}`) : undefined
+  const offers = new Map<OperationId, { readonly quote: Offer; readonly bareUrl: string; readonly bare: Quote }>()
+
+  function offerOf(operation: Operation) {
+    const known = offers.get(operation.id)
     if (known) return known
-    const offer = offers.get(operation.id)
-    if (!offer) throw new Error(`${operation.id} is not sold in this catalog`)
-    return offer(url.length > URL_CHARACTERS ? url.replace(/\?.*$/s, '') : url, error, `${baseUrl}/docs`)
+    const bareUrl = baseUrl + operation.path
+    const requirements = createRequirements(operation, network, payTo)
+    const quote = createOffer({ operation, catalog, requirements, bareUrl, docs: `${baseUrl}/docs` })
+    const offer = { quote, bareUrl, bare: quote(bareUrl, plain) }
+    offers.set(operation.id, offer)
+    return offer
+  }
+
+  return (operation, url, error) => {
+    const { quote, bareUrl, bare } = offerOf(operation)
+    const isPlain = error.code === plain.code && error.message === plain.message
+    if (isPlain && url === bareUrl) return bare
+    return quote(url.length > URL_CHARACTERS ? url.replace(/\?.*$/s, '') : url, error)
   }
 }
 
-type Offer = (url: string, error: ServiceError, docs: string) => Quote
+type Offer = (url: string, error: ServiceError) => Quote
 
-function createOffer(
-  operation: Operation,
-  catalog: Catalog,
-  requirements: PaymentRequirements,
-  bareUrl: string,
-): Offer {
+interface OfferParts {
+  readonly operation: Operation
+  readonly catalog: Catalog
+  readonly requirements: PaymentRequirements
+  readonly bareUrl: string
+  /** Where a person reads on. */
+  readonly docs: string
+}
+
+function createOffer({ operation, catalog, requirements, bareUrl, docs }: OfferParts): Offer {
   const schemaV1 = outputSchema(operation, catalog)
   const full = clipped([operation.summary, operation.description].filter(Boolean).join(' '))
   const offered = [offerOfV2(requirements)]
   const service = serviceOf(catalog, operation)
   const hint = limitHint(operation)
 
-  function objectOfV2(url: string, error: string, detail: (typeof DETAILS)[number]): Fields {
+  const described: Bazaar[] = []
+
+  function objectOfV2(url: string, error: string, level: number): Fields {
+    const detail = DETAILS[level] as (typeof DETAILS)[number]
     const description = detail.description ? full : clipped(operation.summary)
+    const general = (described[level] ??= bazaar(operation, catalog, detail))
+    const params = paramsOf(operation, url, bareUrl)
     return {
       x402Version: 2,
       error,
       resource: { url, description, mimeType: 'application/json', ...service },
       accepts: offered,
       extensions: {
-        bazaar: bazaar(operation, catalog, paramsOf(operation, url, bareUrl), detail),
+        bazaar: params ? withPathParams(general, params) : general,
         'payment-identifier': PAYMENT_IDENTIFIER,
       },
     }
@@ -146,14 +157,14 @@ function createOffer(
   /** The most that fits; an address only makes it longer, so what does not fit the bare one is not tried again. */
   function headed(url: string, error: string, from: number): { v2: Fields; header: string; level: number } {
     for (let level = from; ; level++) {
-      const v2 = objectOfV2(url, error, DETAILS[level] as (typeof DETAILS)[number])
+      const v2 = objectOfV2(url, error, level)
       const header = Buffer.from(JSON.stringify(v2)).toString('base64')
       if (header.length <= HEADER_CHARACTERS || level === DETAILS.length - 1) return { v2, header, level }
     }
   }
   const { level: least } = headed(bareUrl, '', 0)
 
-  return (url, error, docs) => {
+  return (url, error) => {
     const said = error.reason ?? (error.code === 'payment_required' ? 'Payment required.' : error.message)
     const { v2, header } = headed(url, said, least)
     const v1 = {

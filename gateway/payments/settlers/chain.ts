@@ -27,6 +27,8 @@ export interface ChainSettlerOptions {
 const KEY_GAS = 200_000n
 /** A contract wallet checks its own signature, and may take its time. */
 const CONTRACT_GAS = 600_000n
+/** A transaction offers several times the current price, so this many must be affordable for one to be taken. */
+const LEAST_SETTLEMENTS = 5n
 const LOOK_SECONDS = 15
 
 /** Throws where the node is reached and is of another chain. A node that is down makes the settler not ready. */
@@ -47,7 +49,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     if (Number(await rpc.call<Hex>('eth_chainId')) !== network.chainId) return wrongChain
     const balance = BigInt(await rpc.call<Hex>('eth_getBalance', signer.address, 'latest'))
     const price = BigInt(await rpc.call<Hex>('eth_gasPrice'))
-    return balance < KEY_GAS * price ? `${signer.address} holds too little to pay gas` : null
+    return balance < LEAST_SETTLEMENTS * KEY_GAS * price ? `${signer.address} holds too little to pay gas` : null
   }
 
   /** A node that fails now is looked at again at once, so that nobody works for a payment that cannot be settled. */
@@ -77,7 +79,9 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     const receipt = await within(confirmSeconds, sending.mined)
     const pending = { state: 'pending', transaction: sending.hash } as const
     try {
-      return receipt ? await concluded(transfer, question, receipt) : pending
+      if (receipt) return await concluded(transfer, question, receipt)
+      const verdict = await judge(question)
+      return verdict.state === 'pending' ? pending : verdict
     } catch (error) {
       log.warn({ err: error, transaction: sending.hash }, 'the outcome of a settlement could not be read')
       return pending

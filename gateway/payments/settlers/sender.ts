@@ -59,10 +59,13 @@ interface Flying extends Sending {
   fees: Fees
   /** Monotonic milliseconds of the last sending. */
   sentAt: number
+  /** How often in a row the node has said no to sending it again, in words we do not know. */
+  doubts: number
 }
 
 const ATTEMPTS = 4
 const RETRY_MS = 250
+const MOST_DOUBTS = 5
 const PLAIN_GAS = 21_000n
 
 export function createSender(options: SenderOptions): Sender {
@@ -99,7 +102,7 @@ export function createSender(options: SenderOptions): Sender {
       landing.land = resolve
     })
     const land: Flying['land'] = (receipt) => landing.land?.(receipt)
-    return { ...fields, ...signed, hashes: [signed.hash], mined, land, sentAt: performance.now() }
+    return { ...fields, ...signed, hashes: [signed.hash], mined, land, sentAt: performance.now(), doubts: 0 }
   }
 
   function signAgain(flying: Flying, change: { readonly nonce?: number; readonly fees?: Fees }): void {
@@ -129,7 +132,7 @@ export function createSender(options: SenderOptions): Sender {
       } catch (error) {
         const fault = faultOf(error)
         if (fault === 'known') return launch(true)
-        if (fault === 'unknown') return launch(false)
+        if (fault === 'unknown' || fault === 'doubtful') return launch(false)
         if (attempt === ATTEMPTS || fault === 'refused') {
           nonces.release(flying.nonce)
           throw error
@@ -157,8 +160,17 @@ export function createSender(options: SenderOptions): Sender {
     for (const flying of waiting.filter(({ sentAt }) => now - sentAt > stuckMs)) {
       flying.sentAt = now
       if (flying === lowest) await raise(flying)
-      await again(flying.raw)
+      const fault = await again(flying.raw)
+      flying.doubts = fault === 'doubtful' ? flying.doubts + 1 : 0
+      if (fault === 'refused' || flying.doubts === MOST_DOUBTS) giveUp(flying)
     }
+  }
+
+  /** What the node will not take must not hold back the others. The judge decides what became of the payment. */
+  function giveUp(flying: Flying): void {
+    log.error({ nonce: flying.nonce, transaction: flying.hash }, 'the node does not take a transaction; it is given up')
+    watch.drop(flying)
+    nonces.release(flying.nonce)
   }
 
   async function fill(blocked: Flying): Promise<void> {
@@ -176,13 +188,14 @@ export function createSender(options: SenderOptions): Sender {
     log.info({ nonce: flying.nonce, transaction: flying.hash }, 'a transaction is sent again with a higher fee')
   }
 
-  /** Whether the node has it now, as far as can be told. */
-  async function again(raw: Hex): Promise<boolean> {
+  /** Null: the node has it now. */
+  async function again(raw: Hex): Promise<Fault | null> {
     try {
       await rpc.call('eth_sendRawTransaction', raw)
-      return true
+      return null
     } catch (error) {
-      return faultOf(error) === 'known'
+      const fault = faultOf(error)
+      return fault === 'known' ? null : fault
     }
   }
 
@@ -192,7 +205,7 @@ export function createSender(options: SenderOptions): Sender {
     abandon: ({ nonce }) => nonces.release(nonce),
     async resend({ raw, transaction, senderNonce: nonce, fromBlock }) {
       await start()
-      if (watch.has(nonce) || !(await again(raw)) || watch.has(nonce)) return
+      if (watch.has(nonce) || (await again(raw)) !== null || watch.has(nonce)) return
       nonces.adopt(nonce)
       const { to, data = '0x', gas = PLAIN_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
       const fees = { maxFeePerGas, maxPriorityFeePerGas }
@@ -203,12 +216,18 @@ export function createSender(options: SenderOptions): Sender {
   }
 }
 
-/** What a failed sending means. Nodes agree on the words, not on the codes. */
-function faultOf(error: unknown): 'known' | 'nonce' | 'fee' | 'unsent' | 'unknown' | 'refused' {
+type Fault = 'known' | 'nonce' | 'fee' | 'unsent' | 'unknown' | 'refused' | 'doubtful'
+
+/** Words of a node that has certainly not taken a transaction. */
+const REFUSED =
+  /insufficient funds|intrinsic gas|gas limit|invalid (sender|chain|signature)|not supported|too many|rate limit|cap|txpool is full|oversized/i
+
+/** What a failed sending means. Nodes agree on the words, not on the codes; words we do not know prove nothing. */
+function faultOf(error: unknown): Fault {
   if (!(error instanceof RpcError)) throw error
   if (error.fault !== 'refused') return error.fault
   if (/already (known|imported)|known transaction/i.test(error.message)) return 'known'
   if (/nonce (is )?too low|already used|replacement/i.test(error.message)) return 'nonce'
   if (/underpriced|max fee|fee cap|base fee|gas price/i.test(error.message)) return 'fee'
-  return 'refused'
+  return REFUSED.test(error.message) ? 'refused' : 'doubtful'
 }

@@ -17,6 +17,8 @@ export interface InFlight {
 export interface Watch<Flight extends InFlight> {
   add(flight: Flight): void
   has(nonce: number): boolean
+  /** Watches it no more; it lands with null. */
+  drop(flight: Flight): void
   /** Lowest nonce first. */
   all(): readonly Flight[]
   close(): void
@@ -93,6 +95,7 @@ export function createWatch<Flight extends InFlight>(options: WatchOptions): Wat
       schedule()
     },
     has: (nonce) => flights.has(nonce),
+    drop: (flight) => land(flight, null),
     all: () => [...flights.values()].sort((one, other) => one.nonce - other.nonce),
     close() {
       closed = true

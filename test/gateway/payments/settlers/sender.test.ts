@@ -128,6 +128,22 @@ describe('a sending account', function () {
     expect(await next.mined).to.include({ status: '0x1' })
   })
 
+  it('gives up what the node will not take, so that it holds back nobody', async () => {
+    let refusing = true
+    const answer = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}}'
+    proxy.script((_, body) =>
+      refusing && body.includes('eth_sendRawTransaction') ? { status: 200, body: answer } : 'pass',
+    )
+    const doomed = await prepare()
+    expect(await sender.send(doomed)).to.equal(false)
+    expect(await doomed.mined).to.equal(null)
+    refusing = false
+    const next = await prepare()
+    expect(next.nonce).to.equal(doomed.nonce)
+    await sender.send(next)
+    expect(await next.mined).to.include({ status: '0x1' })
+  })
+
   it('asks for fees once for many, and again after a while', async () => {
     const currentFees = createFees(createRpc(proxy.url))
     const asked = proxy.requests.length
