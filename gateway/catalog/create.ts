@@ -76,7 +76,7 @@ function versionOf(documents: readonly CatalogDocument[], products: readonly Pro
     schemas,
   )
   const parts = [
-    ...documents.map(({ file, content }) => [file, { ...content, $schema: '' }]),
+    ...documents.map(({ file, content }) => [file, Object.entries(content).filter(([name]) => name !== '$schema')]),
     ...used.map((file) => [file, schemas.get(file)]),
   ]
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 16)

@@ -5,15 +5,32 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 
 const root = resolve(import.meta.dirname, '../..')
-const PARTS = ['gateway', 'scripts', 'schemas', 'package.json', 'tsconfig.json', 'catalog/service.json', 'test/contracts']
-const MADE = ['--product', 'gold-price', '--title', 'Gold price', '--summary', 'The price of gold by hour.', '--price', '0.005']
+const PARTS = [
+  'gateway',
+  'scripts',
+  'schemas',
+  'package.json',
+  'tsconfig.json',
+  'catalog/service.json',
+  'test/contracts',
+]
+const MADE = [
+  '--product',
+  'gold-price',
+  '--title',
+  'Gold price',
+  '--summary',
+  'The price of gold by hour.',
+  '--price',
+  '0.005',
+]
 
 describe('new-product', () => {
   let copy: string
 
   /** A script or test file run in a copy of the project that has no product. */
   const run = (...args: readonly string[]) =>
-    spawnSync(process.execPath, ['--import', 'tsx', ...args], {
+    spawnSync(process.execPath, ['--import', 'tsx/esm', ...args], {
       cwd: copy,
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },

@@ -89,7 +89,8 @@ export function openCatalog(documents: Fields = {}) {
   }
   mkdirSync(schemaDir)
   cpSync(join(root, 'schemas/plans.json'), join(schemaDir, 'plans.json'))
-  for (const [file, content] of Object.entries({ 'service.json': SERVICE, ...documents })) write(catalogDir, file, content)
+  for (const [file, content] of Object.entries({ 'service.json': SERVICE, ...documents }))
+    write(catalogDir, file, content)
   return {
     folder,
     catalogDir,
@@ -125,7 +126,8 @@ export async function openWorkshop(catalog: TestCatalog, secrets: Readonly<Recor
         schemaDir: catalog.schemaDir,
         pluginDirs: [PLUGINS],
         builtins: [createPlansPlugin({ tokens, baseUrl: BASE_URL })],
-        contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
+        contextOf: (plugin, product, settings) =>
+          createContext({ config, plugin, product, settings, db, kv, log, now }),
         checkAnswers: true,
         now,
         log,

@@ -1,0 +1,128 @@
+import { expect } from 'chai'
+import { dereference, fieldsOf, readSchemas, references } from '../../../gateway/catalog/schemas.ts'
+import { parsePrice } from '../../../gateway/catalog/price.ts'
+import { parseRoute, toolName } from '../../../gateway/catalog/route.ts'
+import type { JsonSchema } from '../../../gateway/plugin.ts'
+import { openCatalog } from '../../support/catalog.ts'
+
+const SCHEMAS = new Map<string, JsonSchema>([
+  [
+    'gold.json',
+    {
+      $id: 'gold.json',
+      $defs: {
+        Price: { type: 'number', description: 'Dollars.' },
+        Day: { type: 'object', properties: { price: { $ref: '#/$defs/Price' }, of: { $ref: 'tin.json' } } },
+        Tree: { type: 'object', properties: { left: { $ref: '#/$defs/Tree' } } },
+        Lost: { $ref: 'zinc.json' },
+      },
+    },
+  ],
+  ['tin.json', { $id: 'tin.json', const: { $ref: 'a word' } }],
+])
+
+describe('references between schemas', () => {
+  it('are followed through files, each relative to where it stands', () => {
+    const { broken, files } = references({ items: { $ref: 'gold.json#/$defs/Day' } }, SCHEMAS)
+    expect(broken).to.deep.equal([])
+    expect(files).to.deep.equal(new Set(['gold.json', 'tin.json']))
+  })
+
+  it('that lead nowhere are named with the file they stand in', () => {
+    const schema = { properties: { a: { $ref: 'gold.json#/$defs/Lost' }, b: { $ref: '#/$defs/None' } } }
+    expect(references(schema, SCHEMAS).broken).to.deep.equal(['zinc.json in gold.json', '#/$defs/None'])
+  })
+
+  it('are replaced by what they name; words beside a reference win', () => {
+    const schema = {
+      $defs: { Own: { type: 'null' } },
+      items: { $ref: 'gold.json#/$defs/Day' },
+      not: { $ref: '#/$defs/Own' },
+    }
+    expect(dereference(schema, SCHEMAS)).to.deep.equal({
+      items: {
+        type: 'object',
+        properties: { price: { type: 'number', description: 'Dollars.' }, of: { const: { $ref: 'a word' } } },
+      },
+      not: { type: 'null' },
+    })
+    const named = { $ref: 'gold.json#/$defs/Price', description: 'Euros.' }
+    expect(dereference(named, SCHEMAS)).to.deep.equal({ type: 'number', description: 'Euros.' })
+  })
+
+  it('of a schema to itself end at the second turn', () => {
+    expect(dereference({ $ref: 'gold.json#/$defs/Tree' }, SCHEMAS)).to.deep.equal({
+      type: 'object',
+      properties: { left: {} },
+    })
+  })
+
+  it('are followed for the fields of an object and its parts', () => {
+    const schema = { allOf: [{ $ref: 'gold.json#/$defs/Day' }], properties: { note: { type: 'string' } } }
+    expect(Object.keys(fieldsOf(schema, SCHEMAS))).to.deep.equal(['price', 'of', 'note'])
+  })
+})
+
+describe('the schema folder', () => {
+  it('knows a schema by its file name, which its $id repeats', async () => {
+    const catalog = openCatalog()
+    catalog.writeSchema('gold.json', { $id: 'gold.json' })
+    catalog.writeSchema('tin.json', { $id: 'zinc.json' })
+    catalog.writeSchema('lead.json', '{')
+    const { schemas, mistakes } = await readSchemas(catalog.schemaDir)
+    catalog.close()
+    expect([...schemas.keys()]).to.deep.equal(['gold.json', 'plans.json'])
+    expect(mistakes.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal([
+      ['schemas/lead.json', '', 'syntax'],
+      ['schemas/tin.json', '/$id', 'schema-id'],
+    ])
+  })
+})
+
+describe('a price', () => {
+  it('becomes atomic units of six decimals', () => {
+    expect(parsePrice('0.005')).to.equal(5000n)
+    expect(parsePrice('50.00')).to.equal(50_000_000n)
+    expect(parsePrice('0.000001')).to.equal(1n)
+  })
+
+  it('is none with a seventh decimal, a sign, an exponent, a leading zero, or of nothing', () => {
+    for (const text of ['0.0000001', '-1', '+1', '1e3', '01', '.5', '1.', '1,5', '', '0', '0.00', 'free', ' 1'])
+      expect(parsePrice(text), text).to.equal(null)
+  })
+})
+
+describe('a route', () => {
+  it('has its parameters, a display form and a shape without their names', () => {
+    expect(parseRoute('GET /v1/x/gold/{day}')).to.deep.equal({
+      method: 'GET',
+      path: '/v1/x/gold/{day}',
+      params: ['day'],
+      shape: 'GET /v1/x/gold/{}',
+      display: 'GET /v1/x/gold/*',
+    })
+    expect(parseRoute('GET /')?.path).to.equal('/')
+    expect(parseRoute('GET /.well-known/x402')?.path).to.equal('/.well-known/x402')
+  })
+
+  it('is none with another method, a query, a half parameter or a step up', () => {
+    for (const text of [
+      'HEAD /',
+      'get /',
+      'GET',
+      'GET v1',
+      'GET /a/',
+      'GET //a',
+      'GET /a?b',
+      'GET /{a',
+      'GET /a{b}',
+      'GET /a/..',
+    ])
+      expect(parseRoute(text), text).to.equal(null)
+  })
+
+  it('gives a tool its name in snake_case', () => {
+    const ids = ['getPricing', 'checkBarQuality', 'getX402', 'getURLList', 'audit']
+    expect(ids.map(toolName)).to.deep.equal(['get_pricing', 'check_bar_quality', 'get_x402', 'get_url_list', 'audit'])
+  })
+})

@@ -1,0 +1,304 @@
+import { expect } from 'chai'
+import type { Operation } from '../../../gateway/catalog/catalog.ts'
+import { SchemaError } from '../../../gateway/catalog/compiler.ts'
+import { createCatalog } from '../../../gateway/catalog/create.ts'
+import { createValidators } from '../../../gateway/catalog/validators.ts'
+import { InvalidInput } from '../../../gateway/errors.ts'
+import type { Input, JsonSchema } from '../../../gateway/plugin.ts'
+import { SERVICE, thing } from '../../support/catalog.ts'
+
+const SCHEMAS = new Map<string, JsonSchema>([
+  [
+    'bars.json',
+    {
+      $id: 'bars.json',
+      $defs: {
+        Bar: {
+          type: 'object',
+          required: ['open'],
+          additionalProperties: false,
+          properties: { open: { type: 'number', exclusiveMinimum: 0 }, unit: { type: 'string', default: 'usd' } },
+        },
+      },
+    },
+  ],
+])
+
+/** The operation "getThing" with these fields. */
+function operationOf(fields: Readonly<Record<string, unknown>>): Operation {
+  const documents = [
+    { file: 'service.json', kind: 'service' as const, content: SERVICE },
+    { file: 'thing.json', kind: 'product' as const, content: thing('thing', fields) },
+  ]
+  const { catalog, mistakes } = createCatalog(documents, SCHEMAS)
+  expect(mistakes).to.deep.equal([])
+  return catalog.operations.get('getThing') as Operation
+}
+
+function validate(fields: Readonly<Record<string, unknown>>, raw: Partial<Input>): Input {
+  return createValidators(SCHEMAS)(operationOf(fields)).input({ params: {}, query: {}, body: undefined, ...raw })
+}
+
+function detailOf(fields: Readonly<Record<string, unknown>>, raw: Partial<Input>) {
+  try {
+    validate(fields, raw)
+  } catch (error) {
+    expect(error).to.be.instanceOf(InvalidInput)
+    return (error as InvalidInput).detail
+  }
+  throw new Error('nothing was refused')
+}
+
+const QUERY = {
+  query: {
+    type: 'object',
+    required: ['symbol'],
+    properties: {
+      symbol: { type: 'string', minLength: 1, maxLength: 8, pattern: '^[A-Z]+$' },
+      limit: { type: 'integer', minimum: 1, maximum: 1000, default: 100 },
+      share: { type: 'number' },
+      full: { type: 'boolean' },
+      side: { enum: ['buy', 'sell'] },
+      start: { anyOf: [{ type: 'string', format: 'date-time' }, { type: 'integer' }] },
+      years: { type: 'array', items: { type: 'integer' } },
+      err: { type: 'string', default: '' },
+    },
+  },
+}
+
+describe('a query', () => {
+  it('is turned from strings into the types of its schema, defaults applied', () => {
+    const query = { symbol: 'BTC', limit: '10', share: '1.5e-3', full: 'true', years: ['2024', '2025'] }
+    expect(validate(QUERY, { query }).query).to.deep.equal({
+      symbol: 'BTC',
+      limit: 10,
+      share: 0.0015,
+      full: true,
+      years: [2024, 2025],
+      err: '',
+    })
+  })
+
+  it('takes one value for a list of one, and keeps a string where a string is allowed', () => {
+    const query = { symbol: 'BTC', years: '2024', start: '2026-02-01T00:00:00Z' }
+    expect(validate(QUERY, { query }).query)
+      .to.include({ start: '2026-02-01T00:00:00Z' })
+      .and.deep.include({ years: [2024] })
+  })
+
+  it('takes an empty string for the default', () => {
+    expect(validate(QUERY, { query: { symbol: 'BTC', limit: '' } }).query).to.include({ limit: 100 })
+  })
+
+  it('leaves what was sent as it was', () => {
+    const query = Object.freeze({ symbol: 'BTC', limit: '10' })
+    validate(QUERY, { query })
+    expect(query.limit).to.equal('10')
+  })
+
+  it('is refused with every mistake in the shape of the interface', () => {
+    const query = { limit: '1001', share: 'much', full: 'maybe', side: 'hold', extra: '1' }
+    const detail = detailOf(QUERY, { query })
+    expect(detail.map(({ loc, type }) => [loc.join('.'), type])).to.have.deep.members([
+      ['query.symbol', 'missing'],
+      ['query.limit', 'less_than_equal'],
+      ['query.share', 'float_parsing'],
+      ['query.full', 'bool_parsing'],
+      ['query.side', 'enum'],
+      ['query.extra', 'extra_forbidden'],
+    ])
+    expect(detail.find(({ type }) => type === 'less_than_equal')).to.deep.equal({
+      loc: ['query', 'limit'],
+      msg: 'Must be at most 1000.',
+      type: 'less_than_equal',
+      input: 1001,
+      ctx: { le: 1000 },
+    })
+    expect(detail.find(({ type }) => type === 'enum')?.msg).to.equal('Must be one of buy, sell.')
+    expect(detail.find(({ type }) => type === 'extra_forbidden')?.msg).to.match(
+      /^Is not known here; remove it\. Known: symbol, limit/,
+    )
+  })
+
+  const refused: readonly (readonly [string, unknown, string])[] = [
+    ['limit', '1.5', 'int_type'],
+    ['limit', 'ten', 'int_parsing'],
+    ['limit', '0x10', 'int_parsing'],
+    ['limit', ' 5', 'int_parsing'],
+    ['limit', 'Infinity', 'int_parsing'],
+    ['limit', '0', 'greater_than_equal'],
+    ['limit', ['1', '2'], 'int_type'],
+    ['symbol', ['BTC', 'ETH'], 'string_type'],
+    ['symbol', 'TOOLONGNAME', 'string_too_long'],
+    ['symbol', 'btc', 'string_pattern_mismatch'],
+    ['start', 'yesterday', 'union'],
+    ['__proto__', 'x', 'extra_forbidden'],
+  ]
+  for (const [name, value, type] of refused)
+    it(`is refused for ${name}=${JSON.stringify(value)} as ${type}`, () => {
+      const query = Object.fromEntries([
+        ['symbol', 'BTC'],
+        [name, value],
+      ])
+      const detail = detailOf(QUERY, { query })
+      expect(detail.map((item) => [item.loc, item.type])).to.deep.equal([[['query', name], type]])
+    })
+
+  it('says that a field was given more than once', () => {
+    expect(detailOf(QUERY, { query: { symbol: ['A', 'B'] } })[0]?.msg).to.equal('Must be a string, given once.')
+  })
+
+  it('says what each form of a choice wants', () => {
+    expect(detailOf(QUERY, { query: { symbol: 'BTC', start: 'yesterday' } })[0]?.msg).to.match(
+      /a time in ISO 8601.*, or an integer\.$/,
+    )
+  })
+
+  it('has no field where the operation describes none', () => {
+    expect(detailOf({}, { query: { a: '1' } })).to.deep.include({
+      loc: ['query', 'a'],
+      msg: 'Is not known here; remove it.',
+      type: 'extra_forbidden',
+      input: '1',
+    })
+  })
+})
+
+describe('path parameters', () => {
+  const fields = {
+    route: 'GET /v1/thing/{day}',
+    params: { type: 'object', required: ['day'], properties: { day: { type: 'integer', minimum: 1 } } },
+  }
+
+  it('are coerced', () => {
+    expect(validate(fields, { params: { day: '3' } }).params).to.deep.equal({ day: 3 })
+  })
+
+  it('are refused at "path"', () => {
+    expect(detailOf(fields, { params: { day: '0' } })[0]).to.deep.include({
+      loc: ['path', 'day'],
+      type: 'greater_than_equal',
+    })
+  })
+})
+
+describe('a JSON body', () => {
+  const fields = {
+    route: 'POST /v1/thing',
+    body: {
+      type: 'object',
+      required: ['bars'],
+      properties: {
+        bars: { type: 'array', items: { $ref: 'bars.json#/$defs/Bar' } },
+        adjust: { type: 'boolean', default: true },
+      },
+    },
+  }
+
+  it('is not coerced', () => {
+    const [item] = detailOf(fields, { body: { bars: [{ open: '5' }] } })
+    expect(item).to.deep.include({ loc: ['body', 'bars', 0, 'open'], type: 'float_parsing', input: '5' })
+  })
+
+  it('gets its defaults in a copy', () => {
+    const body = { bars: [{ open: 5 }] }
+    expect(validate(fields, { body }).body).to.deep.equal({ bars: [{ open: 5, unit: 'usd' }], adjust: true })
+    expect(body).to.deep.equal({ bars: [{ open: 5 }] })
+  })
+
+  it('is required', () => {
+    expect(detailOf(fields, { body: undefined })).to.deep.equal([
+      { loc: ['body'], msg: 'Is required.', type: 'missing' },
+    ])
+  })
+
+  it('is refused at its first mistake where it is large', () => {
+    const bars = Array.from({ length: 20_000 }, () => ({ open: -1 }))
+    expect(detailOf(fields, { body: { bars } })).to.have.length(1)
+    expect(detailOf(fields, { body: { bars: bars.slice(0, 50) } })).to.have.length(50)
+  })
+
+  it('shows scalars only, and cuts long ones', () => {
+    const [whole] = detailOf(fields, { body: { bars: 'x'.repeat(9000) } })
+    expect(whole?.input).to.have.length(200)
+    expect(detailOf(fields, { body: { bars: { a: 1 } } })[0]).not.to.have.property('input')
+  })
+
+  it('is nothing where the operation describes none', () => {
+    expect(validate({ route: 'POST /v1/thing' }, { body: { a: 1 } }).body).to.equal(undefined)
+  })
+})
+
+describe('a form', () => {
+  const fields = {
+    route: 'POST /v1/thing',
+    body_media: ['multipart/form-data', 'application/json'],
+    body: {
+      type: 'object',
+      required: ['file'],
+      properties: {
+        file: { type: 'string', format: 'binary' },
+        trials: { type: 'integer', default: 10 },
+        extra: { type: 'number', default: 0 },
+      },
+    },
+  }
+  const file = { filename: 'a.csv', mediaType: 'text/csv', bytes: Buffer.from('a,b') }
+
+  it('is coerced, its empty fields mean the default, and a file stays a file', () => {
+    const { body } = validate(fields, { body: { file, trials: '', extra: '1.5' } })
+    expect(body).to.deep.equal({ file, trials: 10, extra: 1.5 })
+  })
+
+  it('takes a text for a file, as JSON and MCP send it', () => {
+    const { body } = validate(fields, { body: { file: 'a,b', trials: 3 } })
+    expect((body as { file: { bytes: Buffer } }).file.bytes.toString()).to.equal('a,b')
+  })
+
+  it('is refused where a file is missing or no file', () => {
+    expect(detailOf(fields, { body: {} })[0]).to.deep.include({ loc: ['body', 'file'], type: 'missing' })
+    expect(detailOf(fields, { body: undefined })[0]).to.deep.include({ loc: ['body', 'file'], type: 'missing' })
+    expect(detailOf(fields, { body: { file: 5 } })[0]).to.deep.include({ loc: ['body', 'file'], type: 'file_type' })
+    expect(detailOf(fields, { body: [1] })[0]).to.deep.include({ loc: ['body'], type: 'object_type' })
+  })
+})
+
+describe('an answer', () => {
+  const check = (response: JsonSchema, value: unknown) =>
+    createValidators(SCHEMAS)(operationOf({ response })).answer(value)
+  const price = {
+    type: 'object',
+    required: ['at', 'price'],
+    properties: { at: { type: 'string', format: 'date-time' }, price: { type: 'number' } },
+  }
+
+  it('is judged as it goes over the wire', () => {
+    expect(check(price, { at: new Date(0), price: 1 })).to.equal(null)
+    expect(check(price, { at: new Date(0), price: Number.NaN })).to.equal('price: Must be a number.')
+    expect(check(price, { at: new Date(0), price: undefined })).to.equal('price: Is required.')
+    expect(check(price, undefined)).to.equal('the answer: Must be an object.')
+  })
+
+  it('may be JSON in bytes, or a text', () => {
+    expect(check(price, Buffer.from('{"at":"2026-01-01T00:00:00Z","price":1}'))).to.equal(null)
+    expect(check({ type: 'string' }, Buffer.from('plain'))).to.equal(null)
+  })
+})
+
+describe('a schema', () => {
+  const wrong: readonly (readonly [string, Readonly<Record<string, unknown>>, string])[] = [
+    ['a misspelt keyword', { query: { type: 'object', properties: { a: { type: 'string', maxLenght: 3 } } } }, 'query'],
+    ['an unknown type', { response: { type: 'strnig' } }, 'response'],
+    ['an unknown format', { response: { type: 'string', format: 'day' } }, 'response'],
+    [
+      'a default that is never applied',
+      { route: 'POST /v1/thing', body: { anyOf: [{ properties: { a: { default: 1 } } }] } },
+      'body',
+    ],
+  ]
+  for (const [title, fields, part] of wrong)
+    it(`is refused for ${title}`, () => {
+      const compiling = () => createValidators(SCHEMAS)(operationOf(fields))
+      expect(compiling).to.throw(SchemaError).with.property('part', part)
+    })
+})

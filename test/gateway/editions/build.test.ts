@@ -1,0 +1,285 @@
+import { expect } from 'chai'
+import { CatalogError } from '../../../gateway/catalog/mistake.ts'
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import type { Product } from '../../../gateway/plugin.ts'
+import { answerTo } from '../../contracts/plugin.ts'
+import { log } from '../../fixtures/plugins/gold/index.ts'
+import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
+import { gold, openCatalog, openWorkshop, PRICED, TELLER, type TestCatalog, thing } from '../../support/catalog.ts'
+
+describe('an edition', () => {
+  let catalog: TestCatalog
+  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  const editions: Edition[] = []
+
+  async function open(documents: Readonly<Record<string, unknown>>, secrets: Readonly<Record<string, string>> = {}) {
+    catalog = openCatalog(documents)
+    workshop = await openWorkshop(catalog, secrets)
+    log.length = 0
+    return build()
+  }
+
+  async function build(previous?: Edition) {
+    const built = await workshop.build(previous ? { previous } : {})
+    editions.push(built.edition)
+    return built
+  }
+
+  afterEach(async () => {
+    await Promise.all(editions.splice(0).map((edition) => edition.stop()))
+    await workshop.close()
+    catalog.close()
+  })
+
+  const ids = ({ catalog: { products } }: Edition): string[] => products.map(({ id }: Product) => id)
+
+  it('answers with the handlers of the plugins that the catalog names', async () => {
+    const { edition, mistakes } = await open({ 'gold.json': gold() })
+    expect(mistakes).to.deep.equal([])
+    const answer = await answerTo(edition, 'getGold', { query: { days: '3' }, asOf: new Date(0) })
+    expect(answer).to.include({ as_of: '1970-01-01T00:00:00.000Z', price: 1900, days: 3, unit: 'ounce' })
+    expect(await edition.facts()).to.deep.equal({ gold: { prices: 2 } })
+    expect(edition.status()).to.deep.equal([{ product: 'gold', status: 'ok' }])
+  })
+
+  it('sets a plugin up once per product and runs its migrations once', async () => {
+    const { operations } = gold()
+    const second = {
+      ...gold({}, { product: 'gold-2' }),
+      operations: {
+        getMoreGold: { ...operations.getGold, route: 'GET /v1/more', handler: 'getGold', tool: false },
+        getMoreColumns: { ...operations.getGoldColumns, handler: 'getGoldColumns' },
+      },
+    }
+    const { mistakes } = await open({ 'a.json': gold(), 'b.json': second })
+    expect(mistakes).to.deep.equal([])
+    expect(log).to.deep.equal(['migrated', 'set up gold', 'set up gold-2'])
+  })
+
+  it('takes the release of a plugin that the document names', async () => {
+    const { edition } = await open({ 'gold.json': gold({}, { plugin: 'gold@2' }) })
+    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 2 })
+  })
+
+  it('gives settings with their defaults and their secrets', async () => {
+    const settings = { key: 'env:GOLD_KEY' }
+    const { edition } = await open({ 'gold.json': gold({}, { settings }) }, { GOLD_KEY: 's3cret' })
+    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce', key: 's3cret' })
+    expect(edition.catalog.products[0]?.settings).to.deep.equal(settings)
+  })
+
+  const faulty: readonly (readonly [string, object, string, RegExp])[] = [
+    ['does not load', thing('throws-on-import'), '/plugin', /does not load: the file of prices is missing/],
+    ['throws in its set-up', thing('throws-in-setup'), '/plugin', /could not be set up: the source asks for a key/],
+    ['lacks a handler', thing('missing-handler'), '/plugin', /no handler for getThing\./],
+    ['has a handler left over', thing('surplus-handler'), '/plugin', /handles getNobody, which no operation names/],
+    ['is not there', thing('nowhere'), '/plugin', /No plugin nowhere\. Put its index\.ts into/],
+    ['is no plugin', thing('not-a-plugin'), '/plugin', /export default definePlugin/],
+    ['calls itself otherwise', thing('misnamed'), '/plugin', /calls itself silver/],
+    ['is set wrongly', gold({}, { settings: { unit: 'stone' } }), '/settings/unit', /Must be one of ounce, gram/],
+    ['is set in an unknown way', gold({}, { settings: { colour: 1 } }), '/settings/colour', /not known here/],
+    [
+      'is set with a secret that is missing',
+      gold({}, { settings: { key: 'env:NO_KEY' } }),
+      '/settings/key',
+      /has no NO_KEY/,
+    ],
+    [
+      'is set though it takes no settings',
+      thing('throws', {}, { settings: { a: 1 } }),
+      '/settings',
+      /takes no settings/,
+    ],
+    ['has a schema that is none', gold({ response: { tpye: 'object' } }), '/operations/getGold/response', /tpye/],
+    [
+      'has an example that is refused',
+      gold({ example: { request: { query: { days: 99 } } } }),
+      '/operations/getGold/example/request/query/days',
+      /at most 30/,
+    ],
+    [
+      'has an example with a wrong answer',
+      gold({ example: { request: {}, response: {} } }),
+      '/operations/getGold/example/response',
+      /price: Is required/,
+    ],
+    [
+      'is a stream',
+      { ...thing('stream', { tool: false }), plugin: undefined, upstream: { url: 'http://a', stream: true } },
+      '/upstream/stream',
+      /Streams are not carried/,
+    ],
+    [
+      'is an upstream without its secret',
+      { ...thing('up'), plugin: undefined, upstream: { url: 'http://a', headers: { key: 'env:NO_KEY' } } },
+      '/upstream/headers/key',
+      /has no NO_KEY/,
+    ],
+  ]
+  for (const [title, document, pointer, message] of faulty)
+    it(`withholds a product that ${title}, and serves the others`, async () => {
+      const good = { ...thing('throws', { route: 'GET /v1/good' }), product: 'good', operations: {} as object }
+      good.operations = {
+        getGood: { route: 'GET /v1/good', summary: 'Good.', price: 'free', response: {}, handler: 'getThing' },
+      }
+      const { edition, mistakes } = await open({ 'bad.json': document, 'good.json': good })
+      expect(mistakes).to.have.length(1)
+      expect(mistakes[0]).to.include({ file: 'bad.json', pointer })
+      expect(mistakes[0]?.message).to.match(message)
+      expect(ids(edition)).to.deep.equal(['good'])
+      expect([...edition.bound.keys()]).to.deep.equal(['getGood'])
+      const { product } = document as { product: string }
+      expect(edition.withheld).to.have.length(1)
+      expect(edition.withheld[0]).to.include({ product, file: 'bad.json' })
+      expect(edition.withheld[0]?.reason).to.match(message)
+      expect(edition.status()).to.deep.include({ product, status: 'withheld', reason: edition.withheld[0]?.reason })
+    })
+
+  it('stops a set-up that it refuses', async () => {
+    const before = stops.count
+    await open({ 'bad.json': thing('surplus-handler') })
+    expect(stops.count).to.equal(before + 1)
+  })
+
+  it('never imports what the catalog does not name', async () => {
+    const { mistakes } = await open({ 'gold.json': gold() })
+    expect(mistakes).to.deep.equal([])
+  })
+
+  it('withholds what cannot be parsed, and names it by its file', async () => {
+    const { edition } = await open({ 'x/tin.json': '{', 'gold.json': gold() })
+    expect(edition.withheld.map(({ product, file }) => [product, file])).to.deep.equal([['x/tin', 'x/tin.json']])
+    expect(ids(edition)).to.deep.equal(['gold'])
+  })
+
+  it('needs no handler for what is retired, and answers it with 410', async () => {
+    const document = gold()
+    const old = { route: 'GET /v1/old', summary: 'Old.', price: '0.01', retired: true, replacement: 'GET /v1/gold' }
+    const { edition, mistakes } = await open({
+      'gold.json': { ...document, operations: { ...document.operations, getOld: old } },
+    })
+    expect(mistakes).to.deep.equal([])
+    const failure = await answerTo(edition, 'getOld', { asOf: new Date(0) }).catch((error: unknown) => error)
+    expect(failure).to.include({ code: 'retired' })
+  })
+
+  it('is refused with every mistake where the service has one', async () => {
+    catalog = openCatalog({ 'service.json': { name: 'Shop' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' })
+    workshop = await openWorkshop(catalog)
+    const refusal = await workshop.build().catch((error: unknown) => error)
+    expect(refusal).to.be.instanceOf(CatalogError)
+    const files = (refusal as CatalogError).mistakes.map(({ file }) => file)
+    expect(new Set(files)).to.deep.equal(new Set(['service.json', 'gold.json', 'tin.json']))
+  })
+
+  describe('after another', () => {
+    it('keeps what has not changed, its migrations and set-up', async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      const next = await build(edition)
+      await edition.stop()
+      expect(next.edition).not.to.equal(edition)
+      expect(next.edition.catalog.version).to.equal(edition.catalog.version)
+      expect(log).to.deep.equal(['migrated', 'set up gold'])
+    })
+
+    it('takes a new price without a new set-up', async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      catalog.write('gold.json', gold({ price: '0.006' }))
+      const next = await build(edition)
+      expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(6000n)
+      expect(edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
+      expect(log).to.deep.equal(['migrated', 'set up gold'])
+    })
+
+    it('sets up anew what is set differently, and stops the old when it is let go', async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      catalog.write('gold.json', gold({}, { settings: { unit: 'gram' } }))
+      const next = await build(edition)
+      expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce' })
+      expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'gram' })
+      expect(log).not.to.include('stopped gold')
+      await edition.stop()
+      expect(log.filter((line) => line === 'stopped gold')).to.have.length(1)
+    })
+
+    it('adds a product and takes one away', async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      catalog.write('tin.json', thing('throws'))
+      const two = await build(edition)
+      expect(ids(two.edition)).to.deep.equal(['gold', 'throws'])
+      catalog.remove('gold.json')
+      const one = await build(two.edition)
+      expect(ids(one.edition)).to.deep.equal(['throws'])
+      await edition.stop()
+      expect(log).not.to.include('stopped gold')
+      await two.edition.stop()
+      expect(log).to.include('stopped gold')
+    })
+
+    const spoils: readonly (readonly [string, unknown])[] = [
+      ['a wrong price', gold({ price: '0.0000001' })],
+      ['half a document', '{ "product": "gold",'],
+      ['a handler too many', gold({}, { operations: { getGold: gold().operations.getGold } })],
+      ['settings the plugin refuses', gold({ price: '0.007' }, { settings: { unit: 'stone' } })],
+      ['a plugin that is not there', gold({}, { plugin: 'nowhere' })],
+    ]
+    for (const [title, document] of spoils)
+      it(`leaves a product as it was when its document comes with ${title}`, async () => {
+        const { edition } = await open({ 'gold.json': gold() })
+        const spoiled =
+          title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
+        catalog.write('gold.json', spoiled)
+        const next = await build(edition)
+        expect(next.mistakes.map(({ file }) => file)).to.include('gold.json')
+        expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
+        expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+        expect(next.edition.withheld).to.deep.equal([])
+        await edition.stop()
+        catalog.write('gold.json', gold({ price: '0.008' }))
+        const mended = await build(next.edition)
+        expect(mended.mistakes).to.deep.equal([])
+        expect(mended.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
+      })
+
+    it('is the old one where the service or the plans are mistaken', async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      catalog.write('service.json', '{}')
+      const next = await build(edition)
+      expect(next.edition).to.equal(edition)
+      expect(next.mistakes[0]?.file).to.equal('service.json')
+    })
+
+    it('compiles a schema that has changed', async () => {
+      const document = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
+      catalog = openCatalog({ 'gold.json': document })
+      workshop = await openWorkshop(catalog)
+      catalog.writeSchema('gold.json', { $id: 'gold.json', $defs: { Price: PRICED } })
+      const { edition } = await build()
+      expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+      catalog.writeSchema('gold.json', { $id: 'gold.json', $defs: { Price: { required: ['cost'] } } })
+      const next = await build(edition)
+      const failure = await answerTo(next.edition, 'getGold', { asOf: new Date(0) }).catch((error: unknown) => error)
+      expect(failure).to.include({ code: 'product_failed' })
+    })
+  })
+
+  it('leaves a plan unsold while a product it opens is withheld', async () => {
+    const plan = {
+      plan: 'day',
+      label: 'A day',
+      tier: 'live',
+      max_freshness_seconds: 0,
+      duration_seconds: 86400,
+      route: 'POST /v1/plans/day',
+      price: '1',
+      authorizes: ['getGold'],
+    }
+    const { edition } = await open({
+      'gold.json': gold({}, { plugin: 'throws-in-setup' }),
+      'teller.json': TELLER,
+      'plans.json': { path: '/v1/plans', plans: [plan] },
+    })
+    expect(edition.catalog.plans).to.include({ enabled: false })
+    expect(() => edition.bound.get('purchasePlanDay')?.assertAvailable()).to.throw(/not sold at the moment/)
+  })
+})

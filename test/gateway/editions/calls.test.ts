@@ -1,0 +1,218 @@
+import { expect } from 'chai'
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { answerTo } from '../../contracts/plugin.ts'
+import { signals } from '../../fixtures/plugins/hangs/index.ts'
+import { state } from '../../fixtures/plugins/throws/index.ts'
+import { gold, openCatalog, openWorkshop, TELLER, type TestCatalog, thing } from '../../support/catalog.ts'
+
+const asOf = new Date('2026-05-01T00:00:00Z')
+
+describe('a call of a product', () => {
+  let catalog: TestCatalog
+  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let edition: Edition
+
+  async function open(documents: Readonly<Record<string, unknown>>): Promise<void> {
+    catalog = openCatalog(documents)
+    workshop = await openWorkshop(catalog)
+    edition = (await workshop.build()).edition
+    state.broken = true
+  }
+
+  afterEach(async () => {
+    await edition.stop()
+    await workshop.close()
+    catalog.close()
+  })
+
+  async function failure(
+    id: string,
+    asked: { query?: Record<string, unknown>; signal?: AbortSignal } = {},
+  ): Promise<ServiceError> {
+    const error = await answerTo(edition, id, { asOf, ...asked }).then(
+      () => null,
+      (thrown: unknown) => thrown,
+    )
+    expect(error).to.be.instanceOf(ServiceError)
+    return error as ServiceError
+  }
+
+  const rest = (id: string): unknown => {
+    try {
+      edition.bound.get(id)?.assertAvailable()
+      return null
+    } catch (error) {
+      return error
+    }
+  }
+
+  it('ends as product_failed where the handler throws, the cause kept for the log only', async () => {
+    await open({ 'throws.json': thing('throws') })
+    const error = await failure('getThing')
+    expect(error).to.include({ code: 'product_failed', status: 502 })
+    expect(error.message).not.to.contain('a detail nobody outside may read')
+    expect((error.cause as Error).message).to.equal('a detail nobody outside may read')
+  })
+
+  it('ends as product_failed where the answer breaks its schema', async () => {
+    await open({ 'wrong-answer.json': thing('wrong-answer') })
+    const error = await failure('getThing')
+    expect(error.code).to.equal('product_failed')
+    expect((error.cause as Error).message).to.equal(
+      'the answer of getThing breaks its schema: price: Must be a number.',
+    )
+  })
+
+  it('is checked by sample where not every answer is: the first of a hundred', async () => {
+    await open({ 'wrong-answer.json': thing('wrong-answer') })
+    const sampled = (await workshop.build({ checkAnswers: false })).edition
+    const outcomes: string[] = []
+    for (let call = 0; call < 102; call += 1)
+      outcomes.push(
+        await answerTo(sampled, 'getThing', { asOf }).then(
+          () => 'sent',
+          () => 'refused',
+        ),
+      )
+    expect(outcomes.flatMap((outcome, call) => (outcome === 'refused' ? [call] : []))).to.deep.equal([0, 100])
+    await sampled.stop()
+  })
+
+  it('ends as product_timeout where the handler hangs, and its signal aborts', async () => {
+    await open({ 'hangs.json': thing('hangs', { timeout_seconds: 0.02 }) })
+    const error = await failure('getThing')
+    expect(error).to.include({ code: 'product_timeout', status: 504 })
+    expect(signals.at(-1)?.aborted).to.equal(true)
+  })
+
+  it('ends when the caller leaves, and its signal aborts', async () => {
+    await open({ 'hangs.json': thing('hangs') })
+    const caller = new AbortController()
+    const failed = failure('getThing', { signal: caller.signal })
+    const begun = signals.length
+    caller.abort()
+    await failed
+    expect(signals.length).to.be.at.least(begun)
+    expect(signals.every(({ aborted }) => aborted)).to.equal(true)
+  })
+
+  it('ends as the handler says where it throws one of our errors', async () => {
+    await open({
+      'throws.json': thing('throws', { query: { type: 'object', properties: { missing: { type: 'boolean' } } } }),
+    })
+    expect(await failure('getThing', { query: { missing: 'true' } })).to.include({
+      code: 'not_found',
+      message: 'No such thing.',
+    })
+  })
+
+  describe('and the breaker', () => {
+    const fail = async (times: number): Promise<void> => {
+      for (let call = 0; call < times; call += 1) await failure('getThing')
+    }
+
+    it('opens after five failures running, for a minute', async () => {
+      await open({ 'throws.json': thing('throws') })
+      await fail(4)
+      expect(rest('getThing')).to.equal(null)
+      await fail(1)
+      workshop.advance(15)
+      expect(rest('getThing')).to.include({ code: 'product_suspended', status: 503 })
+      expect((rest('getThing') as ServiceError).headers['retry-after']).to.match(/^4[56]$/)
+      expect(edition.status()).to.deep.equal([
+        { product: 'throws', status: 'suspended', reason: 'getThing failed five times running' },
+      ])
+      workshop.advance(46)
+      expect(rest('getThing')).to.equal(null)
+      expect(edition.status()).to.deep.equal([{ product: 'throws', status: 'ok' }])
+    })
+
+    it('opens again at the first failure after that, and closes with a success', async () => {
+      await open({ 'throws.json': thing('throws') })
+      await fail(5)
+      workshop.advance(61)
+      await fail(1)
+      expect(rest('getThing')).not.to.equal(null)
+      workshop.advance(61)
+      state.broken = false
+      await answerTo(edition, 'getThing', { asOf })
+      state.broken = true
+      await fail(4)
+      expect(rest('getThing')).to.equal(null)
+    })
+
+    it('counts hangs, but neither refusals of the handler nor callers who leave', async () => {
+      await open({
+        'throws.json': thing('throws', { query: { type: 'object', properties: { missing: { type: 'boolean' } } } }),
+        'hangs.json': {
+          ...thing('hangs'),
+          operations: { hang: { ...thing('hangs').operations.getThing, timeout_seconds: 0.01, handler: 'getThing' } },
+        },
+      })
+      for (let call = 0; call < 6; call += 1) await failure('getThing', { query: { missing: true } })
+      expect(rest('getThing')).to.equal(null)
+      for (let call = 0; call < 6; call += 1) await failure('hang', { signal: AbortSignal.abort() })
+      expect(rest('hang')).to.equal(null)
+      for (let call = 0; call < 5; call += 1) await failure('hang')
+      expect(rest('hang')).not.to.equal(null)
+    })
+
+    it('stays open over a new edition that keeps the product', async () => {
+      await open({ 'throws.json': thing('throws') })
+      await fail(5)
+      const next = (await workshop.build({ previous: edition })).edition
+      expect(() => next.bound.get('getThing')?.assertAvailable()).to.throw(/rests for a moment/)
+      await next.stop()
+    })
+  })
+
+  describe('that asks another', () => {
+    const ask = async (operation: string) => answerTo(edition, 'askFor', { query: { operation }, asOf })
+
+    it('gets its answer at the same asOf, with the defaults of its input', async () => {
+      await open({ 'gold.json': gold(), 'teller.json': TELLER })
+      const { answer } = (await ask('getGold')) as { answer: object }
+      expect(answer).to.include({ as_of: asOf.toISOString(), price: 1900, days: 7 })
+    })
+
+    it('gets typed arrays as they are', async () => {
+      await open({ 'gold.json': gold(), 'teller.json': TELLER })
+      expect(await ask('getGoldColumns')).to.include({ isTyped: true })
+    })
+
+    it('fails where its document does not name the operation', async () => {
+      await open({ 'gold.json': gold(), 'teller.json': { ...TELLER, uses: ['getGold'] } })
+      const error = await ask('getGoldColumns').catch((thrown: unknown) => thrown)
+      expect((error as ServiceError).code).to.equal('product_failed')
+      expect(((error as ServiceError).cause as Error).message).to.contain(
+        'teller asks getGoldColumns; add it to "uses"',
+      )
+    })
+
+    it('is unavailable, before any payment, while the other is withheld', async () => {
+      await open({ 'gold.json': gold({}, { plugin: 'throws-in-setup' }), 'teller.json': TELLER })
+      expect(rest('askFor')).to.include({ code: 'product_suspended' })
+      expect((rest('askFor') as Error).message).to.contain('teller needs getGold')
+      expect(edition.status()).to.deep.include({
+        product: 'teller',
+        status: 'suspended',
+        reason: (rest('askFor') as Error).message,
+      })
+      expect(await failure('askFor', { query: { operation: 'getGold' } })).to.include({ code: 'product_suspended' })
+    })
+
+    it('is unavailable while the other rests', async () => {
+      const teller = { ...TELLER, uses: ['getThing'] }
+      await open({ 'throws.json': thing('throws'), 'teller.json': teller })
+      for (let call = 0; call < 5; call += 1) await ask('getThing').catch(() => {})
+      expect(rest('askFor')).to.include({ code: 'product_suspended' })
+    })
+
+    it('goes on unpaid while the other is withheld, for a page that can do without', async () => {
+      const free = { ...TELLER, operations: { askFor: { ...TELLER.operations.askFor, price: 'free' } } }
+      await open({ 'gold.json': gold({}, { plugin: 'throws-in-setup' }), 'teller.json': free })
+      expect(rest('askFor')).to.equal(null)
+    })
+  })
+})

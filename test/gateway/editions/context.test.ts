@@ -1,0 +1,75 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { createContext, createProgress } from '../../../gateway/editions/context.ts'
+import { createLog } from '../../../gateway/log.ts'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openKv } from '../../../gateway/stores/kv.ts'
+
+const db = openDatabase({ file: ':memory:' })
+const kv = openKv({ url: null })
+const config = { dataMode: 'sample', replayDir: null, replayShift: 'auto' } as const
+
+function contextOf(plugin: string, product: string) {
+  const now = () => new Date(0)
+  return createContext({ config, plugin, product, settings: {}, db, kv, log: createLog('silent'), now })
+}
+
+describe('the context of a plugin', () => {
+  after(() => db.destroy())
+
+  it('keeps the keys of two products apart', async () => {
+    await contextOf('gold', 'gold').kv.set('price', 1900)
+    expect(await contextOf('gold', 'gold').kv.get('price')).to.equal(1900)
+    expect(await contextOf('gold', 'gold-2').kv.get('price')).to.equal(undefined)
+  })
+
+  it('fetches under our name, and stops when its caller does', async () => {
+    const seen: IncomingHttpHeaders[] = []
+    const server = createServer((request, response) => {
+      seen.push(request.headers)
+      if (request.url === '/') response.end('here')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { fetch } = contextOf('gold', 'gold')
+    const response = await fetch(url, { headers: { accept: 'text/plain' } })
+    expect(await response.text()).to.equal('here')
+    expect(seen[0]).to.include({ 'user-agent': 'tollgate/0.1', accept: 'text/plain' })
+    const left = await fetch(`${url}/slow`, { signal: AbortSignal.timeout(20) }).catch((error: unknown) => error)
+    expect((left as Error).name).to.equal('TimeoutError')
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+})
+
+describe('progress', () => {
+  function watch(isTTY: boolean) {
+    const written: string[] = []
+    const logged: string[] = []
+    const log = { info: (_: unknown, line: string) => void logged.push(line) } as never
+    return {
+      written,
+      logged,
+      progress: createProgress(log, 'bars', 200, { isTTY, write: (text) => written.push(text) }),
+    }
+  }
+
+  it('is one line on a terminal', () => {
+    const { written, logged, progress } = watch(true)
+    progress.advance(1)
+    progress.advance(1)
+    progress.advance(198)
+    progress.end()
+    expect(written).to.deep.equal(['\rbars 0%\u001b[K', '\rbars 1%\u001b[K', '\rbars 100%\u001b[K', '\n'])
+    expect(logged).to.deep.equal([])
+  })
+
+  it('is a log line for each tenth elsewhere', () => {
+    const { written, logged, progress } = watch(false)
+    for (let bar = 0; bar < 200; bar += 1) progress.advance(1)
+    progress.end()
+    expect(logged).to.deep.equal([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100].map((percent) => `bars ${percent}%`))
+    expect(written).to.deep.equal([])
+  })
+})

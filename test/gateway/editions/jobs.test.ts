@@ -1,0 +1,116 @@
+import { expect } from 'chai'
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import { job } from '../../fixtures/plugins/counter/index.ts'
+import { gold, openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+
+const COUNTER = {
+  product: 'counter',
+  title: 'Counter',
+  summary: 'Counts.',
+  plugin: 'counter',
+  uses: ['getGold'],
+  operations: { getCount: { route: 'GET /v1/count', summary: 'Count.', price: 'free', response: { type: 'object' } } },
+}
+
+describe('a job', () => {
+  let catalog: TestCatalog
+  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let edition: Edition
+
+  beforeEach(async () => {
+    Object.assign(job, { runs: [], fail: false, hold: null })
+    catalog = openCatalog({ 'gold.json': gold(), 'counter.json': COUNTER })
+    workshop = await openWorkshop(catalog)
+    edition = (await workshop.build()).edition
+  })
+
+  afterEach(async () => {
+    await edition.stop()
+    await workshop.close()
+    catalog.close()
+  })
+
+  const counts = async () =>
+    (await edition.facts())['counter']?.['jobs'] as { count: { runs: number; failures: number } }
+
+  async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+    while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 2))
+  }
+
+  it('does not run before the edition is started', async () => {
+    await new Promise((wake) => setTimeout(wake, 30))
+    expect(job.runs).to.deep.equal([])
+  })
+
+  it('runs at once and again and again, and asks others at the asOf of each run', async () => {
+    edition.start()
+    await until(() => job.runs.length >= 1)
+    expect(job.runs[0]).to.deep.equal({ price: 1900, asOf: '2026-06-01T12:00:00.000Z' })
+    workshop.advance(60)
+    const seen = job.runs.length
+    await until(() => job.runs.length >= seen + 2)
+    expect(job.runs.at(-1)?.asOf).to.equal('2026-06-01T12:01:00.000Z')
+  })
+
+  it('never overlaps itself, however often the edition is started', async () => {
+    let release = (): void => {}
+    job.hold = new Promise((resolve) => (release = resolve))
+    edition.start()
+    edition.start()
+    await new Promise((wake) => setTimeout(wake, 40))
+    expect((await counts()).count.runs).to.equal(1)
+    job.hold = null
+    release()
+    await until(() => job.runs.length >= 2)
+  })
+
+  it('is counted and tried again when it fails', async () => {
+    job.fail = true
+    edition.start()
+    await until(async () => (await counts()).count.failures >= 2)
+    job.fail = false
+    await until(() => job.runs.length >= 1)
+  })
+
+  it('stops with the last edition that holds its product', async () => {
+    edition.start()
+    const next = (await workshop.build({ previous: edition })).edition
+    next.start()
+    await edition.stop()
+    const seen = job.runs.length
+    await until(() => job.runs.length > seen)
+    await next.stop()
+    const end = job.runs.length
+    await new Promise((wake) => setTimeout(wake, 40))
+    expect(job.runs.length).to.equal(end)
+  })
+
+  it('asks in the edition that was started last', async () => {
+    edition.start()
+    catalog.write('gold.json', gold({}, { plugin: 'gold@2' }))
+    const next = (await workshop.build({ previous: edition })).edition
+    next.start()
+    await edition.stop()
+    await until(() => job.runs.at(-1)?.price === 2)
+    await next.stop()
+  })
+
+  it('runs only in the process that holds its lease', async () => {
+    await edition.stop()
+    const asked: string[] = []
+    let isOurs = false
+    const lease = {
+      async hold(name: string, seconds: number) {
+        asked.push(`${name} ${seconds}`)
+        return isOurs
+      },
+    }
+    edition = (await workshop.build({ lease })).edition
+    edition.start()
+    await until(() => asked.length >= 3)
+    expect(job.runs).to.deep.equal([])
+    expect(asked[0]).to.equal('counter/count 60.01')
+    isOurs = true
+    await until(() => job.runs.length >= 1)
+  })
+})

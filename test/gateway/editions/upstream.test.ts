@@ -1,0 +1,112 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import { answerTo } from '../../contracts/plugin.ts'
+import { openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+
+const asOf = new Date(0)
+
+describe('an upstream product', () => {
+  let server: Server
+  let url: string
+  let respond: (request: IncomingMessage, response: ServerResponse) => void
+  let catalog: TestCatalog
+  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let edition: Edition
+
+  before(async () => {
+    server = createServer((request, response) => respond(request, response))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const venue = { type: 'object', required: ['venue'], properties: { venue: { type: 'string' } } }
+    catalog = openCatalog({
+      'x/basis.json': {
+        product: 'basis',
+        family: 'x',
+        title: 'Basis',
+        summary: 'Basis by venue.',
+        upstream: {
+          url: `${url}/basis/{venue}`,
+          headers: { authorization: 'env:KEY' },
+          timeout_seconds: 0.2,
+          max_bytes: 1000,
+        },
+        operations: {
+          getBasis: {
+            route: 'GET /v1/x/basis/{venue}',
+            summary: 'Basis.',
+            price: '0.005',
+            params: venue,
+            query: { type: 'object', properties: { days: { type: 'array', items: { type: 'integer' } } } },
+            response: { type: 'object', required: ['basis'] },
+          },
+          setBasis: {
+            route: 'POST /v1/x/basis/{venue}',
+            summary: 'Basis of what is sent.',
+            price: '0.005',
+            params: venue,
+            body: { type: 'object' },
+            response: { type: 'object' },
+          },
+        },
+      },
+    })
+    workshop = await openWorkshop(catalog, { KEY: 'Bearer s3cret' })
+    edition = (await workshop.build()).edition
+  })
+
+  after(async () => {
+    await edition.stop()
+    await workshop.close()
+    catalog.close()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  const ask = async (venue = 'deribit', query = {}) => answerTo(edition, 'getBasis', { params: { venue }, query, asOf })
+  const failure = async (venue?: string) => ask(venue).catch((error: unknown) => error)
+
+  it('is asked at its address with parameters, query and secret, and its JSON is the answer', async () => {
+    let seen: IncomingMessage | undefined
+    respond = (request, response) => {
+      seen = request
+      response.end('{"basis": 0.02}')
+    }
+    expect(await ask('a/b?c#d', { days: ['1', '2'] })).to.deep.equal({ basis: 0.02 })
+    expect(seen?.url).to.equal('/basis/a%2Fb%3Fc%23d?days=1&days=2')
+    expect(seen?.headers).to.include({ authorization: 'Bearer s3cret', accept: 'application/json' })
+  })
+
+  it('is sent the body as JSON', async () => {
+    const chunks: Buffer[] = []
+    respond = (request, response) => {
+      request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => response.end('{}'))
+    }
+    await answerTo(edition, 'setBasis', { params: { venue: 'x' }, body: { a: 1 }, asOf })
+    expect(Buffer.concat(chunks).toString()).to.equal('{"a":1}')
+  })
+
+  it('is never asked above its path', async () => {
+    respond = (_, response) => response.end('{"basis": 1}')
+    expect(await failure('..')).to.include({ code: 'validation_failed' })
+  })
+
+  const answers: readonly (readonly [string, (response: ServerResponse) => void, string])[] = [
+    ['does not answer JSON', (response) => response.end('<html>'), 'product_failed'],
+    ['breaks its schema', (response) => response.end('{}'), 'product_failed'],
+    ['sends too much', (response) => response.end(JSON.stringify({ basis: 'x'.repeat(2000) })), 'product_failed'],
+    ['redirects', (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(), 'product_failed'],
+    ['fails', (response) => response.writeHead(500).end('{"basis": 1}'), 'product_failed'],
+    ['knows no such thing', (response) => response.writeHead(404).end(), 'not_found'],
+    ['is busy', (response) => response.writeHead(503, { 'retry-after': '7' }).end(), 'product_suspended'],
+    ['takes too long', () => {}, 'product_timeout'],
+    ['hangs up', (response) => response.destroy(), 'product_failed'],
+  ]
+  for (const [title, answer, code] of answers)
+    it(`ends as ${code} where it ${title}`, async () => {
+      respond = (_, response) => answer(response)
+      edition = (await workshop.build()).edition
+      expect(await failure()).to.include({ code })
+    })
+})

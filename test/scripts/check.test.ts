@@ -1,0 +1,90 @@
+import { spawnSync } from 'node:child_process'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import type { Mistake } from '../../gateway/catalog/mistake.ts'
+import { gold, openCatalog, PLUGINS, TELLER, thing } from '../support/catalog.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+
+/** `npm run check` on a catalog of these documents. */
+function check(documents: Readonly<Record<string, unknown>>, ...flags: readonly string[]) {
+  const catalog = openCatalog(documents)
+  try {
+    return spawnSync(process.execPath, ['--import', 'tsx', join(root, 'scripts/check.ts'), ...flags], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], CATALOG_DIR: catalog.catalogDir, PLUGIN_DIRS: PLUGINS },
+    })
+  } finally {
+    catalog.close()
+  }
+}
+
+const SIX = {
+  'gold.json': gold({ price: '0.0000001' }),
+  'tin.json': '{ "product": "tin",\n  "title": }',
+  'x/lead.json': { ...thing('surplus-handler', {}, { family: 'x' }), operations: { getThing: free('/v1/x/lead') } },
+  'copper.json': thing('hangs', { response: { $ref: 'copper.json' } }),
+  'teller.json': { ...TELLER, uses: ['getSilver'] },
+  'zinc.json': { ...thing('throws'), operations: { getGold: free('/v1/zinc') } },
+  'plans.json': {
+    path: '/v1/plans',
+    plans: [
+      {
+        plan: 'day',
+        label: 'A day',
+        tier: 'live',
+        max_freshness_seconds: 0,
+        duration_seconds: 86_400,
+        route: 'POST /v1/plans/day',
+        price: '1',
+        authorizes: ['getNothing'],
+      },
+    ],
+  },
+}
+
+const PLANTED = [
+  ['gold.json', '/operations/getGold/price', 'pattern'],
+  ['tin.json', '', 'syntax'],
+  ['copper.json', '/operations/getThing/response', 'reference'],
+  ['teller.json', '/uses/0', 'uses-unknown'],
+  ['zinc.json', '/operations/getGold', 'operation-taken'],
+  ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
+] as const
+
+function free(path: string) {
+  return { route: `GET ${path}`, summary: 'Free.', price: 'free', response: {}, handler: 'getThing' }
+}
+
+describe('npm run check', () => {
+  it('prints the price list of a sound catalog', () => {
+    const { status, stdout, stderr } = check({ 'gold.json': gold(), 'teller.json': TELLER })
+    expect(stderr).to.equal('')
+    expect(stdout).to.match(/\$0\.005 +GET \/v1\/gold +gold +getGold +tool\n/)
+    expect(stdout).to.match(/3 operations of 2 products, catalog [0-9a-f]{16}\nNo mistakes\./)
+    expect(stdout).not.to.contain('getGoldColumns')
+    expect(status).to.equal(0)
+  })
+
+  it('reports mistakes of six kinds at once, each with its file and place', () => {
+    const { status, stdout } = check(SIX, '--json')
+    const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Mistake[] }
+    expect([status, ok, version]).to.deep.equal([1, false, null])
+    const found = mistakes.map(({ file, pointer, rule }) => [file, pointer, rule])
+    for (const planted of PLANTED) expect(found).to.deep.include(planted)
+    expect(mistakes.every(({ message }) => message.length > 20)).to.equal(true)
+  })
+
+  it('names what a plugin does wrong, beside the mistakes of other documents', () => {
+    const { status, stdout } = check({ ...SIX, 'plans.json': { plans: [] } })
+    expect(status).to.equal(1)
+    expect(stdout).to.match(/\n\d+ mistakes:\n/)
+    expect(stdout).to.match(/gold\.json#\/operations\/getGold\/price Is "0\.0000001"\. Write .* \[pattern\]/)
+    expect(stdout).to.contain('tin.json Line 2, column 12: Expected a value, found }. [syntax]')
+    expect(stdout).to.contain('x/lead.json#/plugin The plugin handles getNobody, which no operation names.')
+    expect(stdout).to.contain('teller.json#/uses/0 No product has the operation getSilver.')
+    expect(stdout).to.contain(
+      'zinc.json#/operations/getGold The operation getGold is already at gold.json#/operations/getGold.',
+    )
+  })
+})
