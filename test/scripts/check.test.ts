@@ -23,7 +23,10 @@ const SIX = {
   'gold.json': gold({ price: '0.0000001' }),
   'tin.json': '{ "product": "tin",\n  "title": }',
   'x/lead.json': { ...thing('surplus-handler', {}, { family: 'x' }), operations: { getThing: free('/v1/x/lead') } },
-  'copper.json': thing('hangs', { response: { $ref: 'copper.json' } }),
+  'copper.json': {
+    ...thing('hangs'),
+    operations: { getCopper: { ...free('/v1/hangs'), response: { $ref: 'copper.json' } } },
+  },
   'teller.json': { ...TELLER, uses: ['getSilver'] },
   'zinc.json': { ...thing('throws'), operations: { getGold: free('/v1/zinc') } },
   'plans.json': {
@@ -46,7 +49,7 @@ const SIX = {
 const PLANTED = [
   ['gold.json', '/operations/getGold/price', 'pattern'],
   ['tin.json', '', 'syntax'],
-  ['copper.json', '/operations/getThing/response', 'reference'],
+  ['copper.json', '/operations/getCopper/response', 'reference'],
   ['teller.json', '/uses/0', 'uses-unknown'],
   ['zinc.json', '/operations/getGold', 'operation-taken'],
   ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
