@@ -23,10 +23,7 @@ if (major < 20 || (major === 20 && minor < 19)) stop(`Node ${process.version} is
 
 const require = createRequire(join(root, 'package.json'))
 const stampFile = join('node_modules', '.tollgate.json')
-const wanted = createHash('sha256')
-  .update(fs.readFileSync('package.json'))
-  .update(fs.readFileSync('package-lock.json'))
-  .digest('hex')
+const wanted = createHash('sha256').update(fs.readFileSync('package-lock.json')).digest('hex')
 const installed = () => {
   try {
     return JSON.parse(fs.readFileSync(stampFile, 'utf8')).lock === wanted

@@ -28,7 +28,7 @@ function canonical(value: unknown): unknown {
     const names = Object.keys(fields).filter((name) => fields[name] !== undefined)
     return Object.fromEntries(names.sort().map((name) => [name, canonical(fields[name])]))
   }
-  const text = String(value as string | number | boolean)
+  const text = `${value as string | number | boolean}`
   return text.length > LONG ? digested(Buffer.from(text)) : text
 }
 
