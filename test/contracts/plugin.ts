@@ -109,17 +109,18 @@ function accepts(bound: BoundOperation, input: Partial<Input>): boolean {
   }
 }
 
-/** As it goes over the wire; typed arrays and pre-serialised JSON included. */
+/** As it goes over the wire, pre-serialised JSON included; what a view is given may hold amounts in atomic units. */
 function plain(body: unknown): unknown {
   if (Buffer.isBuffer(body)) return JSON.parse(body.toString('utf8'))
-  return body === undefined ? undefined : JSON.parse(JSON.stringify(body))
+  const text = JSON.stringify(body, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value))
+  return text === undefined ? undefined : JSON.parse(text)
 }
 
-/** Every `as_of` of an answer, in milliseconds. */
+/** Every `as_of` of an answer, in milliseconds; numbers are seconds. */
 function momentsIn(value: unknown): number[] {
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, child]) => {
-    if (name !== 'as_of' || child === null) return momentsIn(child)
+    if (name !== 'as_of' || typeof child === 'object') return momentsIn(child)
     return [typeof child === 'number' ? child * 1000 : Date.parse(String(child))]
   })
 }
