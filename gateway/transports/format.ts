@@ -57,6 +57,11 @@ export const format = {
     return `${GROUPED.format(seconds / size)} ${unit}${seconds / size === 1 ? '' : 's'}`
   },
 
+  /** Prose cut where it has code in backticks: "see `a`" is a piece of text and a piece of code. */
+  pieces(prose: string): readonly { readonly text: string; readonly isCode: boolean }[] {
+    return prose.split('`').map((text, index) => ({ text, isCode: index % 2 === 1 }))
+  },
+
   /** Indented JSON, for showing. */
   json(value: unknown): string {
     return JSON.stringify(value, null, 2)

@@ -12,7 +12,6 @@ interface Snapshot {
   readonly position_scalar: number
   readonly forecast_vol?: number
   readonly boundary_vol?: number
-  readonly data_mode?: string
 }
 
 /** What the regime model says of its own record; a figure is missing until it can be measured. */
@@ -44,8 +43,9 @@ const ORIGINS: Readonly<Record<string, string>> = {
 
 export async function home(call: Call) {
   const { catalog } = call
-  const [discovery, sample, stats] = await Promise.all([
+  const [discovery, health, sample, stats] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),
+    ask<{ readonly data_mode: string }>(call, 'getHealth'),
     askIfThere<Snapshot>(call, 'getRegimeSample'),
     askIfThere<Stats>(call, 'getStats'),
   ])
@@ -55,6 +55,7 @@ export async function home(call: Call) {
     problem: problem(call.input.query['err'] as string),
     network: payment.network,
     currency: payment.currency,
+    origin: ORIGINS[health.data_mode] ?? null,
     sample: sample && operation ? panel(sample, operation) : null,
     record: record(stats ?? {}),
     window: stats?.window_days ?? null,
@@ -79,7 +80,6 @@ function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {
     asOf: snapshot.as_of,
     regime: snapshot.regime,
     tone: snapshot.regime.toLowerCase(),
-    origin: ORIGINS[snapshot.data_mode ?? ''] ?? null,
     gauges: gauges(snapshot),
   }
 }

@@ -5,7 +5,7 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { addressOf, dollars, free, priced, simplest } from './listing.ts'
 import type { Place } from './parts.ts'
-import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, TOKEN_NOTE } from './paying.ts'
+import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, tokenNotes } from './paying.ts'
 
 /** The discovery document. Prices are strings with a leading $: "$0.005". */
 export function discovery(catalog: Catalog, place: Place) {
@@ -40,7 +40,7 @@ export function discovery(catalog: Catalog, place: Place) {
     openapi: '/openapi.json',
     mcp: MCP_PATH,
     resources: operations.map((operation) => addressOf(operation, place.baseUrl)),
-    instructions: `${TOKEN_NOTE} ${MCP_NOTE} The whole text: ${place.baseUrl}/llms.txt`,
+    instructions: [...tokenNotes(catalog), MCP_NOTE, `The whole text: ${place.baseUrl}/llms.txt`].join(' '),
     catalog_version: catalog.version,
   }
 }

@@ -11,7 +11,7 @@ import {
   simplest,
 } from './listing.ts'
 import type { Place } from './parts.ts'
-import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, TOKEN_NOTE } from './paying.ts'
+import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, tokenNotes } from './paying.ts'
 
 /** The text index. Every priced route stands in it with its price; every link answers 200 or 402. */
 export function llms(catalog: Catalog, place: Place): string {
@@ -29,7 +29,7 @@ export function llms(catalog: Catalog, place: Place): string {
     `Catalog version: ${catalog.version}.`,
     `Payment: x402, ${CURRENCY} on ${network.name} (${network.caip2}), to ${payTo}. ${howToPay(place)}`,
     ...capNotes(catalog),
-    ...(purchases.length > 0 ? [TOKEN_NOTE] : []),
+    ...tokenNotes(catalog),
     MCP_NOTE,
     ...paidExample(catalog, place),
     list(

@@ -4,7 +4,7 @@ import { type Bundle, createBundle } from './bundle.ts'
 import { groups } from './listing.ts'
 import { describeOperation } from './operation.ts'
 import type { Place } from './parts.ts'
-import { capNotes, howToPay, MCP_NOTE, TOKEN_NOTE } from './paying.ts'
+import { capNotes, howToPay, MCP_NOTE, tokenNotes } from './paying.ts'
 
 const VERSION = '3.1.1'
 
@@ -21,7 +21,14 @@ export function openapi(catalog: Catalog, place: Place) {
         place,
         plans: plansFor(operation, catalog),
       })
-  const words = [service.description, ...service.notes, howToPay(place), ...capNotes(catalog), TOKEN_NOTE, MCP_NOTE]
+  const words = [
+    service.description,
+    ...service.notes,
+    howToPay(place),
+    ...capNotes(catalog),
+    ...tokenNotes(catalog),
+    MCP_NOTE,
+  ]
   return {
     openapi: VERSION,
     info: {

@@ -45,10 +45,14 @@ function listPrices(operations: readonly PricedOperation[]): string {
   return operations.map(({ displayRoute, price }) => `${displayRoute} $${dollars(price)}`).join(', ')
 }
 
-/** How access tokens of plans are used. */
-export const TOKEN_NOTE =
-  `A plan is bought with one payment on its own route. The answer holds a signed token; send it in ${TOKEN_HEADER}, ` +
-  'and the routes the plan names are unmetered until it ends. Any other route answers 402 as if no token were there.'
+/** How access tokens of plans are used. Empty where no plan is sold. */
+export function tokenNotes({ plans }: Catalog): readonly string[] {
+  if (plans.plans.length === 0) return []
+  return [
+    `A plan is bought with one payment on its own route. The answer holds a signed token; send it in ${TOKEN_HEADER}, ` +
+      'and the routes the plan names are unmetered until it ends. Any other route answers 402 as if no token were there.',
+  ]
+}
 
 /** How paid tools are paid over MCP. */
 export const MCP_NOTE =
@@ -57,11 +61,12 @@ export const MCP_NOTE =
 
 /** A program that pays for one address with @x402/fetch. */
 export function buyerProgram(address: string, { network }: Deployment): string {
-  return `import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
+  return `import { env } from 'node:process'
+import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { ExactEvmScheme } from '@x402/evm'
 import { privateKeyToAccount } from 'viem/accounts'
 
-const account = privateKeyToAccount(process.env.BUYER_KEY)
+const account = privateKeyToAccount(env.BUYER_KEY)
 const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {
   schemes: [{ network: '${network.caip2}', client: new ExactEvmScheme(account) }],
   spendControls: { maxAmountPerPayment: '$1' }, // raise it for dearer routes

@@ -111,6 +111,16 @@ describe('the formats', () => {
     ])
   })
 
+  it('cut prose at its code', () => {
+    expect(format.pieces('see `a` and `b`')).to.deep.equal([
+      { text: 'see ', isCode: false },
+      { text: 'a', isCode: true },
+      { text: ' and ', isCode: false },
+      { text: 'b', isCode: true },
+      { text: '', isCode: false },
+    ])
+  })
+
   it('write statuses', () => {
     expect(format.status(402)).to.equal('Payment Required')
     expect(format.status(599)).to.equal('Error')

@@ -9,7 +9,6 @@ const SNAPSHOT = {
   position_scalar: 0.75,
   forecast_vol: 0.6,
   boundary_vol: 0.4,
-  data_mode: 'sample',
 }
 
 const METHOD = {
