@@ -24,9 +24,9 @@ export function askOf(edition: Edition, bound: BoundOperation, within: Within): 
  * them back from products too, so that a free page cannot show what is sold.
  */
 export function askFrom(edition: Edition, product: string, within: Within): Ask {
-  const uses = edition.catalog.products.find(({ id }) => id === product)?.uses ?? []
   return async <Id extends OperationId>(id: Id, input: InputOf<Id>): Promise<OutputOf<Id>> => {
-    if (!uses.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
+    const uses = edition.catalog.products.find((one) => one.id === product)?.uses
+    if (!uses?.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
     const asked = edition.bound.get(id)
     if (!asked) throw new Unavailable(`${id} is withheld at the moment; nothing was charged.`)
     asked.assertAvailable()

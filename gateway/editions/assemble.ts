@@ -1,5 +1,5 @@
 /** Puts the parts of an edition together. */
-import type { Catalog, OperationId } from '../catalog/catalog.ts'
+import type { Catalog, OperationId, Product } from '../catalog/catalog.ts'
 import { frozenMap } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { ServiceError } from '../errors.ts'
@@ -24,12 +24,12 @@ export function assemble(
     instances.set(product.id, instance)
     for (const operation of product.operations) {
       const own = validators.get(operation.id) as Validators
-      bound.set(operation.id, bind({ operation, instance, validators: own, edition: () => edition, checkAnswers, log }))
+      const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, log }
+      bound.set(operation.id, bind({ ...parts, edition: () => edition }))
     }
   }
 
-  function statusOf(product: string): ProductStatus {
-    const operations = catalog.products.find(({ id }) => id === product)?.operations ?? []
+  function statusOf({ id: product, operations, uses }: Product): ProductStatus {
     const failing = operations.filter(({ id }) => instances.get(product)?.breaker(id).isOpen())
     if (failing.length > 0)
       return {
@@ -38,7 +38,7 @@ export function assemble(
         reason: `${failing.map(({ id }) => id).join(', ')} failed five times running`,
       }
     try {
-      assertAskable(edition, product)
+      assertAskable(edition, product, uses)
       return { product, status: 'ok' }
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error
@@ -51,7 +51,7 @@ export function assemble(
     bound: frozenMap(bound),
     withheld,
     status: () => [
-      ...catalog.products.map(({ id }) => statusOf(id)),
+      ...catalog.products.map(statusOf),
       ...withheld.map(({ product, reason }) => ({ product, status: 'withheld' as const, reason })),
     ],
     async facts() {

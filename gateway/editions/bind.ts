@@ -1,5 +1,5 @@
 /** An operation with its validators and handler: guarded by a time budget, a schema check and a breaker. */
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation, OperationId } from '../catalog/catalog.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import { type Call, type Handler, type Logger, Reply } from '../plugin.ts'
@@ -13,6 +13,8 @@ export interface BindParts {
   readonly instance: Instance
   readonly validators: Validators
   readonly edition: () => Edition
+  /** Operations that the product asks. */
+  readonly uses: readonly OperationId[]
   /** False: only a sample of the answers is checked. */
   readonly checkAnswers: boolean
   readonly log: Logger
@@ -20,7 +22,7 @@ export interface BindParts {
 
 const SAMPLE_EVERY = 100
 
-export function bind({ operation, instance, validators, edition, checkAnswers, log }: BindParts): BoundOperation {
+export function bind({ operation, instance, validators, edition, uses, checkAnswers, log }: BindParts): BoundOperation {
   const breaker = instance.breaker(operation.id)
   const handler = instance.handlers[operation.handler] as Handler
 
@@ -70,14 +72,14 @@ export function bind({ operation, instance, validators, edition, checkAnswers, l
         throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)
       breaker.assertClosed()
       const isFreePage = operation.price === null && !operation.internal
-      if (!isFreePage) assertAskable(edition(), operation.product)
+      if (!isFreePage) assertAskable(edition(), operation.product, uses)
     },
   }
 }
 
 /** Throws Unavailable where an operation that the product asks is withheld or rests: it could not answer a payer. */
-export function assertAskable(edition: Edition, product: string): void {
-  for (const id of edition.catalog.products.find((one) => one.id === product)?.uses ?? []) {
+export function assertAskable(edition: Edition, product: string, uses: readonly OperationId[]): void {
+  for (const id of uses) {
     const asked = edition.bound.get(id)
     if (!asked) throw new Unavailable(`${product} needs ${id}, which is withheld at the moment; nothing was charged.`)
     asked.assertAvailable()

@@ -1,37 +1,13 @@
 import { expect } from 'chai'
 import { CatalogError } from '../../../gateway/catalog/mistake.ts'
-import type { Edition } from '../../../gateway/editions/edition.ts'
-import type { Product } from '../../../gateway/plugin.ts'
 import { answerTo } from '../../contracts/plugin.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
-import { gold, openCatalog, openWorkshop, PRICED, TELLER, type TestCatalog, thing } from '../../support/catalog.ts'
+import { gold, TELLER, thing } from '../../support/catalog.ts'
+import { idsOf, useShop } from './shop.ts'
 
 describe('an edition', () => {
-  let catalog: TestCatalog
-  let workshop: Awaited<ReturnType<typeof openWorkshop>>
-  const editions: Edition[] = []
-
-  async function open(documents: Readonly<Record<string, unknown>>, secrets: Readonly<Record<string, string>> = {}) {
-    catalog = openCatalog(documents)
-    workshop = await openWorkshop(catalog, secrets)
-    log.length = 0
-    return build()
-  }
-
-  async function build(previous?: Edition) {
-    const built = await workshop.build(previous ? { previous } : {})
-    editions.push(built.edition)
-    return built
-  }
-
-  afterEach(async () => {
-    await Promise.all(editions.splice(0).map((edition) => edition.stop()))
-    await workshop.close()
-    catalog.close()
-  })
-
-  const ids = ({ catalog: { products } }: Edition): string[] => products.map(({ id }: Product) => id)
+  const { open } = useShop()
 
   it('answers with the handlers of the plugins that the catalog names', async () => {
     const { edition, mistakes } = await open({ 'gold.json': gold() })
@@ -126,7 +102,7 @@ describe('an edition', () => {
       expect(mistakes).to.have.length(1)
       expect(mistakes[0]).to.include({ file: 'bad.json', pointer })
       expect(mistakes[0]?.message).to.match(message)
-      expect(ids(edition)).to.deep.equal(['good'])
+      expect(idsOf(edition)).to.deep.equal(['good'])
       expect([...edition.bound.keys()]).to.deep.equal(['getGood'])
       const { product } = document as { product: string }
       expect(edition.withheld).to.have.length(1)
@@ -149,7 +125,7 @@ describe('an edition', () => {
   it('withholds what cannot be parsed, and names it by its file', async () => {
     const { edition } = await open({ 'x/tin.json': '{', 'gold.json': gold() })
     expect(edition.withheld.map(({ product, file }) => [product, file])).to.deep.equal([['x/tin', 'x/tin.json']])
-    expect(ids(edition)).to.deep.equal(['gold'])
+    expect(idsOf(edition)).to.deep.equal(['gold'])
   })
 
   it('needs no handler for what is retired, and answers it with 410', async () => {
@@ -164,103 +140,11 @@ describe('an edition', () => {
   })
 
   it('is refused with every mistake where the service has one', async () => {
-    catalog = openCatalog({ 'service.json': { name: 'Shop' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' })
-    workshop = await openWorkshop(catalog)
-    const refusal = await workshop.build().catch((error: unknown) => error)
+    const wrong = { 'service.json': { name: 'Shop' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' }
+    const refusal = await open(wrong).catch((error: unknown) => error)
     expect(refusal).to.be.instanceOf(CatalogError)
     const files = (refusal as CatalogError).mistakes.map(({ file }) => file)
     expect(new Set(files)).to.deep.equal(new Set(['service.json', 'gold.json', 'tin.json']))
-  })
-
-  describe('after another', () => {
-    it('keeps what has not changed, its migrations and set-up', async () => {
-      const { edition } = await open({ 'gold.json': gold() })
-      const next = await build(edition)
-      await edition.stop()
-      expect(next.edition).not.to.equal(edition)
-      expect(next.edition.catalog.version).to.equal(edition.catalog.version)
-      expect(log).to.deep.equal(['migrated', 'set up gold'])
-    })
-
-    it('takes a new price without a new set-up', async () => {
-      const { edition } = await open({ 'gold.json': gold() })
-      catalog.write('gold.json', gold({ price: '0.006' }))
-      const next = await build(edition)
-      expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(6000n)
-      expect(edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
-      expect(log).to.deep.equal(['migrated', 'set up gold'])
-    })
-
-    it('sets up anew what is set differently, and stops the old when it is let go', async () => {
-      const { edition } = await open({ 'gold.json': gold() })
-      catalog.write('gold.json', gold({}, { settings: { unit: 'gram' } }))
-      const next = await build(edition)
-      expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce' })
-      expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'gram' })
-      expect(log).not.to.include('stopped gold')
-      await edition.stop()
-      expect(log.filter((line) => line === 'stopped gold')).to.have.length(1)
-    })
-
-    it('adds a product and takes one away', async () => {
-      const { edition } = await open({ 'gold.json': gold() })
-      catalog.write('tin.json', thing('throws'))
-      const two = await build(edition)
-      expect(ids(two.edition)).to.deep.equal(['gold', 'throws'])
-      catalog.remove('gold.json')
-      const one = await build(two.edition)
-      expect(ids(one.edition)).to.deep.equal(['throws'])
-      await edition.stop()
-      expect(log).not.to.include('stopped gold')
-      await two.edition.stop()
-      expect(log).to.include('stopped gold')
-    })
-
-    const spoils: readonly (readonly [string, unknown])[] = [
-      ['a wrong price', gold({ price: '0.0000001' })],
-      ['half a document', '{ "product": "gold",'],
-      ['a handler too many', gold({}, { operations: { getGold: gold().operations.getGold } })],
-      ['settings the plugin refuses', gold({ price: '0.007' }, { settings: { unit: 'stone' } })],
-      ['a plugin that is not there', gold({}, { plugin: 'nowhere' })],
-    ]
-    for (const [title, document] of spoils)
-      it(`leaves a product as it was when its document comes with ${title}`, async () => {
-        const { edition } = await open({ 'gold.json': gold() })
-        const spoiled =
-          title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
-        catalog.write('gold.json', spoiled)
-        const next = await build(edition)
-        expect(next.mistakes.map(({ file }) => file)).to.include('gold.json')
-        expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
-        expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
-        expect(next.edition.withheld).to.deep.equal([])
-        await edition.stop()
-        catalog.write('gold.json', gold({ price: '0.008' }))
-        const mended = await build(next.edition)
-        expect(mended.mistakes).to.deep.equal([])
-        expect(mended.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
-      })
-
-    it('is the old one where the service or the plans are mistaken', async () => {
-      const { edition } = await open({ 'gold.json': gold() })
-      catalog.write('service.json', '{}')
-      const next = await build(edition)
-      expect(next.edition).to.equal(edition)
-      expect(next.mistakes[0]?.file).to.equal('service.json')
-    })
-
-    it('compiles a schema that has changed', async () => {
-      const document = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
-      catalog = openCatalog({ 'gold.json': document })
-      workshop = await openWorkshop(catalog)
-      catalog.writeSchema('gold.json', { $id: 'gold.json', $defs: { Price: PRICED } })
-      const { edition } = await build()
-      expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
-      catalog.writeSchema('gold.json', { $id: 'gold.json', $defs: { Price: { required: ['cost'] } } })
-      const next = await build(edition)
-      const failure = await answerTo(next.edition, 'getGold', { asOf: new Date(0) }).catch((error: unknown) => error)
-      expect(failure).to.include({ code: 'product_failed' })
-    })
   })
 
   it('leaves a plan unsold while a product it opens is withheld', async () => {

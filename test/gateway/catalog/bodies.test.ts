@@ -1,0 +1,107 @@
+import { expect } from 'chai'
+import { createValidators } from '../../../gateway/catalog/validators.ts'
+import type { JsonSchema } from '../../../gateway/plugin.ts'
+import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
+
+describe('a JSON body', () => {
+  const fields = {
+    route: 'POST /v1/thing',
+    body: {
+      type: 'object',
+      required: ['bars'],
+      properties: {
+        bars: { type: 'array', items: { $ref: 'bars.json#/$defs/Bar' } },
+        adjust: { type: 'boolean', default: true },
+      },
+    },
+  }
+
+  it('is not coerced', () => {
+    const [item] = detailOf(fields, { body: { bars: [{ open: '5' }] } })
+    expect(item).to.deep.include({ loc: ['body', 'bars', 0, 'open'], type: 'float_parsing', input: '5' })
+  })
+
+  it('gets its defaults in a copy', () => {
+    const body = { bars: [{ open: 5 }] }
+    expect(validate(fields, { body }).body).to.deep.equal({ bars: [{ open: 5, unit: 'usd' }], adjust: true })
+    expect(body).to.deep.equal({ bars: [{ open: 5 }] })
+  })
+
+  it('is required', () => {
+    expect(detailOf(fields, { body: undefined })).to.deep.equal([
+      { loc: ['body'], msg: 'Is required.', type: 'missing' },
+    ])
+  })
+
+  it('is refused at its first mistake where it is large', () => {
+    const bars = Array.from({ length: 20_000 }, () => ({ open: -1 }))
+    expect(detailOf(fields, { body: { bars } })).to.have.length(1)
+    expect(detailOf(fields, { body: { bars: bars.slice(0, 50) } })).to.have.length(50)
+  })
+
+  it('shows scalars only, and cuts long ones', () => {
+    const [whole] = detailOf(fields, { body: { bars: 'x'.repeat(9000) } })
+    expect(whole?.input).to.have.length(200)
+    expect(detailOf(fields, { body: { bars: { a: 1 } } })[0]).not.to.have.property('input')
+  })
+
+  it('is nothing where the operation describes none', () => {
+    expect(validate({ route: 'POST /v1/thing' }, { body: { a: 1 } }).body).to.equal(undefined)
+  })
+})
+
+describe('a form', () => {
+  const fields = {
+    route: 'POST /v1/thing',
+    body_media: ['multipart/form-data', 'application/json'],
+    body: {
+      type: 'object',
+      required: ['file'],
+      properties: {
+        file: { type: 'string', format: 'binary' },
+        trials: { type: 'integer', default: 10 },
+        extra: { type: 'number', default: 0 },
+      },
+    },
+  }
+  const file = { filename: 'a.csv', mediaType: 'text/csv', bytes: Buffer.from('a,b') }
+
+  it('is coerced, its empty fields mean the default, and a file stays a file', () => {
+    const { body } = validate(fields, { body: { file, trials: '', extra: '1.5' } })
+    expect(body).to.deep.equal({ file, trials: 10, extra: 1.5 })
+  })
+
+  it('takes a text for a file, as JSON and MCP send it', () => {
+    const { body } = validate(fields, { body: { file: 'a,b', trials: 3 } })
+    expect((body as { file: { bytes: Buffer } }).file.bytes.toString()).to.equal('a,b')
+  })
+
+  it('is refused where a file is missing or no file', () => {
+    expect(detailOf(fields, { body: {} })[0]).to.deep.include({ loc: ['body', 'file'], type: 'missing' })
+    expect(detailOf(fields, { body: undefined })[0]).to.deep.include({ loc: ['body', 'file'], type: 'missing' })
+    expect(detailOf(fields, { body: { file: 5 } })[0]).to.deep.include({ loc: ['body', 'file'], type: 'file_type' })
+    expect(detailOf(fields, { body: [1] })[0]).to.deep.include({ loc: ['body'], type: 'object_type' })
+  })
+})
+
+describe('an answer', () => {
+  const check = (response: JsonSchema, value: unknown) =>
+    createValidators(SCHEMAS)(operationOf({ response })).answer(value)
+  const price = {
+    type: 'object',
+    required: ['at', 'price'],
+    properties: { at: { type: 'string', format: 'date-time' }, price: { type: 'number' } },
+  }
+
+  it('is judged as it goes over the wire', () => {
+    expect(check(price, { at: new Date(0), price: 1 })).to.equal(null)
+    expect(check(price, { at: new Date(0), price: Number.NaN })).to.equal('price: Must be a number.')
+    expect(check(price, { at: new Date(0), price: undefined })).to.equal('price: Is required.')
+    expect(check(price, undefined)).to.equal('the answer: Must be an object.')
+  })
+
+  it('may be JSON in bytes, or a text', () => {
+    expect(check(price, Buffer.from('{"at":"2026-01-01T00:00:00Z","price":1}'))).to.equal(null)
+    expect(check({ type: 'string' }, Buffer.from('plain'))).to.equal(null)
+  })
+})

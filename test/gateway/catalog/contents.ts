@@ -1,0 +1,56 @@
+import { createCatalog } from '../../../gateway/catalog/create.ts'
+import type { CatalogDocument } from '../../../gateway/catalog/read.ts'
+import type { JsonSchema } from '../../../gateway/plugin.ts'
+import { SERVICE } from '../../support/catalog.ts'
+
+/** Catalogs as objects, without files. */
+export type Contents = Readonly<Record<string, object>>
+
+export const SCHEMAS = new Map<string, JsonSchema>([
+  [
+    'gold.json',
+    { $id: 'gold.json', $defs: { Price: { type: 'number' }, Query: { properties: { day: { type: 'string' } } } } },
+  ],
+  ['unused.json', { $id: 'unused.json' }],
+])
+
+export const PLANS = {
+  path: '/v1/plans',
+  model: 'One payment, one window.',
+  note: 'A note.',
+  plans: [
+    {
+      plan: 'live-24h',
+      label: 'Live, 24 hours',
+      tier: 'live',
+      max_freshness_seconds: 0,
+      duration_seconds: 86400,
+      route: 'POST /v1/plans/live/24h',
+      price: '50.00',
+      authorizes: ['getGold'],
+    },
+  ],
+}
+
+export function documentsOf(contents: Contents): CatalogDocument[] {
+  return Object.entries({ 'service.json': SERVICE, ...contents }).map(([file, content]) => ({
+    file,
+    kind: file === 'service.json' ? 'service' : file === 'plans.json' ? 'plans' : 'product',
+    content: content as Record<string, unknown>,
+  }))
+}
+
+export const create = (contents: Contents, schemas: ReadonlyMap<string, JsonSchema> = SCHEMAS) =>
+  createCatalog(documentsOf(contents), schemas)
+
+export function params(name: string) {
+  return { type: 'object', required: [name], properties: { [name]: { type: 'string' } } }
+}
+
+export function at(route: string, name: string) {
+  return { route, params: params(name) }
+}
+
+export function free(path: string) {
+  return { route: `GET ${path}`, summary: 'Free.', price: 'free', response: {} }
+}

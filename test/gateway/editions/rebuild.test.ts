@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import { answerTo } from '../../contracts/plugin.ts'
+import { log } from '../../fixtures/plugins/gold/index.ts'
+import { gold, PRICED, thing } from '../../support/catalog.ts'
+import { idsOf, useShop } from './shop.ts'
+
+describe('an edition after another', () => {
+  const { open, build, write, writeSchema, remove } = useShop()
+
+  it('keeps what has not changed, its migrations and set-up', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    const next = await build(edition)
+    await edition.stop()
+    expect(next.edition).not.to.equal(edition)
+    expect(next.edition.catalog.version).to.equal(edition.catalog.version)
+    expect(log).to.deep.equal(['migrated', 'set up gold'])
+  })
+
+  it('takes a new price without a new set-up', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    write('gold.json', gold({ price: '0.006' }))
+    const next = await build(edition)
+    expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(6000n)
+    expect(edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
+    expect(log).to.deep.equal(['migrated', 'set up gold'])
+  })
+
+  it('sets up anew what is set differently, and stops the old when it is let go', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    write('gold.json', gold({}, { settings: { unit: 'gram' } }))
+    const next = await build(edition)
+    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce' })
+    expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'gram' })
+    expect(log).not.to.include('stopped gold')
+    await edition.stop()
+    expect(log.filter((line) => line === 'stopped gold')).to.have.length(1)
+  })
+
+  it('adds a product and takes one away', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    write('tin.json', thing('throws'))
+    const two = await build(edition)
+    expect(idsOf(two.edition)).to.deep.equal(['gold', 'throws'])
+    remove('gold.json')
+    const one = await build(two.edition)
+    expect(idsOf(one.edition)).to.deep.equal(['throws'])
+    await edition.stop()
+    expect(log).not.to.include('stopped gold')
+    await two.edition.stop()
+    expect(log).to.include('stopped gold')
+  })
+
+  const spoils: readonly (readonly [string, unknown])[] = [
+    ['a wrong price', gold({ price: '0.0000001' })],
+    ['half a document', '{ "product": "gold",'],
+    ['a handler too many', gold({}, { operations: { getGold: gold().operations.getGold } })],
+    ['settings the plugin refuses', gold({ price: '0.007' }, { settings: { unit: 'stone' } })],
+    ['a plugin that is not there', gold({}, { plugin: 'nowhere' })],
+  ]
+  for (const [title, document] of spoils)
+    it(`leaves a product as it was when its document comes with ${title}`, async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      const spoiled =
+        title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
+      write('gold.json', spoiled)
+      const next = await build(edition)
+      expect(next.mistakes.map(({ file }) => file)).to.include('gold.json')
+      expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
+      expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+      expect(next.edition.withheld).to.deep.equal([])
+      await edition.stop()
+      write('gold.json', gold({ price: '0.008' }))
+      const mended = await build(next.edition)
+      expect(mended.mistakes).to.deep.equal([])
+      expect(mended.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
+    })
+
+  it('is the old one where the service or the plans are mistaken', async () => {
+    const { edition } = await open({ 'gold.json': gold() })
+    write('service.json', '{}')
+    const next = await build(edition)
+    expect(next.edition).to.equal(edition)
+    expect(next.mistakes[0]?.file).to.equal('service.json')
+  })
+
+  it('compiles a schema that has changed', async () => {
+    const document = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
+    const priced = { $id: 'gold.json', $defs: { Price: PRICED } }
+    const { edition } = await open({ 'gold.json': document }, {}, { 'gold.json': priced })
+    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+    writeSchema('gold.json', { $id: 'gold.json', $defs: { Price: { required: ['cost'] } } })
+    const next = await build(edition)
+    const failure = await answerTo(next.edition, 'getGold', { asOf: new Date(0) }).catch((error: unknown) => error)
+    expect(failure).to.include({ code: 'product_failed' })
+  })
+})

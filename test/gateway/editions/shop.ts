@@ -1,0 +1,41 @@
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import { log } from '../../fixtures/plugins/gold/index.ts'
+import { openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+
+type Documents = Readonly<Record<string, unknown>>
+type Workshop = Awaited<ReturnType<typeof openWorkshop>>
+
+/** A catalog for each test, its editions stopped and its folder removed behind it. Call it inside a `describe`. */
+export function useShop() {
+  let catalog: TestCatalog
+  let workshop: Workshop
+  const editions: Edition[] = []
+
+  afterEach(async () => {
+    await Promise.all(editions.splice(0).map((edition) => edition.stop()))
+    await workshop.close()
+    catalog.close()
+  })
+
+  async function build(previous?: Edition) {
+    const built = await workshop.build(previous ? { previous } : {})
+    editions.push(built.edition)
+    return built
+  }
+
+  return {
+    build,
+    async open(documents: Documents, secrets: Readonly<Record<string, string>> = {}, schemas: Documents = {}) {
+      catalog = openCatalog(documents)
+      for (const [file, schema] of Object.entries(schemas)) catalog.writeSchema(file, schema)
+      workshop = await openWorkshop(catalog, secrets)
+      log.length = 0
+      return build()
+    },
+    write: (file: string, content: unknown) => catalog.write(file, content),
+    writeSchema: (file: string, content: unknown) => catalog.writeSchema(file, content),
+    remove: (file: string) => catalog.remove(file),
+  }
+}
+
+export const idsOf = ({ catalog: { products } }: Edition): string[] => products.map(({ id }) => id)
