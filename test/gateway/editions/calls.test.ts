@@ -176,6 +176,12 @@ describe('a call of a product', () => {
       expect(answer).to.include({ as_of: asOf.toISOString(), price: 1900, days: 7 })
     })
 
+    it('gets nothing newer than the other may serve: a delay holds whoever asks', async () => {
+      await open({ 'gold.json': gold({ max_freshness_seconds: 3600 }), 'teller.json': TELLER })
+      const asked = await answerTo(edition, 'askFor', { query: { operation: 'getGold' }, asOf: workshop.now() })
+      expect((asked as { answer: object }).answer).to.include({ as_of: '2026-06-01T11:00:00.000Z' })
+    })
+
     it('gets typed arrays as they are', async () => {
       await open({ 'gold.json': gold(), 'teller.json': TELLER })
       expect(await ask('getGoldColumns')).to.include({ isTyped: true })
