@@ -1,7 +1,7 @@
 import { nyseClose, nyseClosed } from '../quant/nyse.ts'
 import { DAY } from './interval.ts'
 import { median } from './scale.ts'
-import { dayOf, type Session, wallClock } from './session.ts'
+import { dayName, type Session, type WallClock, wallClock } from './session.ts'
 
 /** Breaks this long are nights, weekends or holidays. */
 const LONG = 4 * 3600
@@ -28,7 +28,7 @@ export function findBreaks(
   interval: number,
   session: Session,
 ): (at: number) => number {
-  const clock = (i: number): { day: string; minute: number } => wallClock(times[i]!, session.zone)
+  const clock = (i: number): WallClock => wallClock(times[i]!, session.zone)
   const length = (at: number): number => times[at]! - times[at - 1]!
   const steps = (at: number): number => Math.round(length(at) / interval) - 1
   const long = places.filter((at) => length(at) >= LONG)
@@ -56,7 +56,7 @@ export function findBreaks(
     if (length(at) < LONG || from.day === to.day) return steps(at)
     if (!hasNights) return length(at) < 1.6 * DAY ? steps(at) : Math.max(0, steps(at) - weekend)
     if (long.length < FEWEST) return 0
-    const close = session.name === 'us_equity' ? nyseClose(from.day) : 960
+    const close = session.name === 'us_equity' ? nyseClose(dayName(from.day)) : 960
     const tail = close < 960 ? Math.max(0, close * 60 - from.minute * 60 - interval) : ahead(from.minute, closings, 1)
     const head = ahead(to.minute, openings, -1)
     const whole = session.name === 'us_equity' ? tradingDaysBetween(from.day, to.day) * perDay : 0
@@ -76,9 +76,8 @@ function ahead(minute: number, others: readonly number[], direction: 1 | -1): nu
   return distances.length === 0 ? 0 : Math.min(...distances) * 60
 }
 
-function tradingDaysBetween(from: string, to: string): number {
+function tradingDaysBetween(from: number, to: number): number {
   let days = 0
-  for (let time = Date.parse(from) / 1000 + DAY; dayOf(time) < to; time += DAY)
-    if (nyseClosed(dayOf(time)) === null) days += 1
+  for (let day = from + 1; day < to; day += 1) if (nyseClosed(dayName(day)) === null) days += 1
   return days
 }

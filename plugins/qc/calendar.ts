@@ -2,7 +2,7 @@ import { nyseClosed } from '../quant/nyse.ts'
 import type { Add } from './finding.ts'
 import { DAY } from './interval.ts'
 import { formatMoment } from './moment.ts'
-import { type Session, wallClock } from './session.ts'
+import { dayName, type Session, wallClock } from './session.ts'
 
 const HOUR = 60
 /** Days of one displacement in a row that make a run. */
@@ -20,17 +20,18 @@ export function checkCalendar(
 ): void {
   if (session.name !== 'us_equity') return
   const first: { readonly at: number; readonly minute: number }[] = []
-  let last = ''
+  let last = NaN
+  let closed: string | null = null
   for (const [at, time] of times.entries()) {
     const { day, minute } = wallClock(time, session.zone)
     if (day !== last) {
       first.push({ at, minute })
       last = day
+      closed = nyseClosed(dayName(day))
     }
-    const closed = nyseClosed(day)
     if (closed === null) continue
     const common = { severity: 'warning', field: 'timestamp', observed: formatMoment(time), expected: null } as const
-    const explanation = `${day} was no trading day in New York: ${closed}`
+    const explanation = `${dayName(day)} was no trading day in New York: ${closed}`
     add({ ...common, code: 'closed_session_bar', index: rows[at]!, score: null, confidence: 0.99, explanation })
   }
   if (interval < DAY) checkClock(times, rows, first, add)

@@ -9,7 +9,7 @@ import { DAY, inferInterval } from './interval.ts'
 import { checkDiscontinuity, checkDividends } from './levels.ts'
 import { checkOrder } from './order.ts'
 import { checkPrints, type PrintThresholds } from './prints.ts'
-import { measure, selectRows, type Series, without } from './series.ts'
+import { adjust, measure, selectRows, type Series, without } from './series.ts'
 import { findSession, type SessionName } from './session.ts'
 import { findSplits, type Split } from './splits.ts'
 import { checkStale } from './stale.ts'
@@ -71,30 +71,17 @@ export function checkBars(bars: Bars, options: CheckOptions): Checked {
   const found = findSplits(raw, interval)
   const splits = found.map((split) => ({ index: raw.rows[split.at]!, time: raw.time[split.at]!, split }))
   for (const split of found) add(splitFinding(raw, split))
-  const level = adjusted(raw, found)
+  const level = adjust(
+    raw,
+    found.map(({ at, ratio }) => ({ at, factor: ratio.factor })),
+  )
   const series = without(level, checkDecimals(level, add))
   const scales = measure(series)
   const thresholds = checkPrints(series, scales, interval, add)
   const staleRun = checkStale(series, add)
-  checkVolume(series, scales, add)
+  checkVolume(series, scales, interval, session, add)
   if (interval === DAY && session.name !== '24x7' && discontinuities.length === 0) checkDividends(series, scales, add)
   return { ...common, findings, splits, thresholds, staleRun }
-}
-
-/** The series as if each split had been adjusted for: earlier prices divided, earlier volumes multiplied. */
-function adjusted(series: Series, splits: readonly Split[]): Series {
-  const factor = new Float64Array(series.count).fill(1)
-  for (const { at, ratio } of splits) for (let i = 0; i < at; i += 1) factor[i]! *= ratio.factor
-  const divide = (column: Float64Array): Float64Array => column.map((price, i) => price / factor[i]!)
-  const [open, high, low, close] = [divide(series.open), divide(series.high), divide(series.low), divide(series.close)]
-  return {
-    ...series,
-    open,
-    high,
-    low,
-    close,
-    volume: series.volume && series.volume.map((value, i) => value * factor[i]!),
-  }
 }
 
 function splitFinding(series: Series, { at, ratio, logOdds }: Split): Finding {

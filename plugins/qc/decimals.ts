@@ -16,7 +16,7 @@ export function checkDecimals(series: Series, add: Add): Uint8Array {
     const factor = FACTORS.find((candidate) => within(series, i, level * candidate))
     if (factor === undefined) continue
     displaced[i] = 1
-    const observed = series.close[i]!
+    const observed = series.close[i]! * series.factor[i]!
     const explanation = `all four prices are ${factor} times those around`
     add({
       code: 'decimal_shift',

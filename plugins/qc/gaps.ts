@@ -4,7 +4,7 @@ import type { Add } from './finding.ts'
 import { DAY } from './interval.ts'
 import { formatMoment } from './moment.ts'
 import { chanceLength } from './runs.ts'
-import { dayOf, type Session } from './session.ts'
+import { dayName, type Session, wallClock } from './session.ts'
 
 export interface Coverage {
   /** Bars there plus bars missing inside sessions. */
@@ -17,7 +17,9 @@ export interface Coverage {
 /** More steps than this since the bar before are a hole. */
 export const STEPS = 1.99
 /** Above this share of bars after a hole the market is thin, and only holes longer than chance are reported. */
-const THIN = 0.01
+const THIN = 0.002
+/** Holes of a thin market are reported from the length expected fewer times than this. */
+const CHANCE = { short: 3, chance: 0.05 }
 /** On weekdays of a calendar we do not know, holidays last up to this many days. */
 const LONGEST_HOLIDAY = 4
 
@@ -42,7 +44,7 @@ export function checkGaps(
   const holes = findHoles(times, interval, session)
   const lengths = holes.map(({ missing }) => missing)
   const missing = lengths.reduce((sum, length) => sum + length, 0)
-  const least = holes.length > THIN * times.length + 5 ? chanceLength(lengths, 1) : 1
+  const least = holes.length > THIN * times.length + 5 ? chanceLength(lengths, CHANCE) : 1
   let longest = 0
   for (const hole of holes) {
     const [before, after] = [times[hole.at - 1]!, times[hole.at]!]
@@ -77,8 +79,9 @@ function findHoles(times: Float64Array, interval: number, session: Session): Hol
 /** Trading days between two daily bars. Holidays of a calendar we do not know are given the benefit of the doubt. */
 function missingDays(before: number, after: number, { name, zone }: Session): number {
   let missing = 0
-  for (let day = before + zone(before) + DAY; day < after + zone(after) - DAY / 2; day += DAY) {
-    const reason = nyseClosed(dayOf(day))
+  const last = wallClock(after, zone).day
+  for (let day = wallClock(before, zone).day + 1; day < last; day += 1) {
+    const reason = nyseClosed(dayName(day))
     if (reason === null || (name !== 'us_equity' && reason !== 'weekend')) missing += 1
   }
   return name === 'us_equity' || missing > LONGEST_HOLIDAY ? missing : 0

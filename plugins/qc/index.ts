@@ -1,43 +1,43 @@
 /** Bar quality: a forensic report on the bars a caller sends. Pure computing: no data of our own, no jobs. */
 import { definePlugin, InvalidInput } from '#gateway'
+import type { BarQualityReport, BarQualityRequest } from '../../schemas/types.d.ts'
 import { readBars } from './bars.ts'
 import { checkBars } from './check.ts'
 import { parseInterval } from './interval.ts'
+import { method } from './method.ts'
 import { reportOf } from './report.ts'
-import type { SessionName } from './session.ts'
-import { createZone, UTC } from './zone.ts'
+import { createZone, UTC, type Zone } from './zone.ts'
 
-interface Settings {
-  readonly symbol?: string
-  readonly interval?: string | number
-  readonly timezone?: string
-  readonly session?: SessionName | 'auto'
-  readonly allow_negative?: boolean
-}
+type Settings = Partial<Exclude<BarQualityRequest, readonly unknown[]>>
 
 export default definePlugin({
   name: 'qc',
   setup: () => ({
     handlers: {
-      checkBarQuality({ input }: { input: { body: unknown } }) {
-        const { symbol, interval, timezone, session, allow_negative }: Settings = Array.isArray(input.body)
-          ? {}
-          : (input.body as Settings)
-        const zone = timezone === undefined ? null : createZone(timezone)
-        if (timezone !== undefined && zone === null)
-          throw new InvalidInput(`Is ${JSON.stringify(timezone)}; write an IANA name such as America/New_York.`, [
-            'body',
-            'timezone',
-          ])
-        const bars = readBars(input.body, zone ?? UTC)
-        const checked = checkBars(bars, {
-          interval: interval === undefined ? null : parseInterval(interval),
-          session: session ?? 'auto',
-          zone,
-          allowNegative: allow_negative ?? false,
-        })
-        return reportOf(bars, checked, symbol ?? null)
-      },
+      checkBarQuality: ({ input }) => examine(input.body),
+      getBarQualityMethod: () => method(),
     },
   }),
 })
+
+/** The report on a request body. Throws InvalidInput naming the field or row. */
+export function examine(body: unknown): BarQualityReport {
+  const settings: Settings = Array.isArray(body) ? {} : (body as Settings)
+  const zone = zoneOf(settings.timezone)
+  const bars = readBars(body, zone ?? UTC)
+  const checked = checkBars(bars, {
+    interval: settings.interval === undefined ? null : parseInterval(settings.interval),
+    session: settings.session ?? 'auto',
+    zone,
+    allowNegative: settings.allow_negative ?? false,
+  })
+  return reportOf(bars, checked, settings.symbol ?? null)
+}
+
+function zoneOf(name: string | undefined): Zone | null {
+  if (name === undefined) return null
+  const zone = createZone(name)
+  if (zone) return zone
+  const msg = `Is ${JSON.stringify(name)}; write an IANA name such as America/New_York.`
+  throw new InvalidInput(msg, ['body', 'timezone'])
+}

@@ -55,7 +55,7 @@ export function checkDividends(series: Series, scales: Scales, add: Add): void {
       severity: 'info',
       index: series.rows[i]!,
       field: 'open',
-      observed: open[i]!,
+      observed: open[i]! * series.factor[i]!,
       expected: null,
       score: gap / usual,
       confidence: 0.5,

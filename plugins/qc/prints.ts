@@ -50,15 +50,16 @@ export function checkPrints(series: Series, scales: Scales, interval: number, ad
   const thresholds = thresholdsOf(series, interval, tails)
   const report = (i: number, code: Code, score: number, tail: Tail, expected: number): void => {
     const field = code === 'bad_print_high' ? 'high' : code === 'bad_print_low' ? 'low' : 'close'
-    const observed = series[field][i]!
+    const [price, factor] = [series[field][i]!, series.factor[i]!]
     const confidence = 1 / (1 + Math.min(1, tail.expected(score)))
-    const percent = (100 * Math.abs(observed / expected - 1)).toPrecision(3)
+    const percent = (100 * Math.abs(price / expected - 1)).toPrecision(3)
     const where = field === 'close' ? 'the closes and opens around it' : 'its body and both neighbours'
     const explanation =
       `${field} ${percent}% beyond ${where}, ${score.toFixed(1)} local scales, ` +
       `on ${scales.activity[i]!.toPrecision(2)} times the usual volume`
     const severity = confidence >= 0.9 ? 'error' : 'warning'
-    add({ code, severity, index: series.rows[i]!, field, observed, expected, score, confidence, explanation })
+    const values = { observed: price * factor, expected: expected * factor }
+    add({ code, severity, index: series.rows[i]!, field, ...values, score, confidence, explanation })
   }
   for (let i = 0; i < count; i += 1) {
     if (ups[i]! > thresholds.wick) report(i, 'bad_print_high', ups[i]!, tails.wick, ceiling(series, i))

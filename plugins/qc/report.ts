@@ -1,3 +1,4 @@
+import type { BarQualityReport } from '../../schemas/types.d.ts'
 import type { Bars } from './bars.ts'
 import type { Checked } from './check.ts'
 import { FAMILIES, type Finding, type Severity } from './finding.ts'
@@ -7,7 +8,7 @@ import { SPLIT_LOG_ODDS } from './splits.ts'
 export const MODEL = 'qc/1'
 const MOST_FINDINGS = 1000
 const WEIGHTS: Readonly<Record<Severity, number>> = { error: 1, warning: 0.3, info: 0 }
-const GRADES: readonly (readonly [number, string])[] = [
+const GRADES: readonly (readonly [number, BarQualityReport['grade']])[] = [
   [0.95, 'A'],
   [0.85, 'B'],
   [0.7, 'C'],
@@ -20,7 +21,7 @@ const TOLERABLE = 0.001
  * The answer of POST /v1/bars/qc. Score is 1 - min(1, 100 · Σ weight / bars) with 1 for an error, 0.3 for a warning and 0
  * for an info; the worst thousand findings are shown, in order of rows, and all are counted.
  */
-export function reportOf(bars: Bars, checked: Checked, symbol: string | null): Record<string, unknown> {
+export function reportOf(bars: Bars, checked: Checked, symbol: string | null): BarQualityReport {
   const { findings, splits, coverage, thresholds } = checked
   const counts = { error: 0, warning: 0, info: 0 }
   const byCode: Record<string, number> = {}
@@ -51,8 +52,8 @@ export function reportOf(bars: Bars, checked: Checked, symbol: string | null): R
       index: finding.index,
       timestamp: formatMoment(bars.time[finding.index]!),
       field: finding.field,
-      observed: finding.observed,
-      expected: finite(finding.expected),
+      observed: shown(finding.observed),
+      expected: shown(finding.expected),
       score: finding.score === null ? null : round(finding.score, 4),
       confidence: round(finding.confidence, 4),
       explanation: finding.explanation,
@@ -97,8 +98,10 @@ function extent(times: Float64Array): [number, number] {
   return [first, last]
 }
 
-function finite(value: number | string | null): number | string | null {
-  return typeof value === 'number' && !Number.isFinite(value) ? null : value
+/** Twelve digits: adjusting and undoing an adjustment must not show. */
+function shown(value: number | string | null): number | string | null {
+  if (typeof value !== 'number') return value
+  return Number.isFinite(value) ? Number(value.toPrecision(12)) : null
 }
 
 function round(value: number, digits: number): number {

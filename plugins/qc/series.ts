@@ -12,6 +12,8 @@ export interface Series {
   readonly close: Float64Array
   /** NaN where missing or below zero; null where no row has one. */
   readonly volume: Float64Array | null
+  /** What prices were divided by, and volumes multiplied, for later splits: 1 where none was found. */
+  readonly factor: Float64Array
 }
 
 /** The rows named, in their order. */
@@ -26,6 +28,7 @@ export function selectRows(bars: Bars, rows: Int32Array): Series {
     low: take(bars.low),
     close: take(bars.close),
     volume: bars.volume && take(bars.volume).map((value) => (value >= 0 ? value : NaN)),
+    factor: new Float64Array(rows.length).fill(1),
   }
 }
 
@@ -33,10 +36,25 @@ export function selectRows(bars: Bars, rows: Int32Array): Series {
 export function without(series: Series, marked: Uint8Array): Series {
   const keep = (column: Float64Array): Float64Array => column.filter((_, i) => marked[i] === 0)
   const rows = series.rows.filter((_, i) => marked[i] === 0)
-  const [time, open, high, low, close] = [series.time, series.open, series.high, series.low, series.close].map(
-    keep,
-  ) as [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array]
-  return { count: rows.length, rows, time, open, high, low, close, volume: series.volume && keep(series.volume) }
+  return { ...mapColumns(series, keep), count: rows.length, rows }
+}
+
+/** The series as if each split had been adjusted for: earlier prices divided, earlier volumes multiplied. */
+export function adjust(series: Series, splits: readonly { readonly at: number; readonly factor: number }[]): Series {
+  const factor = new Float64Array(series.count).fill(1)
+  for (const split of splits) for (let i = 0; i < split.at; i += 1) factor[i]! *= split.factor
+  const divide = (column: Float64Array): Float64Array => column.map((price, i) => price / factor[i]!)
+  const { time } = series
+  const volume = series.volume && series.volume.map((value, i) => value * factor[i]!)
+  return { ...mapColumns(series, divide), time, volume, factor }
+}
+
+function mapColumns(
+  { time, open, high, low, close, volume, factor, ...rest }: Series,
+  change: (column: Float64Array) => Float64Array,
+): Series {
+  const prices = { open: change(open), high: change(high), low: change(low), close: change(close) }
+  return { ...rest, ...prices, time: change(time), volume: volume && change(volume), factor: change(factor) }
 }
 
 /** What is usual around each bar: the yardsticks every statistical check shares. */
@@ -59,7 +77,7 @@ export function measure(series: Series): Scales {
   const range = high.map((value, i) => Math.log(value / low[i]!))
   const [near, wide] = [neighbourMedian(range, 5), centredMedian(range, 101)]
   const local = range.map((_, i) => Math.max(near[i] || 0, wide[i] || 0, FLOOR))
-  const usualVolume = volume ? neighbourMedian(volume, 25) : new Float64Array(count).fill(NaN)
+  const usualVolume = volume ? centredMedian(volume, 51) : new Float64Array(count).fill(NaN)
   const activity = usualVolume.map((usual, i) => {
     const value = volume?.[i] ?? NaN
     return usual > 0 && value >= 0 ? value / usual : 1

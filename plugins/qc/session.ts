@@ -14,16 +14,23 @@ const NEW_YORK = createZone('America/New_York') ?? UTC
 const OPENING = 570 // 9:30
 const EARLY = 240 // 4:00, where extended hours begin
 
-/** "YYYY-MM-DD" and the minute of the day on a wall clock. */
-export function wallClock(seconds: number, zone: Zone): { day: string; minute: number } {
-  const local = seconds + zone(seconds)
-  const minute = Math.floor((((local % DAY) + DAY) % DAY) / 60)
-  return { day: dayOf(local), minute }
+/** A moment on a wall clock. */
+export interface WallClock {
+  /** Days since 1970-01-01. */
+  readonly day: number
+  readonly minute: number
 }
 
-/** "YYYY-MM-DD" of seconds that are already local. */
-export function dayOf(local: number): string {
-  return new Date(local * 1000).toISOString().slice(0, 10)
+/** The day and the minute of the day on a zone's wall clock. */
+export function wallClock(seconds: number, zone: Zone): WallClock {
+  const local = seconds + zone(seconds)
+  const day = Math.floor(local / DAY)
+  return { day, minute: Math.floor((local - day * DAY) / 60) }
+}
+
+/** "YYYY-MM-DD" of a day since 1970-01-01. */
+export function dayName(day: number): string {
+  return new Date(day * DAY * 1000).toISOString().slice(0, 10)
 }
 
 /**
@@ -49,11 +56,9 @@ export function findSession(named: string, times: Float64Array, interval: number
 
 function dailyName(times: Float64Array, zone: Zone): SessionName {
   const closed = { weekend: 0, holiday: 0 }
-  const days = new Set<string>()
   for (const time of times) {
     const { day } = wallClock(time, zone)
-    days.add(day)
-    const reason = nyseClosed(day)
+    const reason = nyseClosed(dayName(day))
     if (reason === 'weekend') closed.weekend += 1
     else if (reason !== null) closed.holiday += 1
   }
@@ -76,7 +81,7 @@ function isRound(times: Float64Array, zone: Zone): boolean {
   const [first, last] = [times[0] ?? 0, times[times.length - 1] ?? 0]
   const monday = Math.floor((first + zone(first)) / DAY - 4) % 7
   if (Math.floor((last - first) / DAY) + (((monday % 7) + 7) % 7) > 4) return false
-  const hours = new Map<string, Set<number>>()
+  const hours = new Map<number, Set<number>>()
   for (const time of times) {
     const { day, minute } = wallClock(time, zone)
     hours.set(day, (hours.get(day) ?? new Set()).add(Math.floor(minute / 60)))
@@ -88,7 +93,7 @@ function isRound(times: Float64Array, zone: Zone): boolean {
 function opening(times: Float64Array, zone: Zone): { zone: Zone; minute: number; share: number } {
   const counts = new Map<number, number>()
   let days = 0
-  let last = ''
+  let last = NaN
   for (const time of times) {
     const { day, minute } = wallClock(time, zone)
     if (day === last) continue

@@ -34,17 +34,21 @@ const JUMP_LENGTH = 0.15
  * @example a close of 645.57 and an open of 92.69 on AAPL, 2014-06-09: 7:1
  */
 export function findSplits(series: Series, interval: number): Split[] {
-  const splits: Split[] = []
+  const least = SPLIT_LOG_ODDS + (series.volume ? 0 : 2)
+  return candidates(series, interval).filter(({ logOdds }) => logOdds > least)
+}
+
+/** The likeliest ratio of every gap that is large enough, lasts, and does not follow a hole of more than 15 days. */
+export function candidates(series: Series, interval: number): Split[] {
+  const found: Split[] = []
   for (let at = 1; at < series.count; at += 1) {
     const gap = Math.log(series.open[at]! / series.close[at - 1]!)
     if (Math.abs(gap) < SMALLEST || series.time[at]! - series.time[at - 1]! > 15 * DAY) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
-    const best = RATIOS.map((ratio) => ({ at, ratio, logOdds: logOddsOf(series, at, gap, ratio, interval) })).reduce(
-      (a, b) => (b.logOdds > a.logOdds ? b : a),
-    )
-    if (best.logOdds > SPLIT_LOG_ODDS + (series.volume ? 0 : 2)) splits.push(best)
+    const odds = RATIOS.map((ratio) => ({ at, ratio, logOdds: logOddsOf(series, at, gap, ratio, interval) }))
+    found.push(odds.reduce((a, b) => (b.logOdds > a.logOdds ? b : a)))
   }
-  return splits
+  return found
 }
 
 /** Log of the median price of five bars from `at` on over that of five before. */
@@ -57,10 +61,13 @@ function logOddsOf(series: Series, at: number, gap: number, ratio: Ratio, interv
   if (expected * gap <= 0) return -Infinity
   const days = Math.min(1, interval / DAY)
   const scale = gapScale(series, at)
+  // Trading that goes on from bar to bar does not jump like a night does, and short bars make poorer witnesses.
+  const isContinuous = days < 1 && series.time[at]! - series.time[at - 1]! < 2 * interval
   const split = SPLIT_RATE * days * ratio.popularity * student(gap - expected, scale, 3)
   const tail = (JUMP_RATE * days * 0.5 * Math.exp(-(Math.abs(gap) - SMALLEST) / JUMP_LENGTH)) / JUMP_LENGTH
-  const jump = gap > SAFE_RISE ? tail / 100 : tail + student(gap, scale, 3)
-  return Math.log(split / jump) + witnesses(series, at, expected)
+  const rarity = (isContinuous ? 100 : 1) * (gap > SAFE_RISE ? 100 : 1)
+  const jump = tail / rarity + (gap > SAFE_RISE ? 0 : student(gap, scale, 3))
+  return Math.log(split / jump) + witnesses(series, at, expected) * (days < 1 ? 0.5 : 1)
 }
 
 /** Standard deviation of the gaps around, from their median size; at least 0.2%. */
