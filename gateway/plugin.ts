@@ -13,7 +13,7 @@ export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem 
 
 export type JsonSchema = { readonly [key: string]: unknown }
 
-/** Filled by schemas/types.d.ts: plugin name → operation id → { input, output }. */
+/** Filled by schemas/types.d.ts: plugin name → operation id → { input, output }, and `asked` where defaults make a difference. */
 export interface Plugins {}
 
 /** All operations of all typed plugins, by id. */
@@ -24,11 +24,16 @@ type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => voi
   ? Both
   : never
 
-/** The `{ params, query, body }` of an operation: exact where generated types know it, open where they do not. */
+/**
+ * The `{ params, query, body }` that an operation is asked with: exact where generated types know it, open where they do
+ * not. What has a default may be left out.
+ */
 export type InputOf<Id extends OperationId> = Id extends keyof Operations
-  ? Operations[Id] extends { input: infer Input }
-    ? Input
-    : Input
+  ? Operations[Id] extends { asked: infer Asked }
+    ? Asked
+    : Operations[Id] extends { input: infer Input }
+      ? Input
+      : Input
   : Input
 export type OutputOf<Id extends OperationId> = Id extends keyof Operations
   ? Operations[Id] extends { output: infer Output }

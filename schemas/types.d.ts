@@ -70,6 +70,50 @@ export type BarColumns = readonly string[]
  */
 export type BarRows = readonly (readonly unknown[])[]
 /**
+ * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in the order you hold them; order and duplicates are part of what is checked.
+ *
+ * @minItems 3
+ * @maxItems 50000
+ */
+export type AskedBarQualityRequest =
+  | {
+      /**
+       * Comes back in the report; nothing is looked up.
+       */
+      symbol?: string
+      /**
+       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo. Inferred from the timestamps when absent.
+       */
+      interval?: string | number
+      /**
+       * IANA name of the wall clock that timestamps without an offset are on, and that sessions keep. Default: UTC for timestamps; sessions are looked for in UTC and New York.
+       */
+      timezone?: string
+      /**
+       * When the market is open. us_equity knows the holidays and early closes of the NYSE; weekdays is any other market that rests at weekends; auto infers it from the timestamps.
+       */
+      session?: 'auto' | 'us_equity' | '24x7' | 'weekdays'
+      /**
+       * True for rates and spreads, which may be zero or below. Checks on ratios of prices are then left out where such a price occurs.
+       */
+      allow_negative?: boolean
+      /**
+       * The bars: an array of bars, or a table of columns and rows.
+       *
+       * @minItems 3
+       * @maxItems 50000
+       */
+      bars?:
+        | readonly SubmittedBar[]
+        | {
+            columns?: BarColumns
+            rows?: BarRows
+          }
+      columns?: BarColumns
+      rows?: BarRows
+    }
+  | readonly SubmittedBar[]
+/**
  * What is wrong; /methodology has the rule of each.
  */
 export type FindingCode =
@@ -114,6 +158,11 @@ export type Products = {
         query: BarsQuery
         body: undefined
       }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedBarsQuery
+        body: undefined
+      }
       output: Bars
     }
     getMarketStatus: {
@@ -140,6 +189,11 @@ export type Products = {
         query: Readonly<Record<string, unknown>>
         body: BarQualityRequest
       }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AskedBarQualityRequest
+      }
       output: BarQualityReport
     }
     getBarQualityMethod: {
@@ -164,6 +218,11 @@ export type Products = {
       input: {
         params: Readonly<Record<string, unknown>>
         query: RegimeHistoryQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedRegimeHistoryQuery
         body: undefined
       }
       output: RegimeHistory
@@ -192,6 +251,11 @@ export type Products = {
         query: HomeQuery
         body: undefined
       }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedHomeQuery
+        body: undefined
+      }
       output: unknown
     }
     getMethodology: {
@@ -206,6 +270,11 @@ export type Products = {
       input: {
         params: Readonly<Record<string, unknown>>
         query: PricingQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedPricingQuery
         body: undefined
       }
       output: unknown
@@ -226,6 +295,21 @@ export type BarsQuery = {
    * Seconds a bar lasts. Finer bars are joined where this interval is not stored.
    */
   interval: number
+}
+export type AskedBarsQuery = {
+  symbol: MarketSymbol
+  /**
+   * First open wanted, epoch seconds.
+   */
+  from: number
+  /**
+   * Opens before this, epoch seconds. Default: the moment of the call.
+   */
+  to?: number
+  /**
+   * Seconds a bar lasts. Finer bars are joined where this interval is not stored.
+   */
+  interval?: number
 }
 /**
  * Columns of equal length, oldest first. The last bar is closed; what is still forming is left out.
@@ -572,6 +656,14 @@ export type RegimeHistoryQuery = {
    */
   limit: number
 }
+export type AskedRegimeHistoryQuery = {
+  start?: Moment
+  end?: Moment
+  /**
+   * Most snapshots in one answer; one a minute.
+   */
+  limit?: number
+}
 /**
  * Snapshots oldest first.
  */
@@ -626,11 +718,23 @@ export type HomeQuery = {
    */
   err: string
 }
+export type AskedHomeQuery = {
+  /**
+   * Code of a mistake to explain.
+   */
+  err?: string
+}
 export type PricingQuery = {
   /**
    * 1 after a sign-up: the page says thank you.
    */
   ok: number
+}
+export type AskedPricingQuery = {
+  /**
+   * 1 after a sign-up: the page says thank you.
+   */
+  ok?: number
 }
 
 declare module '#gateway' {

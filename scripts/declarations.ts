@@ -1,6 +1,8 @@
 /** TypeScript for the shapes of the catalog: one schema of all plugins, operations, inputs and outputs, compiled once. */
+import { isDeepStrictEqual } from 'node:util'
 import { compile } from 'json-schema-to-typescript'
 import type { Catalog, Operation } from '../gateway/catalog/catalog.ts'
+import { stepsOf } from '../gateway/catalog/mistake.ts'
 import { isObject } from '../gateway/catalog/read.ts'
 import type { JsonSchema } from '../gateway/plugin.ts'
 
@@ -19,7 +21,7 @@ const NOTHING = { tsType: 'Readonly<Record<string, unknown>>' }
 
 /**
  * The text of schemas/types.d.ts for the plugins that `isTyped` names. A field with a default is there when a handler
- * runs, so it is not optional; arrays are readonly; a file is an Upload.
+ * runs, and may be left out by a product that asks; arrays are readonly; a file is an Upload.
  */
 export async function declarations(catalog: Catalog, isTyped: (plugin: string) => boolean): Promise<string> {
   const names = createNames(catalog)
@@ -31,21 +33,23 @@ export async function declarations(catalog: Catalog, isTyped: (plugin: string) =
     for (const operation of operations)
       handlers.set(operation.handler, [...(handlers.get(operation.handler) ?? []), operation])
   }
-  const shapeOf = (schema: JsonSchema | null, missing: JsonSchema): unknown =>
-    schema ? names.typed(schema, { root: schema, file: '' }) : missing
-  const handler = (operations: readonly Operation[]): unknown =>
-    closed({
-      input: choice(
-        operations.map(({ params, query, body }) =>
-          closed({
-            params: shapeOf(params, NOTHING),
-            query: shapeOf(query, NOTHING),
-            body: shapeOf(body, { tsType: 'undefined' }),
-          }),
-        ),
+  const shapeOf = (schema: JsonSchema | null, missing: JsonSchema, isAsked = false): unknown =>
+    schema ? names.typed(schema, { root: schema, file: '', isAsked }) : missing
+  const inputOf = (operations: readonly Operation[], isAsked: boolean): unknown =>
+    choice(
+      operations.map(({ params, query, body }) =>
+        closed({
+          params: shapeOf(params, NOTHING, isAsked),
+          query: shapeOf(query, NOTHING, isAsked),
+          body: shapeOf(body, { tsType: 'undefined' }, isAsked),
+        }),
       ),
-      output: choice(operations.map(({ response }) => shapeOf(response, { tsType: 'unknown' }))),
-    })
+    )
+  const handler = (operations: readonly Operation[]): unknown => {
+    const [input, asked] = [inputOf(operations, false), inputOf(operations, true)]
+    const output = choice(operations.map(({ response }) => shapeOf(response, { tsType: 'unknown' })))
+    return closed(isDeepStrictEqual(input, asked) ? { input, output } : { input, asked, output })
+  }
   const products = [...plugins].sort(byName).map(([plugin, handlers]) => {
     const typed = [...handlers].sort(byName).map(([name, operations]) => [name, handler(operations)] as const)
     return [plugin, closed(Object.fromEntries(typed))] as const
@@ -78,6 +82,8 @@ function choice(schemas: readonly unknown[]): unknown {
 interface From {
   readonly root: JsonSchema
   readonly file: string
+  /** True for what another product asks with: there a default may be left out. */
+  readonly isAsked: boolean
 }
 
 /** Gives every referenced shape one name, and keeps its schema under that name. */
@@ -100,17 +106,28 @@ function createNames({ schemas }: Catalog) {
     const [named = '', fragment = ''] = ref.split('#')
     const file = named === '' ? from.file : named
     const root = named === '' ? from.root : (schemas.get(named) as JsonSchema)
-    const target = fragment
-      .split('/')
-      .slice(1)
-      .reduce<unknown>((node, step) => (node as Record<string, unknown>)[step.replaceAll('~1', '/')], root)
-    if (file === '') return typed(target, { root, file })
-    const name = nameOf(file, fragment)
+    const target = targetOf(ref, root)
+    if (file === '') return typed(target, { ...from, root, file })
+    const plain = nameOf(file, fragment)
+    const isAsked = from.isAsked && holdsDefault(target, root, new Set())
+    const name = isAsked ? `Asked${plain}` : plain
     if (!kept.has(name)) {
       kept.set(name, {})
-      kept.set(name, typed(target, { root, file }))
+      kept.set(name, typed(target, { root, file, isAsked }))
     }
     return { $ref: `#/$defs/${name}` }
+  }
+
+  function holdsDefault(node: unknown, root: JsonSchema, seen: Set<unknown>): boolean {
+    if (typeof node !== 'object' || node === null || seen.has(node)) return false
+    seen.add(node)
+    const ref = (node as JsonSchema)['$ref']
+    if (typeof ref === 'string') {
+      const [named = ''] = ref.split('#')
+      const next = named === '' ? root : (schemas.get(named) as JsonSchema)
+      if (holdsDefault(targetOf(ref, next), next, seen)) return true
+    }
+    return 'default' in node || Object.values(node).some((child) => holdsDefault(child, root, seen))
   }
 
   /** The schema in the words that json-schema-to-typescript knows. */
@@ -125,7 +142,7 @@ function createNames({ schemas }: Catalog) {
     const words = Object.entries(rest).filter(([word]) => !UNTYPED.has(word))
     const shape = Object.fromEntries(words.map(([word, value]) => [word, typedWord(word, value, from)]))
     if (prefixItems) Object.assign(shape, { items: typed(prefixItems, from), additionalItems: false })
-    if (isObject(shape['properties'])) shape['required'] = present(node)
+    if (isObject(shape['properties'])) shape['required'] = from.isAsked ? (node['required'] ?? []) : present(node)
     if (Array.isArray(shape['allOf']))
       shape['allOf'] = shape['allOf'].filter((part) => Object.keys(part as object).length > 0)
     if (Array.isArray(shape['allOf']) && shape['allOf'].length === 0) delete shape['allOf']
@@ -138,6 +155,10 @@ function createNames({ schemas }: Catalog) {
   }
 
   return { typed, all: () => Object.fromEntries([...kept].sort(byName)) }
+}
+
+function targetOf(ref: string, root: JsonSchema): unknown {
+  return stepsOf(ref.split('#')[1] ?? '').reduce<unknown>((node, step) => (node as Record<string, unknown>)[step], root)
 }
 
 /** Rules that no type can say, and names of our own making. */
@@ -164,14 +185,18 @@ function pascal(words: string): string {
     .join('')
 }
 
-/** @example readonlyArrays('a: (string | null)[]') → "a: readonly (string | null)[]" */
+/** @example readonlyArrays('a: (string | null)[][]') → "a: readonly (readonly (string | null)[])[]" */
 export function readonlyArrays(text: string): string {
   let done = text
-  for (let at = done.indexOf('[]'); at !== -1; at = done.indexOf('[]', at + 2)) {
-    if (/^\s*(\/\*\*|\*)/.test(done.slice(done.lastIndexOf('\n', at) + 1, at))) continue
-    const start = elementStart(done, at)
-    done = `${done.slice(0, start)}readonly ${done.slice(start)}`
-    at += 'readonly '.length
+  for (let at = done.indexOf('[]'); at !== -1; at = done.indexOf('[]', at)) {
+    const brackets = /^(\[\])+/.exec(done.slice(at))?.[0].length ?? 0
+    const isComment = /^\s*(\/\*\*|\*)/.test(done.slice(done.lastIndexOf('\n', at) + 1, at))
+    const start = isComment ? at : elementStart(done, at)
+    let type = done.slice(start, at)
+    for (let depth = 0; depth < brackets / 2; depth += 1) type = `readonly ${depth === 0 ? type : `(${type})`}[]`
+    const made = isComment ? '[]'.repeat(brackets / 2) : type
+    done = done.slice(0, start) + made + done.slice(at + brackets)
+    at = start + made.length
   }
   return done
 }

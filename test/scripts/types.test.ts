@@ -76,9 +76,10 @@ describe('the generated types', () => {
     expect(tight).to.contain("declare module '#gateway' { interface Plugins extends Products {} }")
   })
 
-  it('count a field with a default as present', async () => {
+  it('count a field with a default as present for the handler, and let who asks leave it out', async () => {
     const text = await typesOf({ query: { $ref: 'thing.json#/$defs/Query' } })
     expect(text.replace(/\s+/g, ' ')).to.contain('export type Query = { day: string limit: number }')
+    expect(text.replace(/\s+/g, ' ')).to.contain('export type AskedQuery = { day: string limit?: number }')
   })
 
   it('know files and typed arrays', async () => {
@@ -98,6 +99,7 @@ describe('the generated types', () => {
       ['a: string[]', 'a: readonly string[]'],
       ['a: (string | null)[]', 'a: readonly (string | null)[]'],
       ['a: {\n  b: number[]\n}[]', 'a: readonly {\n  b: readonly number[]\n}[]'],
+      ['a: (string | null)[][]', 'a: readonly (readonly (string | null)[])[]'],
       [' * a list, string[]\n a: 1', ' * a list, string[]\n a: 1'],
     ]
     for (const [text, expected] of pairs) expect(readonlyArrays(text)).to.equal(expected)
