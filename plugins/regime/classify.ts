@@ -66,7 +66,7 @@ export function createClassifier(
       const now = Math.floor(context.now().getTime() / 1000)
       const begun = closed(state)
       if (begun + market.interval > now) return
-      const total = (now - begun) / market.interval
+      const total = Math.floor((now - begun) / market.interval)
       const progress: Progress | null = total > MANY ? context.progress(`classifying ${market.symbol}`, total) : null
       for (let from = begun; from < now && !signal.aborted;) {
         const to = Math.min(from + PAGE_DAYS * DAY, now)

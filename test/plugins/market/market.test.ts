@@ -1,0 +1,187 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { InvalidInput, NotFound } from '#gateway'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import { migrate } from '../../../gateway/stores/migrations.ts'
+import { aggregate, createColumns } from '../../../plugins/market/bars.ts'
+import market from '../../../plugins/market/index.ts'
+import { badPrints } from '../../../plugins/market/prints.ts'
+import { createStore, migrations } from '../../../plugins/market/store.ts'
+import { stand, type Stand } from '../stand.ts'
+
+const settings = (
+  JSON.parse(readFileSync(join(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as { settings: object }
+).settings as Readonly<Record<string, unknown>>
+const NOW = new Date('2026-11-20T12:00:30Z')
+const now = Math.floor(NOW.getTime() / 1000)
+
+describe('market bars of the sample', () => {
+  let placed: Stand
+  before(async () => {
+    placed = await stand([{ plugin: market, settings }], { now: () => NOW })
+  })
+  after(() => placed.stop())
+
+  it('are found by any spelling of the symbol', async () => {
+    for (const symbol of ['BTC-USD', 'btcusdt', 'xbt/usd', 'Btc_Usd'])
+      expect((await placed.call('getBars', { symbol, from: now - 600, interval: 60 })).symbol).to.equal('BTC-USD')
+  })
+
+  it('never include a bar that had not closed at asOf', async () => {
+    const { time } = await placed.call('getBars', { symbol: 'BTC-USD', from: now - 600, to: now + 600, interval: 60 })
+    expect(time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 11, 59) / 1000)
+    const asOf = new Date('2026-11-20T10:59:59Z')
+    const earlier = await placed.call(
+      'getBars',
+      { symbol: 'BTC-USD', from: now - 86_400, to: now, interval: 3600 },
+      { asOf },
+    )
+    expect(earlier.time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 9) / 1000)
+  })
+
+  it('are joined into longer ones', async () => {
+    const range = { symbol: 'BTC-USD', from: now - 7200, to: now }
+    const minutes = await placed.call('getBars', { ...range, from: Date.UTC(2026, 10, 20, 10) / 1000, interval: 60 })
+    const hours = await placed.call('getBars', { ...range, interval: 3600 })
+    expect(hours.count).to.equal(1)
+    expect(hours.high[0]).to.equal(Math.max(...minutes.high.subarray(60, 120)))
+    expect([hours.open[0], hours.close[0]]).to.deep.equal([minutes.open[60], minutes.close[119]])
+  })
+
+  it('refuse an unknown symbol with what is covered, and a range backwards', async () => {
+    const ask = (query: object) => placed.call('getBars', query).catch((error: unknown) => error)
+    const unknown = await ask({ symbol: 'NOPE', from: now - 60, interval: 60 })
+    expect(unknown).to.be.instanceOf(NotFound).with.property('message').that.includes('BTC-USD')
+    expect(await ask({ symbol: 'BTC-USD', from: now, to: now - 60, interval: 60 })).to.be.instanceOf(InvalidInput)
+  })
+})
+
+describe('market bars of a recording', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'market-'))
+  after(() => rmSync(folder, { recursive: true }))
+  const first = Date.UTC(2017, 0, 2) / 1000
+
+  before(() => {
+    const rows = Array.from({ length: 40 * 1440 }, (_, i) => i)
+      .filter((i) => i % 10 !== 3)
+      .map((i) => `${first + i * 60},${100 + (i % 7)},${102 + (i % 7)},99,${100 + ((i + 1) % 7)},5`)
+    writeFileSync(
+      join(folder, 'bitfinex_btcusd_1m_2017.csv'),
+      `timestamp,open,high,low,close,volume\n${rows.join('\n')}\n`,
+    )
+    writeFileSync(join(folder, 'daily_raw_aapl_lean.csv'), 'date,open,high,low,close,volume\n2017-01-03,1,2,1,2,9\n')
+  })
+
+  const place = (replayShift: string, moment: Date, db?: Stand['db']): Promise<Stand> =>
+    stand([{ plugin: market, settings }], {
+      now: () => moment,
+      dataMode: 'replay',
+      replayDir: folder,
+      replayShift,
+      ...(db ? { db } : {}),
+    })
+
+  it('go on in real time after the first start, shifted by whole weeks, and stay so after a restart', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    await place('auto', NOW, db)
+    const later = new Date(NOW.getTime() + 3 * 86_400_000)
+    const placed = await place('auto', later, db)
+    const query = { symbol: 'BTC-USD', from: now - 30 - 86_400, interval: 60 }
+    const known = await placed.call('getBars', query, { asOf: NOW })
+    expect(known.count).to.equal(1440)
+    expect((await placed.call('getBars', { ...query, from: now - 30 + 2 * 86_400 })).count).to.equal(1440)
+    expect((known.time[0]! - first) % 60).to.equal(0)
+    const status = await placed.call('getMarketStatus', { symbol: 'BTC-USD' })
+    expect((status.series[0]!.first! - first) % (7 * 86_400)).to.equal(0)
+    expect(status.ready).to.equal(true)
+    await db.destroy()
+  })
+
+  it('keep their own times in a frozen replay, quiet minutes written out', async () => {
+    const placed = await place('frozen:2017-01-10T00:00:00Z', new Date('2017-01-10T00:00:00Z'))
+    const { count, time, volume } = await placed.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 })
+    expect([count, time[0]]).to.deep.equal([8 * 1440, first])
+    expect([volume[2], volume[3]]).to.deep.equal([5, 0])
+    await placed.stop()
+  })
+
+  it('are replaced when the shift is another, which is another past', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const one = (await (await place('auto', NOW, db)).call('getSymbols')).origin
+    const placed = await place('none', new Date(NOW.getTime() + 1000), db)
+    const { origin, symbols } = await placed.call('getSymbols')
+    expect(origin).not.to.equal(one)
+    expect(symbols.map(({ symbol }) => symbol)).to.have.members(['BTC-USD', 'AAPL'])
+    expect((await placed.call('getMarketStatus', { symbol: 'BTC-USD' })).series[0]!.first).to.equal(first)
+    await db.destroy()
+  })
+})
+
+describe('joined bars', () => {
+  it('lose no volume and keep the extremes, whatever the bars', () => {
+    const bar = fc.record({
+      gap: fc.integer({ min: 1, max: 40 }),
+      price: fc.integer({ min: 1, max: 99 }),
+      volume: fc.integer({ min: 0, max: 9 }),
+    })
+    fc.assert(
+      fc.property(fc.array(bar, { minLength: 1, maxLength: 60 }), (list) => {
+        const bars = createColumns()
+        let time = 0
+        for (const { gap, price, volume } of list)
+          bars.add((time += gap * 60), price, price + 1, price - 0.5, price, volume, 0)
+        const columns = bars.end()
+        const hours = aggregate(columns, 3600)
+        const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0)
+        expect(sum(hours.volume)).to.equal(sum(columns.volume))
+        expect(Math.max(...hours.high)).to.equal(Math.max(...columns.high))
+        expect(hours.time.every((at, i) => at % 3600 === 0 && (i === 0 || at > hours.time[i - 1]!))).to.equal(true)
+      }),
+    )
+  })
+})
+
+for (const [name, options] of [
+  ['SQLite', { file: ':memory:' }],
+  ['PostgreSQL', { url: 'postgres://postgres@127.0.0.1:5432/test' }],
+] as const)
+  describe(`stored bars on ${name}`, () => {
+    const db = openDatabase(options)
+    before(async function () {
+      try {
+        await db.raw('select 1')
+      } catch {
+        this.skip()
+      }
+      await migrate(db, 'market', migrations)
+      await createStore(db).clear()
+    })
+    after(() => db.destroy())
+
+    it('are exact as of any moment: late, misprinted, revised', async () => {
+      const store = createStore(db)
+      const series = await store.series('x', 'BTC-USD', 60)
+      const closes = [...Array.from({ length: 40 }, (_, i) => 100 + 0.01 * (i % 3)), 105, 100.01, 100.02]
+      const bars = createColumns()
+      for (const [i, close] of closes.entries()) bars.add(i * 60, closes[i - 1] ?? close, close, close, close, 1, 0)
+      const columns = bars.end()
+      await store.add(series, columns, { misprints: badPrints(columns) })
+      const closeOf = async (i: number, asOf: number): Promise<number | undefined> =>
+        (await store.read(series, i * 60, i * 60 + 60, asOf)).close[0]
+      expect(await closeOf(40, 40 * 60 + 59)).to.equal(undefined)
+      expect(await closeOf(40, 40 * 60 + 60)).to.equal(105)
+      expect(await closeOf(40, 41 * 60 + 60)).to.equal(closes[39])
+      await store.revise(series, { time: 0, open: 1, high: 2, low: 1, close: 2, volume: 3 }, 9000)
+      expect([await closeOf(0, 8999), await closeOf(0, 9000)]).to.deep.equal([100, 2])
+      const late = createColumns()
+      late.add(43 * 60, 1, 1, 1, 1, 1, 0)
+      await store.add(series, late.end(), { knownAt: 5000 })
+      expect([await closeOf(43, 4999), await closeOf(43, 5000)]).to.deep.equal([undefined, 1])
+      await store.add(series, columns)
+      expect((await store.read(series, 0, 1e9, 1e9)).count).to.equal(44)
+      expect(await store.extent(series)).to.deep.equal({ first: 0, last: 43 * 60 })
+    })
+  })

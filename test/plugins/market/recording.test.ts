@@ -1,0 +1,120 @@
+import { expect } from 'chai'
+import { createColumns } from '../../../plugins/market/bars.ts'
+import { fillQuiet, pairName, parseRecording, recognise } from '../../../plugins/market/recording.ts'
+import { joinPieces, shiftOf, type Recording } from '../../../plugins/market/replay.ts'
+
+describe('recorded files', () => {
+  it('are told by their names', () => {
+    const told = (file: string) => {
+      const name = recognise(file)
+      return name && `${name.symbol} ${name.venue} ${name.interval_seconds} ${name.clock}`
+    }
+    expect(told('bitfinex_btcusd_1m_2017.csv.gz')).to.equal('BTC-USD bitfinex 60 UTC')
+    expect(told('binance_ethusdt_1h_2022-2024.csv.gz')).to.equal('ETH-USD binance 3600 UTC')
+    expect(told('coinbase_BTC-USD_5m_2026-01-26_2026-04-22.csv')).to.equal('BTC-USD coinbase 300 UTC')
+    expect(told('coinbase_ltcusd_20180405_minute_trades_quotes.csv.gz')).to.equal('LTC-USD coinbase 60 UTC')
+    expect(told('us_spy_20131004_minute_trades_quotes.csv.gz')).to.equal('SPY us 60 New York')
+    expect(told('daily_raw_aapl_lean.csv.gz')).to.equal('AAPL lean 86400 UTC')
+    expect(told('BTCUSDT-1m-2026-02.csv')).to.equal('BTC-USD binance 60 UTC')
+    expect(told('sp500_daily_adjusted_2021-2026_sample.csv.gz')).to.equal('null us 86400 UTC')
+    for (const other of ['qc_dev_btc_1m_corrupted.csv.gz', 'splits.json', 'README.md', 'edge_authors_ohlc.csv'])
+      expect(told(other), other).to.equal(null)
+  })
+
+  it('name pairs the usual way, Tether as the dollar', () => {
+    expect(['btcusdt', 'ETHUSD', 'BTC-USD', 'ADABTC', 'SOLUSDC'].map(pairName)).to.deep.equal([
+      'BTC-USD',
+      'ETH-USD',
+      'BTC-USD',
+      'ADA-BTC',
+      'SOL-USD',
+    ])
+  })
+
+  const utc = { venue: 'x', symbol: 'BTC-USD', interval_seconds: 60, clock: 'UTC' } as const
+  const only = (text: string, name: Parameters<typeof parseRecording>[1] = utc) =>
+    [...parseRecording(text, name).values()][0]!
+
+  it('have times in seconds, milliseconds, microseconds or ISO', () => {
+    const row = ',1,3,1,2,5\n'
+    const second = 1_735_689_600
+    for (const time of [
+      '1735689600',
+      '1735689600000',
+      '1735689600000000',
+      '2025-01-01 00:00:00',
+      '2025-01-01T00:00:00.000Z',
+      '2025-01-01',
+    ])
+      expect([...only(`timestamp,open,high,low,close,volume\n${time}${row}`).time], time).to.deep.equal([second])
+    expect([...only(`1735689600000000${row}`).time]).to.deep.equal([second])
+  })
+
+  it('of New York are moved to UTC, an hour less in summer', () => {
+    const wall = (iso: string): number => Date.parse(`${iso}Z`)
+    const text = `timestamp,open,high,low,close,volume\n${wall('2013-10-04T09:30')},1,1,1,1,1\n${wall('2013-12-04T09:30')},1,1,1,1,1\n`
+    const { time } = only(text, { ...utc, clock: 'New York' })
+    expect([...time].map((at) => new Date(at * 1000).toISOString().slice(11, 16))).to.deep.equal(['13:30', '14:30'])
+  })
+
+  it('lose impossible rows and repeated times, and come out in order', () => {
+    const text =
+      'timestamp,open,high,low,close,volume\n120,2,2,2,2,1\n60,1,1,1,1,1\n120,9,9,9,9,1\n180,0,1,1,1,1\nx,1,1,1,1,1\n'
+    const { time, close } = only(text)
+    expect([[...time], [...close]]).to.deep.equal([
+      [60, 120],
+      [1, 2],
+    ])
+  })
+
+  it('of many symbols are taken apart', () => {
+    const parts = parseRecording(
+      'symbol,date,open,high,low,close,volume\nA,2021-02-26,1,1,1,1,1\nB,2021-02-26,2,2,2,2,2\n',
+      { ...utc, symbol: null },
+    )
+    expect([...parts.keys()]).to.deep.equal(['A', 'B'])
+  })
+
+  it('have their quiet minutes written out, but no long silence', () => {
+    const bars = createColumns()
+    for (const time of [0, 180, 180 + 4 * 3600]) bars.add(time, 1, 2, 1, 2, 7, 0)
+    const filled = fillQuiet(bars.end(), 60, 3600)
+    expect([...filled.time]).to.deep.equal([0, 60, 120, 180, 180 + 4 * 3600])
+    expect([...filled.state]).to.deep.equal([0, 1, 1, 0, 0])
+    expect([filled.open[1], filled.high[1], filled.volume[1]]).to.deep.equal([2, 2, 0])
+  })
+})
+
+describe('recordings', () => {
+  const WEEK = 7 * 86_400
+  function recording(first: number, minutes: number, more: Partial<Recording> = {}): Recording {
+    const bars = createColumns(minutes)
+    for (let i = 0; i < minutes; i += 1) bars.add(first + i * 60, 1, 1, 1, 1, 1, 0)
+    return { venue: 'x', symbol: 'BTC-USD', interval_seconds: 60, clock: 'UTC', bars: bars.end(), ...more }
+  }
+
+  it('of one venue that follow each other are one', () => {
+    const joined = joinPieces([recording(6000, 100), recording(0, 100), recording(0, 5, { venue: 'y' })])
+    expect(joined.map(({ bars }) => bars.count)).to.have.members([200, 5])
+  })
+
+  it('are shifted by whole weeks so that four fifths are past at the first start', () => {
+    const long = recording(1_000_000, 100 * 1440)
+    const now = 1_800_000_000
+    const shift = shiftOf(long, 'auto', now)
+    expect(shift % WEEK).to.equal(0)
+    const past = (now - (1_000_000 + shift)) / (100 * 86_400)
+    expect(past).to.be.within(0.8 - 0.036, 0.8 + 0.036)
+  })
+
+  it('that are short end just before now; days keep their dates; settings are obeyed', () => {
+    const now = 1_800_000_000
+    const short = recording(1_000_000, 1440)
+    const end = 1_000_000 + 1440 * 60 + shiftOf(short, 'auto', now)
+    expect(now - end).to.be.within(0, WEEK)
+    expect(shiftOf(recording(0, 30, { interval_seconds: 86_400 }), 'auto', now)).to.equal(0)
+    expect(shiftOf(short, 'none', now)).to.equal(0)
+    expect(shiftOf(short, 'frozen:2017-01-01T00:00:00Z', now)).to.equal(0)
+    expect(shiftOf(short, '3600', now)).to.equal(3600)
+  })
+})

@@ -1,0 +1,174 @@
+import { deserialize, serialize } from 'node:v8'
+import { expect } from 'chai'
+import { createSample, SAMPLE_START } from '../../../plugins/market/sample.ts'
+import { parkinson } from '../../../plugins/quant/parkinson.ts'
+import { createMeasures, hourly, measure, measured, resum } from '../../../plugins/regime/features.ts'
+import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/model.ts'
+
+const DAY = 86_400
+const sample = createSample({
+  symbol: 'BTC-USD',
+  price: 98_000,
+  volatility: 0.5,
+  turnover: 2e9,
+  tick: 0.01,
+  session: '24x7',
+})
+const days = (count: number) => sample.read(SAMPLE_START, SAMPLE_START + count * DAY)
+const BARS = days(70)
+
+type Change = (
+  i: number,
+  bar: [time: number, open: number, high: number, low: number, close: number],
+) => typeof bar | null
+
+/** Steps of bars [from, to) of the sample, each changed or left out by `change`. */
+function run(from: number, to: number, model: ModelState = createModel(1), change: Change = (_, bar) => bar): Step[] {
+  const steps: Step[] = []
+  for (let i = from; i < to; i += 1) {
+    const bar = change(i, [BARS.time[i]!, BARS.open[i]!, BARS.high[i]!, BARS.low[i]!, BARS.close[i]!])
+    if (bar) advance(model, bar[0] / 60, bar[1], bar[2], bar[3], bar[4], (step) => steps.push({ ...step }))
+  }
+  return steps
+}
+
+describe('the regime model', () => {
+  it('says nothing in the first day, and then one step a minute without a gap', () => {
+    const steps = run(0, 5 * 1440)
+    const first = steps[0]!.minute - SAMPLE_START / 60
+    expect(first).to.be.within(1440, 1440 + 120)
+    expect(steps.map(({ minute }) => minute)).to.deep.equal(steps.map((_, i) => steps[0]!.minute + i))
+    expect(steps.at(-1)!.minute).to.equal(SAMPLE_START / 60 + 5 * 1440)
+  })
+
+  it('gives byte-identical steps for a prefix, whether or not later bars exist', () => {
+    const whole = run(0, BARS.count)
+    const prefix = run(0, 50 * 1440)
+    expect(serialize(prefix).equals(serialize(whole.slice(0, prefix.length)))).to.equal(true)
+  })
+
+  it('goes on to the byte as if it had not stopped, after being kept and restored', () => {
+    const whole = run(0, 60 * 1440)
+    const model = createModel(1)
+    const begun = run(0, 45 * 1440 + 7, model)
+    const restored = deserialize(serialize(model)) as ModelState
+    const rest = run(45 * 1440 + 7, 60 * 1440, restored)
+    expect(serialize([...begun, ...rest]).equals(serialize(whole))).to.equal(true)
+  })
+
+  it('keeps every number within its range', () => {
+    const wrong = run(0, BARS.count).filter(({ volatile, probability, scalar, since, minute }) => {
+      const confidence = volatile ? probability : 1 - probability
+      return !(confidence >= 0.4 - 1e-12 && confidence <= 1 && scalar >= 0.25 && scalar <= 1.5 && since <= minute)
+    })
+    expect(wrong).to.deep.equal([])
+  })
+
+  it('turns VOLATILE only above 0.60 and STABLE only below 0.40', () => {
+    const steps = run(0, BARS.count)
+    const turns = steps.filter((step, i) => i > 0 && step.volatile !== steps[i - 1]!.volatile)
+    expect(turns.length).to.be.above(5)
+    for (const { volatile, probability, since, minute } of turns) {
+      expect(volatile ? probability > 0.6 : probability < 0.4).to.equal(true)
+      expect(since).to.equal(minute)
+    }
+  })
+
+  it('is not set by one bad print', () => {
+    const place = 40 * 1440
+    const model = createModel(1)
+    run(0, place, model)
+    const kept = serialize(model)
+    const truth = run(place, place + 1440, deserialize(kept) as ModelState)
+    const wrong = BARS.close[place + 10]! * 1.05
+    const shaken = run(place, place + 1440, deserialize(kept) as ModelState, (i, [time, open, high, low, close]) => {
+      if (i === place + 10) return [time, open, wrong, low, wrong]
+      return i === place + 11 ? [time, wrong, wrong, low, close] : [time, open, high, low, close]
+    })
+    const differ = truth.filter((step, i) => step.volatile !== shaken[i]!.volatile)
+    expect(differ.length).to.be.at.most(5)
+    for (const [i, step] of truth.entries())
+      expect(Math.abs(step.probability - shaken[i]!.probability)).to.be.below(0.1)
+  })
+
+  it('takes quiet minutes as quiet: a gap below 30 minutes still gives every minute, and keeps the label', () => {
+    const place = 40 * 1440
+    const steps = run(place - 2880, place + 60, createModel(1), (i, bar) => (i >= place && i < place + 25 ? null : bar))
+    const at = steps.findIndex(({ minute }) => minute === BARS.time[place]! / 60)
+    const during = steps.slice(at, at + 25)
+    expect(during.map(({ minute }) => minute)).to.deep.equal(during.map((_, i) => BARS.time[place]! / 60 + i))
+    expect(during.some(({ held }) => held)).to.equal(false)
+    expect(new Set(during.map(({ volatile }) => volatile)).size).to.equal(1)
+  })
+
+  it('learns nothing from a longer hole: the last labels are held, and the jump across it is no return', () => {
+    const place = 40 * 1440
+    const model = createModel(1)
+    const steps = run(place - 2880, place + 300, model, (i, [time, open, high, low, close]) => {
+      if (i >= place && i < place + 120) return null
+      const jump = i >= place + 120 ? 1.1 : 1
+      return [time, open * jump, high * jump, low * jump, close * jump]
+    })
+    const held = steps.filter((step) => step.held)
+    expect(held).to.have.length(120)
+    expect(new Set(held.map(({ probability }) => probability)).size).to.equal(1)
+    const after = steps.slice(steps.indexOf(held.at(-1)!) + 1)
+    expect(after[0]!.realized).to.be.NaN
+    expect(Math.max(...after.map(({ forecast }) => forecast))).to.be.below(
+      Math.max(...steps.map(({ forecast }) => forecast)) + 1e-9,
+    )
+    expect(after.at(-1)!.forecast).to.be.below(held[0]!.forecast + 1)
+  })
+
+  it('refits itself weekly after 30 days, and keeps a fit that it was given', () => {
+    const fits = new Set<number>()
+    const model = createModel(1)
+    for (let day = 0; day < 70; day += 1) {
+      run(day * 1440, (day + 1) * 1440, model)
+      fits.add(model.fit.coefficients[0]!)
+    }
+    expect(fits.size).to.be.within(4, 7)
+    const given = createModel(1, model.fit)
+    run(0, 40 * 1440, given)
+    expect(given.fit).to.equal(model.fit)
+  })
+
+  it('reads bars of 5, 15 and 60 minutes and refuses others', () => {
+    expect(() => createModel(7)).to.throw(RangeError)
+    for (const minutes of [5, 15, 60]) {
+      const model = createModel(minutes)
+      const steps: number[] = []
+      for (let i = 0; i + minutes <= 4 * 1440; i += minutes) {
+        const part = (column: Float64Array): Float64Array => column.subarray(i, i + minutes)
+        const [high, low] = [Math.max(...part(BARS.high)), Math.min(...part(BARS.low))]
+        advance(model, BARS.time[i]! / 60, BARS.open[i]!, high, low, BARS.close[i + minutes - 1]!, (step) =>
+          steps.push(step.minute),
+        )
+      }
+      expect(steps.length, `${minutes} minutes`).to.be.above((2.9 * 1440) / minutes)
+      expect(steps[1]! - steps[0]!).to.equal(minutes)
+    }
+  })
+})
+
+describe('what the model measures', () => {
+  it('equals the definitions, summed afresh', () => {
+    const measures = createMeasures(1)
+    const count = 12_000
+    for (let i = 0; i < count; i += 1)
+      measure(measures, { open: 0, high: BARS.high[i]!, low: BARS.low[i]!, close: BARS.close[i]!, verdict: 'good' }, 0)
+    const q = (i: number): number => Math.log(BARS.close[i]! / BARS.close[i - 5]!) ** 2 / 5
+    const mean = (minutes: number, of: (i: number) => number): number =>
+      Array.from({ length: minutes }, (_, k) => of(count - 1 - k)).reduce((sum, value) => sum + value, 0) / minutes
+    const out = new Float64Array(13)
+    measured(measures, out)
+    for (const [i, minutes] of [5, 15, 60, 240, 1440, 10_080].entries())
+      expect(out[i]).to.be.closeTo(0.5 * Math.log(mean(minutes, q) + 1e-12), 1e-9)
+    expect(out[6]).to.be.closeTo(0.5 * Math.log(mean(15, (i) => parkinson(BARS.high[i]!, BARS.low[i]!)) + 1e-12), 1e-9)
+    // The first return within the last hour ends five minutes into it: 56 of them.
+    expect(hourly(measures)).to.be.closeTo(0.5 * Math.log(mean(56, q) + 1e-12), 1e-9)
+    const before = measures.sums.slice()
+    resum(measures)
+    for (const [i, sum] of measures.sums.entries()) expect(sum / before[i]!).to.be.closeTo(1, 1e-9)
+  })
+})

@@ -1,0 +1,177 @@
+import { InvalidInput, type OutputOf, Unavailable } from '#gateway'
+import { expect } from 'chai'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import market from '../../../plugins/market/index.ts'
+import regime from '../../../plugins/regime/index.ts'
+import { stand, type Stand } from '../stand.ts'
+
+const SYMBOL = {
+  symbol: 'BTC-USD',
+  name: 'Bitcoin',
+  aliases: [],
+  session: '24x7',
+  price: 98_000,
+  volatility: 0.5,
+  turnover: 2e9,
+  tick: 0.01,
+}
+const SINCE = '2025-08-20T00:00:00Z'
+const iso = (moment: number): string => new Date(moment).toISOString().replace('.000Z', 'Z')
+
+for (const [name, options] of [
+  ['SQLite', { file: ':memory:' }],
+  ['PostgreSQL', { url: 'postgres://postgres@127.0.0.1:5432/test' }],
+] as const)
+  describe(`the regime on ${name}`, () => {
+    const db = openDatabase(options)
+    let clock = Date.parse('2025-09-03T10:00:20Z')
+    let placed: Stand
+    const place = (): Promise<Stand> =>
+      stand(
+        [
+          { plugin: market, settings: { symbols: [SYMBOL] } },
+          { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
+        ],
+        { now: () => new Date(clock), db },
+      )
+    const refusal = (operation: string, query?: object): Promise<unknown> =>
+      placed.call(operation, query).then(
+        () => expect.fail('was not refused'),
+        (error: unknown) => error,
+      )
+    const history = (query: object): Promise<OutputOf<'getRegimeHistory'>> =>
+      placed.call('getRegimeHistory', { limit: 1440, ...query })
+
+    before(async function () {
+      try {
+        await db.raw('select 1')
+      } catch {
+        this.skip()
+      }
+      for (const table of ['regime_snapshots', 'regime_checkpoints'])
+        if (await db.schema.hasTable(table)) await db(table).delete()
+      placed = await place()
+    })
+    after(() => db.destroy())
+
+    it('answers 503 and charges nothing before the history is there', async () => {
+      expect(await refusal('getRegimeCurrent')).to.be.instanceOf(Unavailable)
+    })
+
+    it('has a snapshot for every minute since the first day, and serves the newest', async () => {
+      await placed.run('classify')
+      const facts = await placed.registrations[1]!.facts!()
+      expect(facts).to.deep.include({ first: SINCE, last: '2025-09-03T10:00:00Z', snapshots: (14 * 24 + 10) * 60 + 1 })
+      const current = await placed.call('getRegimeCurrent')
+      expect(current).to.deep.include({
+        as_of: '2025-09-03T10:00:00Z',
+        symbol: 'BTC-USD',
+        data_age_seconds: 20,
+        model: 'har-schmitt/1',
+        annualisation: 365,
+      })
+      expect(current).not.to.have.property('delayed_by_seconds')
+    })
+
+    it('gives the sample as the current one of 24 hours before, and says so', async () => {
+      const sample = await placed.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })
+      expect(sample).to.deep.include({
+        as_of: '2025-09-02T10:00:00Z',
+        delayed_by_seconds: 86_400,
+        data_age_seconds: 20,
+      })
+      const { snapshots } = await history({ start: sample.as_of, limit: 1 })
+      expect(sample).to.deep.include(snapshots[0]!)
+    })
+
+    it('pages through the history: start inclusive, end exclusive, oldest first, the pages one whole', async () => {
+      const whole = await history({ start: '2025-09-01', end: '2025-09-02T00:00:00Z' })
+      expect([whole.count, whole.next_start]).to.deep.equal([1440, null])
+      const pages: unknown[] = []
+      for (let start: string | null = '2025-09-01'; start !== null;) {
+        const page: OutputOf<'getRegimeHistory'> = await history({ start, end: 1756771200, limit: 400 })
+        pages.push(...page.snapshots)
+        start = page.next_start
+      }
+      expect(pages).to.deep.equal(whole.snapshots)
+      expect(Object.keys(whole.snapshots[0]!)).to.deep.equal([
+        'as_of',
+        'symbol',
+        'regime',
+        'confidence',
+        'position_scalar',
+      ])
+    })
+
+    it('gives the latest minutes where no start is asked for, and none of the future', async () => {
+      const { snapshots, count } = await history({ limit: 10 })
+      expect([count, snapshots.at(-1)!.as_of]).to.deep.equal([10, '2025-09-03T10:00:00Z'])
+      expect((await history({ start: '2030-01-01', end: '2031-01-01' })).count).to.equal(0)
+    })
+
+    it('refuses a start after the end and a moment that is none, naming the field', async () => {
+      expect(await refusal('getRegimeHistory', { start: '2025-09-02', end: '2025-09-01', limit: 1 })).to.be.instanceOf(
+        InvalidInput,
+      )
+      const wrong = (await refusal('getRegimeHistory', { end: 'soon', limit: 1 })) as InvalidInput
+      expect(wrong.detail[0]).to.deep.include({ loc: ['query', 'end'], input: 'soon' })
+    })
+
+    it('shows an earlier asOf nothing newer', async () => {
+      const asOf = new Date('2025-08-25T07:30:59Z')
+      expect(await placed.call('getRegimeCurrent', {}, { asOf })).to.deep.include({ as_of: '2025-08-25T07:30:00Z' })
+      const { snapshots } = await placed.call('getRegimeHistory', { limit: 3 }, { asOf })
+      expect(snapshots.at(-1)!.as_of).to.equal('2025-08-25T07:30:00Z')
+    })
+
+    it('answers 503 once the last bar is older than 300 seconds', async () => {
+      const then = clock
+      clock = Date.parse('2025-09-03T10:05:00Z')
+      expect((await placed.call('getRegimeCurrent')).data_age_seconds).to.equal(300)
+      clock += 1000
+      expect(await refusal('getRegimeCurrent'))
+        .to.be.instanceOf(Unavailable)
+        .with.property('message')
+        .that.includes('301')
+      clock = then
+    })
+
+    it('goes on after a restart as if it had not stopped, and never changes what is written', async () => {
+      const rows = () => db('regime_snapshots').orderBy('as_of')
+      const before = await rows()
+      const straight = await stand(
+        [
+          { plugin: market, settings: { symbols: [SYMBOL] } },
+          { plugin: regime, settings: { symbol: 'BTC-USD', since: SINCE } },
+        ],
+        { now: () => new Date(Date.parse('2025-09-05T00:00:10Z')) },
+      )
+      await straight.run('classify')
+      await placed.stop()
+      for (const moment of ['2025-09-03T23:59:30Z', '2025-09-04T00:00:30Z', '2025-09-05T00:00:10Z']) {
+        clock = Date.parse(moment)
+        placed = await place()
+        await placed.run('classify')
+        // A crash keeps nothing: every second start has the older state.
+        if (moment.includes('T00')) await placed.stop()
+      }
+      const after = await rows()
+      expect(after.slice(0, before.length)).to.deep.equal(before)
+      const plain = (list: { series: number }[]) => list.map((row) => ({ ...row, series: 0 }))
+      expect(plain(after)).to.deep.equal(plain(await straight.db('regime_snapshots').orderBy('as_of')))
+      await straight.stop()
+    })
+
+    it('grades itself: figures in range, from the hour after each snapshot', async () => {
+      const facts = (await (await place()).registrations[1]!.facts!()) as Record<string, number>
+      expect(facts['snapshots']).to.equal(0)
+      placed = await place()
+      await placed.run('classify')
+      const grades = (await placed.registrations[1]!.facts!()) as Record<string, number>
+      expect(grades['forward_vol_ratio']).to.be.above(1.2)
+      expect(grades['persistence_1h']).to.be.within(0.85, 1)
+      expect(grades['brier']).to.be.below(0.25)
+      expect(grades['ece']).to.be.below(0.15)
+      expect(iso(clock)).to.equal('2025-09-05T00:00:10Z')
+    })
+  })
