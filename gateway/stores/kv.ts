@@ -73,7 +73,7 @@ function inRedis(url: string, log: Logger | undefined): (namespace: string) => K
     else if (client.isOpen) client.destroy()
   }
   return (namespace) => {
-    const store = new redis.default(client, { namespace: `tollgate:${namespace}` })
+    const store = new redis.default(client)
     store.getClient = async () => {
       await connected
       return client

@@ -8,7 +8,7 @@ import type { Journal, PaymentState } from '../payment.ts'
 import { answered, because, type Change, move, type MoveFields, refused, reserve, submitted, words } from './changes.ts'
 import type { Move } from './changes.ts'
 import { createGroups } from './groups.ts'
-import type { Store } from './store.ts'
+import type { Store, Written } from './store.ts'
 
 export type JournalOptions = ({ readonly file: string } | { readonly url: string }) & {
   /** A word for this opening of the ledger, never used again after a restart. */
@@ -31,13 +31,13 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   const store = await openStore(options)
   const now = options.now ?? Date.now
   const owner = identify(options.instance ?? randomUUID())
-  const groups = createGroups<Change, Awaited<ReturnType<Store['write']>>[number]>({
+  const groups = createGroups<Change, Written>({
     commit: (group) => store.write(group),
     wroteNothing: (error) => store.wroteNothing(error),
   })
   const stamp = () => ({ at: now(), owner })
   const step = async (key: string, attempt: number, to: Move, fields: MoveFields, body?: Buffer): Promise<boolean> =>
-    (await groups.write(move(key, attempt, to, fields, stamp(), body))) !== null
+    (await groups.write(move(key, attempt, to, fields, stamp(), body))).done
   const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_INSTANCE_MS)
   await touch()
   // A beat that fails is made up for by the next; should all fail, the others may release what this process reserved.
@@ -56,11 +56,9 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     find: (key) => store.find(key),
     async reserve(reservation) {
       for (;;) {
-        const taken = await groups.write(reserve(reservation, stamp()))
-        if (taken !== null && taken !== true) return { reserved: true, record: taken }
-        const record = await store.find(reservation.key)
-        // Released between the two statements: it may be taken over now.
-        if (record !== null && record.state !== 'released') return { reserved: false, record }
+        const { done, record } = await groups.write(reserve(reservation, stamp()))
+        // Else another process released it at this very moment: it may be taken over now.
+        if (record !== null && (done || record.state !== 'released')) return { reserved: done, record }
       }
     },
     answered: (key, attempt, answer) => step(key, attempt, 'answered', answered(answer), answer.body),

@@ -6,7 +6,7 @@ import { DatabaseError, Pool } from 'pg'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
 import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, type Row, toEvent, toRecord } from './record.ts'
-import type { Store } from './store.ts'
+import { moved, reserved, type Store } from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -87,6 +87,8 @@ WHERE payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%'
 RETURNING payments.key`
 
+const AMONG = `SELECT ${COLUMNS} FROM payments WHERE key IN (SELECT json_array_elements_text($1::json))`
+
 const REPAID = `
 UPDATE payments SET state = 'owed', repaid_at = $1, updated_at = $1, detail = $2
 WHERE key = $3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
@@ -108,11 +110,8 @@ export async function openPostgres(url: string): Promise<Store> {
   return {
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
-      const moved = await (group[0]?.kind === 'reserve'
-        ? rows(RESERVE, [fields], 'reserve')
-        : rows(MOVE, [fields, bodies], 'move'))
-      const byKey = new Map(moved.map((row) => [row['key'], 'state' in row ? toRecord(row) : (true as const)]))
-      return group.map(({ key }) => byKey.get(key) ?? null)
+      if (group[0]?.kind === 'move') return moved(group, await rows(MOVE, [fields, bodies], 'move'))
+      return reserved(group, await rows(RESERVE, [fields], 'reserve'), (keys) => rows(AMONG, [keys], 'among'))
     },
     // An error the server reports is a statement rolled back; a broken connection tells nothing.
     wroteNothing: (error) => error instanceof DatabaseError && !error.code?.startsWith('57P'),

@@ -8,7 +8,7 @@ import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
 import { connect, type Connection } from './connection.ts'
 import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, toEvent, toRecord } from './record.ts'
-import type { Store } from './store.ts'
+import { moved, reserved, type Store } from './store.ts'
 
 const VERSION = 1
 
@@ -89,6 +89,8 @@ WHERE payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%'
 RETURNING key`
 
+const AMONG = `SELECT ${COLUMNS} FROM payments WHERE key IN (SELECT value FROM json_each(?))`
+
 const REPAID = `
 UPDATE payments SET state = 'owed', repaid_at = ?1, updated_at = ?1, detail = ?2
 WHERE key = ?3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
@@ -111,14 +113,14 @@ export async function openSqlite(file: string): Promise<Store> {
 
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
+  const among = await writer.prepare(AMONG)
   const find = await reader.prepare(`SELECT ${COLUMNS} FROM payments WHERE key = ?`)
 
   return {
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
-      const moved = await (group[0]?.kind === 'reserve' ? reserve(fields) : move(fields, bodies))
-      const byKey = new Map(moved.map((row) => [row['key'], 'state' in row ? toRecord(row) : (true as const)]))
-      return group.map(({ key }) => byKey.get(key) ?? null)
+      if (group[0]?.kind === 'move') return moved(group, await move(fields, bodies))
+      return reserved(group, await reserve(fields), among)
     },
     // After a failed write or sync nobody knows what reached the disk.
     wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',

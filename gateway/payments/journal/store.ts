@@ -1,13 +1,17 @@
 /** What a database does for the journal. SQLite and PostgreSQL each have one, and one suite proves both. */
 import type { JournalEvent, OpenPayment, PaymentFilter, PaymentRecord, PaymentState } from '../payment.ts'
 import type { Change } from './changes.ts'
+import { type Row, toRecord } from './record.ts'
+
+/** Whether the row allowed the change; for a reservation also the row as it is now, ours or the one in the way. */
+export interface Written {
+  readonly done: boolean
+  readonly record: OpenPayment | null
+}
 
 export interface Store {
-  /**
-   * Writes one group, all of one kind and no key twice, durably and all or nothing. Per change: the record as it is
-   * now (reserve), true (move), or null where the row did not allow it.
-   */
-  write(group: readonly Change[]): Promise<readonly (OpenPayment | true | null)[]>
+  /** Writes one group, all of one kind and no key twice, durably and all or nothing. */
+  write(group: readonly Change[]): Promise<readonly Written[]>
   /** True where the failed write certainly left no trace. */
   wroteNothing(error: unknown): boolean
   repaid(key: string, note: string, at: number): Promise<boolean>
@@ -24,4 +28,27 @@ export interface Store {
   leave(instance: string): Promise<void>
   seenSince(at: number): Promise<readonly string[]>
   close(): Promise<void>
+}
+
+/** Results of moves: the statement returned the keys of those it moved. */
+export function moved(group: readonly Change[], rows: readonly Row[]): readonly Written[] {
+  const keys = new Set(rows.map((row) => row['key']))
+  return group.map(({ key }) => ({ done: keys.has(key), record: null }))
+}
+
+/**
+ * Results of reservations: the statement returned the rows it took, and `read` finds the others by a JSON list of keys.
+ * It reads before the next group is written, so the row in the way is the one that was.
+ */
+export async function reserved(
+  group: readonly Change[],
+  rows: readonly Row[],
+  read: (keys: string) => Promise<readonly Row[]>,
+): Promise<readonly Written[]> {
+  const taken = new Map(rows.map((row) => [row['key'], toRecord(row)]))
+  const left = group.flatMap(({ key }) => (taken.has(key) ? [] : [key]))
+  // What was taken stands, even should this read fail: the others then simply ask again.
+  const found = left.length > 0 ? await read(JSON.stringify(left)).catch(() => []) : []
+  const inTheWay = new Map(found.map((row) => [row['key'], toRecord(row)]))
+  return group.map(({ key }) => ({ done: taken.has(key), record: taken.get(key) ?? inTheWay.get(key) ?? null }))
 }
