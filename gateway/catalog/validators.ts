@@ -34,6 +34,7 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
   const thorough = createAjv(schemas, { useDefaults: true, allErrors: true })
   const hasty = createAjv(schemas, { useDefaults: true })
   const answers = createAjv(schemas, {})
+  let none: Check | undefined
 
   /** Strings by name, as paths, queries and forms bring them. */
   function flat(part: string, section: string, schema: JsonSchema, fields: Fields): Check {
@@ -49,9 +50,14 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
 
   function query(operation: Operation): Check {
     if (operation.plan) return () => ({ value: {}, items: [] })
-    const schema = dereference(operation.query ?? { type: 'object', properties: {} }, schemas)
-    const closed = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
-    return flat('query', 'query', closed, fieldsOf(schema, schemas))
+    return operation.query ? closed(operation.query) : (none ??= closed({ type: 'object', properties: {} }))
+  }
+
+  /** A query has no fields beside those described, unless its schema says so. */
+  function closed(described: JsonSchema): Check {
+    const schema = dereference(described, schemas)
+    const strict = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
+    return flat('query', 'query', strict, fieldsOf(schema, schemas))
   }
 
   function params(operation: Operation): Check {
