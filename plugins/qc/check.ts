@@ -33,7 +33,7 @@ export interface Checked {
   readonly session: SessionName
   readonly coverage: Coverage
   readonly thresholds: PrintThresholds | null
-  readonly staleRun: number | null
+  readonly staleRun: number
   readonly tick: number | null
   /** Codes that could not be looked for, and why. */
   readonly notChecked: Readonly<Record<string, string>>

@@ -99,7 +99,7 @@ function extent(times: Float64Array): [number, number] {
 }
 
 /** Twelve digits: adjusting and undoing an adjustment must not show. */
-function shown(value: number | string | null): number | string | null {
+function shown<Value extends number | string | null>(value: Value): Value | number | null {
   if (typeof value !== 'number') return value
   return Number.isFinite(value) ? Number(value.toPrecision(12)) : null
 }

@@ -1,5 +1,5 @@
 import { presentMean, signedRoot } from './mean.ts'
-import type { Ohlc } from './ohlc.ts'
+import { logPrices, type Ohlc } from './ohlc.ts'
 
 /**
  * Abdi and Ranaldo's spread (a fraction) from close, high and low: the signed root of the mean of
@@ -12,11 +12,9 @@ import type { Ohlc } from './ohlc.ts'
  * @example abdiRanaldoSpread({ high: [101, 101], low: [99, 99], close: [101, 101] }) // 0.0200…
  */
 export function abdiRanaldoSpread({ high, low, close }: Pick<Ohlc, 'high' | 'low' | 'close'>): number | null {
-  const mid = (i: number): number => (Math.log(high[i]!) + Math.log(low[i]!)) / 2
-  const products = Float64Array.from({ length: Math.max(0, close.length - 1) }, (_, i) => {
-    const last = Math.log(close[i]!)
-    return 4 * (last - mid(i)) * (last - mid(i + 1))
-  })
+  const [h, l, c] = [logPrices(high), logPrices(low), logPrices(close)]
+  const mid = h.map((value, i) => (value + l[i]!) / 2)
+  const products = c.slice(1).map((_, i) => 4 * (c[i]! - mid[i]!) * (c[i]! - mid[i + 1]!))
   const square = presentMean(products)
   return Number.isNaN(square) ? null : signedRoot(square)
 }

@@ -1,5 +1,5 @@
 import { presentMean } from './mean.ts'
-import type { Ohlc } from './ohlc.ts'
+import { logPrices, type Ohlc } from './ohlc.ts'
 
 const K = 3 - 2 * Math.SQRT2
 
@@ -15,9 +15,10 @@ const K = 3 - 2 * Math.SQRT2
  * @example corwinSchultzSpread({ high: [101, 101], low: [99, 99], close: [100, 100] }) // 0.0200…
  */
 export function corwinSchultzSpread({ high, low, close }: Pick<Ohlc, 'high' | 'low' | 'close'>): number | null {
-  const pairs = Float64Array.from({ length: Math.max(0, close.length - 1) }, (_, i) => {
-    const [h1, l1, c1] = [Math.log(high[i]!), Math.log(low[i]!), Math.log(close[i]!)]
-    const [h, l] = [Math.log(high[i + 1]!), Math.log(low[i + 1]!)]
+  const [highs, lows, closes] = [logPrices(high), logPrices(low), logPrices(close)]
+  const pairs = closes.slice(1).map((_, i) => {
+    const [h1, l1, c1] = [highs[i]!, lows[i]!, closes[i]!]
+    const [h, l] = [highs[i + 1]!, lows[i + 1]!]
     const gap = Math.max(0, c1 - h) + Math.min(0, c1 - l)
     const beta = (h - l) ** 2 + (h1 - l1) ** 2
     const gamma = (Math.max(h + gap, h1) - Math.min(l + gap, l1)) ** 2

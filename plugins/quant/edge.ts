@@ -1,5 +1,5 @@
 import { presentMean, signedRoot } from './mean.ts'
-import type { Ohlc } from './ohlc.ts'
+import { logPrices, type Ohlc } from './ohlc.ts'
 
 /**
  * EDGE: the effective bid-ask spread (a fraction: 0.01 is 1%) estimated efficiently from open, high, low and close. Two
@@ -19,7 +19,7 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const count = open.length - 1
   if (count < 2) return null
   const column = (of: (i: number) => number): Float64Array => Float64Array.from({ length: count }, (_, i) => of(i + 1))
-  const [o, h, l, c] = [log(open), log(high), log(low), log(close)]
+  const [o, h, l, c] = [logPrices(open), logPrices(high), logPrices(low), logPrices(close)]
   const mid = h.map((value, i) => (value + l[i]!) / 2)
 
   const r1 = column((i) => mid[i]! - o[i]!)
@@ -50,10 +50,6 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const v2 = presentMean(x2.map((value) => value * value)) - e2 * e2
   const square = v1 + v2 > 0 ? (v2 * e1 + v1 * e2) / (v1 + v2) : (e1 + e2) / 2
   return Number.isNaN(square) ? null : signedRoot(square)
-}
-
-function log(values: ArrayLike<number>): Float64Array {
-  return Float64Array.from(values, Math.log)
 }
 
 /** 1 or 0, or NaN where one of the prices compared is missing. */

@@ -1,4 +1,5 @@
 import { signedRoot } from './mean.ts'
+import { logPrices } from './ohlc.ts'
 
 /**
  * Roll's spread (a fraction) from closes: 2·√(-cov(r, r₋₁)) of log returns, the covariance of sample size n-1, the sign
@@ -10,13 +11,13 @@ import { signedRoot } from './mean.ts'
  * @example rollSpread([100, 101, 100, 101, 100, 101]) // 0.0229…
  */
 export function rollSpread(close: ArrayLike<number>): number | null {
+  const logs = logPrices(close)
   let count = 0
   let sumX = 0
   let sumY = 0
   let sumXY = 0
   for (let i = 2; i < close.length; i += 1) {
-    const x = Math.log(close[i]! / close[i - 1]!)
-    const y = Math.log(close[i - 1]! / close[i - 2]!)
+    const [x, y] = [logs[i]! - logs[i - 1]!, logs[i - 1]! - logs[i - 2]!]
     if (Number.isNaN(x) || Number.isNaN(y)) continue
     count += 1
     sumX += x

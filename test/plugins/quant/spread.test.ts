@@ -50,6 +50,14 @@ describe('EDGE', () => {
     expect(edgeSpread(withHole)).to.be.closeTo(edgeSpread(BARS)!, 1e-12)
   })
 
+  it('takes a price of zero for a missing one', () => {
+    const zero = (values: ArrayLike<number>): number[] => [...Array.from(values), 0]
+    const { open, high, low, close } = BARS
+    const withZero = { open: zero(open), high: zero(high), low: zero(low), close: zero(close) }
+    expect(edgeSpread(withZero)).to.be.closeTo(edgeSpread(BARS)!, 1e-12)
+    expect(rollSpread(withZero.close)).to.equal(rollSpread(close))
+  })
+
   it('is null for two bars, for bars that never trade and for bars always open at both extremes', () => {
     const flat = [1, 1, 1, 1]
     expect(edgeSpread({ open: [1, 2], high: [1, 2], low: [1, 2], close: [1, 2] })).to.equal(null)

@@ -1,0 +1,82 @@
+/**
+ * `npm run bench:products`: the figures of the market products on the recorded data beside the checkout, each with the
+ * bar it must clear. `--json` for machines, `--only statistics` for one part, `--write` to keep the figures that the
+ * methodology page shows. Exits 1 where a bar is missed.
+ */
+import { writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { format } from 'prettier'
+import { measureBooks } from './products/books.ts'
+import { measureDaily } from './products/daily.ts'
+import type { Measure } from './products/measure.ts'
+import { measureQuality } from './products/quality.ts'
+import { isRecorded } from './products/recorded.ts'
+import { measureSpeed } from './products/speed.ts'
+import { measureSpreads } from './products/spreads.ts'
+import { measureStatistics } from './products/statistics.ts'
+
+type Part = () => Measure[] | Promise<Measure[]>
+
+const PARTS: Readonly<Record<string, Part>> = {
+  statistics: measureStatistics,
+  spreads: measureSpreads,
+  books: measureBooks,
+  quality: measureQuality,
+  daily: measureDaily,
+  speed: measureSpeed,
+}
+
+/** What a product's methodology shows: the parts it is made of, and the file its method reads. */
+const KEPT = [{ file: '../../plugins/qc/measured.json', parts: ['bar quality', 'real daily bars'] }]
+
+const { values } = parseArgs({
+  options: {
+    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    only: { type: 'string', multiple: true },
+  },
+})
+
+if (!isRecorded) {
+  process.stderr.write('The recorded data are not here: put them at ../shared/data beside the checkout.\n')
+  process.exit(2)
+}
+const measures: Measure[] = []
+for (const [name, part] of Object.entries(PARTS)) {
+  if (values.only && !values.only.includes(name)) continue
+  measures.push(...(await part()))
+}
+const missed = measures.filter(({ pass }) => pass === false)
+process.stdout.write(values.json ? `${JSON.stringify({ ok: missed.length === 0, measures }, null, 2)}\n` : table())
+if (values.write) await keep()
+process.exitCode = missed.length > 0 ? 1 : 0
+
+function table(): string {
+  const rows = measures.map(({ part, name, value, bar, pass }) => {
+    const verdict = pass === null ? '' : pass ? 'pass' : 'FAIL'
+    return [part, name, value, bar, verdict] as const
+  })
+  const width = (column: 0 | 1 | 2 | 3): number => Math.max(...rows.map((row) => row[column].length))
+  const widths = [width(0), width(1), width(2), width(3)] as const
+  const lines = rows.map(([part, name, value, bar, verdict]) =>
+    [part.padEnd(widths[0]), name.padEnd(widths[1]), value.padStart(widths[2]), bar.padEnd(widths[3]), verdict]
+      .join('  ')
+      .trimEnd(),
+  )
+  const summary = missed.length === 0 ? 'Every bar is cleared.' : `${missed.length} of the bars are missed.`
+  return `${[...lines, '', summary].join('\n')}\n`
+}
+
+/** Only what was measured in full. */
+async function keep(): Promise<void> {
+  for (const { file, parts } of KEPT) {
+    const tables = parts.map((part) => ({
+      caption: `Measured on recorded data: ${part}`,
+      columns: ['figure', 'measured', 'bar'],
+      rows: measures.filter((measure) => measure.part === part).map(({ name, value, bar }) => [name, value, bar]),
+    }))
+    if (tables.some(({ rows }) => rows.length === 0)) continue
+    const text = await format(JSON.stringify(tables), { parser: 'json', printWidth: 120 })
+    writeFileSync(new URL(file, import.meta.url), text)
+  }
+}

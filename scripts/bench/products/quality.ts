@@ -1,0 +1,97 @@
+import { examine } from '../../../plugins/qc/index.ts'
+import { parseMoment } from '../../../plugins/qc/moment.ts'
+import { corrupt, type Defect } from './defects.ts'
+import { type Tally, tally } from './match.ts'
+import { atLeast, type Measure, shown } from './measure.ts'
+import { type Bar, readBarsFile, readRecorded } from './recorded.ts'
+
+const PART = 'bar quality'
+const SEEDS = [1, 2]
+
+/** Clean series of different markets and bar lengths: file, first row, rows, seconds a bar, defects of each kind. */
+const CLEAN = [
+  ['regime/binance_btcusdt_1m_2024-12.csv.gz', 0, 8000, 60, 5],
+  ['regime/binance_btcusdt_1m_2024-12.csv.gz', 20_000, 8000, 60, 5],
+  ['exchanges/bars/btc_perp_1m_2021-12-31_14d.csv', 0, 8000, 60, 5],
+  ['exchanges/bars/coinbase_BTC-USD_5m_2026-01-26_2026-04-22.csv', 9000, 8000, 300, 5],
+  ['regime/binance_btcusdt_15m_2025.csv.gz', 0, 8000, 900, 5],
+  ['regime/binance_ethusdt_1h_2022-2024.csv.gz', 16_000, 8000, 3600, 5],
+  ['bars/eurusd_1h_backtestingpy.csv.gz', 0, 5000, 3600, 3],
+  ['bars/goog_daily_backtestingpy.csv.gz', 0, 2148, 86_400, 1],
+] as const
+
+/** Precision and recall by family: on the corrupted sample, and on defects of our own in clean series. */
+export function measureQuality(): Measure[] {
+  const sample: Tally = new Map()
+  const { truth } = JSON.parse(readRecorded('bars/qc_dev_btc_1m_truth.json')) as { truth: RecordedDefect[] }
+  judge(readBarsFile('bars/qc_dev_btc_1m_corrupted.csv.gz'), truth.map(defectOf), sample)
+  const injected: Tally = new Map()
+  const clean = { bars: 0, errors: 0, findings: 0 }
+  for (const [file, from, rows, interval, each] of CLEAN) {
+    const bars = timed(readBarsFile(file).slice(from, from + rows))
+    const { counts } = examine({ bars })
+    clean.bars += bars.length
+    clean.findings += counts.error + counts.warning
+    for (const seed of SEEDS) {
+      const corrupted = corrupt(bars, each, seed, interval)
+      judge(corrupted.bars, corrupted.truth, injected)
+    }
+  }
+  return [
+    ...figures('corrupted sample', sample),
+    ...figures('injected', injected),
+    shown(PART, 'clean versions of those series', `${clean.findings} findings on ${clean.bars} bars`),
+  ]
+}
+
+interface RecordedDefect {
+  readonly family: Defect['family']
+  readonly type: string
+  readonly tier?: string
+  readonly row: number
+  readonly factor?: number
+  readonly len?: number
+}
+
+function defectOf({ len, ...defect }: RecordedDefect): Defect {
+  return len === undefined ? defect : { ...defect, length: len }
+}
+
+/** Times as epoch seconds, which the injections move. */
+function timed(bars: readonly Bar[]): Bar[] {
+  return bars.map(({ t, o, h, l, c, v }) => ({ t: parseMoment(t) ?? NaN, o, h, l, c, v }))
+}
+
+function judge(bars: readonly Bar[], truth: readonly Defect[], into: Tally): void {
+  const { findings, splits } = examine({ bars })
+  tally(truth, findings, splits, into)
+}
+
+/** Family or tier, least recall, least precision; null where there is no bar, precision undefined where it is not shown. */
+const BARS: readonly (readonly [string, number | null, (number | null)?])[] = [
+  ['impossible', 1, 1],
+  ['timestamp', 1, 1],
+  ['stale', 1, 1],
+  ['bad_print', null, 0.97],
+  ['bad_print easy', 1],
+  ['bad_print decimal', 1],
+  ['bad_print medium', 0.95],
+  ['bad_print hard', 0.8],
+  ['volume', null, null],
+  ['split', 1, 1],
+]
+
+function figures(where: string, counted: Tally): Measure[] {
+  return BARS.flatMap(([key, recall, precision]) => {
+    const { hits, wanted, alarms, false: wrong } = counted.get(key) ?? { hits: 0, wanted: 0, alarms: 0, false: 0 }
+    const share = alarms === 0 ? 1 : 1 - wrong / alarms
+    const measures = [figure(`${where}: ${key}, recall (${hits}/${wanted})`, hits / wanted, recall)]
+    if (precision !== undefined)
+      measures.push(figure(`${where}: ${key}, precision (${wrong} false of ${alarms})`, share, precision))
+    return measures
+  })
+}
+
+function figure(name: string, value: number, least: number | null): Measure {
+  return least === null ? shown(PART, name, value.toFixed(3)) : atLeast(PART, name, value, least)
+}

@@ -1,0 +1,56 @@
+import { edgeSpread } from '../../../plugins/quant/edge.ts'
+import { probabilityOfOverfitting } from '../../../plugins/quant/pbo.ts'
+import { seededRandom } from '../../../plugins/quant/random.ts'
+import { stationaryBootstrap } from '../../../plugins/quant/bootstrap.ts'
+import { examine } from '../../../plugins/qc/index.ts'
+import { atMost, type Measure } from './measure.ts'
+import { readBarsFile } from './recorded.ts'
+
+const PART = 'speed'
+
+/** Processor seconds, the best of three, of the largest inputs that are accepted. */
+export function measureSpeed(): Measure[] {
+  const bars = readBarsFile('regime/bitfinex_btcusd_1m_2017.csv.gz').slice(-50_000)
+  const column = (field: 'o' | 'h' | 'l' | 'c'): Float64Array => Float64Array.from(bars, (bar) => bar[field]!)
+  const day = { open: column('o'), high: column('h'), low: column('l'), close: column('c') }
+  const random = seededRandom(1)
+  const returns = (count: number): Float64Array => Float64Array.from({ length: count }, () => random() - 0.49)
+  const trials = Array.from({ length: 256 }, () => returns(2000))
+  const trades = returns(200_000)
+  return [
+    atMost(
+      PART,
+      'bar quality, 50,000 bars, seconds',
+      best(() => examine({ bars })),
+      1,
+    ),
+    atMost(
+      PART,
+      'EDGE, 50,000 bars, seconds',
+      best(() => edgeSpread(day)),
+      0.2,
+    ),
+    atMost(
+      PART,
+      'PBO, 256 trials of 2,000 periods in 16 blocks, seconds',
+      best(() => probabilityOfOverfitting(trials)),
+      2,
+    ),
+    atMost(
+      PART,
+      'bootstrap, 200,000 trades, 2,000 draws, seconds',
+      best(() => stationaryBootstrap(trades)),
+      3,
+    ),
+  ]
+}
+
+function best(work: () => unknown): number {
+  const times = [1, 2, 3].map(() => {
+    const before = process.cpuUsage()
+    work()
+    const { user, system } = process.cpuUsage(before)
+    return (user + system) / 1e6
+  })
+  return Math.min(...times)
+}
