@@ -31,8 +31,8 @@ export interface Reconciled {
 
 export interface Reconciler {
   /**
-   * Looks at every open payment once. At the start nothing of this process is in progress, so no submitted payment is
-   * given time. A call while a run is under way gets that run's counts.
+   * Looks at every open payment once. A call while a run is under way gets that run's counts. At the start the counts
+   * are logged even where nothing was left open.
    */
   run(atStart?: boolean): Promise<Reconciled>
   start(everySeconds: number): void
@@ -40,7 +40,7 @@ export interface Reconciler {
   stop(): Promise<void>
 }
 
-/** A submitted payment is left to the call that sent it for this long. */
+/** A submitted payment is left to the living process that sent it for this long. */
 const SENDER_SECONDS = 15
 /** A stored answer waits this much longer than `validBefore`, since a block's time may lag behind the clock. */
 const CHAIN_LAG_SECONDS = 60
@@ -62,7 +62,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const work = async (): Promise<void> => {
       for (const row of queue) {
         try {
-          counts[await close(row, living, atStart)] += 1
+          counts[await close(row, living)] += 1
         } catch (error) {
           counts.failed += 1
           log.error({ err: error, payment: row.key, state: row.state }, 'a payment could not be reconciled')
@@ -71,11 +71,11 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     }
     await Promise.all(Array.from({ length: AT_ONCE }, work))
     counts.forgotten = await journal.forgetAnswers(now().getTime() - answerRetentionSeconds * 1000)
-    if (counts.settled + counts.released + counts.owed > 0) log.info(counts, 'payments reconciled')
+    if (atStart || counts.settled + counts.released + counts.owed > 0) log.info(counts, 'payments reconciled')
     return counts
   }
 
-  async function close(row: OpenPayment, living: ReadonlySet<string>, atStart: boolean): Promise<Verdict> {
+  async function close(row: OpenPayment, living: ReadonlySet<string>): Promise<Verdict> {
     const { key, attempt, state } = row
     const isOrphan = !living.has(row.owner)
     const idleSeconds = (now().getTime() - row.updatedAt) / 1000
@@ -97,7 +97,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
         return moved ? 'released' : 'waiting'
       }
       case 'submitted':
-        return idleSeconds > SENDER_SECONDS || (atStart && isOrphan) ? judge(row) : 'waiting'
+        return isOrphan || idleSeconds > SENDER_SECONDS ? judge(row) : 'waiting'
       default:
         return oweAnswer(row)
     }

@@ -18,7 +18,8 @@ const PRAGMAS = `
 
 /**
  * Opens the database; nothing is connected before the first query. `file` may be ":memory:". Close with `destroy()`.
- * Plugins may count on the same answers from both: integers are numbers, also 64-bit ones and counts.
+ * Plugins may count on the same answers from both: integers are numbers, also 64-bit ones and counts. SQLite has one
+ * connection: inside a transaction, ask the transaction and not the database, or both wait for each other.
  */
 export function openDatabase(options: DatabaseOptions): Knex {
   return 'file' in options ? openSqlite(options.file) : openPostgres(options.url)

@@ -98,7 +98,7 @@ describe('reconciling', () => {
     expect(await journal.find(key)).to.include({ state: 'released', answer: null })
   })
 
-  it('lets the chain judge what was submitted', async () => {
+  it('lets the chain judge what a dead process had submitted, at once and until it knows', async () => {
     const outcomes = new Map<string, Outcome>()
     for (const outcome of [SETTLED, REFUSED, PENDING])
       outcomes.set(await deadProcess((process) => paymentIn(process, 'submitted')), outcome)
@@ -110,6 +110,8 @@ describe('reconciling', () => {
     expect(await reconciler.run(true)).to.deep.equal({ ...NOTHING, settled: 1, released: 1, waiting: 1 })
     const states = await Promise.all([...outcomes.keys()].map(stateOf))
     expect(states).to.deep.equal(['settled', 'released', 'submitted'])
+    expect(await reconciler.run()).to.deep.equal({ ...NOTHING, waiting: 1 })
+    expect(asked).to.have.length(4)
     for (const record of asked) expect(record.intent).to.deep.equal(INTENT)
     const [settled = '', refused = ''] = outcomes.keys()
     expect(await journal.find(settled)).to.include({ transaction: TRANSACTION })
