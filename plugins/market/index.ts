@@ -1,9 +1,13 @@
 /** Bars of every covered symbol, for other products: nothing here has a route. */
 import { type Call, definePlugin, InvalidInput, type Job, NotFound } from '#gateway'
-import type { BarsQuery, MarketStatusQuery } from '../../schemas/types.d.ts'
+import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
 import type { Bars } from './bars.ts'
+import { openOnlineDepth } from './depth/online.ts'
+import { openRecorded } from './depth/recorded.ts'
+import { sampleDepth } from './depth/sample.ts'
 import { openOnline } from './online.ts'
 import { ingestRecordings } from './replay.ts'
+import { sessionAt } from './session.ts'
 import { readBars, sampleSource, storedSource, type Source } from './source.ts'
 import { createStore, migrations } from './store.ts'
 import { createDirectory, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
@@ -22,6 +26,8 @@ export default definePlugin({
     const origin = context.dataMode === 'replay' ? await ingestRecordings(context, store) : context.dataMode
     const sample = context.dataMode === 'sample' ? sampleSource(settings.symbols) : null
     const source: Source = sample ?? storedSource(store, online?.rank)
+    const polled = online ? openOnlineDepth(context, settings) : null
+    const depth = polled ?? (sample ? sampleDepth(settings.symbols, sample) : await openRecorded(context, store))
     const walk: Job = {
       name: 'walk',
       everySeconds: 86_400,
@@ -43,6 +49,19 @@ export default definePlugin({
         async getSymbols() {
           return { origin, symbols: covered }
         },
+        async getBook({ input, asOf }: Call<{ query: SymbolQuery }>) {
+          const symbol = directory.resolve(input.query.symbol)
+          return { symbol, book: await depth.book(symbol, asOf.getTime() / 1000) }
+        },
+        async getQuotes({ input, asOf }: Call<{ query: QuotesQuery }>) {
+          const symbol = directory.resolve(input.query.symbol)
+          return { symbol, quotes: await depth.quotes(symbol, input.query.from, asOf.getTime() / 1000) }
+        },
+        async getTradingSession({ input, asOf }: Call<{ query: SymbolQuery }>) {
+          const symbol = directory.resolve(input.query.symbol)
+          const { session } = covered.find((one) => one.symbol === symbol)!
+          return { symbol, session, ...sessionAt(session, seconds(asOf)) }
+        },
         async getMarketStatus({ input, asOf }: Call<{ query: MarketStatusQuery }>) {
           const symbol = directory.resolve(input.query.symbol)
           const series = (await source.series()).filter((entry) => entry.symbol === symbol)
@@ -56,7 +75,7 @@ export default definePlugin({
           return { symbol, origin, ready: (await online?.ready(symbol)) ?? true, series: status }
         },
       },
-      jobs: sample ? [walk] : (online?.jobs ?? []),
+      jobs: [...(sample ? [walk] : []), ...(online?.jobs ?? []), ...(polled?.jobs ?? [])],
       facts: async () => ({ origin, symbols: covered.length, ...(await online?.facts()) }),
     }
   },

@@ -124,7 +124,7 @@ function ordered(list: number[][]): Columns {
 }
 
 /** Epoch seconds of a time written in seconds, milliseconds, microseconds or ISO 8601; without a zone it is UTC. */
-function seconds(text: string, clock: RecordingName['clock']): number {
+export function seconds(text: string, clock: RecordingName['clock']): number {
   if (/^\d+(\.\d+)?$/.test(text)) {
     const value = Number(text)
     const inSeconds = value > 1e14 ? value / 1e6 : value > 1e11 ? value / 1e3 : value

@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 const DAY = 86_400
 const WEEK = 7 * DAY
 /** Minutes that did not trade are written out up to here; a longer silence is a hole. */
-const LONGEST_QUIET_SECONDS = 3 * 3600
+export const LONGEST_QUIET_SECONDS = 3 * 3600
 /** Files of one series join when the pause between them is no longer than this. */
 const JOIN_SECONDS = 2 * DAY
 /** Where in a long recording the first start falls: the rest is still to come. */

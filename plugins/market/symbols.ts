@@ -21,6 +21,8 @@ export interface VenueSettings {
 export interface Settings {
   readonly history_start?: string
   readonly symbols: readonly CoveredSymbol[]
+  /** False: order books are not asked for. */
+  readonly books?: boolean
   readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
 }
 
@@ -58,6 +60,7 @@ export const settingsSchema = {
         },
       },
     },
+    books: { type: 'boolean', default: true, description: 'Ask the venues for their order books, in online mode.' },
     venues: {
       type: 'object',
       additionalProperties: false,

@@ -1,5 +1,5 @@
 /** The market regime: one snapshot a minute, sold as it is now, as it was, and free a day late. */
-import { type Ask, type Call, definePlugin, InvalidInput, Unavailable } from '#gateway'
+import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from '#gateway'
 import type {
   MarketStatus,
   RegimeHistory,
@@ -12,7 +12,7 @@ import { barsSupported, HORIZON_MINUTES } from './features.ts'
 import { createGrader } from './grader.ts'
 import { MODEL } from './model.ts'
 import { isoSeconds, parseMoment } from './moment.ts'
-import { migrations, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
+import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
 /** Older data than this are not sold as current. */
 const STALE_SECONDS = 300
@@ -42,13 +42,14 @@ export default definePlugin({
     const since = context.dataMode === 'replay' ? 0 : seconds(new Date(String(context.settings['since'])))
     let snapshots: Snapshots | null = null
     let classifier: Classifier | null = null
-    let grader: ReturnType<typeof createGrader> | null = null
-    let graded: { at: number; grades: Promise<Readonly<Record<string, unknown>>> } | null = null
+    let grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
+    let graded: { at: number; grades: Promise<Facts> } | null = null
 
     const statusOf = (ask: Ask): Promise<MarketStatus> =>
       ask('getMarketStatus', { params: {}, query: { symbol }, body: undefined })
     const open = async (ask: Ask): Promise<Snapshots> =>
       (snapshots ??= await openSnapshots(context.db, symbol, (await statusOf(ask)).origin))
+    const isFilling = (): boolean => classifier !== null && classifier.done() < 1
     const waiting = (): Unavailable => {
       const done = classifier ? `${Math.floor(100 * classifier.done())}% of` : 'Nothing of'
       return new Unavailable(`${done} the history is computed. Nothing was charged; ask again in a few seconds.`, 10)
@@ -60,7 +61,7 @@ export default definePlugin({
       const found = await (await open(ask)).latest(at)
       if (!found) throw waiting()
       const age = at - found.as_of
-      if (age > STALE_SECONDS && classifier && classifier.done() < 1) throw waiting()
+      if (age > STALE_SECONDS && isFilling()) throw waiting()
       if (age > STALE_SECONDS)
         throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
       return {
@@ -107,21 +108,21 @@ export default definePlugin({
       await classifier.run(ask, signal)
     }
 
-    async function grades(): Promise<Readonly<Record<string, unknown>>> {
-      if (!snapshots) return { snapshots: 0, first: null, last: null, window_days: GRADED_DAYS }
-      const { count, first, last } = await snapshots.extent()
-      const { snapshots: _, ...figures } = await (grader ??= createGrader(snapshots, GRADED_DAYS))(
-        seconds(context.now()),
-      )
-      const known = Object.entries(figures).map(([name, value]) => [name, Number.isNaN(value) ? null : round(value)])
-      return {
+    async function grades(): Promise<Facts> {
+      const kept = snapshots ?? grader?.of ?? (await newestSnapshots(context.db, symbol))
+      const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
+      const extent = {
         snapshots: count,
         first: first === null ? null : isoSeconds(first),
         last: last === null ? null : isoSeconds(last),
-        ...(Object.fromEntries(known) as Record<string, number | null>),
         window_days: GRADED_DAYS,
         model: MODEL,
       }
+      if (!kept || isFilling()) return extent
+      if (grader?.of !== kept) grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
+      const { snapshots: _, ...figures } = await grader.grade(seconds(context.now()))
+      const known = Object.entries(figures).map(([name, value]) => [name, Number.isNaN(value) ? null : round(value)])
+      return { ...extent, ...(Object.fromEntries(known) as Record<string, number | null>) }
     }
 
     return {
@@ -130,7 +131,7 @@ export default definePlugin({
       jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => classify(ask, signal) }],
       facts() {
         const now = performance.now()
-        if (!graded || now - graded.at >= FACTS_SECONDS * 1000) graded = { at: now, grades: grades() }
+        if (!graded || isFilling() || now - graded.at >= FACTS_SECONDS * 1000) graded = { at: now, grades: grades() }
         return graded.grades
       },
       stop: async () => classifier?.keep(),

@@ -74,6 +74,13 @@ export interface Snapshots {
   kept(): Promise<{ asOf: number; state: Buffer } | null>
 }
 
+/** The snapshots of a market's newest past, null where there are none: for readers who do not know its word. */
+export async function newestSnapshots(db: Knex, symbol: string): Promise<Snapshots | null> {
+  const row = (await db('regime_series').where({ symbol, model: MODEL }).orderBy('id', 'desc').first('origin')) as
+    { origin: string } | undefined
+  return row ? openSnapshots(db, symbol, row.origin) : null
+}
+
 /** Snapshots of one market over one past, made on first use. */
 export async function openSnapshots(db: Knex, symbol: string, origin: string): Promise<Snapshots> {
   const key = { symbol, model: MODEL, origin }

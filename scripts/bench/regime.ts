@@ -11,8 +11,8 @@
 import { writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { readRecording, recognise } from '../../plugins/market/recording.ts'
-import { joinPieces, type Recording } from '../../plugins/market/replay.ts'
+import { fillQuiet, readRecording, recognise } from '../../plugins/market/recording.ts'
+import { joinPieces, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/replay.ts'
 import { createModel, MODEL } from '../../plugins/regime/model.ts'
 import { isoSeconds } from '../../plugins/regime/moment.ts'
 import { baselineOf, figuresOf, type Figures } from './regime/figures.ts'
@@ -47,8 +47,12 @@ async function read(paths: readonly string[]): Promise<(Recording & { files: str
   }
   return joinPieces(pieces).map((recording) => ({
     ...recording,
+    bars: fillQuiet(recording.bars, recording.interval_seconds, LONGEST_QUIET_SECONDS),
     files: pieces
-      .filter((piece) => piece.symbol === recording.symbol && piece.venue === recording.venue)
+      .filter(
+        ({ symbol, venue, interval_seconds }) =>
+          symbol === recording.symbol && venue === recording.venue && interval_seconds === recording.interval_seconds,
+      )
       .flatMap(({ files }) => files),
   }))
 }

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { readRecording, recognise } from '../../../plugins/market/recording.ts'
+import { fillQuiet, readRecording, recognise } from '../../../plugins/market/recording.ts'
+import { LONGEST_QUIET_SECONDS } from '../../../plugins/market/replay.ts'
 import { figuresOf } from '../../../scripts/bench/regime/figures.ts'
 import { since, track } from '../../../scripts/bench/regime/track.ts'
 import { badPrintTrials } from '../../../scripts/bench/regime/trials.ts'
@@ -20,7 +21,7 @@ describe('the regime model on recorded bars, out of sample', function () {
   async function read(file: string) {
     const name = recognise(file)!
     const [bars] = (await readRecording(join(folder, file), name)).values()
-    return { bars: bars!, minutes: name.interval_seconds / 60 }
+    return { bars: fillQuiet(bars!, name.interval_seconds, LONGEST_QUIET_SECONDS), minutes: name.interval_seconds / 60 }
   }
 
   it('clears its bars on a year of ETH minutes', async () => {
