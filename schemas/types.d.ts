@@ -3,10 +3,32 @@
  * The shapes have their names from the $defs; Plugins gets the input and output of every handler.
  */
 
+import type { Upload } from '#gateway'
+
+/**
+ * What a trade costs by kind of market; the table is at /methodology. zero shows gross figures.
+ */
+export type CostPreset =
+  | 'large_cap'
+  | 'etf_liquid'
+  | 'mid_cap'
+  | 'small_cap'
+  | 'micro_cap'
+  | 'crypto_major'
+  | 'crypto_perp'
+  | 'crypto_alt'
+  | 'fx_major'
+  | 'futures_liquid'
+  | 'zero'
+/**
+ * reject: some of it could not have happened. not_profitable: nothing is left after costs. unproven: luck may explain it. plausible: nothing found speaks against it.
+ */
+export type AuditVerdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible'
 /**
  * Any spelling; case, dash, slash and underscore do not matter.
  */
 export type MarketSymbol = string
+export type Levels = readonly readonly (readonly [price: number, quantity: number])[]
 /**
  * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in the order you hold them; order and duplicates are part of what is checked.
  *
@@ -146,11 +168,106 @@ export type FindingFamily = 'impossible' | 'timestamp' | 'bad_print' | 'stale' |
  */
 export type FindingSeverity = 'error' | 'warning' | 'info'
 /**
+ * What feeds the products: made-up data, recorded payloads, or the public sources.
+ */
+export type DataMode = 'sample' | 'replay' | 'online'
+/**
  * ISO 8601 (UTC where no zone is given), or seconds or milliseconds since 1970.
  */
 export type Moment = string | number
 
 export type Products = {
+  audit: {
+    auditBacktest: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AuditRequest
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AskedAuditRequest
+      }
+      output: AuditReport
+    }
+    deleteReport: {
+      input: {
+        params: ReportAddress
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: DeletedReport
+    }
+    deleteReportForm: {
+      input: {
+        params: ReportAddress
+        query: Readonly<Record<string, unknown>>
+        body: NoFields
+      }
+      output: DeletedReport
+    }
+    getAuditMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
+    }
+    getAuditPresets: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: AuditPresets
+    }
+    getAuditReport: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: ReportAddress
+        body: undefined
+      }
+      output: AuditReport
+    }
+    submitAudit: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AuditRequest
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AskedAuditRequest
+      }
+      output: AuditReceipt
+    }
+  }
+  'audit-pages': {
+    getAuditTool: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: ToolQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedToolQuery
+        body: undefined
+      }
+      output: unknown
+    }
+    getReport: {
+      input: {
+        params: ReportAddress
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: unknown
+    }
+  }
   market: {
     getBars: {
       input: {
@@ -165,6 +282,14 @@ export type Products = {
       }
       output: Bars
     }
+    getBook: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: SymbolQuery
+        body: undefined
+      }
+      output: OrderBook
+    }
     getMarketStatus: {
       input: {
         params: Readonly<Record<string, unknown>>
@@ -173,6 +298,14 @@ export type Products = {
       }
       output: MarketStatus
     }
+    getQuotes: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: QuotesQuery
+        body: undefined
+      }
+      output: Quotes
+    }
     getSymbols: {
       input: {
         params: Readonly<Record<string, unknown>>
@@ -180,6 +313,14 @@ export type Products = {
         body: undefined
       }
       output: CoveredSymbols
+    }
+    getTradingSession: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: SymbolQuery
+        body: undefined
+      }
+      output: TradingSession
     }
   }
   qc: {
@@ -281,6 +422,682 @@ export type Products = {
     }
   }
 }
+/**
+ * A ledger and what to assume about it.
+ */
+export type AuditRequest = {
+  file: Upload
+  preset: CostPreset
+  /**
+   * How many variants were tried before this one was picked. Raised to the number of trials in the file where it has more.
+   */
+  n_trials: number
+  /**
+   * Added to the cost of each side, basis points.
+   */
+  extra_bps: number
+  /**
+   * The symbol of a file that has no column for it.
+   */
+  symbol?: string
+  bars?: Upload
+}
+/**
+ * A ledger and what to assume about it.
+ */
+export type AskedAuditRequest = {
+  file: Upload
+  preset?: CostPreset
+  /**
+   * How many variants were tried before this one was picked. Raised to the number of trials in the file where it has more.
+   */
+  n_trials?: number
+  /**
+   * Added to the cost of each side, basis points.
+   */
+  extra_bps?: number
+  /**
+   * The symbol of a file that has no column for it.
+   */
+  symbol?: string
+  bars?: Upload
+}
+/**
+ * Everything the audit found. Returns and shares are fractions unless named _bps.
+ */
+export type AuditReport = {
+  /**
+   * Id of the report; whoever holds it can read and delete the report.
+   */
+  rid: string
+  /**
+   * Page of the report.
+   */
+  report_url: string
+  verdict: AuditVerdict
+  /**
+   * All of them, those of milder verdicts too.
+   */
+  reasons: readonly string[]
+  /**
+   * The verdict in two sentences.
+   */
+  summary: string
+  /**
+   * When it was made.
+   */
+  as_of: string
+  ledger: LedgerSummary
+  assumptions: AuditAssumptions
+  fills: AuditFills
+  performance: AuditPerformance
+  overfitting: AuditOverfitting
+  /**
+   * What was inferred or assumed.
+   */
+  warnings: readonly string[]
+  /**
+   * Name and version.
+   */
+  model: string
+}
+export type LedgerSummary = {
+  /**
+   * Recognised by the header.
+   */
+  layout:
+    | 'round_trips'
+    | 'fills'
+    | 'tradingview'
+    | 'backtesting.py'
+    | 'vectorbt'
+    | 'freqtrade'
+    | 'lean_trades'
+    | 'lean_orders'
+  /**
+   * Data rows of the file.
+   */
+  rows: number
+  /**
+   * Round trips in the statistics, of all trials.
+   */
+  trades: number
+  /**
+   * Rows that a structural finding took out.
+   */
+  excluded: number
+  /**
+   * Trades still open, left out.
+   */
+  open: number
+  /**
+   * Orders that were never filled, left out.
+   */
+  unfilled: number
+  /**
+   * Distinct symbols.
+   */
+  symbols: number
+  /**
+   * Trials in the file; 1 without a trial column.
+   */
+  trials: number
+  /**
+   * Name of the trial with the highest Sharpe ratio, the one judged; null where there is one only.
+   */
+  judged_trial: string | null
+  /**
+   * First entry.
+   */
+  first: string
+  /**
+   * Last exit.
+   */
+  last: string
+  /**
+   * Whether the file names the zone of its times; without one they are read as UTC.
+   */
+  zoned: boolean
+  /**
+   * Hash of the file, which is not stored.
+   */
+  sha256: string
+}
+export type AuditAssumptions = {
+  preset: CostPreset
+  /**
+   * Half spread, slippage and commission of the preset.
+   */
+  cost_per_side_bps: number
+  /**
+   * Half the quoted spread.
+   */
+  half_spread_bps: number
+  /**
+   * Impact and delay.
+   */
+  slippage_bps: number
+  /**
+   * Commission; replaced by the fees of the file where it reports any.
+   */
+  commission_bps: number
+  /**
+   * The extra of the request, a side.
+   */
+  extra_bps: number
+  /**
+   * Trades charged their reported fees in place of the preset's commission.
+   */
+  trades_with_reported_fees: number
+  /**
+   * Trials stated in the request.
+   */
+  n_trials: number
+}
+export type AuditFills = {
+  /**
+   * Executions in the file: two a round trip.
+   */
+  fills: number
+  /**
+   * Held against reference bars.
+   */
+  checked: number
+  /**
+   * Without a reference bar; the reasons are in checks.
+   */
+  not_checked: number
+  /**
+   * Could not have happened.
+   */
+  impossible: number
+  /**
+   * Impossible fills among those checked.
+   */
+  share: number
+  /**
+   * Structural findings.
+   */
+  structural: number
+  /**
+   * Rows taken out among all.
+   */
+  structural_share: number
+  /**
+   * Whose bars were used.
+   */
+  reference: 'uploaded' | 'market' | 'none'
+  /**
+   * Findings by code, complete.
+   */
+  by_code: {
+    [k: string]: number
+  }
+  /**
+   * By row, at most 1,000.
+   *
+   * @maxItems 1000
+   */
+  findings: readonly AuditFinding[]
+  findings_truncated: boolean
+  flags: readonly AuditFlag[]
+  /**
+   * What was checked and what could not be.
+   */
+  checks: readonly AuditCheck[]
+}
+export type AuditFinding = {
+  /**
+   * 0-based data row.
+   */
+  row: number
+  /**
+   * What is wrong.
+   */
+  code:
+    | 'missing_value'
+    | 'unparseable_time'
+    | 'nonpositive_price'
+    | 'nonpositive_qty'
+    | 'exit_before_entry'
+    | 'future_time'
+    | 'duplicate_trade'
+    | 'outside_range'
+    | 'closed_market'
+    | 'before_listing'
+    | 'after_delisting'
+    | 'exceeds_volume'
+    | 'split_not_adjusted'
+    | 'pnl_mismatch'
+    | 'off_tick'
+  severity: 'error' | 'warning'
+  /**
+   * Which fill of the trade, for findings about one.
+   */
+  leg?: 'entry' | 'exit'
+  /**
+   * The column, as the file names it.
+   */
+  field?: string
+  /**
+   * As the file writes it.
+   */
+  symbol?: string
+  /**
+   * The fill.
+   */
+  price?: number
+  /**
+   * Low of the bar.
+   */
+  low?: number
+  /**
+   * High of the bar.
+   */
+  high?: number
+  /**
+   * How far outside the bar, basis points.
+   */
+  excess_bps?: number
+  /**
+   * The fill.
+   */
+  qty?: number
+  /**
+   * Of the bar.
+   */
+  volume?: number
+  /**
+   * The day in question.
+   */
+  day?: string
+  /**
+   * Why the market was closed.
+   */
+  reason?: string
+  /**
+   * First day of the bars.
+   */
+  first?: string
+  /**
+   * Last day of the bars.
+   */
+  last?: string
+  /**
+   * Split factor: 7 for 7:1.
+   */
+  factor?: number
+  /**
+   * The step prices come in.
+   */
+  tick?: number
+  /**
+   * Stated profit.
+   */
+  observed?: number
+  /**
+   * Profit by prices, quantity and fees.
+   */
+  expected?: number
+}
+/**
+ * Something the ledger shows as a whole.
+ */
+export type AuditFlag = {
+  code: 'lookahead_extremes' | 'lookahead_same_bar' | 'touch_fill' | 'survivorship'
+  /**
+   * info says what cannot be tested and rejects nothing.
+   */
+  severity: 'error' | 'info'
+  /**
+   * Fills it rests on.
+   */
+  fills: number
+  /**
+   * What was measured.
+   */
+  value: number
+  /**
+   * Where the flag begins.
+   */
+  limit: number
+  /**
+   * One sentence.
+   */
+  explanation: string
+}
+export type AuditCheck = {
+  check: 'outside_range' | 'session' | 'listing' | 'volume' | 'tick' | 'split' | 'pnl' | 'lookahead'
+  /**
+   * not_checked is never passed.
+   */
+  status: 'checked' | 'partly_checked' | 'not_checked'
+  /**
+   * Fills or trades the check was made on.
+   */
+  checked: number
+  /**
+   * Fills or trades it could not be made on.
+   */
+  not_checked: number
+  /**
+   * Why not.
+   */
+  reasons: readonly string[]
+}
+export type AuditPerformance = {
+  /**
+   * Trades of the judged trial.
+   */
+  trades: number
+  /**
+   * Mean return a trade before costs.
+   */
+  gross_expectancy_bps: number
+  /**
+   * Mean return a trade after costs.
+   */
+  net_expectancy_bps: number
+  /**
+   * 95% interval of the net expectancy: stationary bootstrap, 2,000 draws, mean block n^(1/3), fixed seed.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  expectancy_ci95_bps: readonly number[] | null
+  /**
+   * Cost a side at which nothing is left: half the gross expectancy.
+   */
+  breakeven_cost_per_side_bps: number
+  /**
+   * Share of trades above zero after costs.
+   */
+  win_rate: number
+  /**
+   * Mean win over mean loss, after costs.
+   */
+  payoff: number | null
+  /**
+   * Sum of wins over sum of losses, after costs.
+   */
+  profit_factor: number | null
+  /**
+   * Of the net expectancy: sharpe_per_trade times the root of trades.
+   */
+  t_stat: number | null
+  /**
+   * Net, annualised by the root of trades a year.
+   */
+  sharpe: number | null
+  /**
+   * Net mean over sample deviation (n-1).
+   */
+  sharpe_per_trade: number | null
+  /**
+   * Before costs, annualised.
+   */
+  sharpe_gross: number | null
+  /**
+   * Before costs.
+   */
+  sharpe_gross_per_trade: number | null
+  /**
+   * Standard error of sharpe (Lo 2002, independent returns).
+   */
+  sharpe_se: number | null
+  /**
+   * Annualised allowing for autocorrelation (Lo 2002).
+   */
+  sharpe_lo: number | null
+  /**
+   * 95% interval of sharpe, from the same draws.
+   *
+   * @minItems 2
+   * @maxItems 2
+   */
+  sharpe_ci95: readonly number[] | null
+  /**
+   * Population, net returns.
+   */
+  skewness: number
+  /**
+   * Raw population, net returns; a normal has 3.
+   */
+  kurtosis: number
+  /**
+   * Deepest fall of the sum of net returns, one unit a trade, ordered by exit.
+   */
+  max_drawdown: number
+  /**
+   * Between first entry and last exit, 365.25 days a year; null for less than a day.
+   */
+  trades_per_year: number | null
+  /**
+   * Units bought and sold a year, one unit a trade.
+   */
+  turnover_per_year: number | null
+  /**
+   * Share of the time with a trade open.
+   */
+  exposure: number | null
+  /**
+   * Mean time from entry to exit.
+   */
+  average_holding_days: number
+}
+export type AuditOverfitting = {
+  /**
+   * Probability that the true Sharpe ratio is above zero.
+   */
+  psr: number | null
+  /**
+   * The same against what the best of n_trials shows by luck.
+   */
+  dsr: number | null
+  /**
+   * That luck: expected maximum Sharpe ratio, annualised.
+   */
+  sr0: number | null
+  /**
+   * The same per trade.
+   */
+  sr0_per_trade: number | null
+  /**
+   * Variance of the trials' Sharpe ratios per trade.
+   */
+  sr_variance: number | null
+  /**
+   * Measured on the file's trials (n-1), or 1/(T-1).
+   */
+  sr_variance_source: 'trials' | 'null_hypothesis' | null
+  /**
+   * Trials counted: those stated, or those of the file if more.
+   */
+  n_trials: number
+  /**
+   * Shortest record, in trades, that shows a Sharpe ratio above zero at 95%; null where none does.
+   */
+  min_trl_trades: number | null
+  /**
+   * The same in years.
+   */
+  min_trl_years: number | null
+  /**
+   * Years below which luck alone is expected to reach this Sharpe ratio in n_trials.
+   */
+  min_btl_years: number | null
+  /**
+   * Its simple upper bound, 2 ln N / SR².
+   */
+  min_btl_bound_years: number | null
+  /**
+   * Two-sided, of the net Sharpe ratio, one test.
+   */
+  p_value: number | null
+  /**
+   * What Bonferroni leaves of sharpe for n_trials tests (Harvey and Liu 2015).
+   */
+  haircut_sharpe: number | null
+  /**
+   * Holm and BHY need the other trials.
+   */
+  haircuts: {
+    bonferroni: AuditHaircut
+    sidak: AuditHaircut
+    holm: AuditHaircut | null
+    bhy: AuditHaircut | null
+  } | null
+  /**
+   * Probability of backtest overfitting by CSCV; null where it cannot be computed.
+   */
+  pbo: number | null
+  /**
+   * Why not.
+   */
+  pbo_not_checked: string | null
+  /**
+   * Blocks of time: 16, or 8.
+   */
+  pbo_blocks: number | null
+  /**
+   * Days with exits.
+   */
+  pbo_periods: number | null
+  /**
+   * Slope of Sharpe ratios out of sample on those in sample.
+   */
+  degradation_slope: number | null
+  /**
+   * Share of splits whose winner loses out of sample.
+   */
+  loss_probability: number | null
+}
+export type AuditHaircut = {
+  /**
+   * Adjusted p value.
+   */
+  p: number
+  /**
+   * Sharpe ratio it implies, annualised.
+   */
+  sharpe: number | null
+  /**
+   * Share of the Sharpe ratio lost.
+   */
+  haircut: number
+}
+export type ReportAddress = {
+  /**
+   * Id of a report, from the answer that made it.
+   */
+  rid: string
+}
+export type DeletedReport = {
+  /**
+   * Id of a report, from the answer that made it.
+   */
+  rid: string
+  /**
+   * There is no report at this address any more.
+   */
+  deleted: true
+}
+/**
+ * Nothing is asked.
+ */
+export type NoFields = {}
+/**
+ * How a product arrives at its answers, for the methodology page.
+ */
+export type Method = {
+  /**
+   * Name and version, as the answers carry it.
+   */
+  model: string
+  paragraphs: readonly string[]
+  formulas?: readonly {
+    name: string
+    /**
+     * Plain text.
+     */
+    formula: string
+    /**
+     * Paper or standard.
+     */
+    source?: string
+  }[]
+  /**
+   * Measured figures; the caption says on what data and over which days.
+   */
+  tables?: readonly {
+    caption: string
+    columns: readonly string[]
+    rows: readonly (readonly (string | number | null)[])[]
+  }[]
+  /**
+   * What it does not do.
+   */
+  limits?: readonly string[]
+  sources?: readonly string[]
+}
+export type AuditPresets = {
+  presets: readonly {
+    preset: CostPreset
+    /**
+     * All of it.
+     */
+    cost_per_side_bps: number
+    half_spread_bps: number
+    slippage_bps: number
+    commission_bps: number
+    /**
+     * Where the figures come from.
+     */
+    basis: string
+  }[]
+}
+/**
+ * Where the report is, and what it says.
+ */
+export type AuditReceipt = {
+  /**
+   * Id of the report; whoever holds it can read and delete the report.
+   */
+  rid: string
+  /**
+   * Page of the report.
+   */
+  report_url: string
+  verdict: AuditVerdict
+  /**
+   * All of them, those of milder verdicts too.
+   */
+  reasons: readonly string[]
+  /**
+   * The verdict in two sentences.
+   */
+  summary: string
+}
+export type ToolQuery = {
+  /**
+   * Code of what went wrong with the form.
+   */
+  err: string
+  /**
+   * 1 after a report was deleted.
+   */
+  deleted: 0 | 1
+}
+export type AskedToolQuery = {
+  /**
+   * Code of what went wrong with the form.
+   */
+  err?: string
+  /**
+   * 1 after a report was deleted.
+   */
+  deleted?: 0 | 1
+}
 export type BarsQuery = {
   symbol: MarketSymbol
   /**
@@ -327,6 +1144,24 @@ export type Bars = {
   volume: Float64Array
   state: Uint8Array
 }
+export type SymbolQuery = {
+  symbol: MarketSymbol
+}
+export type OrderBook = {
+  symbol: string
+  /**
+   * Null where none is held.
+   */
+  book: {
+    venue: string
+    /**
+     * When it was so, epoch seconds.
+     */
+    time: number
+    bids: Levels
+    asks: Levels
+  } | null
+}
 export type MarketStatusQuery = {
   symbol: MarketSymbol
 }
@@ -350,6 +1185,25 @@ export type MarketStatus = {
     last: number | null
   }[]
 }
+export type QuotesQuery = {
+  symbol: MarketSymbol
+  /**
+   * First moment wanted, epoch seconds.
+   */
+  from: number
+}
+export type Quotes = {
+  symbol: string
+  /**
+   * Columns of equal length, oldest first. Null where none were ever held.
+   */
+  quotes: {
+    venue: string
+    time: Float64Array
+    bid: Float64Array
+    ask: Float64Array
+  } | null
+}
 export type CoveredSymbols = {
   /**
    * A word for the past these bars tell: another word, another past.
@@ -369,6 +1223,23 @@ export type CoveredSymbols = {
      */
     intervals: readonly number[]
   }[]
+}
+export type TradingSession = {
+  symbol: string
+  session: '24x7' | 'us_equity'
+  is_open: boolean
+  /**
+   * First second of the session that is open, else of the last one, epoch seconds; null where the market never closes.
+   */
+  opened: number | null
+  /**
+   * Its end.
+   */
+  closes: number | null
+  /**
+   * First second of the next session; null while one is open.
+   */
+  next_open: number | null
 }
 export type BarQualityReport = {
   /**
@@ -550,40 +1421,6 @@ export type BarSplit = {
   adjust_before: true
 }
 /**
- * How a product arrives at its answers, for the methodology page.
- */
-export type Method = {
-  /**
-   * Name and version, as the answers carry it.
-   */
-  model: string
-  paragraphs: readonly string[]
-  formulas?: readonly {
-    name: string
-    /**
-     * Plain text.
-     */
-    formula: string
-    /**
-     * Paper or standard.
-     */
-    source?: string
-  }[]
-  /**
-   * Measured figures; the caption says on what data and over which days.
-   */
-  tables?: readonly {
-    caption: string
-    columns: readonly string[]
-    rows: readonly (readonly (string | number | null)[])[]
-  }[]
-  /**
-   * What it does not do.
-   */
-  limits?: readonly string[]
-  sources?: readonly string[]
-}
-/**
  * The regime at one minute, with the numbers behind it.
  */
 export type Snapshot = {
@@ -643,6 +1480,7 @@ export type Snapshot = {
    * Name and version. A snapshot is never recomputed under the same name.
    */
   model: string
+  data_mode: DataMode
   /**
    * Only on the free sample: how old its view is by design.
    */
@@ -685,6 +1523,7 @@ export type RegimeHistory = {
    * `start` of the next page; null on the last.
    */
   next_start: string | null
+  data_mode: DataMode
   snapshots: readonly RegimeHistoryItem[]
 }
 /**

@@ -30,7 +30,7 @@ export function openOnlineDepth(context: PluginContext, settings: Settings): Dep
   const told = async (symbol: string): Promise<readonly Quote[]> => (await kv.get(`quotes:${symbol}`)) ?? []
 
   async function poll(symbol: CoveredSymbol, signal: AbortSignal): Promise<void> {
-    for (const [venue, code] of Object.entries(symbol.venues) as [VenueName, string][]) {
+    for (const [venue, code] of Object.entries(symbol.venues ?? {}) as [VenueName, string][]) {
       const { url, enabled = true } = settings.venues?.[venue] ?? { url: '', enabled: false }
       if (!enabled || now() < (pausedUntil.get(venue) ?? 0)) continue
       try {

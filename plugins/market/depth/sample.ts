@@ -48,13 +48,15 @@ export function makeBook(symbol: CoveredSymbol, time: number, price: number): Bo
   const depth = lognormal(0.25)
   // The marginal price of the law is 1.5 times its average, so what rests within x is ADV (x / (1.5 Y σ))².
   const within = (x: number): number => depth * turnover * (x / (1.5 * LAW * volatility)) ** 2
+  const reach = REACH * volatility * price
   const touch = (TOUCH * turnover) / DAY_MINUTES
   const side = (best: number, sign: 1 | -1): Level[] => {
     const levels: Level[] = []
     let last = -1
     let below = 0
     for (let i = 0; i < LEVELS; i += 1) {
-      const away = Math.max(last + 1, Math.round((REACH * volatility * price * (i / LEVELS) ** 1.5) / tick))
+      const away = Math.max(last + 1, Math.round((reach * (i / LEVELS) ** 1.5) / tick))
+      if (away * tick > reach) break
       const level = (best + sign * away) * tick
       const worth = (i === 0 ? touch : 0) + Math.max(within((away * tick) / price) - below, touch / 50)
       levels.push([tidy(level), tidy((worth * lognormal(0.6)) / level)])
