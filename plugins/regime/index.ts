@@ -75,6 +75,7 @@ export default definePlugin({
         bars_used: found.bars_used,
         data_age_seconds: age,
         model: MODEL,
+        data_mode: context.dataMode,
         ...(operation.maxFreshnessSeconds > 0 ? { delayed_by_seconds: operation.maxFreshnessSeconds } : {}),
       }
     }
@@ -94,6 +95,7 @@ export default definePlugin({
         end: isoSeconds(until),
         count: page.length,
         next_start: found.length > limit ? isoSeconds(found[limit]!.as_of) : null,
+        data_mode: context.dataMode,
         snapshots: page.map((snapshot) => itemOf(snapshot, symbol)),
       }
     }

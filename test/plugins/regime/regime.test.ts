@@ -68,6 +68,7 @@ for (const [name, options] of [
         data_age_seconds: 20,
         model: 'har-schmitt/1',
         annualisation: 365,
+        data_mode: 'sample',
       })
       expect(current).not.to.have.property('delayed_by_seconds')
     })
