@@ -111,7 +111,8 @@ export interface PluginContext {
 export type DataMode = 'sample' | 'replay' | 'online'
 
 export interface Progress {
-  advance(done: number): void
+  /** Adds to what is done. */
+  advance(count: number): void
   end(): void
 }
 
