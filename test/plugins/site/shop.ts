@@ -79,7 +79,7 @@ export async function openPages({ down = false } = {}): Promise<PageShop> {
   mkdirSync(catalog)
   for (const name of ['service.json', 'documents.json']) cpSync(join(root, 'catalog', name), join(catalog, name))
   const site = JSON.parse(readFileSync(join(root, 'catalog/site.json'), 'utf8')) as { uses: string[] }
-  const uses = [...new Set([...site.uses, 'getRegimeMethod'])]
+  const uses = [...site.uses.filter((id) => !id.endsWith('Method')), 'getRegimeMethod']
   const write = (name: string, content: object): void => writeFileSync(join(catalog, name), JSON.stringify(content))
   write('site.json', { ...site, uses })
   write('regime.json', { ...PRODUCT, settings: { down } })
