@@ -268,6 +268,21 @@ export type Products = {
       output: unknown
     }
   }
+  calculator: {
+    getDeflatedSharpe: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: CalculatorQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedCalculatorQuery
+        body: undefined
+      }
+      output: unknown
+    }
+  }
   market: {
     getBars: {
       input: {
@@ -1097,6 +1112,66 @@ export type AskedToolQuery = {
    * 1 after a report was deleted.
    */
   deleted?: 0 | 1
+}
+export type CalculatorQuery = {
+  /**
+   * Annualised Sharpe ratio.
+   */
+  sharpe?: number
+  /**
+   * Observations, daily unless periods_per_year says otherwise.
+   */
+  days?: number
+  /**
+   * Strategies tried, this one among them.
+   */
+  trials?: number
+  /**
+   * Skewness of the returns.
+   */
+  skew: number
+  /**
+   * Raw kurtosis of the returns, 3 for a normal; at least skew² + 1.
+   */
+  kurt: number
+  /**
+   * Variance of the trials' annualised Sharpe ratios. Without it, the sampling variance of a worthless trial.
+   */
+  sr_variance?: number
+  /**
+   * Observations a year.
+   */
+  periods_per_year: number
+}
+export type AskedCalculatorQuery = {
+  /**
+   * Annualised Sharpe ratio.
+   */
+  sharpe?: number
+  /**
+   * Observations, daily unless periods_per_year says otherwise.
+   */
+  days?: number
+  /**
+   * Strategies tried, this one among them.
+   */
+  trials?: number
+  /**
+   * Skewness of the returns.
+   */
+  skew?: number
+  /**
+   * Raw kurtosis of the returns, 3 for a normal; at least skew² + 1.
+   */
+  kurt?: number
+  /**
+   * Variance of the trials' annualised Sharpe ratios. Without it, the sampling variance of a worthless trial.
+   */
+  sr_variance?: number
+  /**
+   * Observations a year.
+   */
+  periods_per_year?: number
 }
 export type BarsQuery = {
   symbol: MarketSymbol

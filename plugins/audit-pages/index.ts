@@ -1,0 +1,28 @@
+/** The pages of the audit: the form and the reports. What they show is asked of the audit itself. */
+import { type Call, definePlugin, Reply } from '#gateway'
+import { problem } from './problem.ts'
+import { page } from './report.ts'
+
+const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
+const NOTHING = { params: {}, query: {}, body: undefined } as const
+
+interface ToolQuery {
+  readonly err: string
+  readonly deleted: number
+}
+
+export default definePlugin({
+  name: 'audit-pages',
+  setup: () => ({
+    handlers: {
+      async getAuditTool({ ask, input }: Call<{ query: ToolQuery }>) {
+        const { presets } = await ask('getAuditPresets', NOTHING)
+        return { problem: problem(input.query.err), deleted: input.query.deleted === 1, presets }
+      },
+      async getReport({ ask, input }: Call<{ params: { rid: string } }>) {
+        const report = await ask('getAuditReport', { ...NOTHING, query: { rid: input.params.rid } })
+        return new Reply(page(report), { headers: PRIVATE })
+      },
+    },
+  }),
+})

@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import type { Ask } from '#gateway'
+import { type Checked, checkLedger } from './checks/check.ts'
+import { overfittingOf } from './figures/overfitting.ts'
+import { performanceOf, spanOf } from './figures/performance.ts'
+import { bestOf, type Trial, trialsOf } from './figures/trials.ts'
+import { verdictOf } from './figures/verdict.ts'
+import { CODES, createFindings, type Findings } from './findings.ts'
+import type { Ledger } from './ledger.ts'
+import { costPerSide, type PresetName, PRESETS } from './presets.ts'
+import { readLedger } from './read/read.ts'
+import { readBars } from './reference/uploaded.ts'
+
+export const MODEL = 'audit/1'
+
+export interface AuditRequest {
+  readonly file: Buffer
+  /** Reference bars as CSV, in place of the service's own. */
+  readonly bars: Buffer | undefined
+  readonly preset: PresetName
+  readonly trials: number
+  readonly extraBps: number
+  /** Symbol of a ledger without a column for it. */
+  readonly symbol: string | undefined
+}
+
+export interface AuditPlace {
+  readonly ask: Ask
+  readonly signal: AbortSignal
+  /** Nothing in the ledger can be later. */
+  readonly asOf: Date
+}
+
+/** Audits a ledger: structure, fills against bars, performance after costs, overfitting, verdict. Throws InvalidInput. */
+export async function audit(request: AuditRequest, { ask, signal, asOf }: AuditPlace) {
+  const { file, preset: name, extraBps, symbol } = request
+  const findings = createFindings()
+  const ledger = await readLedger(file, { symbol, now: asOf.getTime(), findings }, signal)
+  const bars = request.bars ? await readBars(request.bars, signal) : null
+  const checked = await checkLedger({ ledger, bars, findings, ask, signal })
+  const preset = PRESETS[name]
+  const trials = trialsOf(ledger, preset, extraBps)
+  const best = bestOf(trials)
+  const performance = performanceOf(best.trades, best.returns.gross, best.returns.net)
+  const overfitting = overfittingOf(best, trials, request.trials)
+  const counts = findings.counts()
+  const structural = { share: ledger.excluded / ledger.rows }
+  const { verdict, reasons } = verdictOf({
+    structuralShare: structural.share,
+    impossibleShare: shareOf(checked),
+    splitShare: (counts['split_not_adjusted'] ?? 0) / ledger.trades.length,
+    flags: checked.flags.flatMap(({ code, severity }) => (severity === 'error' ? [code] : [])),
+    netExpectancyBps: performance.net_expectancy_bps,
+    trades: performance.trades,
+    dsr: overfitting.dsr,
+    pbo: overfitting.pbo,
+    minTrlTrades: overfitting.min_trl_trades,
+  })
+  return {
+    verdict,
+    reasons,
+    as_of: asOf.toISOString(),
+    ledger: ledgerPart(ledger, trials, best, createHash('sha256').update(file).digest('hex')),
+    assumptions: {
+      preset: name,
+      cost_per_side_bps: costPerSide(preset),
+      half_spread_bps: preset.halfSpread,
+      slippage_bps: preset.slippage,
+      commission_bps: preset.commission,
+      extra_bps: extraBps,
+      trades_with_reported_fees: best.returns.reported,
+      n_trials: request.trials,
+    },
+    fills: fillsPart(checked, findings, structural.share),
+    performance,
+    overfitting,
+    warnings: [...ledger.warnings, ...checked.warnings],
+    model: MODEL,
+  }
+}
+
+export type Audit = Awaited<ReturnType<typeof audit>>
+
+const shareOf = ({ impossible, judged }: Checked): number => (judged > 0 ? impossible / judged : 0)
+
+function ledgerPart(ledger: Ledger, trials: readonly Trial[], best: Trial, sha256: string) {
+  const { first, last } = spanOf(ledger.trades)
+  const { layout, rows, trades, excluded, open, unfilled, symbols, zoned } = ledger
+  return {
+    layout,
+    rows,
+    trades: trades.length,
+    excluded,
+    open,
+    unfilled,
+    symbols: symbols.length,
+    trials: trials.length,
+    judged_trial: trials.length > 1 ? best.name : null,
+    first: new Date(first).toISOString(),
+    last: new Date(last).toISOString(),
+    zoned,
+    sha256,
+  }
+}
+
+function fillsPart(checked: Checked, findings: Findings, structuralShare: number) {
+  const byCode = findings.counts()
+  const structural = Object.entries(byCode).filter(([code]) => CODES[code as keyof typeof CODES] === 'structure')
+  return {
+    fills: checked.fills,
+    checked: checked.checked,
+    not_checked: checked.notChecked,
+    impossible: checked.impossible,
+    share: shareOf(checked),
+    structural: structural.reduce((sum, [, count]) => sum + count, 0),
+    structural_share: structuralShare,
+    reference: checked.reference,
+    by_code: byCode,
+    findings: findings.list(),
+    findings_truncated: findings.truncated,
+    flags: checked.flags,
+    checks: checked.checks,
+  }
+}

@@ -1,0 +1,45 @@
+export type Verdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible'
+
+export interface Evidence {
+  readonly structuralShare: number
+  readonly impossibleShare: number
+  readonly splitShare: number
+  /** Ledger flags that reject. */
+  readonly flags: readonly string[]
+  readonly netExpectancyBps: number
+  readonly trades: number
+  readonly dsr: number | null
+  readonly pbo: number | null
+  readonly minTrlTrades: number | null
+}
+
+const SHARE = 0.005
+
+/**
+ * Reject what could not have happened; then what earns nothing after costs; then what luck may explain. Never "good":
+ * the rest is plausible. Every reason is given, those of milder verdicts too.
+ */
+export function verdictOf(evidence: Evidence): { readonly verdict: Verdict; readonly reasons: readonly string[] } {
+  const rejecting = [
+    ...(evidence.structuralShare > SHARE ? ['structural_share_above_0.005'] : []),
+    ...(evidence.impossibleShare > SHARE ? ['impossible_share_above_0.005'] : []),
+    ...(evidence.splitShare > SHARE ? ['unadjusted_split_share_above_0.005'] : []),
+    ...evidence.flags,
+  ]
+  const losing = evidence.netExpectancyBps > 0 ? [] : ['net_expectancy_not_positive']
+  const { dsr, pbo, minTrlTrades, trades } = evidence
+  const doubtful = [
+    ...(dsr === null ? ['too_few_trades_for_statistics'] : dsr < 0.95 ? ['dsr_below_0.95'] : []),
+    ...(pbo !== null && pbo > 0.5 ? ['pbo_above_0.5'] : []),
+    ...(minTrlTrades !== null && trades < minTrlTrades ? ['fewer_trades_than_min_trl'] : []),
+  ]
+  const verdict =
+    rejecting.length > 0
+      ? 'reject'
+      : losing.length > 0
+        ? 'not_profitable'
+        : doubtful.length > 0
+          ? 'unproven'
+          : 'plausible'
+  return { verdict, reasons: [...rejecting, ...losing, ...doubtful] }
+}

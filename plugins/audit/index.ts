@@ -1,0 +1,96 @@
+/** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
+import { type Call, definePlugin, NotFound, Reply, type Upload } from '#gateway'
+import { type Audit, audit } from './audit.ts'
+import { method } from './method.ts'
+import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './presets.ts'
+import { migrations, openReports } from './reports.ts'
+import { summaryOf } from './summary.ts'
+
+interface Form {
+  readonly file: Upload
+  readonly bars?: Upload
+  readonly preset: PresetName
+  readonly n_trials: number
+  readonly extra_bps: number
+  readonly symbol?: string
+}
+
+/** A report as it is kept and sold. */
+export interface Report extends Audit {
+  readonly rid: string
+  readonly report_url: string
+  readonly summary: string
+}
+
+/** Id of the report that shows the example. */
+const SAMPLE = 'sample'
+const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
+
+const reportOf = (rid: string, made: Audit): Report => ({
+  rid,
+  report_url: `/report/${rid}`,
+  summary: summaryOf(made),
+  ...made,
+})
+
+/** The audit of the example in the catalog: what a report looks like, before one has a ledger. */
+async function sample({ catalog, ...place }: Pick<Call, 'catalog' | 'ask' | 'signal' | 'asOf'>): Promise<Report> {
+  const body = catalog.operations.get('auditBacktest')?.example?.request.body as { file: string } | undefined
+  if (!body) throw new NotFound('There is no sample report: the catalog has no example.')
+  const request = { preset: DEFAULT_PRESET, trials: 10, extraBps: 0, symbol: undefined, bars: undefined }
+  return reportOf(SAMPLE, await audit({ file: Buffer.from(body.file), ...request }, place))
+}
+
+export default definePlugin({
+  name: 'audit',
+  migrations,
+  setup({ db }) {
+    const reports = openReports(db)
+
+    async function make({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
+      const { file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol } = input.body
+      const request = { file: file.bytes, bars: bars?.bytes, preset, trials, extraBps, symbol }
+      const made = await audit(request, { ask, signal, asOf })
+      const rid = await reports.idOf(id, made.ledger.sha256)
+      const report = reportOf(rid, made)
+      await reports.keep(rid, asOf, report)
+      return report
+    }
+
+    /** Says the same whether there was a report or not: an address tells nothing about itself. */
+    async function remove({ input }: Call<{ params: { rid: string } }>) {
+      const { rid } = input.params
+      await reports.remove(rid)
+      return new Reply({ rid, deleted: true as const }, { headers: PRIVATE })
+    }
+
+    return {
+      handlers: {
+        auditBacktest: make,
+        async submitAudit(call: Call<{ body: Form }>) {
+          const { rid, report_url, verdict, reasons, summary } = await make(call)
+          return new Reply({ rid, report_url, verdict, reasons, summary }, { headers: PRIVATE })
+        },
+        deleteReport: remove,
+        deleteReportForm: remove,
+        async getAuditReport({ input, ...call }: Call<{ query: { rid: string } }>): Promise<Report> {
+          if (input.query.rid === SAMPLE) return sample(call)
+          const report = await reports.find(input.query.rid)
+          if (report === null) throw new NotFound('There is no such report, or it was deleted.')
+          return JSON.parse(report) as Report
+        },
+        getAuditPresets: () => ({
+          presets: Object.entries(PRESETS).map(([preset, terms]) => ({
+            preset: preset as PresetName,
+            cost_per_side_bps: costPerSide(terms),
+            half_spread_bps: terms.halfSpread,
+            slippage_bps: terms.slippage,
+            commission_bps: terms.commission,
+            basis: terms.basis,
+          })),
+        }),
+        getAuditMethod: method,
+      },
+    }
+  },
+})

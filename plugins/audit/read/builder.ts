@@ -1,0 +1,165 @@
+import { InvalidInput } from '#gateway'
+import type { Code, Findings } from '../findings.ts'
+import { type Fill, type Ledger, NO_SYMBOL, type Trade } from '../ledger.ts'
+import { isMissing, isUnset, type Place, readNumber, refuseFormula } from './cells.ts'
+import type { Field, Header } from './header.ts'
+import { createMoments } from './moments.ts'
+
+export interface ReadOptions {
+  /** Symbol of a file without a column for it. */
+  readonly symbol: string | undefined
+  /** Nothing can have happened after this, epoch milliseconds. */
+  readonly now: number
+  readonly findings: Findings
+}
+
+export const MAX_TRIALS = 256
+
+/** What the readers of every layout share: cells by field, names by index, findings that take a row out. */
+export interface Builder {
+  readonly header: Header
+  readonly trades: Trade[]
+  readonly fills: Fill[]
+  readonly symbolNames: readonly string[]
+  readonly trialNames: readonly string[]
+  readonly counts: { rows: number; excluded: number; open: number; unfilled: number }
+  readonly moments: ReturnType<typeof createMoments>
+  readonly options: ReadOptions
+  readonly has: (field: Field) => boolean
+  /** The text of a cell, '' where there is no such column. */
+  readonly text: (cells: readonly string[], field: Field) => string
+  /** A number that must be there: NaN and a finding where it is not. */
+  readonly needNumber: (cells: readonly string[], row: number, field: Field) => number
+  /** A number that may be there: NaN where it is not. */
+  readonly number: (cells: readonly string[], row: number, field: Field) => number
+  /** A time that must be there: null and a finding where it is not. */
+  readonly needTime: (cells: readonly string[], row: number, field: Field) => number | null
+  readonly symbol: (cells: readonly string[], row: number) => number | null
+  readonly trial: (cells: readonly string[], row: number) => number
+  /** True where the very same row stood in the file before: found. */
+  readonly isRepeated: (cells: readonly string[], row: number) => boolean
+  /** Takes the row out of the statistics. */
+  readonly exclude: (row: number, finding: { readonly code: Code; readonly field?: string }) => void
+  readonly name: (field: Field) => string
+}
+
+export function createBuilder(header: Header, options: ReadOptions): Builder {
+  const { columns, names, decimalComma } = header
+  const { findings } = options
+  const moments = createMoments()
+  const counts = { rows: 0, excluded: 0, open: 0, unfilled: 0 }
+  const symbols = createNames()
+  const trials = createNames()
+  const seen = new Set<string>()
+  let excludedRow = -1
+
+  const name = (field: Field): string => names[columns[field] ?? -1] ?? field
+  const place = (row: number, field: Field): Place => ({ file: 'file', row, column: name(field) })
+  const text = (cells: readonly string[], field: Field): string => cells[columns[field] ?? -1] ?? ''
+
+  function exclude(row: number, finding: { readonly code: Code; readonly field?: string }): void {
+    const { code, field } = finding
+    findings.add({ row, code, severity: 'error', ...(field === undefined ? {} : { field }) })
+    // A row can have more than one thing wrong and is left out once.
+    if (row !== excludedRow) counts.excluded += 1
+    excludedRow = row
+  }
+
+  return {
+    header,
+    trades: [],
+    fills: [],
+    counts,
+    moments,
+    options,
+    symbolNames: symbols.list,
+    trialNames: trials.list,
+    has: (field) => columns[field] !== undefined,
+    text,
+    name,
+    exclude,
+    number: (cells, row, field) => {
+      const cell = text(cells, field)
+      return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), decimalComma)
+    },
+    needNumber(cells, row, field) {
+      const value = readNumber(text(cells, field), place(row, field), decimalComma)
+      if (Number.isNaN(value)) exclude(row, { code: 'missing_value', field: name(field) })
+      return value
+    },
+    needTime(cells, row, field) {
+      const cell = text(cells, field)
+      if (isUnset(cell)) {
+        exclude(row, { code: 'missing_value', field: name(field) })
+        return null
+      }
+      refuseFormula(cell, place(row, field))
+      const time = moments.read(cell, place(row, field))
+      if (time === null) exclude(row, { code: 'unparseable_time', field: name(field) })
+      else if (time > options.now) {
+        exclude(row, { code: 'future_time', field: name(field) })
+        return null
+      }
+      return time
+    },
+    symbol(cells, row) {
+      if (columns.symbol === undefined) return symbols.index(options.symbol ?? NO_SYMBOL)
+      const cell = text(cells, 'symbol')
+      if (isMissing(cell)) {
+        exclude(row, { code: 'missing_value', field: name('symbol') })
+        return null
+      }
+      refuseFormula(cell, place(row, 'symbol'))
+      return symbols.index(cell)
+    },
+    trial(cells, row) {
+      const index = trials.index(text(cells, 'trial'))
+      if (index < MAX_TRIALS) return index
+      const msg = `Row ${row} begins trial ${MAX_TRIALS + 1}; ${MAX_TRIALS} are the most.`
+      throw new InvalidInput([{ loc: ['body', 'file', row, name('trial')], msg, type: 'too_many_trials' }])
+    },
+    isRepeated(cells, row) {
+      const key = cells.join('\u0000')
+      if (!seen.has(key)) {
+        seen.add(key)
+        return false
+      }
+      exclude(row, { code: 'duplicate_trade' })
+      return true
+    },
+  }
+}
+
+/** The ledger of what was built. */
+export function ledgerOf(builder: Builder, warnings: readonly string[]): Ledger {
+  const { header, trades, fills, symbolNames, trialNames, counts, moments, has } = builder
+  return {
+    layout: header.layout,
+    trades,
+    fills,
+    symbols: symbolNames,
+    trials: trialNames,
+    ...counts,
+    zoned: moments.zoned(),
+    daily: moments.daily(),
+    hasQty: has('qty') || has('stake'),
+    warnings,
+  }
+}
+
+/** Indexes for names, in the order they were met. */
+function createNames() {
+  const list: string[] = []
+  const known = new Map<string, number>()
+  return {
+    list,
+    index(name: string): number {
+      const index = known.get(name) ?? list.length
+      if (index === list.length) {
+        list.push(name)
+        known.set(name, index)
+      }
+      return index
+    },
+  }
+}

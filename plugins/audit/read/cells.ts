@@ -1,0 +1,54 @@
+import { InvalidInput } from '#gateway'
+
+/** Where a cell stands, for what is said about it. */
+export interface Place {
+  readonly file: 'file' | 'bars'
+  /** 0-based data row. */
+  readonly row: number
+  /** The column as the header names it. */
+  readonly column: string
+}
+
+const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+const GROUPED = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
+const DECIMAL_COMMA = /^[+-]?\d+,\d+$/
+const NOT_FINITE = /^[+-]?(?:nan|inf|infinity)$/i
+const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
+const FORMULA = /^[=@]|^[+-](?![\d.,]|inf|nan|-*$)/i
+
+/** An empty cell, or a word for nothing. */
+export const isMissing = (text: string): boolean => text === '' || MISSING.test(text)
+
+/** The same, or NaN: how pandas writes the exit of an open trade. */
+export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
+
+/**
+ * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "(12.5)" for -12.5, "12,5" where the
+ * cells are not separated by commas. NaN where there is none. Throws InvalidInput for NaN, infinities, numbers beyond
+ * the largest double, and formulas: a ledger that holds them is not the ledger meant.
+ */
+export function readNumber(text: string, place: Place, decimalComma = false): number {
+  if (PLAIN.test(text)) return finite(Number(text), text, place)
+  if (isMissing(text)) return Number.NaN
+  if (NOT_FINITE.test(text)) return finite(Number.NaN, text, place)
+  refuseFormula(text, place)
+  const bare = text.replace(/[\s$€£¥₿]/g, '').replace(/^\((.+)\)$/, '-$1')
+  if (PLAIN.test(bare)) return finite(Number(bare), text, place)
+  if (decimalComma && DECIMAL_COMMA.test(bare)) return finite(Number(bare.replace(',', '.')), text, place)
+  if (GROUPED.test(bare)) return finite(Number(bare.replaceAll(',', '')), text, place)
+  return Number.NaN
+}
+
+/** Throws InvalidInput where the cell is a spreadsheet formula. */
+export function refuseFormula(text: string, place: Place): void {
+  if (FORMULA.test(text)) throw wrongCell(place, 'Is a formula. Write the value it stands for.', 'formula')
+}
+
+export function wrongCell({ file, row, column }: Place, msg: string, type: string): InvalidInput {
+  return new InvalidInput([{ loc: ['body', file, row, column], msg: `Row ${row}, ${column}: ${msg}`, type }])
+}
+
+function finite(value: number, text: string, place: Place): number {
+  if (Number.isFinite(value)) return value
+  throw wrongCell(place, `${text.slice(0, 40)} is not a finite number.`, 'finite_number')
+}

@@ -1,0 +1,105 @@
+import { type Place, wrongCell } from './cells.ts'
+
+export interface Moments {
+  /** Epoch milliseconds of a cell, or null where it is no time. Throws InvalidInput where zones are mixed. */
+  read(text: string, place: Place): number | null
+  /** Whether the times read name their zone; false where none was read. */
+  zoned(): boolean
+  /** Every time read is a bare date, or midnight on its own clock. */
+  daily(): boolean
+}
+
+const ISO =
+  /^(\d{4})([-/.]?)(\d\d?)\2(\d\d?)(?:[T ,]+(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?$/i
+const MONTH_FIRST = /^(\d\d?)\/(\d\d?)\/(\d{4})(?:[ ,]+(\d\d?):(\d\d)(?::(\d\d))?\s*([AP]M)?)?$/i
+const EPOCH = /^\d{9,19}(?:\.\d+)?$/
+const DAY = 86_400_000
+const HOUR = 3_600_000
+
+/**
+ * Reads the times of one file. ISO 8601 with or without a zone ("2024-01-02", "2024-01-02 09:30:00-05:00"), "20240102",
+ * US dates ("1/2/2024 9:30 AM"), epoch seconds, milliseconds, microseconds and nanoseconds. A file either names the zone
+ * of every time or of none; offsets may differ by the hour of daylight saving and no more.
+ */
+export function createMoments(): Moments {
+  let naive: Place | null = null
+  let first: { readonly offset: number; readonly place: Place } | null = null
+  let isDaily = true
+
+  function zone(offset: number | null, place: Place): void {
+    if (offset === null) naive ??= place
+    else first ??= { offset, place }
+    if (naive && first) throw mixed(place, `row ${place === naive ? first.place.row : naive.row} does it the other way`)
+    if (first && offset !== null && Math.abs(offset - first.offset) > HOUR)
+      throw mixed(place, `the offset of row ${first.place.row} is another one`)
+  }
+
+  return {
+    read(text, place) {
+      const parsed = parse(text, place)
+      if (parsed === null) return null
+      zone(parsed.offset, place)
+      if (isDaily && parsed.wall % DAY !== 0) isDaily = false
+      return parsed.wall - (parsed.offset ?? 0)
+    },
+    zoned: () => first !== null,
+    daily: () => isDaily,
+  }
+}
+
+interface Parsed {
+  /** The written clock as if it were UTC. */
+  readonly wall: number
+  /** Milliseconds to subtract for UTC; null where the text does not say. */
+  readonly offset: number | null
+}
+
+function parse(text: string, place: Place): Parsed | null {
+  const iso = ISO.exec(text)
+  if (iso) {
+    const [, year, , month, day, hour, minute, second, fraction = '', zone] = iso
+    const wall = wallOf(year, month, day, hour, minute, second)
+    if (wall === null) return null
+    return { wall: wall + Number(fraction.slice(0, 3).padEnd(3, '0')), offset: zone === undefined ? null : shift(zone) }
+  }
+  if (EPOCH.test(text)) {
+    const value = Number(text)
+    const scale = value > 1e17 ? 1e-6 : value > 1e14 ? 1e-3 : value > 1e11 ? 1 : 1000
+    return { wall: Math.floor(value * scale), offset: 0 }
+  }
+  const american = MONTH_FIRST.exec(text)
+  if (!american) return null
+  const [, month, day, year, hour, minute, second, half] = american
+  if (Number(month) > 12)
+    throw wrongCell(place, `${text} puts the day first; write year, month, day: 2024-01-31.`, 'ambiguous_date')
+  const hours = half === undefined ? hour : String((Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0))
+  const wall = wallOf(year, month, day, hours, minute, second)
+  return wall === null ? null : { wall, offset: null }
+}
+
+type Digits = string | undefined
+
+function wallOf(year: Digits, month: Digits, day: Digits, hour: Digits, minute: Digits, second: Digits): number | null {
+  const [y, m, d, h, min, s] = [year, month, day, hour, minute, second].map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
+  if (y < 1800 || y > 2200 || m < 1 || m > 12 || d < 1 || d > 31 || h > 23 || min > 59 || s > 59) return null
+  const wall = Date.UTC(y, m - 1, d, h, min, s)
+  return d > 28 && new Date(wall).getUTCDate() !== d ? null : wall
+}
+
+/** "-05:30" → -5.5 hours in milliseconds. */
+function shift(zone: string): number {
+  if (/^[a-z]/i.test(zone)) return 0
+  const size = Number(zone.slice(1, 3)) * HOUR + Number(zone.replace(':', '').slice(3) || 0) * 60_000
+  return zone.startsWith('-') ? -size : size
+}
+
+function mixed(place: Place, why: string) {
+  return wrongCell(place, `The time zone cannot be told: ${why}. Write every time in one zone.`, 'mixed_time_zones')
+}

@@ -1,0 +1,32 @@
+import type { Builder } from './builder.ts'
+
+const UP = /^(?:long|buy|bought|b|l|1|\+1)$/i
+const DOWN = /^(?:short|sell|sold|s|-1|sell ?short)$/i
+const YES = /^(?:true|yes|1)$/i
+
+/**
+ * 1 for long or buy, -1 for short or sell, from a column of sides, a flag for shorts, a type that says buy or sell, or
+ * the sign of the quantity; long where the file says nothing. Null and a finding where the side is not a side.
+ */
+export function readSide(builder: Builder, cells: readonly string[], row: number, qty: number): 1 | -1 | null {
+  const { has, text, exclude, name } = builder
+  if (has('side')) {
+    const cell = text(cells, 'side')
+    if (UP.test(cell)) return 1
+    if (DOWN.test(cell)) return -1
+    exclude(row, { code: 'missing_value', field: name('side') })
+    return null
+  }
+  if (has('short')) return YES.test(text(cells, 'short')) ? -1 : 1
+  const type = text(cells, 'type')
+  if (UP.test(type)) return 1
+  if (DOWN.test(type)) return -1
+  return qty < 0 ? -1 : 1
+}
+
+/** Whether the quantity's own sign says the side, so that a negative one is no mistake. */
+export function isSigned({ has, text }: Builder, cells: readonly string[]): boolean {
+  if (has('side') || has('short')) return false
+  const type = text(cells, 'type')
+  return !UP.test(type) && !DOWN.test(type)
+}

@@ -1,0 +1,107 @@
+import type { Trade } from '../ledger.ts'
+import type { Builder } from './builder.ts'
+import { isUnset } from './cells.ts'
+import { isSigned, readSide } from './side.ts'
+
+export interface RowReader {
+  row(cells: readonly string[], row: number): void
+  /** After the last row. */
+  end(): void
+}
+
+/** Rows that are round trips: one row, one trade. */
+export function readTrips(builder: Builder): RowReader {
+  const { has, text, number, needNumber, needTime, exclude, name, counts, trades } = builder
+  const prices = ['entryPrice', 'exitPrice'] as const
+
+  const isOpen = (cells: readonly string[]): boolean =>
+    /^open$/i.test(text(cells, 'status')) || (isUnset(text(cells, 'exitTime')) && isUnset(text(cells, 'exitPrice')))
+
+  function quantity(cells: readonly string[], row: number, entryPrice: number): number | null {
+    if (!has('qty')) return has('stake') ? number(cells, row, 'stake') / entryPrice : Number.NaN
+    const qty = needNumber(cells, row, 'qty')
+    if (Number.isNaN(qty)) return null
+    if (qty !== 0) return qty
+    exclude(row, { code: 'nonpositive_qty', field: name('qty') })
+    return null
+  }
+
+  function row(cells: readonly string[], row: number): void {
+    if (builder.isRepeated(cells, row)) return
+    if (isOpen(cells)) {
+      counts.open += 1
+      return
+    }
+    const before = counts.excluded
+    const symbol = builder.symbol(cells, row)
+    const [entryPrice, exitPrice] = prices.map((field) => {
+      const price = needNumber(cells, row, field)
+      if (price <= 0) exclude(row, { code: 'nonpositive_price', field: name(field) })
+      return price
+    }) as [number, number]
+    const [entryTime, exitTime] = [needTime(cells, row, 'entryTime'), needTime(cells, row, 'exitTime')]
+    const qty = quantity(cells, row, entryPrice)
+    const sign = readSide(builder, cells, row, qty ?? 1)
+    if (entryTime !== null && exitTime !== null && exitTime < entryTime) exclude(row, { code: 'exit_before_entry' })
+    if (counts.excluded > before) return
+    if (symbol === null || entryTime === null || exitTime === null || qty === null || sign === null) return
+    trades.push({
+      row,
+      exitRow: row,
+      symbol,
+      sign,
+      qty: isSigned(builder, cells) ? Math.abs(qty) : qty,
+      entryTime,
+      entryPrice,
+      exitTime,
+      exitPrice,
+      fees: fees(builder, cells, row, Math.abs(qty), entryPrice, exitPrice),
+      pnl: number(cells, row, 'pnl'),
+      trial: builder.trial(cells, row),
+    })
+  }
+
+  return {
+    row,
+    end() {
+      settleSigns(builder)
+      for (const trade of trades) addFills(builder, trade)
+    },
+  }
+}
+
+/** Money paid for both sides: one column, one a side, or rates a side as freqtrade has them. */
+function fees(
+  { has, number }: Builder,
+  cells: readonly string[],
+  row: number,
+  qty: number,
+  entryPrice: number,
+  exitPrice: number,
+): number {
+  if (has('entryRate'))
+    return qty * (number(cells, row, 'entryRate') * entryPrice + number(cells, row, 'exitRate') * exitPrice)
+  if (has('entryFees')) return number(cells, row, 'entryFees') + number(cells, row, 'exitFees')
+  return number(cells, row, 'fees')
+}
+
+/** A negative quantity beside a side is a mistake, unless every short, and nothing but shorts, is written so. */
+function settleSigns({ trades, exclude, name }: Builder): void {
+  const isConvention = trades.every(({ qty, sign }) => !(qty * sign < 0))
+  const kept = trades.flatMap((trade): Trade[] => {
+    if (!(trade.qty < 0)) return [trade]
+    if (isConvention) return [{ ...trade, qty: -trade.qty }]
+    exclude(trade.row, { code: 'nonpositive_qty', field: name('qty') })
+    return []
+  })
+  trades.length = 0
+  for (const trade of kept) trades.push(trade)
+}
+
+/** Both executions of a round trip. */
+export function addFills({ fills }: Builder, trade: Trade): void {
+  const { symbol, sign, qty } = trade
+  const exit = -sign as 1 | -1
+  fills.push({ row: trade.row, leg: 'entry', symbol, sign, time: trade.entryTime, price: trade.entryPrice, qty })
+  fills.push({ row: trade.exitRow, leg: 'exit', symbol, sign: exit, time: trade.exitTime, price: trade.exitPrice, qty })
+}

@@ -1,0 +1,73 @@
+import { InvalidInput } from '#gateway'
+import { DAY, type Fill, type Ledger, NO_SYMBOL } from '../ledger.ts'
+import type { Market } from './market.ts'
+import { joinDays, type Series } from './series.ts'
+import { bare, type UploadedBars } from './uploaded.ts'
+
+/** What the fills of one symbol are held against. */
+export interface Standard {
+  readonly series: Series | null
+  /** Why there is no series, or why it says nothing of a fill. */
+  readonly why: string
+  /** Trades on the calendar of the New York Stock Exchange, which is known without bars. */
+  readonly isNyse: boolean
+}
+
+export type Finder = (symbol: number, fills: readonly Fill[]) => Promise<Standard>
+
+const absent = (why: string, isNyse = false): Standard => ({ series: null, why, isNyse })
+
+/**
+ * Finds the bars of a symbol: those uploaded, else the service's own. Made-up sample bars are never used: a real ledger
+ * would be accused by them. Throws InvalidInput where uploaded bars name no symbol and the ledger has several.
+ */
+export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: Market): Finder {
+  const { symbols, daily, zoned } = ledger
+  const unnamed = bars?.series.get(bare(NO_SYMBOL))
+  if (unnamed && symbols.length > 1) {
+    const msg = `The ledger has ${symbols.length} symbols; add a symbol column to the bars.`
+    throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'missing' }])
+  }
+
+  function uploaded(name: string): Standard | null {
+    const only = bars?.series.size === 1 && name === NO_SYMBOL ? [...bars.series.values()][0] : undefined
+    const series = bars?.series.get(bare(name)) ?? only ?? unnamed
+    if (!series) return null
+    const isIntraday = series.interval < DAY
+    if (isIntraday && !daily && bars?.zoned !== zoned)
+      return absent('the ledger and the bars write their times differently: one names a zone, the other does not')
+    return {
+      series: isIntraday && daily ? joinDays(series) : series,
+      why: 'the uploaded bars have a hole there',
+      isNyse: series.isNyse,
+    }
+  }
+
+  async function own(name: string, fills: readonly Fill[]): Promise<Standard> {
+    if (name === NO_SYMBOL) return absent('the ledger names no symbol')
+    const listed = market.listed(name)
+    if (!listed) return absent('no reference bars of this symbol')
+    const isNyse = listed.session === 'us_equity'
+    if (market.isSample) return absent('reference bars are sample data', isNyse)
+    const { from, to } = extent(fills)
+    // A clock without a zone is not New York's for certain; its day is.
+    const series = await market.bars(listed, from, to, daily || (isNyse && !zoned))
+    return series
+      ? { series, why: 'our bars do not reach there', isNyse }
+      : absent('our bars do not reach there', isNyse)
+  }
+
+  return async (symbol, fills) => {
+    const name = symbols[symbol] ?? NO_SYMBOL
+    return uploaded(name) ?? own(name, fills)
+  }
+}
+
+function extent(fills: readonly Fill[]): { readonly from: number; readonly to: number } {
+  let [from, to] = [Infinity, -Infinity]
+  for (const { time } of fills) {
+    from = Math.min(from, time)
+    to = Math.max(to, time)
+  }
+  return { from, to }
+}

@@ -1,0 +1,60 @@
+import { createHmac, randomBytes } from 'node:crypto'
+import type { Knex, Migration } from '#gateway'
+
+export const migrations: readonly Migration[] = [
+  async (db) => {
+    await db.schema.createTable('audit_reports', (table) => {
+      table.text('rid').primary()
+      table.bigInteger('created').notNullable()
+      table.text('report').notNullable()
+    })
+    await db.schema.createTable('audit_key', (table) => {
+      table.integer('id').primary()
+      table.text('secret').notNullable()
+    })
+  },
+]
+
+export interface Reports {
+  /** The id of the report of a call: 144 bits that nobody can guess, the same for the same call and file. */
+  idOf(callId: string, sha256: string): Promise<string>
+  keep(rid: string, created: Date, report: object): Promise<void>
+  /** The report as JSON, or null. */
+  find(rid: string): Promise<string | null>
+  remove(rid: string): Promise<void>
+}
+
+const RID_BYTES = 18
+
+export function openReports(db: Knex): Reports {
+  let secret: Promise<string> | null = null
+
+  async function readSecret(): Promise<string> {
+    await db('audit_key')
+      .insert({ id: 1, secret: randomBytes(32).toString('hex') })
+      .onConflict('id')
+      .ignore()
+    const row: { secret: string } | undefined = await db('audit_key').where({ id: 1 }).first('secret')
+    if (!row) throw new Error('the key of the reports is gone')
+    return row.secret
+  }
+
+  return {
+    async idOf(callId, sha256) {
+      const key = await (secret ??= readSecret())
+      const digest = createHmac('sha256', Buffer.from(key, 'hex')).update(`${callId}/${sha256}`).digest()
+      return digest.subarray(0, RID_BYTES).toString('base64url')
+    },
+    async keep(rid, created, report) {
+      const row = { rid, created: created.getTime(), report: JSON.stringify(report) }
+      await db('audit_reports').insert(row).onConflict('rid').ignore()
+    },
+    async find(rid) {
+      const row: { report: string } | undefined = await db('audit_reports').where({ rid }).first('report')
+      return row?.report ?? null
+    },
+    async remove(rid) {
+      await db('audit_reports').where({ rid }).delete()
+    },
+  }
+}

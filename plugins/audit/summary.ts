@@ -1,0 +1,32 @@
+import type { Audit } from './audit.ts'
+
+const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
+const SHARE = new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 2 })
+
+/** The verdict in two sentences, for those who read no further. */
+export function summaryOf({ verdict, ledger, fills, performance, overfitting }: Audit): string {
+  const trades = `${COUNT.format(performance.trades)} trades`
+  const net = `${COUNT.format(performance.net_expectancy_bps)} bps a trade after costs`
+  const dsr = overfitting.dsr === null ? null : SHARE.format(overfitting.dsr)
+  switch (verdict) {
+    case 'reject':
+      return `${rejection(ledger, fills)} What ${trades} seem to have earned, ${net}, cannot be relied on.`
+    case 'not_profitable':
+      return `The ${trades} lose: ${net}. They break even at ${COUNT.format(performance.breakeven_cost_per_side_bps)} bps a side.`
+    case 'unproven':
+      return dsr === null
+        ? `The ${trades} make ${net}, but they are too few, or too much alike, to tell from luck.`
+        : `The ${trades} make ${net}, but luck explains too much: a deflated Sharpe ratio of ${dsr} with ${overfitting.n_trials} trials.`
+    case 'plausible':
+      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${overfitting.n_trials} trials. Nothing found speaks against it; that is not a promise.`
+  }
+}
+
+function rejection(ledger: Audit['ledger'], fills: Audit['fills']): string {
+  const flag = fills.flags.find(({ severity }) => severity === 'error')
+  if (fills.share > 0.005)
+    return `${COUNT.format(fills.impossible)} fills (${SHARE.format(fills.share)}) could not have happened.`
+  if (fills.structural_share > 0.005)
+    return `${COUNT.format(ledger.excluded)} of ${COUNT.format(ledger.rows)} rows cannot be used.`
+  return flag?.explanation ?? 'Trades were held over splits at prices that were not adjusted.'
+}

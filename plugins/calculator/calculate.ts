@@ -1,0 +1,59 @@
+import { deflatedSharpe } from '../quant/dsr.ts'
+import { probabilisticSharpe } from '../quant/psr.ts'
+import { minimumBacktest, minimumTrackRecord } from '../quant/record.ts'
+
+export interface Track {
+  /** Annualised Sharpe ratio. */
+  readonly sharpe: number
+  /** Observations, at least 2; daily unless `periodsPerYear` says otherwise. */
+  readonly days: number
+  /** How many strategies were tried, this one among them; at least 1. */
+  readonly trials: number
+  /** Population skewness of the returns. */
+  readonly skew?: number
+  /** Raw population kurtosis, 3 for a normal; at least skew² + 1. */
+  readonly kurt?: number
+  /** Variance of the trials' annualised Sharpe ratios; without it the sampling variance of a worthless one. */
+  readonly srVariance?: number
+  /** Observations a year. */
+  readonly periodsPerYear?: number
+}
+
+export interface Deflated {
+  /** Probability that the true Sharpe ratio is above what the best of the trials shows by luck. */
+  readonly dsr: number
+  /** Probability that it is above zero: what one trial alone would claim. */
+  readonly psr: number
+  /** Expected maximum Sharpe ratio of worthless trials, annualised. */
+  readonly sr0: number
+  /** Observations needed to show a Sharpe ratio above zero at 95%; Infinity where it is not positive. */
+  readonly minTrackDays: number
+  readonly minTrackYears: number
+  /** Years below which luck alone is expected to reach this Sharpe ratio. */
+  readonly minBacktestYears: number
+}
+
+/**
+ * Deflates an annualised Sharpe ratio for the number of trials, by the ratio per observation SR = sharpe/√periods.
+ *
+ * Source: Bailey and López de Prado, "The deflated Sharpe ratio", J. Portfolio Management 40 (2014).
+ *
+ * @example calculate({ sharpe: 2.5, days: 1250, trials: 100, skew: -3, kurt: 10, srVariance: 0.5, periodsPerYear: 250 })
+ * // dsr 0.9004, sr0 1.7894: the paper's example
+ */
+export function calculate(track: Track): Deflated {
+  const { sharpe, days, trials, skew = 0, kurt = 3, srVariance, periodsPerYear = 252 } = track
+  const root = Math.sqrt(periodsPerYear)
+  const sample = { sharpe: sharpe / root, observations: days, skewness: skew, kurtosis: kurt }
+  const variance = srVariance === undefined ? 1 / (days - 1) : srVariance / periodsPerYear
+  const { dsr, benchmark } = deflatedSharpe(sample, trials, variance)
+  const record = minimumTrackRecord(sample)
+  return {
+    dsr,
+    psr: probabilisticSharpe(sample),
+    sr0: benchmark * root,
+    minTrackDays: record,
+    minTrackYears: record / periodsPerYear,
+    minBacktestYears: minimumBacktest(sharpe, trials).years,
+  }
+}
