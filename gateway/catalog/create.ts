@@ -1,7 +1,7 @@
 /** Builds the frozen catalog from documents, and says everything that is wrong with them. */
 import { createHash } from 'node:crypto'
 import type { Catalog, Example, Operation, Product, Service, Upstream } from './catalog.ts'
-import { type Draft, draftOf, type OperationDraft, strings } from './draft.ts'
+import { type Draft, draftsOf, type OperationDraft, strings } from './draft.ts'
 import { frozen, frozenMap } from './frozen.ts'
 import { CatalogError, type Mistake } from './mistake.ts'
 import { nameMistakes } from './names.ts'
@@ -31,7 +31,7 @@ export function createCatalog(
 ): { readonly catalog: Catalog; readonly mistakes: readonly Mistake[] } {
   const service = documents.find(({ kind }) => kind === 'service')
   const plans = documents.find(({ kind }) => kind === 'plans')
-  const drafts = documents.filter(({ kind }) => kind === 'product').map(draftOf)
+  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
   const purchases = plans ? planDrafts(plans) : []
   const mistakes = [
     ...documents.flatMap(shapeMistakes),

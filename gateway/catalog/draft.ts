@@ -31,7 +31,21 @@ export interface OperationDraft {
   readonly tool: string | null
 }
 
-export function draftOf({ file, content }: CatalogDocument): Draft {
+/** The drafts of all products. A `*` in `uses` stands for whatever other products offer under such a name, or nothing. */
+export function draftsOf(documents: readonly CatalogDocument[]): readonly Draft[] {
+  const drafts = documents.map(draftOf)
+  const offered = drafts.flatMap(({ operations }) => operations).filter(({ isRetired }) => !isRetired)
+  return drafts.map((draft) => {
+    const named = draft.uses.flatMap((use) => {
+      if (!use.includes('*')) return [use]
+      const pattern = new RegExp(`^${use.replaceAll('*', '.*')}$`)
+      return offered.filter(({ id, product }) => product !== draft.product && pattern.test(id)).map(({ id }) => id)
+    })
+    return { ...draft, uses: [...new Set(named)] }
+  })
+}
+
+function draftOf({ file, content }: CatalogDocument): Draft {
   const product = typeof content['product'] === 'string' ? content['product'] : file
   const operations = isObject(content['operations']) ? content['operations'] : {}
   return {

@@ -10,6 +10,7 @@ import type {
 import { createClassifier, type Classifier, type Market } from './classify.ts'
 import { barsSupported, HORIZON_MINUTES } from './features.ts'
 import { createGrader } from './grader.ts'
+import { method } from './method.ts'
 import { MODEL } from './model.ts'
 import { isoSeconds, parseMoment } from './moment.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
@@ -128,7 +129,12 @@ export default definePlugin({
     }
 
     return {
-      handlers: { getRegimeSample: latest, getRegimeCurrent: latest, getRegimeHistory: history },
+      handlers: {
+        getRegimeSample: latest,
+        getRegimeCurrent: latest,
+        getRegimeHistory: history,
+        getRegimeMethod: method,
+      },
       // Every ten seconds, so that a snapshot follows the close of its minute; a run with nothing to do costs nothing.
       jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => classify(ask, signal) }],
       facts() {
