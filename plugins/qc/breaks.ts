@@ -19,7 +19,8 @@ interface Side {
 
 /**
  * Tells breaks between sessions from holes inside them, by what recurs: the minutes of the day at which breaks begin and
- * end are counted, and a break from a recurring minute to a recurring minute is none of ours. Answers a function: for the
+ * end are counted, and a break from a recurring minute to a recurring minute is no hole, but for whole trading days of the
+ * NYSE within it. Answers a function: for the
  * place of a bar after a break, the number of bars missing inside sessions.
  */
 export function findBreaks(
@@ -51,16 +52,16 @@ export function findBreaks(
   const perDay = times.length / Math.max(1, new Set(Array.from(times, (_, i) => clock(i).day)).size)
 
   return (at) => {
-    if (regular(at)) return 0
     const [from, to] = [clock(at - 1), clock(at)]
+    const lost = session.name === 'us_equity' ? Math.round(tradingDaysBetween(from.day, to.day) * perDay) : 0
+    if (regular(at)) return lost
     if (length(at) < LONG || from.day === to.day) return steps(at)
     if (!hasNights) return length(at) < 1.6 * DAY ? steps(at) : Math.max(0, steps(at) - weekend)
     if (long.length < FEWEST) return 0
     const close = session.name === 'us_equity' ? nyseClose(dayName(from.day)) : 960
     const tail = close < 960 ? Math.max(0, close * 60 - from.minute * 60 - interval) : ahead(from.minute, closings, 1)
     const head = ahead(to.minute, openings, -1)
-    const whole = session.name === 'us_equity' ? tradingDaysBetween(from.day, to.day) * perDay : 0
-    return Math.round(tail / interval) + Math.round(head / interval) + Math.round(whole)
+    return Math.round(tail / interval) + Math.round(head / interval) + lost
   }
 }
 

@@ -36,7 +36,7 @@ const formulas = [
   {
     name: 'Split',
     formula:
-      'ln[ρ π t₃(g + ln f; σ) / (λ e^(-(|g| - ln 1.17)/0.15)/0.3 + t₃(g; σ))] + range + turnover + share volume; ρ = 0.0004 and λ = 0.00024 a day, π popularity of the ratio f, σ local scale of gaps',
+      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 a day, π popularity of the ratio f, σ local scale of gaps',
   },
   {
     name: 'Volume',

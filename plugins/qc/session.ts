@@ -47,11 +47,12 @@ export function findSession(named: string, times: Float64Array, interval: number
     return { name, zone: label }
   }
   const openings = zones.map((candidate) => opening(times, candidate))
-  const best = openings.reduce((a, b) => (b.share > a.share ? b : a))
+  const likeness = (candidate: Opening): number => candidate.share + (isNewYork(candidate) ? 0.1 : 0)
+  const best = openings.reduce((a, b) => (likeness(b) > likeness(a) ? b : a))
   if (named === 'us_equity') return { name: named, zone: best.zone }
   if (weekendShare(times, zones[0]!) > 0.05 || isRound(times, zones[0]!)) return { name: '24x7', zone: zones[0]! }
-  const isNewYork = best.share > 0.6 && (best.minute === OPENING || best.minute === EARLY)
-  return { name: isNewYork && weekendShare(times, best.zone) === 0 ? 'us_equity' : 'weekdays', zone: best.zone }
+  const isEquity = best.share > 0.6 && isNewYork(best) && weekendShare(times, best.zone) === 0
+  return { name: isEquity ? 'us_equity' : 'weekdays', zone: best.zone }
 }
 
 function dailyName(times: Float64Array, zone: Zone): SessionName {
@@ -89,8 +90,18 @@ function isRound(times: Float64Array, zone: Zone): boolean {
   return [...hours.values()].some((seen) => seen.size >= 23)
 }
 
-/** The minute at which most days begin, and the share of days that begin there. */
-function opening(times: Float64Array, zone: Zone): { zone: Zone; minute: number; share: number } {
+/** The minute at which most days begin on a wall clock, and the share of days that begin there. */
+interface Opening {
+  readonly zone: Zone
+  readonly minute: number
+  readonly share: number
+}
+
+function isNewYork({ minute }: Opening): boolean {
+  return minute === OPENING || minute === EARLY
+}
+
+function opening(times: Float64Array, zone: Zone): Opening {
   const counts = new Map<number, number>()
   let days = 0
   let last = NaN

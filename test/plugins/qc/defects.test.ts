@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import { examine } from '../../../plugins/qc/index.ts'
+import { corrupt } from '../../../scripts/bench/products/defects.ts'
+import { type Tally, tally } from '../../../scripts/bench/products/match.ts'
+import { measureDaily } from '../../../scripts/bench/products/daily.ts'
+import { measureQuality } from '../../../scripts/bench/products/quality.ts'
+import { isRecorded } from '../../../scripts/bench/products/recorded.ts'
+import { walk } from './walk.ts'
+
+describe('planted defects', () => {
+  const counted: Tally = new Map()
+  before(() => {
+    for (const [seed, interval] of [60, 900, 3600].entries()) {
+      const bars = walk({ count: 5500, interval, seed: seed + 1, volatility: 0.001 * Math.sqrt(interval / 60) })
+      const { bars: corrupted, truth } = corrupt(bars, 4, seed + 1, interval)
+      const { findings, splits } = examine({ bars: corrupted })
+      tally(truth, findings, splits, counted)
+    }
+  })
+
+  for (const family of ['impossible', 'timestamp', 'stale', 'split', 'bad_print easy', 'bad_print decimal'])
+    it(`are all found: ${family}`, () => {
+      const { hits, wanted } = counted.get(family)!
+      expect(hits).to.equal(wanted)
+    })
+
+  it('are found in all but a few of the harder cases', () => {
+    const medium = counted.get('bad_print medium')!
+    const hard = counted.get('bad_print hard')!
+    expect(medium.hits / medium.wanted).to.be.at.least(0.95)
+    expect(hard.hits / hard.wanted).to.be.at.least(0.8)
+  })
+
+  it('are all that is found', () => {
+    for (const family of ['impossible', 'timestamp', 'stale', 'split', 'volume'])
+      expect(counted.get(family)!.false, family).to.equal(0)
+    const { alarms, false: wrong } = counted.get('bad_print')!
+    expect(1 - wrong / alarms).to.be.at.least(0.97)
+  })
+})
+
+describe('recorded bars', function () {
+  before(function () {
+    if (!isRecorded) this.skip()
+  })
+
+  it('clear every bar of precision and recall', () => {
+    expect(measureQuality().filter(({ pass }) => pass === false)).to.deep.equal([])
+  })
+
+  it('show their real splits and misprints', () => {
+    expect(measureDaily().filter(({ pass }) => pass === false)).to.deep.equal([])
+  })
+})

@@ -1,0 +1,58 @@
+import { expect } from 'chai'
+import { examine } from '../../../plugins/qc/index.ts'
+import { walk, type WalkBar } from './walk.ts'
+
+type Change = { [Field in keyof WalkBar]?: number | null }
+
+/** The findings on a walk with the row 50 changed. */
+function findings(change: (bar: WalkBar) => Change) {
+  const bars = walk({ count: 120 })
+  const report = examine({ bars: bars.map((bar, i) => (i === 50 ? { ...bar, ...change(bar) } : bar)) })
+  return { found: report.findings.map(({ code, index, field, expected }) => ({ code, index, field, expected })), bars }
+}
+
+describe('impossible rows', () => {
+  it('have a price missing, and the repair comes from the neighbours', () => {
+    const { found, bars } = findings(() => ({ o: null }))
+    expect(found).to.deep.equal([
+      { code: 'missing_value', index: 50, field: 'open', expected: Number(bars[49]!.c.toPrecision(12)) },
+    ])
+    expect(findings(() => ({ h: null })).found[0]).to.include({ code: 'missing_value', field: 'high' })
+  })
+
+  it('have a price of zero or below; a lost sign is put back', () => {
+    expect(findings(() => ({ l: 0 })).found).to.have.length(1)
+    const { found, bars } = findings((bar) => ({ c: -bar.c }))
+    expect(found).to.deep.equal([
+      { code: 'nonpositive_price', index: 50, field: 'close', expected: Number(bars[50]!.c.toPrecision(12)) },
+    ])
+  })
+
+  it('have high and low exchanged: one finding, not three', () => {
+    const { found } = findings((bar) => ({ h: bar.l, l: bar.h }))
+    expect(found.map(({ code }) => code)).to.deep.equal(['high_lt_low'])
+  })
+
+  it('open or close outside their range', () => {
+    expect(findings((bar) => ({ o: bar.h * 1.0001 })).found[0]).to.include({ code: 'open_outside_range', index: 50 })
+    expect(findings((bar) => ({ c: bar.l * 0.9999 })).found[0]).to.include({ code: 'close_outside_range', index: 50 })
+  })
+
+  it('allow for rounding of one part in a billion', () => {
+    expect(findings((bar) => ({ o: bar.h * (1 + 5e-10), h: bar.h })).found).to.deep.equal([])
+  })
+
+  it('have volume below zero, beside a price mistake where there is one', () => {
+    expect(findings(() => ({ v: -5 })).found).to.deep.equal([
+      { code: 'negative_volume', index: 50, field: 'volume', expected: 5 },
+    ])
+    const both = findings((bar) => ({ v: -5, c: bar.l * 0.9999 })).found.map(({ code }) => code)
+    expect(both).to.have.members(['negative_volume', 'close_outside_range'])
+  })
+
+  it('are not judged by the statistical checks', () => {
+    expect(findings((bar) => ({ h: bar.h * 2, c: null })).found.map(({ code }) => code)).to.deep.equal([
+      'missing_value',
+    ])
+  })
+})

@@ -1,0 +1,63 @@
+import { expect } from 'chai'
+import { formatMoment, parseMoment } from '../../../plugins/qc/moment.ts'
+import { createZone, UTC } from '../../../plugins/qc/zone.ts'
+
+const newYork = createZone('America/New_York')!
+
+describe('timestamps', () => {
+  it('are epoch seconds, milliseconds above 1e11, the same as text, or ISO 8601', () => {
+    const same = [1_719_840_600, 1_719_840_600_000, '1719840600', '2024-07-01T13:30:00Z', '2024-07-01T13:30Z']
+    for (const value of [...same, '2024-07-01 09:30:00-04:00', '2024-07-01T09:30:00.000-0400'])
+      expect(parseMoment(value), String(value)).to.equal(1_719_840_600)
+  })
+
+  it('are on the zone they are given without an offset, on both sides of a change of clocks', () => {
+    expect(parseMoment('2024-07-01 09:30', newYork)).to.equal(Date.UTC(2024, 6, 1, 13, 30) / 1000)
+    expect(parseMoment('2024-03-08 09:30', newYork)).to.equal(Date.UTC(2024, 2, 8, 14, 30) / 1000)
+    expect(parseMoment('2024-03-11 09:30', newYork)).to.equal(Date.UTC(2024, 2, 11, 13, 30) / 1000)
+    expect(parseMoment('2024-07-01 09:30', UTC)).to.equal(Date.UTC(2024, 6, 1, 9, 30) / 1000)
+  })
+
+  it('are midnight UTC for a date alone, whatever the zone', () => {
+    expect(parseMoment('2002-04-02', newYork)).to.equal(Date.UTC(2002, 3, 2) / 1000)
+  })
+
+  it('are nothing where they are no time', () => {
+    const none = [
+      '2024-02-30',
+      '2024-13-01',
+      '2024-01-01T25:00',
+      'noon',
+      '',
+      '01/02/2024',
+      null,
+      true,
+      1e18,
+      NaN,
+      Infinity,
+    ]
+    for (const value of none) expect(parseMoment(value), String(value)).to.equal(null)
+  })
+
+  it('are written in UTC, with milliseconds only where there are some', () => {
+    expect(formatMoment(1_719_840_600)).to.equal('2024-07-01T13:30:00Z')
+    expect(formatMoment(0.5)).to.equal('1970-01-01T00:00:00.500Z')
+  })
+})
+
+describe('zones', () => {
+  it('know summer and winter', () => {
+    expect(newYork(Date.UTC(2024, 6, 1) / 1000)).to.equal(-14_400)
+    expect(newYork(Date.UTC(2024, 0, 1) / 1000)).to.equal(-18_000)
+    expect(createZone('Asia/Kolkata')!(0)).to.equal(19_800)
+  })
+
+  it('change at the hour, not at midnight', () => {
+    expect(newYork(Date.UTC(2024, 2, 10, 6, 59) / 1000)).to.equal(-18_000)
+    expect(newYork(Date.UTC(2024, 2, 10, 7) / 1000)).to.equal(-14_400)
+  })
+
+  it('are null where there is no such place', () => {
+    expect(createZone('Mars/Olympus')).to.equal(null)
+  })
+})

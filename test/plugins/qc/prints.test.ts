@@ -1,0 +1,80 @@
+import { expect } from 'chai'
+import { examine } from '../../../plugins/qc/index.ts'
+import { walk, type WalkBar } from './walk.ts'
+
+const clean = walk({ count: 2000 })
+/** What an ordinary bar of the walk ranges over. */
+const RANGE = 0.0016
+
+function found(at: number, change: (bar: WalkBar) => Partial<WalkBar>, bars = clean) {
+  const changed = bars.map((bar, i) => (i === at ? { ...bar, ...change(bar) } : bar))
+  return examine({ bars: changed }).findings.filter(({ family }) => family === 'bad_print')
+}
+
+describe('bad prints', () => {
+  it('are not seen in a clean market', () => {
+    expect(examine({ bars: clean }).findings).to.deep.equal([])
+  })
+
+  it('are lone wicks, and the repair is the level that body and neighbours vouch for', () => {
+    const [print, ...none] = found(700, (bar) => ({ h: Math.max(bar.o, bar.c) * (1 + 8 * RANGE) }))
+    const vouched = Math.max(clean[700]!.o, clean[700]!.c, clean[699]!.h, clean[701]!.h)
+    expect(none).to.deep.equal([])
+    expect(print).to.include({ code: 'bad_print_high', index: 700, field: 'high', severity: 'error' })
+    expect(print?.expected).to.be.closeTo(vouched, 1e-9)
+    expect(found(700, (bar) => ({ l: bar.l * (1 - 8 * RANGE) }))[0]).to.include({ code: 'bad_print_low', index: 700 })
+  })
+
+  it('are not wicks that the next bar reaches too', () => {
+    const bars = clean.map((bar, i) => (i === 701 ? { ...bar, h: bar.h * (1 + 8 * RANGE) } : bar))
+    expect(found(700, (bar) => ({ h: bar.h * (1 + 8 * RANGE) }), bars)).to.deep.equal([])
+  })
+
+  it('are excused by volume: real extremes trade', () => {
+    const wick = (bar: WalkBar) => ({ h: Math.max(bar.o, bar.c) * (1 + 5 * RANGE) })
+    expect(found(700, wick)).to.have.length(1)
+    expect(found(700, (bar) => ({ ...wick(bar), v: 20_000 }))).to.deep.equal([])
+  })
+
+  it('are closes that the next bar knows nothing of', () => {
+    const [print, ...none] = found(700, (bar) => ({ c: bar.h * (1 + 7 * RANGE), h: bar.h * (1 + 7 * RANGE) }))
+    expect(none).to.deep.equal([])
+    expect(print).to.include({ code: 'bad_print_close', index: 700 })
+    expect(print?.expected).to.be.closeTo(clean[701]!.o, 1e-9)
+  })
+
+  it('are closes that the next bar opens at and then leaves', () => {
+    const spike = clean[700]!.c * 1.05
+    const bars = clean.map((bar, i) => (i === 701 ? { ...bar, o: spike, h: spike } : bar))
+    expect(found(700, () => ({ c: spike, h: spike }), bars)[0]).to.include({ code: 'bad_print_close', index: 700 })
+  })
+
+  it('are not levels that last', () => {
+    const bars = clean.map((bar, i) =>
+      i >= 700 ? { ...bar, o: bar.o * 1.05, h: bar.h * 1.05, l: bar.l * 1.05, c: bar.c * 1.05 } : bar,
+    )
+    expect(found(0, () => ({}), bars)).to.deep.equal([])
+  })
+
+  for (const factor of [0.01, 0.1, 10, 100])
+    it(`are whole bars displaced by ${factor}`, () => {
+      const shift = ({ o, h, l, c }: WalkBar) => ({ o: o * factor, h: h * factor, l: l * factor, c: c * factor })
+      const [print, ...none] = found(700, shift)
+      expect(none).to.deep.equal([])
+      expect(print).to.include({ code: 'decimal_shift', index: 700, severity: 'error' })
+      expect(print?.expected).to.be.closeTo(clean[700]!.c, 1e-9)
+    })
+
+  it('raise the threshold where the market itself has long tails', () => {
+    const wild = walk({ count: 2000, seed: 4 }).map((bar, i) =>
+      i % 40 === 0 ? { ...bar, h: bar.h * (1 + 4 * RANGE) } : bar,
+    )
+    expect(examine({ bars: wild }).thresholds.wick).to.be.above(examine({ bars: clean }).thresholds.wick!)
+  })
+
+  it('are judged by fixed thresholds on daily bars, higher without volume', () => {
+    const daily = walk({ count: 600, interval: 86_400, volatility: 0.01 })
+    expect(examine({ bars: daily }).thresholds).to.include({ wick: 1.5, close: 2 })
+    expect(examine({ bars: daily.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).thresholds.wick).to.equal(2)
+  })
+})

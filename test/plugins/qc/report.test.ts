@@ -1,0 +1,61 @@
+import { expect } from 'chai'
+import { readFileSync } from 'node:fs'
+import { examine } from '../../../plugins/qc/index.ts'
+import { walk } from './walk.ts'
+
+const catalog = JSON.parse(readFileSync('catalog/qc.json', 'utf8')) as {
+  operations: { checkBarQuality: { example: { request: { body: unknown }; response: unknown } } }
+}
+
+describe('bar-quality report', () => {
+  it('is what the catalog shows for its example', () => {
+    const { request, response } = catalog.operations.checkBarQuality.example
+    expect(JSON.parse(JSON.stringify(examine(request.body)))).to.deep.equal(response)
+  })
+
+  it('gives a clean file a score of 1 and calls it usable', () => {
+    const report = examine({ symbol: 'WALK', bars: walk({ count: 500 }) })
+    expect(report).to.deep.include({
+      symbol: 'WALK',
+      bars: 500,
+      score: 1,
+      grade: 'A',
+      usable: true,
+      interval_seconds: 60,
+    })
+    expect(report.counts).to.deep.equal({ error: 0, warning: 0, info: 0 })
+    expect([report.first, report.last]).to.deep.equal(['2024-01-03T00:00:00Z', '2024-01-03T08:19:00Z'])
+  })
+
+  it('takes a hundredth a bar for an error, three thousandths for a warning, nothing for information', () => {
+    const bars = walk({ count: 1000 })
+    const broken = bars.map((bar, i) => (i === 100 || i === 300 ? { ...bar, c: -1 } : bar)).toSpliced(700, 3)
+    const report = examine({ bars: broken })
+    expect(report.counts).to.deep.equal({ error: 2, warning: 1, info: 0 })
+    expect(report.score).to.be.closeTo(1 - (100 * 2.3) / 997, 1e-4)
+    expect(report).to.include({ grade: 'C', usable: false })
+  })
+
+  it('stays usable with errors on a thousandth of the bars', () => {
+    const bars = walk({ count: 1000 })
+    expect(examine({ bars: bars.with(500, { ...bars[500]!, v: -1 }) }).usable).to.equal(true)
+  })
+
+  it('shows the worst thousand of more findings, in order of rows, and counts them all', () => {
+    const bars = walk({ count: 4000 }).map((bar, i) =>
+      i % 3 === 0 ? { ...bar, c: -bar.c } : i % 3 === 1 ? { ...bar, v: 0 } : bar,
+    )
+    const report = examine({ bars })
+    expect(report.findings).to.have.length(1000)
+    expect(report.findings_truncated).to.equal(true)
+    expect(report.counts.error).to.equal(1334)
+    expect(report.findings.every(({ severity }) => severity === 'error')).to.equal(true)
+    const rows = report.findings.map(({ index }) => index)
+    expect(rows).to.deep.equal(rows.toSorted((a, b) => a - b))
+  })
+
+  it('takes the interval it is told', () => {
+    expect(examine({ bars: walk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
+    expect(examine({ bars: walk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
+  })
+})

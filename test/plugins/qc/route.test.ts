@@ -1,0 +1,111 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { expect } from 'chai'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { proves } from '../../requirements.ts'
+import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+import { walk } from './walk.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+describe('POST /v1/bars/qc', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'qc-'))
+  const bars = walk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
+  let shop: TestGateway
+  let url: string
+  before(async () => {
+    for (const name of ['service.json', 'qc.json']) cpSync(join(root, 'catalog', name), join(folder, name))
+    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${shop.url}/v1/bars/qc`
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('asks 0.05 and answers a paid call with the report', async () => {
+    proves('bars-qc')
+    const { response, v1 } = await offer(url, { method: 'POST', body: { bars } })
+    expect(response.status).to.equal(402)
+    expect(v1.accepts[0]).to.include({ maxAmountRequired: '50000' })
+    const answer = await buy(url, shop.wallet, 2, { method: 'POST', body: { symbol: 'WALK', bars } })
+    expect(answer.status).to.equal(200)
+    expect(receipt(answer)).to.include({ success: true })
+    const report = await json(answer)
+    expect(report).to.include({ symbol: 'WALK', bars: 500, model: 'qc/1' })
+    expect(report['by_code']).to.deep.equal({ bad_print_high: 1 })
+  })
+
+  it('takes a bare array and a table', async () => {
+    const rows = bars.map(({ t, o, h, l, c, v }) => [t, o, h, l, c, v])
+    for (const body of [bars, rows, { columns: ['t', 'o', 'h', 'l', 'c', 'v'], rows }]) {
+      const answer = await buy(url, shop.wallet, 1, { method: 'POST', body })
+      expect(answer.status).to.equal(200)
+      expect((await json(answer))['by_code']).to.deep.equal({ bad_print_high: 1 })
+    }
+  })
+
+  const hostile: Record<string, { body: unknown; loc: (string | number)[] }> = {
+    'two bars': { body: { bars: bars.slice(0, 2) }, loc: ['body', 'bars'] },
+    'no bars': { body: {}, loc: ['body', 'bars'] },
+    'a word for bars': { body: { bars: 'many' }, loc: ['body', 'bars'] },
+    'a row without a time': {
+      body: { bars: bars.with(7, { ...bars[7]!, t: null as never }) },
+      loc: ['body', 'bars', 7, 't'],
+    },
+    'a row that is a number': { body: bars.with(7, 7 as never), loc: ['body', 7] },
+    'a field nobody knows': { body: { bars, side: 'buy' }, loc: ['body', 'side'] },
+    'a session nobody knows': { body: { bars, session: 'moon' }, loc: ['body', 'session'] },
+    'a zone nobody knows': { body: { bars, timezone: 'Mars/Olympus' }, loc: ['body', 'timezone'] },
+    '50,001 bars': { body: Array.from({ length: 50_001 }, () => 0), loc: ['body'] },
+  }
+  for (const [what, { body, loc }] of Object.entries(hostile))
+    it(`answers 422 to ${what}, names the place and charges nothing`, async () => {
+      const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+      const answer = await send(url, header, 2, { method: 'POST', body })
+      expect(answer.status).to.equal(422)
+      expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
+      const paid = await send(url, header, 2, { method: 'POST', body: { bars } })
+      expect(paid.status, 'the payment is still good').to.equal(200)
+    })
+
+  it('answers 422 to a number too large for a number, with the row named', async () => {
+    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const text = JSON.stringify({ bars }).replace(/"h":[\d.]+/, '"h":1e400')
+    const headers = { 'content-type': 'application/json', 'payment-signature': header }
+    const answer = await fetch(url, { method: 'POST', body: text, headers })
+    expect(answer.status).to.equal(422)
+    expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'bars', 0, 'h'])
+  })
+
+  it('answers 413 to more than 16 MB', async () => {
+    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const answer = await send(url, header, 2, { method: 'POST', body: { bars: ['x'.repeat(16_000_000)] } })
+    expect(answer.status).to.equal(413)
+  })
+
+  it('is the tool check_bar_quality', async () => {
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    const tool = (await client.listTools()).tools.find(({ name }) => name === 'check_bar_quality')
+    expect(tool?.inputSchema.properties).to.include.keys(
+      'symbol',
+      'interval',
+      'bars',
+      'columns',
+      'rows',
+      'payment_signature',
+    )
+    const signature = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const answer = await client.callTool({
+      name: 'check_bar_quality',
+      arguments: { bars, payment_signature: signature },
+    })
+    expect(answer.isError ?? false).to.equal(false)
+    expect((answer.structuredContent as { by_code: unknown }).by_code).to.deep.equal({ bad_print_high: 1 })
+    await client.close()
+  })
+})

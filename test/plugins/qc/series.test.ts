@@ -1,0 +1,107 @@
+import { expect } from 'chai'
+import { examine } from '../../../plugins/qc/index.ts'
+import { chanceLength } from '../../../plugins/qc/runs.ts'
+import { centredMedian, neighbourMedian } from '../../../plugins/qc/scale.ts'
+import { fitTail } from '../../../plugins/qc/tail.ts'
+import { findTick } from '../../../plugins/qc/tick.ts'
+import { seededRandom } from '../../../plugins/quant/random.ts'
+import { walk, type WalkBar } from './walk.ts'
+
+const clean = walk({ count: 2000 })
+const flat = (bar: WalkBar, level: number): WalkBar => ({ ...bar, o: level, h: level, l: level, c: level })
+
+describe('stale runs', () => {
+  it('are one finding at the first of the flat bars', () => {
+    const bars = clean.map((bar, i) => (i >= 700 && i < 712 ? flat(bar, clean[699]!.c) : bar))
+    const found = examine({ bars }).findings
+    expect(found).to.have.length(1)
+    expect(found[0]).to.include({ code: 'stale_run', index: 700, observed: 12 })
+  })
+
+  it('are longer than a market that often stands still would make them', () => {
+    const random = seededRandom(3)
+    const sleepy = clean.map((bar) => ({ ...bar }))
+    for (let i = 1; i < sleepy.length; i += 1) if (random() < 0.5) sleepy[i] = flat(sleepy[i]!, sleepy[i - 1]!.c)
+    const report = examine({ bars: sleepy })
+    expect(report.by_code['stale_run']).to.equal(undefined)
+    expect(report.thresholds.stale_run_bars).to.be.above(8)
+  })
+})
+
+describe('volume', () => {
+  it('stands out on an ordinary range', () => {
+    const found = examine({ bars: clean.with(700, { ...clean[700]!, v: 200_000 }) }).findings
+    expect(found.map(({ code, index }) => [code, index])).to.deep.equal([['volume_outlier', 700]])
+  })
+
+  it('may be as large as it likes on a bar that moves', () => {
+    const bar = clean[700]!
+    const moved = { ...bar, v: 200_000, c: bar.c * 1.02, h: bar.h * 1.02 }
+    const bars = clean.map((other, i) =>
+      i < 700
+        ? other
+        : i === 700
+          ? moved
+          : { ...other, o: other.o * 1.02, h: other.h * 1.02, l: other.l * 1.02, c: other.c * 1.02 },
+    )
+    expect(examine({ bars }).by_code['volume_outlier']).to.equal(undefined)
+  })
+
+  it('is missed where the price moved, if zeros are rare', () => {
+    expect(examine({ bars: clean.with(700, { ...clean[700]!, v: 0 }) }).by_code).to.deep.equal({ zero_volume_move: 1 })
+    expect(
+      examine({ bars: clean.map((bar, i) => ({ ...bar, v: i % 2 === 0 ? 0 : bar.v })) }).by_code['zero_volume_move'],
+    ).to.equal(undefined)
+  })
+
+  it('is not checked where none is sent, and the report says so', () => {
+    expect(examine({ bars: clean.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).not_checked).to.deep.equal({
+      volume: 'no volume was sent',
+    })
+  })
+})
+
+describe('price grid', () => {
+  const ticked = clean.map((bar) => {
+    const [o, h, l, c] = [bar.o, bar.h, bar.l, bar.c].map((price) =>
+      Number((Math.round(price / 0.05) * 0.05).toFixed(2)),
+    )
+    return { t: bar.t, o: o!, h: h!, l: l!, c: c!, v: bar.v }
+  })
+
+  it('is the largest usual step that nearly all prices keep', () => {
+    expect(findTick(ticked.flatMap(({ o, h, l, c }) => [o, h, l, c]))).to.equal(0.05)
+    expect(findTick([1, 2, 3])).to.equal(null)
+  })
+
+  it('names the row that is off it, for information', () => {
+    const report = examine({ bars: ticked.with(700, { ...ticked[700]!, h: ticked[700]!.h + 0.01 }) })
+    expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([
+      ['off_tick', 700, 'info'],
+    ])
+    expect(report.score).to.equal(1)
+  })
+})
+
+describe('yardsticks', () => {
+  it('take centred medians, shorter at the ends, without what is missing', () => {
+    expect([...centredMedian([1, 9, 2, 3, 8], 3)]).to.deep.equal([5, 2, 3, 3, 5.5])
+    expect([...centredMedian([1, NaN, 3], 3)]).to.deep.equal([1, 2, 3])
+    expect([...neighbourMedian([1, 9, 2, 3, 8], 1)]).to.deep.equal([9, 1.5, 6, 5, 3])
+  })
+
+  it('expect longer runs where runs are common', () => {
+    const rule = { short: 8, chance: 0.001 }
+    const often = Array.from({ length: 400 }, (_, i) => 1 + (i % 3))
+    expect(chanceLength([1, 1, 20], rule)).to.be.below(chanceLength([...often, 20], rule))
+    expect(chanceLength([1, 1, 1, 2, 1, 1, 20], { short: 3, chance: 0.001 })).to.equal(7)
+  })
+
+  it('read an exponential tail off its quantiles', () => {
+    const random = seededRandom(9)
+    const scores = Float64Array.from({ length: 20_000 }, () => -Math.log(1 - random()))
+    const tail = fitTail(scores)
+    expect(tail.one).to.be.closeTo(Math.log(20_000), 0.6)
+    expect(tail.expected(tail.one)).to.be.closeTo(1, 1e-9)
+  })
+})

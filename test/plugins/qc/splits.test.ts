@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { examine } from '../../../plugins/qc/index.ts'
+import { RATIOS } from '../../../plugins/qc/ratios.ts'
+import { walk, weekdays, type WalkBar } from './walk.ts'
+
+const daily = walk({ count: 400, times: weekdays('2022-01-03', 400), volatility: 0.012 })
+
+/** The bars as they would read had a split at the row not been adjusted for. */
+function unadjusted(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] {
+  const before = ({ t, o, h, l, c, v }: WalkBar) => ({
+    t,
+    o: o * factor,
+    h: h * factor,
+    l: l * factor,
+    c: c * factor,
+    v: v / factor,
+  })
+  return bars.map((bar, i) => (i < at ? before(bar) : bar))
+}
+
+/** A lasting jump, with the turnover and range of a crash. */
+function crash(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] {
+  return bars.map((bar, i) => {
+    if (i < at) return bar
+    const [o, h, l, c] = [bar.o * factor, bar.h * factor, bar.l * factor, bar.c * factor]
+    return i === at
+      ? { ...bar, o, h: h * 1.04, l: l * 0.94, c, v: (bar.v * 8) / factor }
+      : { ...bar, o, h, l, c, v: bar.v * 1.3 }
+  })
+}
+
+const splitsOf = (bars: readonly WalkBar[]) => examine({ bars }).splits
+
+describe('splits', () => {
+  for (const { name, factor, popularity } of RATIOS) {
+    // Smaller ratios and rarer ones are found more often than not, but not always: a real jump is likelier.
+    if (popularity < 0.002 || Math.abs(Math.log(factor)) < Math.log(1.4)) continue
+    it(`of ${name} are found at their row`, () => {
+      const [split, ...none] = splitsOf(unadjusted(daily, 200, factor))
+      expect(none).to.deep.equal([])
+      expect(split).to.include({ index: 200, ratio: name, factor, adjust_before: true })
+      expect(split?.log_odds).to.be.above(0)
+    })
+  }
+
+  it('are found between two minutes as well', () => {
+    const minutes = walk({ count: 1500 })
+    for (const factor of [2, 1.5, 7, 0.25, 0.05])
+      expect(
+        splitsOf(unadjusted(minutes, 700, factor)).map(({ index, factor: found }) => [index, found]),
+      ).to.deep.equal([[700, factor]])
+  })
+
+  it('are told apart when there are two', () => {
+    const twice = unadjusted(unadjusted(daily, 300, 2), 120, 3)
+    expect(splitsOf(twice).map(({ index, ratio }) => [index, ratio])).to.deep.equal([
+      [120, '3:1'],
+      [300, '2:1'],
+    ])
+  })
+
+  it('are undone before the other checks, whose findings stay in the prices that were sent', () => {
+    const bars = unadjusted(daily, 200, 10)
+    const wick = Math.max(bars[100]!.o, bars[100]!.c) * 1.2
+    const report = examine({ bars: bars.with(100, { ...bars[100]!, h: wick }) })
+    expect(report.by_code).to.include({ unadjusted_split: 1, bad_print_high: 1 })
+    expect(report.findings.find(({ code }) => code === 'bad_print_high')?.observed).to.be.closeTo(wick, 1e-6)
+    expect(report.usable).to.equal(false)
+  })
+
+  it('are not crashes, even onto a ratio exactly', () => {
+    for (const factor of [1 / 2, 2 / 3, 3 / 4, 4 / 5, 1 / 10])
+      expect(splitsOf(crash(daily, 200, factor)), String(factor)).to.deep.equal([])
+  })
+
+  it('are not prints: the level must last', () => {
+    const bars = daily.map((bar, i) => (i === 200 ? { ...bar, o: bar.o / 2, l: bar.l / 2 } : bar))
+    expect(splitsOf(bars)).to.deep.equal([])
+  })
+
+  it('are not a new instrument after weeks without bars', () => {
+    const later = unadjusted(daily, 200, 2).map((bar, i) => (i < 200 ? bar : { ...bar, t: bar.t + 100 * 86_400 }))
+    const report = examine({ bars: later })
+    expect(report.splits).to.deep.equal([])
+    expect(report.by_code['series_discontinuity']).to.equal(1)
+    expect(report.usable).to.equal(false)
+  })
+})
+
+describe('possible dividends', () => {
+  it('are one-off falls between close and open on an ordinary day', () => {
+    const quiet = walk({ count: 300, times: weekdays('2022-01-03', 300), volatility: 0.005 })
+    const at = quiet.findIndex(({ o, h, l, c, v }, i) => i > 150 && h / l < 1.006 && v < 1000 && c <= o)
+    const lower = (bar: WalkBar) => ({
+      t: bar.t,
+      o: bar.o * 0.96,
+      h: bar.h * 0.96,
+      l: bar.l * 0.96,
+      c: bar.c * 0.96,
+      v: bar.v,
+    })
+    const after = quiet.map((bar, i) => (i < at ? bar : lower(bar)))
+    const found = examine({ bars: after, session: 'us_equity' }).findings.filter(
+      ({ code }) => code === 'possible_dividend',
+    )
+    expect(found.map(({ index, severity }) => [index, severity])).to.deep.equal([[at, 'info']])
+  })
+})

@@ -1,0 +1,148 @@
+import { expect } from 'chai'
+import { examine } from '../../../plugins/qc/index.ts'
+import { START, walk, weekdays, type WalkBar } from './walk.ts'
+
+const MINUTE = 60
+const DAY = 86_400
+
+function codes(bars: readonly WalkBar[], more: object = {}): [string, number][] {
+  return examine({ bars, ...more })
+    .findings.filter(({ family }) => family === 'timestamp' || family === 'session')
+    .map(({ code, index }) => [code, index])
+}
+
+/** One-minute bars from 9:30 to 16:00 in New York on the days given, 13:00 where `early`. */
+function newYorkDays(days: readonly string[], offsetHours: number, early: readonly string[] = []): number[] {
+  return days.flatMap((day) => {
+    const open = Date.parse(`${day}T00:00:00Z`) / 1000 + (9.5 - offsetHours) * 3600
+    return Array.from({ length: early.includes(day) ? 210 : 390 }, (_, i) => open + i * MINUTE)
+  })
+}
+
+describe('order of time', () => {
+  const bars = walk({ count: 300 })
+
+  it('is broken by the second of two exchanged rows, and nothing else', () => {
+    const swapped = bars.with(100, bars[101]!).with(101, bars[100]!)
+    expect(codes(swapped)).to.deep.equal([['out_of_order_timestamp', 101]])
+  })
+
+  it('is broken by a time that was there already, which is told apart from a repeated row', () => {
+    const changed = { ...bars[100]!, c: bars[100]!.c * 1.00001, h: bars[100]!.h * 1.0001 }
+    const report = examine({ bars: bars.toSpliced(101, 0, { ...bars[100]! }).toSpliced(201, 0, changed) })
+    const found = report.findings.filter(({ family }) => family === 'timestamp')
+    expect(found.map(({ index }) => index)).to.deep.equal([101, 201])
+    expect(found[0]?.explanation).to.include('the same values')
+  })
+
+  it('does not matter to the other checks', () => {
+    const spiked = bars.with(150, { ...bars[150]!, h: bars[150]!.h * 1.03 })
+    expect(examine({ bars: spiked.toReversed() }).by_code['bad_print_high']).to.equal(1)
+  })
+})
+
+describe('grid of time', () => {
+  it('names the row that is off it and where it belongs', () => {
+    const bars = walk({ count: 300 })
+    const report = examine({ bars: bars.with(100, { ...bars[100]!, t: bars[100]!.t + 35 }) })
+    expect(report.findings).to.have.length(1)
+    expect(report.findings[0]).to.include({ code: 'off_grid_timestamp', index: 100, score: 25 })
+  })
+
+  it('is kept by hourly bars that begin at the half hour, and by daily bars across a change of clocks', () => {
+    const days = weekdays('2024-03-04', 60).map((day) => day + (day < Date.UTC(2024, 2, 10) / 1000 ? 5 : 4) * 3600)
+    expect(codes(walk({ count: 60, times: days }))).to.deep.equal([])
+    const hours = weekdays('2024-04-01', 20).flatMap((day) =>
+      [13.5, 14.5, 15.5, 16.5, 17.5, 18.5, 19.5].map((hour) => day + hour * 3600),
+    )
+    expect(codes(walk({ count: hours.length, times: hours }))).to.deep.equal([])
+  })
+})
+
+describe('gaps', () => {
+  it('are counted in missing bars round the clock', () => {
+    const bars = walk({ count: 3000 }).toSpliced(1000, 7)
+    const { findings, coverage } = examine({ bars, session: '24x7' })
+    expect(findings).to.have.length(1)
+    expect(findings[0]).to.include({ code: 'gap', index: 1000, score: 7 })
+    expect(coverage).to.deep.equal({ expected_bars: 3000, missing: 7, longest_gap_seconds: 480 })
+  })
+
+  it('are not nights, weekends, holidays or early closes in New York', () => {
+    const days = ['2024-11-25', '2024-11-26', '2024-11-27', '2024-11-29', '2024-12-02', '2024-12-03']
+    const times = newYorkDays(days, -5, ['2024-11-29'])
+    const bars = walk({ count: times.length, times })
+    expect(examine({ bars }).session).to.equal('us_equity')
+    expect(codes(bars)).to.deep.equal([])
+    expect(codes(bars.toSpliced(500, 4))).to.deep.equal([['gap', 500]])
+  })
+
+  it('are the lost end of a session and a lost day, counted to the close', () => {
+    const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
+    const times = newYorkDays(days, -4)
+    const bars = walk({ count: times.length, times })
+    const tail = examine({ bars: bars.toSpliced(390 * 2 - 30, 30) })
+    expect(tail.coverage.missing).to.equal(30)
+    expect(tail.findings.map(({ code }) => code)).to.deep.equal(['gap'])
+    expect(examine({ bars: bars.toSpliced(390 * 2, 390) }).coverage.missing).to.be.within(389, 391)
+  })
+
+  it('are not the weekends of a currency, whose hours move with the clocks', () => {
+    const times: number[] = []
+    const start = Date.UTC(2024, 1, 4, 22) / 1000
+    for (let week = 0; week < 10; week += 1) {
+      const summer = week > 4 ? 3600 : 0
+      for (let hour = 0; hour < 119; hour += 1) times.push(start + week * 7 * DAY + hour * 3600 - summer)
+    }
+    const bars = walk({ count: times.length, times, volatility: 0.002 })
+    expect(examine({ bars }).session).to.equal('weekdays')
+    expect(codes(bars)).to.deep.equal([])
+    expect(codes(bars.toSpliced(250, 5))).to.deep.equal([['gap', 250]])
+  })
+
+  it('are, on daily bars, trading days of the NYSE without a bar', () => {
+    const open = weekdays('2001-07-02', 90).filter((day) => !isShut(day))
+    const bars = walk({ count: open.length, times: open, volatility: 0.01 })
+    expect(codes(bars)).to.deep.equal([])
+    expect(codes(bars.toSpliced(20, 1))).to.deep.equal([['gap', 20]])
+  })
+
+  it('are reported in a thin market only where they are longer than chance', () => {
+    const bars = walk({ count: 4000 }).filter((_, i) => i % 17 !== 5 && (i < 2000 || i >= 2009))
+    const { findings, coverage } = examine({ bars })
+    expect(findings.filter(({ code }) => code === 'gap').map(({ score }) => score)).to.deep.equal([9])
+    expect(coverage.missing).to.be.above(230)
+  })
+})
+
+/** Independence Day, Labor Day and the days after the attack on New York in 2001. */
+function isShut(day: number): boolean {
+  const name = new Date(day * 1000).toISOString().slice(0, 10)
+  return ['2001-07-04', '2001-09-03', '2001-09-11', '2001-09-12', '2001-09-13', '2001-09-14'].includes(name)
+}
+
+describe('sessions', () => {
+  it('have no bars on holidays and weekends in New York', () => {
+    const times = weekdays('2024-06-03', 60)
+      .concat(Date.UTC(2024, 7, 31) / 1000)
+      .sort((a, b) => a - b)
+    const bars = walk({ count: times.length, times, volatility: 0.01 })
+    const closed = codes(bars, { session: 'us_equity' }).filter(([code]) => code === 'closed_session_bar')
+    const days = closed.map(([, index]) => new Date(times[index]! * 1000).toISOString().slice(0, 10))
+    expect(days).to.deep.equal(['2024-06-19', '2024-07-04', '2024-08-31'])
+  })
+
+  it('begin at the same hour: a run of days that begin an hour late is one finding', () => {
+    const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
+    const times = days.flatMap((day, i) => newYorkDays([day], i === 3 || i === 4 ? -5 : -4))
+    const found = examine({ bars: walk({ count: times.length, times }), session: 'us_equity' }).findings
+    const shifts = found.filter(({ code }) => code === 'clock_shift')
+    expect(shifts.map(({ index, score }) => ({ index, score }))).to.deep.equal([{ index: 3 * 390, score: 2 }])
+  })
+
+  it('are inferred: round the clock with weekends, or from a few days that have none', () => {
+    expect(examine({ bars: walk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
+    expect(examine({ bars: walk({ count: 2 * 1440 }) }).session).to.equal('24x7')
+    expect(START % DAY).to.equal(0)
+  })
+})
