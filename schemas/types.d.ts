@@ -25,6 +25,10 @@ export type CostPreset =
  */
 export type AuditVerdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible'
 /**
+ * What feeds the products: made-up data, recorded payloads, or the public sources.
+ */
+export type DataMode = 'sample' | 'replay' | 'online'
+/**
  * Any spelling; case, dash, slash and underscore do not matter.
  */
 export type MarketSymbol = string
@@ -168,10 +172,6 @@ export type FindingFamily = 'impossible' | 'timestamp' | 'bad_print' | 'stale' |
  */
 export type FindingSeverity = 'error' | 'warning' | 'info'
 /**
- * What feeds the products: made-up data, recorded payloads, or the public sources.
- */
-export type DataMode = 'sample' | 'replay' | 'online'
-/**
  * ISO 8601 (UTC where no zone is given), or seconds or milliseconds since 1970.
  */
 export type Moment = string | number
@@ -283,6 +283,37 @@ export type Products = {
       output: unknown
     }
   }
+  cost: {
+    estimateExecutionCost: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: CostRequest
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AskedCostRequest
+      }
+      output: CostEstimate
+    }
+    getCostMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
+    }
+    getCostSymbols: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: CostSymbols
+    }
+  }
   market: {
     getBars: {
       input: {
@@ -382,6 +413,14 @@ export type Products = {
         body: undefined
       }
       output: RegimeHistory
+    }
+    getRegimeMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
     }
     getRegimeSample: {
       input: {
@@ -1172,6 +1211,347 @@ export type AskedCalculatorQuery = {
    * Observations a year.
    */
   periods_per_year?: number
+}
+/**
+ * The order whose cost is wanted.
+ */
+export type CostRequest = {
+  /**
+   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   */
+  symbol: string
+  /**
+   * A buy takes the asks, a sell the bids.
+   */
+  side: 'buy' | 'sell'
+  /**
+   * Size of the order, USD.
+   */
+  notional_usd: number
+  /**
+   * market: all at once. limit: posted at the touch, chased with a market order if it does not fill. twap: evenly over the horizon. vwap: over the horizon in step with volume. pov: as a fixed share of volume.
+   */
+  order_type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
+  /**
+   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. Of no effect on market and pov.
+   */
+  horizon_minutes?: number
+  /**
+   * Share of the market's volume that a pov order takes (0.1 unless set). Of no effect on other types.
+   */
+  participation_rate?: number
+  /**
+   * Your own fee, in place of the taker fee of the class.
+   */
+  fee_bps?: number
+}
+/**
+ * The order whose cost is wanted.
+ */
+export type AskedCostRequest = {
+  /**
+   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   */
+  symbol: string
+  /**
+   * A buy takes the asks, a sell the bids.
+   */
+  side: 'buy' | 'sell'
+  /**
+   * Size of the order, USD.
+   */
+  notional_usd: number
+  /**
+   * market: all at once. limit: posted at the touch, chased with a market order if it does not fill. twap: evenly over the horizon. vwap: over the horizon in step with volume. pov: as a fixed share of volume.
+   */
+  order_type?: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
+  /**
+   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. Of no effect on market and pov.
+   */
+  horizon_minutes?: number
+  /**
+   * Share of the market's volume that a pov order takes (0.1 unless set). Of no effect on other types.
+   */
+  participation_rate?: number
+  /**
+   * Your own fee, in place of the taker fee of the class.
+   */
+  fee_bps?: number
+}
+/**
+ * The expected cost of one order, and all it is made of.
+ */
+export type CostEstimate = {
+  /**
+   * As we call it.
+   */
+  symbol: string
+  side: 'buy' | 'sell'
+  order_type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
+  /**
+   * As asked.
+   */
+  notional_usd: number
+  /**
+   * Time of the newest number used. Nothing later went in.
+   */
+  as_of: string
+  /**
+   * Expected cost in basis points of the notional: the sum of the components.
+   */
+  total_bps: number
+  /**
+   * total_bps of the notional, USD.
+   */
+  cost_usd: number
+  /**
+   * They sum to total_bps.
+   */
+  components: {
+    /**
+     * Share of the half spread that is paid.
+     */
+    half_spread_bps: number
+    /**
+     * What the order moves the price against itself, on average over its fills.
+     */
+    impact_bps: number
+    /**
+     * Taker fee of the class, or fee_bps of the request.
+     */
+    fee_bps: number
+  }
+  /**
+   * How far the expected cost itself may be off: the error of the spread and of the impact, fees included. What the market does meanwhile is timing_risk_bps.
+   */
+  range_bps: {
+    /**
+     * Nine in ten such orders are expected to cost more.
+     */
+    p10: number
+    /**
+     * Nine in ten are expected to cost less.
+     */
+    p90: number
+  }
+  /**
+   * Standard deviation of what the price does while the order waits or works; it may help as well as harm, and is not part of the total.
+   */
+  timing_risk_bps: number
+  /**
+   * Every number the estimate is made of.
+   */
+  inputs: {
+    /**
+     * Decides the fee, and what stands in where data are missing.
+     */
+    class: 'spot' | 'perpetual' | 'equity'
+    /**
+     * Middle of the book or of the last quote, else the last close, USD. Null where nothing was seen.
+     */
+    price: number | null
+    /**
+     * Ask less bid, in bps of the price: of the book, the mean of an hour of quotes, EDGE from bars but not below one tick, or the class's.
+     */
+    spread_bps: number
+    /**
+     * Smallest price step, bps; null where unknown.
+     */
+    tick_bps: number | null
+    /**
+     * Standard deviation of the price over one trading day, a fraction.
+     */
+    sigma_daily: number
+    /**
+     * Average turnover of a trading day at the venue of the bars, USD.
+     */
+    adv_usd: number
+    /**
+     * notional_usd / adv_usd.
+     */
+    participation_of_adv: number
+    /**
+     * Minutes of a trading day: 1440 around the clock, 390 for US equities.
+     */
+    day_minutes: number
+    /**
+     * Length of the schedule, or of a limit order's wait, in trading days; null for a market order.
+     */
+    horizon_days: number | null
+    /**
+     * Share of the market's volume taken while a schedule lasts; null for market and limit orders.
+     */
+    participation_rate: number | null
+    /**
+     * True where a live book was walked.
+     */
+    book_depth_used: boolean
+    /**
+     * The book that was walked; null where none was.
+     */
+    book: {
+      venue: string
+      /**
+       * When the book was so.
+       */
+      as_of: string
+      /**
+       * All that rests on the side that is taken, USD.
+       */
+      depth_usd: number
+      levels: readonly readonly (readonly [price: number, quantity: number])[]
+    } | null
+    /**
+     * The bars behind volatility, volume and, where there are no quotes, the spread; null where there are none.
+     */
+    bars: {
+      /**
+       * Length of a bar.
+       */
+      interval_seconds: number
+      /**
+       * Bars used.
+       */
+      count: number
+      /**
+       * Open of the first.
+       */
+      from: string
+      /**
+       * Close of the last.
+       */
+      to: string
+    } | null
+  }
+  /**
+   * What is assumed rather than measured for each call; only what applies to the order.
+   */
+  assumptions: {
+    /**
+     * Half spreads paid: 1 crossing the book, 0.5 in a schedule; for a limit order p(adverse_selection - 1) + (1 - p) with p the fill_probability.
+     */
+    spread_share: number
+    /**
+     * Y of the square-root law.
+     */
+    impact_coefficient?: number
+    /**
+     * (shares outstanding / daily volume)^(1/4) of Almgren et al.
+     */
+    turnover_factor?: number
+    /**
+     * Temporary impact against an even schedule.
+     */
+    temporary_factor?: number
+    /**
+     * Chance that an order posted at the touch fills before it is chased.
+     */
+    fill_probability?: number
+    /**
+     * What a fill at the touch loses to better-informed flow, in half spreads.
+     */
+    adverse_selection?: number
+    /**
+     * From decision to fill of a market order.
+     */
+    latency_seconds?: number
+    /**
+     * Error of the half spread at the tenth and ninetieth percentile.
+     */
+    half_spread_error_bps: number
+    /**
+     * True impact over estimated, tenth percentile.
+     */
+    impact_low_factor: number
+    /**
+     * Ninetieth percentile.
+     */
+    impact_high_factor: number
+  }
+  /**
+   * How the numbers follow from inputs and assumptions.
+   */
+  formulas: {
+    half_spread_bps: string
+    impact_bps: string
+    timing_risk_bps: string
+    range_bps: string
+  }
+  /**
+   * Where each input comes from.
+   */
+  sources: {
+    /**
+     * book, quotes or bars_<interval>.
+     */
+    price: string | null
+    /**
+     * book, quotes, bars_<interval> or class.
+     */
+    spread: string
+    /**
+     * bars_<interval> or class.
+     */
+    volatility: string
+    /**
+     * bars_<interval> or class.
+     */
+    volume: string
+    impact: 'book_walk' | 'book_walk_and_square_root' | 'square_root' | 'almgren_2005'
+    fee: 'class' | 'request'
+  }
+  /**
+   * high: live book or quotes. medium: bars. low: a class table stands in for data. A step less where data are stale.
+   */
+  confidence: 'high' | 'medium' | 'low'
+  /**
+   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: a class table stands in. beyond_book_depth: the law prices what the book does not hold. above_market_volume: the schedule is shorter than the market needs to trade as much.
+   */
+  warnings: readonly ('above_10pct_adv' | 'stale_inputs' | 'class_defaults' | 'beyond_book_depth' | 'above_market_volume')[]
+  /**
+   * Whether the market trades at this moment. The cost is that of trading while it does.
+   */
+  session: {
+    is_open: boolean
+    /**
+     * Null while it is open.
+     */
+    next_open: string | null
+  }
+  /**
+   * Age of the oldest data used; of a closed market, at its close.
+   */
+  data_age_seconds: number
+  data_mode: DataMode
+  /**
+   * Name and version.
+   */
+  model: string
+}
+/**
+ * What can be estimated.
+ */
+export type CostSymbols = {
+  count: number
+  symbols: readonly {
+    symbol: string
+    name: string
+    aliases: readonly string[]
+    class: 'spot' | 'perpetual' | 'equity'
+    session: '24x7' | 'us_equity'
+    /**
+     * Taker fee taken unless the request brings its own.
+     */
+    fee_bps: number
+    /**
+     * Lengths of the bars held.
+     */
+    bar_seconds: readonly number[]
+    /**
+     * Whether a live book is held at this moment.
+     */
+    book: boolean
+  }[]
 }
 export type BarsQuery = {
   symbol: MarketSymbol

@@ -1,0 +1,105 @@
+import type { CostEstimate, CostRequest } from '../../schemas/types.d.ts'
+import { type Estimate, estimate } from './estimate.ts'
+import { formulasOf } from './formulas.ts'
+import type { Known } from './gather.ts'
+import type { Immediate } from './immediate.ts'
+import { orderOf, type Order } from './order.ts'
+
+export const MODEL = 'cost/1'
+const LARGE_PARTICIPATION = 0.1
+
+/** The answer to a request about a symbol of which this is known. `feeBps` is the class's. */
+export function answerOf(
+  request: CostRequest,
+  known: Known,
+  feeBps: number,
+  dataMode: CostEstimate['data_mode'],
+): CostEstimate {
+  const order = orderOf(request)
+  const made = estimate(order, known.inputs)
+  const fee_bps = request.fee_bps ?? feeBps
+  const components = { half_spread_bps: made.halfSpreadBps, impact_bps: made.impactBps, fee_bps }
+  const total_bps = made.halfSpreadBps + made.impactBps + fee_bps
+  const error = made.assumptions.spread_share * made.assumptions.half_spread_error_bps
+  return {
+    symbol: known.symbol,
+    side: order.side,
+    order_type: order.type,
+    notional_usd: order.notionalUsd,
+    as_of: iso(known.newest),
+    total_bps,
+    cost_usd: (order.notionalUsd * total_bps) / 1e4,
+    components,
+    range_bps: {
+      p10: fee_bps + Math.max(0, made.halfSpreadBps - error) + made.low * made.impactBps,
+      p90: fee_bps + made.halfSpreadBps + error + made.high * made.impactBps,
+    },
+    timing_risk_bps: made.timingRiskBps,
+    inputs: inputsOf(known, made),
+    assumptions: made.assumptions,
+    formulas: formulasOf(order.type, made.impactSource),
+    sources: { ...known.sources, impact: made.impactSource, fee: request.fee_bps === undefined ? 'class' : 'request' },
+    confidence: confidenceOf(known),
+    warnings: warningsOf(known, order, made),
+    session: {
+      is_open: known.session.is_open,
+      next_open: known.session.next_open === null ? null : iso(known.session.next_open),
+    },
+    data_age_seconds: Math.floor(known.age),
+    data_mode: dataMode,
+    model: MODEL,
+  }
+}
+
+function inputsOf(known: Known, made: Estimate): CostEstimate['inputs'] {
+  const { inputs, bars } = known
+  return {
+    class: known.className,
+    price: known.price,
+    spread_bps: inputs.spreadBps,
+    tick_bps: known.tickBps,
+    sigma_daily: inputs.sigmaDaily,
+    adv_usd: inputs.advUsd,
+    participation_of_adv: made.participationOfAdv,
+    day_minutes: inputs.dayMinutes,
+    horizon_days: made.horizonDays,
+    participation_rate: made.participationRate,
+    book_depth_used: (made.immediate?.depthUsd ?? null) !== null,
+    book: bookOf(known, made.immediate),
+    bars: bars && {
+      interval_seconds: bars.intervalSeconds,
+      count: bars.count,
+      from: iso(bars.from),
+      to: iso(bars.to),
+    },
+  }
+}
+
+function bookOf({ book }: Known, immediate: Immediate | null): CostEstimate['inputs']['book'] {
+  if (!book || immediate?.depthUsd == null) return null
+  return { venue: book.venue, as_of: iso(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
+}
+
+/** By where the spread comes from; a step less where anything is stale, and low where a class stands in for data. */
+function confidenceOf({ sources, isStale }: Known): CostEstimate['confidence'] {
+  if ([sources.spread, sources.volatility, sources.volume].includes('class')) return 'low'
+  const isQuoted = sources.spread === 'book' || sources.spread === 'quotes'
+  if (isQuoted) return isStale ? 'medium' : 'high'
+  return isStale ? 'low' : 'medium'
+}
+
+function warningsOf({ sources, isStale }: Known, order: Order, made: Estimate): CostEstimate['warnings'] {
+  const isClass = [sources.spread, sources.volatility, sources.volume].includes('class')
+  const isCrowded = order.participationRate === null && (made.participationRate ?? 0) > 1
+  return [
+    ...(made.participationOfAdv > LARGE_PARTICIPATION ? ['above_10pct_adv' as const] : []),
+    ...(isStale ? ['stale_inputs' as const] : []),
+    ...(isClass ? ['class_defaults' as const] : []),
+    ...(made.impactSource === 'book_walk_and_square_root' ? ['beyond_book_depth' as const] : []),
+    ...(isCrowded ? ['above_market_volume' as const] : []),
+  ]
+}
+
+function iso(seconds: number): string {
+  return new Date(Math.floor(seconds * 1000)).toISOString().replace('.000Z', 'Z')
+}

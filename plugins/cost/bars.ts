@@ -1,0 +1,114 @@
+/** What the bars of a symbol say of its spread, its volatility and its turnover. */
+import type { Bars } from '../../schemas/types.d.ts'
+import { edgeSpread } from '../quant/edge.ts'
+import { garmanKlass } from '../quant/garman-klass.ts'
+
+export interface BarFigures {
+  /** EDGE, clipped at zero; null where it cannot be told. */
+  readonly spreadBps: number | null
+  /** A fraction; null where nothing moved. */
+  readonly sigmaDaily: number | null
+  /** USD; null where nothing traded. */
+  readonly advUsd: number | null
+  readonly lastClose: number
+  /** Open of the first bar used and close of the last, epoch seconds. */
+  readonly from: number
+  readonly to: number
+  readonly count: number
+  readonly intervalSeconds: number
+}
+
+/** A stretch of bars: [from, to). */
+interface Day {
+  readonly from: number
+  readonly to: number
+}
+
+const DAY = 86_400
+/** A day with fewer bars says nothing of its spread by itself. */
+const EDGE_BARS = 60
+const LEAST_BARS = { intraday: 60, daily: 5 }
+const RETURN_SECONDS = 300
+
+/**
+ * Figures of bars, oldest first, at any interval up to a day; null where there are too few (60, or 5 of a day).
+ * `dayMinutes` is the length of a trading day.
+ *
+ * Spread: EDGE of each UTC day with at least 60 bars, averaged with its sign over the days, then clipped at zero; of all
+ * bars together where no day has as many. Volatility: five-minute returns within the days, √(Σr² day/covered); of daily
+ * bars the root of the mean Garman-Klass variance. Turnover: Σ volume · close, brought to one day alike.
+ */
+export function figuresOf(bars: Bars, dayMinutes: number): BarFigures | null {
+  const { count, interval_seconds, time, close } = bars
+  const isDaily = interval_seconds >= DAY
+  if (count < (isDaily ? LEAST_BARS.daily : LEAST_BARS.intraday)) return null
+  const days = daysOf(bars)
+  const covered = isDaily ? count : minutesOf(bars, days) / dayMinutes
+  const variance = isDaily ? meanRange(bars) : squaredReturns(bars, days) / covered
+  const turnover = bars.volume.reduce((sum, volume, i) => sum + volume * close[i]!, 0) / covered
+  return {
+    spreadBps: spreadOf(bars, days),
+    sigmaDaily: variance > 0 ? Math.sqrt(variance) : null,
+    advUsd: turnover > 0 ? turnover : null,
+    lastClose: close[count - 1]!,
+    from: time[0]!,
+    to: time[count - 1]! + interval_seconds,
+    count,
+    intervalSeconds: interval_seconds,
+  }
+}
+
+/** UTC days: a session of New York lies within one. */
+function daysOf({ count, time }: Bars): Day[] {
+  const days: Day[] = []
+  for (let from = 0; from < count;) {
+    const day = Math.floor(time[from]! / DAY)
+    let to = from + 1
+    while (to < count && Math.floor(time[to]! / DAY) === day) to += 1
+    days.push({ from, to })
+    from = to
+  }
+  return days
+}
+
+function minutesOf({ time, interval_seconds }: Bars, days: readonly Day[]): number {
+  return days.reduce((sum, { from, to }) => sum + (time[to - 1]! - time[from]! + interval_seconds) / 60, 0)
+}
+
+/** In bps. */
+function spreadOf(bars: Bars, days: readonly Day[]): number | null {
+  const single = days.filter(({ from, to }) => to - from >= EDGE_BARS)
+  const stretches = single.length > 0 ? single : [{ from: 0, to: bars.count }]
+  const spreads = stretches.map(({ from, to }) => edgeOf(bars, from, to)).filter((spread) => spread !== null)
+  if (spreads.length === 0) return null
+  return 1e4 * Math.max(0, spreads.reduce((sum, spread) => sum + spread, 0) / spreads.length)
+}
+
+function edgeOf({ open, high, low, close }: Bars, from: number, to: number): number | null {
+  const [o, h, l, c] = [open, high, low, close].map((column) => column.subarray(from, to)) as [
+    Float64Array,
+    Float64Array,
+    Float64Array,
+    Float64Array,
+  ]
+  return edgeSpread({ open: o, high: h, low: l, close: c })
+}
+
+/** Of five minutes, or of the bars where they are longer; the first of a day starts at its open. */
+function squaredReturns({ time, open, close }: Bars, days: readonly Day[]): number {
+  let sum = 0
+  for (const { from, to } of days) {
+    let last = open[from]!
+    for (let i = from; i < to; i += 1) {
+      const isEnd = i === to - 1 || Math.floor(time[i + 1]! / RETURN_SECONDS) > Math.floor(time[i]! / RETURN_SECONDS)
+      if (!isEnd) continue
+      sum += Math.log(close[i]! / last) ** 2
+      last = close[i]!
+    }
+  }
+  return sum
+}
+
+function meanRange({ count, open, high, low, close }: Bars): number {
+  return open.reduce((sum, o, i) => sum + garmanKlass(o, high[i]!, low[i]!, close[i]!), 0) / count
+}

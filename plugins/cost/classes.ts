@@ -1,0 +1,46 @@
+/** What is taken for a kind of market where nothing better is known. */
+export interface Class {
+  /** A taker's fee, bps. */
+  readonly fee_bps: number
+  readonly spread_bps: number
+  readonly sigma_daily: number
+  readonly adv_usd: number
+}
+
+export type ClassName = 'spot' | 'perpetual' | 'equity'
+export type Classes = Readonly<Record<ClassName, Class>>
+
+const positive = { type: 'number', exclusiveMinimum: 0 }
+const entry = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['fee_bps', 'spread_bps', 'sigma_daily', 'adv_usd'],
+  properties: {
+    fee_bps: { type: 'number', minimum: 0 },
+    spread_bps: positive,
+    sigma_daily: positive,
+    adv_usd: positive,
+  },
+}
+
+export const settingsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['classes'],
+  properties: {
+    classes: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['spot', 'perpetual', 'equity'],
+      properties: { spot: entry, perpetual: entry, equity: entry },
+    },
+  },
+} as const
+
+/**
+ * @example classOf('BTC-USD', '24x7') // 'spot'
+ */
+export function classOf(symbol: string, session: '24x7' | 'us_equity'): ClassName {
+  if (session === 'us_equity') return 'equity'
+  return /[-_]?PERP$/.test(symbol) ? 'perpetual' : 'spot'
+}

@@ -1,0 +1,44 @@
+/** Execution cost: what an order will pay in spread, impact and fees, with every number it is made of. */
+import { type Call, definePlugin } from '#gateway'
+import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
+import { answerOf } from './answer.ts'
+import { type Classes, classOf, settingsSchema } from './classes.ts'
+import { gather } from './gather.ts'
+import { createHistory } from './history.ts'
+import { method } from './method.ts'
+
+export default definePlugin({
+  name: 'cost',
+  settings: settingsSchema,
+  setup({ settings, dataMode }) {
+    const classes = settings['classes'] as Classes
+    const history = createHistory()
+
+    async function estimateExecutionCost({ ask, asOf, input }: Call<{ body: CostRequest }>): Promise<CostEstimate> {
+      const { body } = input
+      const known = await gather(ask, body.symbol, asOf.getTime() / 1000, { classes, history })
+      return answerOf(body, known, classes[known.className].fee_bps, dataMode)
+    }
+
+    async function getCostSymbols({ ask, asOf }: Call): Promise<CostSymbols> {
+      const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+      const listed = symbols.map(async ({ symbol, name, aliases, session, intervals }) => {
+        const { book } = await ask('getBook', { params: {}, query: { symbol }, body: undefined })
+        const className = classOf(symbol, session)
+        return {
+          symbol,
+          name,
+          aliases,
+          class: className,
+          session,
+          fee_bps: classes[className].fee_bps,
+          bar_seconds: intervals,
+          book: book !== null && asOf.getTime() / 1000 - book.time <= 120,
+        }
+      })
+      return { count: symbols.length, symbols: await Promise.all(listed) }
+    }
+
+    return { handlers: { estimateExecutionCost, getCostSymbols, getCostMethod: () => method(classes) } }
+  },
+})
