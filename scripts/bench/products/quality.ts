@@ -8,8 +8,10 @@ import { type Bar, readBarsFile, readRecorded } from './recorded.ts'
 const PART = 'bar quality'
 const SEEDS = [1, 2]
 
-/** Clean series of different markets and bar lengths: file, first row, rows, seconds a bar, defects of each kind. */
-const CLEAN = [
+type Window = readonly [file: string, from: number, rows: number, interval: number, each: number]
+
+/** Series of different markets and bar lengths, at rows where they have no outage: file, first row, rows, seconds a bar, defects of each kind. */
+const CLEAN: readonly Window[] = [
   ['regime/binance_btcusdt_1m_2024-12.csv.gz', 0, 8000, 60, 5],
   ['regime/binance_btcusdt_1m_2024-12.csv.gz', 20_000, 8000, 60, 5],
   ['exchanges/bars/btc_perp_1m_2021-12-31_14d.csv', 0, 8000, 60, 5],
@@ -18,30 +20,54 @@ const CLEAN = [
   ['regime/binance_ethusdt_1h_2022-2024.csv.gz', 16_000, 8000, 3600, 5],
   ['bars/eurusd_1h_backtestingpy.csv.gz', 0, 5000, 3600, 3],
   ['bars/goog_daily_backtestingpy.csv.gz', 0, 2148, 86_400, 1],
-] as const
+]
+
+/** Minutes of a venue where every tenth to fiftieth has no trade and single orders move the price: no bar to clear. */
+const THIN: readonly Window[] = [
+  ['regime/bitfinex_btcusd_1m_2017.csv.gz', 126_000, 7000, 60, 5],
+  ['regime/bitfinex_btcusd_1m_2017.csv.gz', 294_000, 7000, 60, 5],
+  ['regime/bitfinex_ethusd_1m_2017.csv.gz', 210_000, 7000, 60, 5],
+  ['regime/bitfinex_ethusd_1m_2017.csv.gz', 378_000, 7000, 60, 5],
+]
 
 /** Precision and recall by family: on the corrupted sample, and on defects of our own in clean series. */
 export function measureQuality(): Measure[] {
   const sample: Tally = new Map()
   const { truth } = JSON.parse(readRecorded('bars/qc_dev_btc_1m_truth.json')) as { truth: RecordedDefect[] }
   judge(readBarsFile('bars/qc_dev_btc_1m_corrupted.csv.gz'), truth.map(defectOf), sample)
-  const injected: Tally = new Map()
-  const clean = { bars: 0, errors: 0, findings: 0 }
-  for (const [file, from, rows, interval, each] of CLEAN) {
-    const bars = timed(readBarsFile(file).slice(from, from + rows))
-    const { counts } = examine({ bars })
-    clean.bars += bars.length
-    clean.findings += counts.error + counts.warning
-    for (const seed of SEEDS) {
-      const corrupted = corrupt(bars, each, seed, interval)
-      judge(corrupted.bars, corrupted.truth, injected)
-    }
-  }
+  const [liquid, thin] = [inject(CLEAN), inject(THIN)]
+  const own = (name: string, { findings, bars }: Injected): Measure =>
+    shown(PART, `${name}, before injection`, `${findings} findings on ${bars} bars`)
   return [
     ...figures('corrupted sample', sample),
-    ...figures('injected', injected),
-    shown(PART, 'clean versions of those series', `${clean.findings} findings on ${clean.bars} bars`),
+    ...figures('injected', liquid.tally),
+    own('the series injected into', liquid),
+    ...figures('thin market, injected', thin.tally).map((measure) => ({ ...measure, bar: '', pass: null })),
+    own('the thin market', thin),
   ]
+}
+
+interface Injected {
+  readonly tally: Tally
+  /** Errors and warnings on the series as they are. */
+  readonly findings: number
+  readonly bars: number
+}
+
+function inject(windows: readonly Window[]): Injected {
+  const counted: Tally = new Map()
+  let [findings, count] = [0, 0]
+  for (const [file, from, rows, interval, each] of windows) {
+    const bars = timed(readBarsFile(file).slice(from, from + rows))
+    const { counts } = examine({ bars })
+    count += bars.length
+    findings += counts.error + counts.warning
+    for (const seed of SEEDS) {
+      const corrupted = corrupt(bars, each, seed, interval)
+      judge(corrupted.bars, corrupted.truth, counted)
+    }
+  }
+  return { tally: counted, findings, bars: count }
 }
 
 interface RecordedDefect {
