@@ -28,6 +28,11 @@ export const ERRORS = {
   not_found: kind(404, 'never', 'There is nothing at this address. /openapi.json lists every route.'),
   method_not_allowed: kind(405, 'after_fix', 'Use a method named in the Allow header.'),
   payment_conflict: kind(409, 'new_quote', 'This payment was first used for another request. Sign a new one.'),
+  idempotency_conflict: kind(
+    409,
+    'same_payment',
+    'This idempotency key belongs to another payment. Send that payment again, or use a new key.',
+  ),
   retired: kind(410, 'never', 'This route is retired.'),
   body_too_large: kind(413, 'after_fix', 'Send a smaller body.'),
   media_unsupported: kind(415, 'after_fix', 'Send the body in a media type the route accepts.'),

@@ -3,7 +3,7 @@ import type { RawInput } from '../editions/edition.ts'
 import type { ServiceError } from '../errors.ts'
 import type { Quote } from '../payments/requirements.ts'
 import type { Receipt } from '../payments/receipts.ts'
-import type { ServerEvent } from '../plugin.ts'
+import type { ServerEvent, StreamWish } from '../plugin.ts'
 
 /** Payments and token as presented: undecoded, from whichever header, argument or _meta they came. */
 export interface Credential {
@@ -20,10 +20,14 @@ export interface CallRequest {
   readonly url: string
   /** Null: nothing was presented. */
   readonly credential: Credential | null
+  /** HTTP header Idempotency-Key, as sent. */
+  readonly idempotencyKey?: string
   /** Address of the caller, for rate limits. */
   readonly client: string
   /** Aborts when the caller is gone. */
   readonly signal: AbortSignal
+  /** Set where the caller would take server-sent events. */
+  readonly stream?: StreamWish
   /** Reads and decodes the body; called at most once, and not at all for a bare call of a priced route. */
   read(): Promise<RawInput>
 }

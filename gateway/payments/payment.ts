@@ -103,6 +103,8 @@ export interface PaymentRecord {
   /** Catalog version the price was taken from. */
   readonly priceVersion: string
   readonly callId: string
+  /** The payer's own name for this purchase (payment-identifier, Idempotency-Key), while its answer is kept. */
+  readonly identifier: string | null
   readonly answer: StoredAnswer | null
   readonly intent: Intent | null
   readonly transaction: Hex | null
@@ -131,6 +133,7 @@ export type Reservation = Pick<
   | 'version'
   | 'priceVersion'
   | 'callId'
+  | 'identifier'
 >
 
 /**
@@ -140,7 +143,12 @@ export type Reservation = Pick<
  */
 export interface Journal {
   find(key: PaymentKey): Promise<PaymentRecord | null>
-  /** Inserts, or takes over a released row as a new attempt. `reserved: false` returns the row that is in the way. */
+  /** The payment, not released, that this payer calls by this identifier. */
+  identified(payer: Hex, identifier: string): Promise<PaymentRecord | null>
+  /**
+   * Inserts, or takes over a released row as a new attempt. `reserved: false` returns the row that is in the way: this
+   * payment's own, or another one of the same payer with the same identifier.
+   */
   reserve(reservation: Reservation): Promise<{ readonly reserved: boolean; readonly record: PaymentRecord }>
   answered(key: PaymentKey, attempt: number, answer: StoredAnswer): Promise<boolean>
   /** Written before anything is sent. */

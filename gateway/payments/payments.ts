@@ -6,6 +6,7 @@
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { createExact } from './exact.ts'
+import { identifierOf } from './identifier.ts'
 import { createFlights } from './flight.ts'
 import { decodePayment } from './payload.ts'
 import {
@@ -18,7 +19,7 @@ import {
   type Settler,
 } from './payment.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
-import { createRecall } from './recall.ts'
+import { createRecall, identifierConflict } from './recall.ts'
 import { createQuotes, createRequirements, type Quote } from './requirements.ts'
 
 export interface PaymentsParts {
@@ -37,6 +38,8 @@ export interface Payer {
   readonly id: string
   readonly signal: AbortSignal
   readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
+  /** HTTP header Idempotency-Key, as sent. */
+  readonly idempotencyKey?: string
 }
 
 /** A payment as presented with one request, bound to that request's fingerprint. */
@@ -44,20 +47,25 @@ export interface PresentedPayment {
   readonly payload: PaymentPayload
   readonly key: PaymentKey
   readonly fingerprint: string
+  /** The payer's own name for this purchase. */
+  readonly identifier: string | null
   readonly callId: string
   readonly signal: AbortSignal
 }
 
 export interface Payments {
   quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError): Quote
-  /** Reads what the caller presented; null where there is no payment. Throws `payment_invalid`. */
+  /** Reads what the caller presented; null where there is no payment. Throws `payment_invalid`, or 422 for a header. */
   present(payer: Payer, fingerprint: string): PresentedPayment | null
   /**
    * The answer this payment has already bought, or is buying at this moment. Null: it has bought nothing. Throws 409
    * where it was used for another request, 503 while its settlement is unclear.
    */
   recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null>
-  /** Checks and reserves. Returns the purchase to work for, or the answer a twin bought meanwhile. */
+  /**
+   * Checks and reserves. Returns the purchase to work for, or the answer a twin bought meanwhile. Throws 409 where the
+   * payer has used the identifier for another payment.
+   */
   admit(operation: Operation, presented: PresentedPayment, priceVersion: string): Promise<Purchase | PaidAnswer>
   /** Resolves when no payment is being worked on. */
   idle(): Promise<void>
@@ -85,7 +93,7 @@ export function createPayments(parts: PaymentsParts): Payments {
       return make(operation, url, error)
     },
 
-    present({ id, signal, credential }, fingerprint) {
+    present({ id, signal, credential, idempotencyKey }, fingerprint) {
       const payloads = (credential?.payments ?? []).map((payment) => decodePayment(payment, [network]))
       const [payload, ...others] = payloads
       if (!payload) return null
@@ -94,19 +102,22 @@ export function createPayments(parts: PaymentsParts): Payments {
         throw new ServiceError('payment_invalid', 'Two different payments came with one call. Send one of them.', {
           reason: 'invalid_payload',
         })
-      return { payload, key, fingerprint, callId: id, signal }
+      const identifier = identifierOf(payload, idempotencyKey)
+      return { payload, key, fingerprint, identifier, callId: id, signal }
     },
 
     recall,
 
     async admit(operation, presented, priceVersion) {
-      const { payload, key, fingerprint, callId, signal } = presented
+      const { payload, key, fingerprint, identifier, callId, signal } = presented
       const requirements = requirementsFor(operation, payload)
       const refusal = exact(payload, requirements, nowSeconds())
       if (refusal) throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
       const health = settler.health()
       if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
+      const named = identifier === null ? null : await journal.identified(payload.from, identifier)
+      if (named && named.key !== key) throw identifierConflict(named)
       const flight = flights.takeOff(presented)
       if (!flight) return (await recall(operation, presented)) ?? this.admit(operation, presented, priceVersion)
       try {
@@ -129,6 +140,7 @@ export function createPayments(parts: PaymentsParts): Payments {
           version: payload.version,
           priceVersion,
           callId,
+          identifier,
         })
         if (reserved)
           return createPurchase({
@@ -141,6 +153,7 @@ export function createPayments(parts: PaymentsParts): Payments {
             flight,
             signal,
           })
+        if (record.key !== key) throw identifierConflict(record)
       } catch (error) {
         flight.land(signal.aborted ? null : { error })
         throw error

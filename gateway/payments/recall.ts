@@ -36,7 +36,7 @@ export function createRecall(parts: RecallParts) {
         if (passenger.fingerprint !== presented.fingerprint) throw conflict(null)
         const landing = await flight.landed
         if (landing && 'error' in landing) throw landing.error
-        if (landing) return landing.result
+        if (landing) return replayed(landing.result)
       }
       const record = await journal.find(key)
       if (!record || record.state === 'released') {
@@ -81,7 +81,7 @@ export function createRecall(parts: RecallParts) {
           fields: { transaction: record.transaction },
         })
       const receipt = receiptOf(record, network, payload.version, record.transaction ?? '')
-      return { ...answer, headers: { ...answer.headers, 'idempotent-replay': 'true' }, receipt }
+      return replayed({ ...answer, receipt })
     }
     if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
     const requirements = requirementsOf(record)
@@ -104,6 +104,20 @@ export function createRecall(parts: RecallParts) {
       throw error
     }
   }
+}
+
+/** Says that the answer was made for an earlier request (the name is the one in use; no RFC has it yet). */
+function replayed(paid: PaidAnswer): PaidAnswer {
+  return { ...paid, headers: { ...paid.headers, 'idempotent-replay': 'true' } }
+}
+
+/** The identifier belongs to another payment of this payer: a second one must not be charged for the same purchase. */
+export function identifierConflict({ route, state }: PaymentRecord): ServiceError {
+  return new ServiceError(
+    'idempotency_conflict',
+    `This idempotency key belongs to another payment, made for ${route} and ${state}. Send that payment again to get ` +
+      'its answer; this one was not charged. A new purchase needs a new key.',
+  )
 }
 
 function conflict(record: PaymentRecord | null): ServiceError {

@@ -41,6 +41,12 @@ export function clientOf(request: IncomingMessage & { readonly ip?: string | und
   return address ?? ''
 }
 
+/** What an EventSource says of itself: that it accepts events, and the last one it had. */
+function streamWish({ accept, 'last-event-id': last }: IncomingHttpHeaders): Pick<CallRequest, 'stream'> {
+  if (!/\btext\/event-stream\b/i.test(accept ?? '')) return {}
+  return { stream: { lastEventId: typeof last === 'string' && last !== '' ? last : null } }
+}
+
 export interface HttpCall {
   readonly request: Request
   readonly response: ServerResponse
@@ -55,6 +61,7 @@ export interface HttpCall {
 export function callRequest({ request, response, operation, target, baseUrl, id, signal }: HttpCall): CallRequest {
   const { headers } = request
   const params = { ...request.params }
+  const key = headers['idempotency-key']
   const isProbe = request.method === 'HEAD' && operation.price !== null
   return {
     id,
@@ -62,8 +69,10 @@ export function callRequest({ request, response, operation, target, baseUrl, id,
     url: publicUrl(baseUrl, target),
     // HEAD never runs a priced operation, whatever is presented: it answers what an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
+    ...(typeof key === 'string' ? { idempotencyKey: key } : {}),
     client: clientOf(request),
     signal,
+    ...streamWish(headers),
     async read() {
       if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
       return {

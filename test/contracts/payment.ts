@@ -40,6 +40,7 @@ export function reservationOf(change: Partial<Reservation> = {}): Reservation {
     version: 2,
     priceVersion: 'c0ffee',
     callId: 'call-1',
+    identifier: null,
     ...change,
   }
 }

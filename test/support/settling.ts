@@ -75,6 +75,7 @@ export function submitted(payload: PaymentPayload, requirements: PaymentRequirem
     version: payload.version,
     priceVersion: 'p',
     callId: 'c',
+    identifier: null,
     answer: { status: 200, headers: {}, body: Buffer.from('{}') },
     intent,
     transaction: null,

@@ -62,6 +62,7 @@ export function reserve(reservation: Reservation, { at, owner }: Stamp): Change 
     version: reservation.version,
     price_version: reservation.priceVersion,
     call_id: callId,
+    ...(reservation.identifier === null ? {} : { identifier: reservation.identifier }),
     at,
     owner,
     detail: words(callId),

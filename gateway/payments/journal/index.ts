@@ -54,6 +54,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 
   return {
     find: (key) => store.find(key),
+    identified: (payer, identifier) => store.identified(payer, identifier),
     async reserve(reservation) {
       for (;;) {
         const { done, record } = await groups.write(reserve(reservation, stamp()))

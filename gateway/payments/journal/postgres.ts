@@ -5,7 +5,7 @@
 import { DatabaseError, Pool } from 'pg'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
-import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, type Row, toEvent, toRecord } from './record.ts'
+import { COLUMNS, IDENTIFIED, listQuery, OPEN, RESERVED_COLUMNS, type Row, toEvent, toRecord } from './record.ts'
 import { moved, reserved, type Store } from './store.ts'
 
 const SCHEMA = `
@@ -50,6 +50,8 @@ CREATE TRIGGER payments_stay BEFORE DELETE OR TRUNCATE ON payments
 CREATE TRIGGER payment_events_stand BEFORE UPDATE OR DELETE OR TRUNCATE ON payment_events
   FOR EACH STATEMENT EXECUTE FUNCTION payment_stands();`
 
+const UNIQUE_VIOLATION = '23505'
+
 /** Any number that only this schema change takes as its advisory lock. */
 const SCHEMA_LOCK = 402_402_402
 
@@ -60,7 +62,10 @@ SELECT key, 'reserved', 1, at, at, ${RESERVED_COLUMNS.join(', ')}
 FROM json_to_recordset($1::json) AS change(
   key text, at bigint, fingerprint text, operation text, route text, network text, asset text, payer text, pay_to text,
   amount numeric, nonce text, valid_after numeric, valid_before numeric, signature text, version integer,
-  price_version text, call_id text, owner text, detail text)
+  price_version text, call_id text, identifier text, owner text, detail text)
+WHERE NOT EXISTS (
+  SELECT 1 FROM payments AS other WHERE other.payer = change.payer AND other.identifier = change.identifier
+    AND other.state <> 'released' AND other.key <> change.key)
 ORDER BY key
 ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
@@ -87,16 +92,22 @@ WHERE payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%'
 RETURNING payments.key`
 
-const AMONG = `SELECT ${COLUMNS} FROM payments WHERE key IN (SELECT json_array_elements_text($1::json))`
+const AMONG = `
+SELECT payments.*, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
+JOIN payments ON payments.key = change.key
+  OR (payments.payer = change.payer AND payments.identifier = change.identifier AND payments.state <> 'released')`
 
 const REPAID = `
 UPDATE payments SET state = 'owed', repaid_at = $1, updated_at = $1, detail = $2
 WHERE key = $3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
 
 const FORGET = `
-UPDATE payments SET answer_headers = NULL, answer_body = NULL WHERE id IN (
+UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL WHERE id IN (
   SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < $1 LIMIT $2
 ) RETURNING id`
+
+/** Columns that later releases added, and how. */
+const ADDED = { identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIED}` } as const
 
 /** Opens or creates the ledger in the database's current schema. */
 export async function openPostgres(url: string): Promise<Store> {
@@ -111,12 +122,26 @@ export async function openPostgres(url: string): Promise<Store> {
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
       if (group[0]?.kind === 'move') return moved(group, await rows(MOVE, [fields, bodies], 'move'))
-      return reserved(group, await rows(RESERVE, [fields], 'reserve'), (keys) => rows(AMONG, [keys], 'among'))
+      const reserve = (): Promise<readonly Row[]> => rows(RESERVE, [fields], 'reserve')
+      // Another process reserved the same identifier at this moment. It has committed by now, and is seen.
+      const taken = await reserve().catch((error: unknown) => {
+        if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return reserve()
+        throw error
+      })
+      return reserved(group, taken, (wanted) => rows(AMONG, [wanted], 'among'))
     },
     // An error the server reports is a statement rolled back; a broken connection tells nothing.
     wroteNothing: (error) => error instanceof DatabaseError && !error.code?.startsWith('57P'),
     repaid: async (key, note, at) => (await rows(REPAID, [at, note, key])).length === 1,
     forget: async (settledBefore, limit) => (await rows(FORGET, [settledBefore, limit])).length,
+    identified: async (payer, identifier) =>
+      (
+        await rows(
+          `SELECT ${COLUMNS} FROM payments WHERE payer = $1 AND identifier = $2 AND state <> 'released'`,
+          [payer, identifier],
+          'identified',
+        )
+      ).map(toRecord)[0] ?? null,
     find: async (key) =>
       (await rows(`SELECT ${COLUMNS} FROM payments WHERE key = $1`, [key], 'find')).map(toRecord)[0] ?? null,
     open: async () => (await rows(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
@@ -176,6 +201,13 @@ async function createSchema(pool: Pool): Promise<void> {
       "SELECT to_regclass(quote_ident(current_schema()) || '.payments') IS NULL AS missing",
     )
     if (rows[0]?.missing) await client.query(SCHEMA)
+    for (const [column, step] of Object.entries(ADDED)) {
+      const { rowCount } = await client.query(
+        "SELECT FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = 'payments' AND column_name = $1",
+        [column],
+      )
+      if (rowCount === 0) await client.query(step)
+    }
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK')

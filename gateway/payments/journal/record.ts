@@ -3,7 +3,7 @@ import type { Hex, Intent, JournalEvent, OpenPayment, PaymentFilter, PaymentStat
 
 /** All columns of `payments` that a record is made of; the answer's body is last, so that a row is read cheaply. */
 export const COLUMNS = `key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
-  valid_after, valid_before, signature, version, price_version, call_id, owner, intent, transaction_hash, reason,
+  valid_after, valid_before, signature, version, price_version, call_id, identifier, owner, intent, transaction_hash, reason,
   created_at, updated_at, settled_at, answer_status, answer_headers, answer_body`
 
 /** What a reservation writes beside state, attempt, owner and times; on a takeover all of it is replaced. */
@@ -23,6 +23,7 @@ export const RESERVED_COLUMNS = [
   'version',
   'price_version',
   'call_id',
+  'identifier',
   'owner',
   'detail',
 ] as const
@@ -53,6 +54,7 @@ export function toRecord(row: Row): OpenPayment {
     version: Number(row['version']) as 1 | 2,
     priceVersion: text(row, 'price_version'),
     callId: text(row, 'call_id'),
+    identifier: row['identifier'] as string | null,
     owner: text(row, 'owner'),
     answer: hasAnswer ? { status, headers: JSON.parse(text(row, 'answer_headers')), body } : null,
     intent: row['intent'] === null ? null : (JSON.parse(text(row, 'intent')) as Intent),
@@ -78,6 +80,10 @@ function text(row: Row, column: string): string {
   if (typeof value !== 'string') throw new TypeError(`the ledger has no text in ${column}`)
   return value
 }
+
+/** A payer has one payment by each identifier; a released payment gives its identifier free. */
+export const IDENTIFIED = `CREATE UNIQUE INDEX payments_identified ON payments (payer, identifier)
+  WHERE identifier IS NOT NULL AND state <> 'released'`
 
 /** Rows that are not finished. The same words stand in the index that finds them. */
 export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state = 'settled' AND answer_status IS NULL))`

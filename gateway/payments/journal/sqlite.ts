@@ -7,10 +7,8 @@ import { dirname } from 'node:path'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
 import { connect, type Connection } from './connection.ts'
-import { COLUMNS, listQuery, OPEN, RESERVED_COLUMNS, toEvent, toRecord } from './record.ts'
+import { COLUMNS, IDENTIFIED, listQuery, OPEN, RESERVED_COLUMNS, toEvent, toRecord } from './record.ts'
 import { moved, reserved, type Store } from './store.ts'
-
-const VERSION = 1
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -57,12 +55,18 @@ CREATE TRIGGER payment_events_stay BEFORE DELETE ON payment_events BEGIN
   SELECT raise(ABORT, 'payment_events is append-only');
 END;`
 
+/** What each release added to the file, in order; the first made it. */
+const STEPS = [SCHEMA, `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIED};`] as const
+const VERSION = STEPS.length
+
 const field = (column: string): string => `value ->> '${column}'`
 
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT ${field('key')}, 'reserved', 1, ${field('at')}, ${field('at')}, ${RESERVED_COLUMNS.map(field).join(', ')}
-FROM json_each(?) WHERE true
+FROM json_each(?) WHERE NOT EXISTS (
+  SELECT 1 FROM payments AS other WHERE other.payer = ${field('payer')} AND other.identifier = ${field('identifier')}
+    AND other.state <> 'released' AND other.key <> ${field('key')})
 ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
   ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
@@ -89,14 +93,17 @@ WHERE payments.key = change.key AND payments.attempt = change.attempt
   AND change.allowed LIKE '%' || payments.state || '%'
 RETURNING key`
 
-const AMONG = `SELECT ${COLUMNS} FROM payments WHERE key IN (SELECT value FROM json_each(?))`
+const AMONG = `
+SELECT payments.*, ${field('key')} AS wanted FROM json_each(?) CROSS JOIN payments
+ON payments.key = ${field('key')}
+  OR (payments.payer = ${field('payer')} AND payments.identifier = ${field('identifier')} AND payments.state <> 'released')`
 
 const REPAID = `
 UPDATE payments SET state = 'owed', repaid_at = ?1, updated_at = ?1, detail = ?2
 WHERE key = ?3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
 
 const FORGET = `
-UPDATE payments SET answer_headers = NULL, answer_body = NULL WHERE id IN (
+UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL WHERE id IN (
   SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < ? LIMIT ?
 ) RETURNING id`
 
@@ -115,6 +122,9 @@ export async function openSqlite(file: string): Promise<Store> {
   const move = await writer.prepare(MOVE)
   const among = await writer.prepare(AMONG)
   const find = await reader.prepare(`SELECT ${COLUMNS} FROM payments WHERE key = ?`)
+  const identified = await reader.prepare(
+    `SELECT ${COLUMNS} FROM payments WHERE payer = ? AND identifier = ? AND state <> 'released'`,
+  )
 
   return {
     async write(group: readonly Change[]) {
@@ -127,6 +137,7 @@ export async function openSqlite(file: string): Promise<Store> {
     repaid: async (key, note, at) => (await writer.once(REPAID, at, note, key)).length === 1,
     forget: async (settledBefore, limit) => (await writer.once(FORGET, settledBefore, limit)).length,
     find: async (key) => (await find(key)).map(toRecord)[0] ?? null,
+    identified: async (payer, identifier) => (await identified(payer, identifier)).map(toRecord)[0] ?? null,
     open: async () => (await reader.once(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
     async list(filter) {
       const { sql, values } = listQuery(filter, () => '?')
@@ -182,7 +193,8 @@ async function createSchema(writer: Connection, file: string): Promise<void> {
   try {
     const found = Number((await writer.once('PRAGMA user_version'))[0]?.['user_version'])
     if (found > VERSION) throw new Error(`${file} was written by a later release (format ${found}); update first`)
-    if (found === 0) await writer.exec(`${SCHEMA} PRAGMA user_version = ${VERSION};`)
+    for (const step of STEPS.slice(found)) await writer.exec(step)
+    if (found < VERSION) await writer.exec(`PRAGMA user_version = ${VERSION}`)
     await writer.exec('COMMIT')
   } catch (error) {
     await writer.exec('ROLLBACK')

@@ -18,6 +18,7 @@ export interface Store {
   /** Drops the answers of at most `limit` rows settled before; returns how many. */
   forget(settledBefore: number, limit: number): Promise<number>
   find(key: string): Promise<PaymentRecord | null>
+  identified(payer: string, identifier: string): Promise<PaymentRecord | null>
   open(): Promise<readonly OpenPayment[]>
   list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>
   debts(): Promise<readonly PaymentRecord[]>
@@ -37,18 +38,29 @@ export function moved(group: readonly Change[], rows: readonly Row[]): readonly 
 }
 
 /**
- * Results of reservations: the statement returned the rows it took, and `read` finds the others by a JSON list of keys.
- * It reads before the next group is written, so the row in the way is the one that was.
+ * Results of reservations: the statement returned the rows it took, and `read` finds what is in the way of the others
+ * (JSON: key, payer and identifier of each), each row with the key that `wanted` it. It reads before the next group is
+ * written, so the row in the way is the one that was.
  */
 export async function reserved(
   group: readonly Change[],
   rows: readonly Row[],
-  read: (keys: string) => Promise<readonly Row[]>,
+  read: (wanted: string) => Promise<readonly Row[]>,
 ): Promise<readonly Written[]> {
   const taken = new Map(rows.map((row) => [row['key'], toRecord(row)]))
-  const left = group.flatMap(({ key }) => (taken.has(key) ? [] : [key]))
+  const left = group.filter(({ key }) => !taken.has(key)).map(({ fields }) => wanted(fields))
   // What was taken stands, even should this read fail: the others then simply ask again.
   const found = left.length > 0 ? await read(JSON.stringify(left)).catch(() => []) : []
-  const inTheWay = new Map(found.map((row) => [row['key'], toRecord(row)]))
+  // A released row stands in nobody's way: where another payment has the identifier, that one does.
+  const standing = found.toSorted((one, other) => Number(isReleased(other)) - Number(isReleased(one)))
+  const inTheWay = new Map(standing.map((row) => [row['wanted'], toRecord(row)]))
   return group.map(({ key }) => ({ done: taken.has(key), record: taken.get(key) ?? inTheWay.get(key) ?? null }))
+}
+
+function wanted({ key, payer, identifier }: Change['fields']): Change['fields'] {
+  return { key, payer, ...(identifier === undefined ? {} : { identifier }) } as Change['fields']
+}
+
+function isReleased(row: Row): boolean {
+  return row['state'] === 'released'
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { connect } from '../../../gateway/payments/journal/connection.ts'
 import { openJournal } from '../../../gateway/payments/journal/index.ts'
+import { identifiersContract } from '../../contracts/identifiers.ts'
 import { journalContract } from '../../contracts/journal.ts'
 import { lastingContract } from '../../contracts/lasting.ts'
 import { LEDGERS } from '../../contracts/ledgers.ts'
@@ -25,6 +26,7 @@ for (const [name, create] of Object.entries(LEDGERS)) {
   journalContract(name, create)
   if (name !== 'memory') lastingContract(name, create)
   modelContract(name, create, 60)
+  identifiersContract(name, create)
 }
 
 describe('the SQLite file of the ledger', () => {

@@ -1,0 +1,98 @@
+/** One payment per payer and identifier: what every form of the ledger promises of idempotency keys. */
+import { expect } from 'chai'
+import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Ledger } from './journal.ts'
+import { paymentIn, reservationOf, STEPS } from './payment.ts'
+
+/** `create` makes an empty ledger, or null where its server does not answer. */
+export function identifiersContract(name: string, create: () => Promise<Ledger | null>): void {
+  describe(`identifiers in ${name}`, () => {
+    let ledger: Ledger
+    let journal: Journal
+    let count = 0
+    const named = (change: Parameters<typeof reservationOf>[0] = {}) =>
+      reservationOf({ identifier: `identifier-${count}`, ...change })
+
+    before(async function () {
+      const created = await create()
+      if (!created) this.skip()
+      ledger = created
+      journal = created.journal
+    })
+    beforeEach(() => (count += 1))
+    after(async () => ledger?.drop())
+
+    it('refuses a second payment of the same payer by the same identifier, and shows the first', async () => {
+      const first = named()
+      await paymentIn(journal, 'settled', first)
+      const { reserved, record } = await journal.reserve(named())
+      expect(reserved).to.equal(false)
+      expect(record).to.include({ key: first.key, identifier: first.identifier, state: 'settled' })
+      expect(await journal.identified(first.payer, first.identifier as string)).to.include({ key: first.key })
+      expect(await journal.identified(first.payer, 'another')).to.equal(null)
+    })
+
+    it('lets payers use the same words, and one payer pay without any', async () => {
+      const reservations = [named(), named({ payer: '0x00000000000000000000000000000000000000b2' })]
+      reservations.push(reservationOf(), reservationOf())
+      const results = await Promise.all(reservations.map((one) => journal.reserve(one)))
+      expect(results.map(({ reserved }) => reserved)).to.deep.equal([true, true, true, true])
+    })
+
+    it('lets one of many payments that come together have the identifier', async () => {
+      const results = await Promise.all(Array.from({ length: 30 }, () => journal.reserve(named())))
+      expect(results.filter(({ reserved }) => reserved)).to.have.length(1)
+      const [winner] = results.filter(({ reserved }) => reserved)
+      for (const { record } of results) expect(record.key).to.equal(winner?.record.key)
+    })
+
+    it('gives the identifier of a released payment free, and then holds it for the one that took it', async () => {
+      const [first, second] = [named(), named()]
+      await paymentIn(journal, 'released', first)
+      expect((await journal.reserve(second)).reserved).to.equal(true)
+      const again = await journal.reserve(first)
+      expect(again.reserved).to.equal(false)
+      expect(again.record.key).to.equal(second.key)
+      await STEPS.released(journal, second.key, 1)
+      expect((await journal.reserve(first)).record).to.include({ attempt: 2, identifier: first.identifier })
+    })
+
+    it('forgets an identifier with the answer it was kept for', async () => {
+      const first = named()
+      await paymentIn(journal, 'settled', first)
+      ledger.now += 1_000
+      await journal.forgetAnswers(ledger.now)
+      expect(await journal.find(first.key)).to.include({ identifier: null, answer: null })
+      expect((await journal.reserve(named())).reserved).to.equal(true)
+    })
+
+    it('holds between processes, and after a restart', async function () {
+      const { open } = ledger
+      if (!open) return this.skip()
+      const others = [await open(), await open()]
+      for (let round = 0; round < 10; round++) {
+        count += 1
+        const all = [journal, ...others].flatMap((one) => [one.reserve(named()), one.reserve(named())])
+        const results = await Promise.all(all)
+        expect(results.filter(({ reserved }) => reserved)).to.have.length(1)
+        expect(new Set(results.map(({ record }) => record.key)).size).to.equal(1)
+      }
+      for (const one of others) await one.close()
+      const later = await open()
+      expect((await later.reserve(named())).reserved).to.equal(false)
+    })
+
+    it('adds them to a ledger that an earlier release wrote', async function () {
+      const { open, sql } = ledger
+      if (!open || !sql) return this.skip()
+      const key = await paymentIn(journal, 'settled')
+      await sql('DROP INDEX payments_identified')
+      await sql('ALTER TABLE payments DROP COLUMN identifier')
+      await sql('PRAGMA user_version = 1').catch(() => {})
+      const upgraded = await open()
+      expect(await upgraded.find(key)).to.include({ state: 'settled', identifier: null })
+      expect((await upgraded.reserve(named())).reserved).to.equal(true)
+      expect((await upgraded.reserve(named())).reserved).to.equal(false)
+    })
+  })
+}

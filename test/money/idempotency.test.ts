@@ -1,0 +1,136 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { ask, buy, json, offer, payment, receipt, send } from '../support/agent.ts'
+import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
+import { base64, createPayment } from '../support/wallet.ts'
+
+const KEY = 'order-2026-11-20-0001'
+
+describe('an idempotency key', () => {
+  let shop: TestGateway
+  let url: string
+  const headers = { 'idempotency-key': KEY }
+  const runs = async (): Promise<number> => ((await json(await ask(`${shop.url}/v1/runs`)))['getEcho'] ?? -1) as number
+  /** A payment with the id in the x402 extension. */
+  const identified = async (account = shop.wallet, id = KEY): Promise<string> => {
+    const { v2 } = await offer(url)
+    const declared = (v2 as unknown as { extensions: Record<string, { info: object; schema: object }> }).extensions
+    const extension = declared['payment-identifier'] as { info: object; schema: object }
+    const extensions = { ...declared, 'payment-identifier': { ...extension, info: { ...extension.info, id } } }
+    const requirement = v2.accepts[0] as never
+    return base64(await createPayment({ account, requirement, version: 2, envelope: { extensions } }))
+  }
+  beforeEach(async () => {
+    shop = await openGateway()
+    url = `${shop.url}/v1/echo/once`
+  })
+  afterEach(() => shop.close())
+
+  it('with the same payment and request gives the stored status, body and receipt, and says so', async () => {
+    const header = await payment(url, shop.wallet)
+    const first = await send(url, header, 2, { headers })
+    const bytes = await first.text()
+    const before = shop.settler.calls.length
+    const again = await send(url, header, 2, { headers })
+    expect(again.status).to.equal(first.status)
+    expect(await again.text()).to.equal(bytes)
+    expect(receipt(again)).to.deep.equal(receipt(first))
+    expect(again.headers.get('idempotent-replay')).to.equal('true')
+    expect(first.headers.get('idempotent-replay')).to.equal(null)
+    expect(shop.settler.calls.length).to.equal(before)
+    expect(await runs()).to.equal(1)
+  })
+
+  for (const [form, send2] of [
+    ['the header', async () => send(url, await payment(url, shop.wallet), 2, { headers })],
+    ['the extension payment-identifier', async () => send(url, await identified())],
+  ] as const)
+    it(`in ${form} keeps an agent that signs anew from paying twice`, async () => {
+      expect((await send2()).status).to.equal(200)
+      const second = await send2()
+      expect(second.status).to.equal(409)
+      const body = await json(second)
+      expect(body).to.include({ code: 'idempotency_conflict', retry: 'same_payment' })
+      expect(body).to.not.have.property('said')
+      expect(second.headers.get('payment-required')).to.equal(null)
+      expect(shop.settler.transfers).to.have.length(1)
+      expect(await runs()).to.equal(1)
+    })
+
+  it('is one and the same in the header and in the extension', async () => {
+    expect((await send(url, await identified())).status).to.equal(200)
+    expect((await send(url, await payment(url, shop.wallet), 2, { headers })).status).to.equal(409)
+    const differing = await send(url, await identified(), 2, { headers: { 'idempotency-key': 'something-else-1' } })
+    expect(differing.status).to.equal(422)
+    expect(shop.settler.transfers).to.have.length(1)
+  })
+
+  it('with the same payment and another request conflicts', async () => {
+    const header = await payment(url, shop.wallet)
+    await send(url, header, 2, { headers })
+    const other = await send(`${shop.url}/v1/echo/other`, header, 2, { headers })
+    expect(other.status).to.equal(409)
+    expect(await json(other)).to.include({ code: 'payment_conflict' })
+  })
+
+  it('of one payer says nothing to another', async () => {
+    expect((await send(url, await payment(url, shop.wallet), 2, { headers })).status).to.equal(200)
+    expect((await send(url, await payment(url, newWallet()), 2, { headers })).status).to.equal(200)
+    expect(shop.settler.transfers).to.have.length(2)
+  })
+
+  it('gives nothing without the payment', async () => {
+    const header = await payment(url, shop.wallet)
+    await send(url, header, 2, { headers })
+    const bare = await ask(url, { headers })
+    expect(bare.status).to.equal(402)
+    expect(await bare.text()).to.not.contain('said')
+  })
+
+  it('is free again where nothing was charged', async () => {
+    shop.settler.next('revert')
+    expect((await buy(url, shop.wallet, 2, { headers })).status).to.equal(402)
+    expect((await buy(url, shop.wallet, 2, { headers })).status).to.equal(200)
+  })
+
+  it('lets one of several new payments through that come at once', async () => {
+    const payments = await Promise.all(Array.from({ length: 8 }, () => payment(url, shop.wallet)))
+    const responses = await Promise.all(payments.map((header) => send(url, header, 2, { headers })))
+    const statuses = responses.map(({ status }) => status).toSorted()
+    expect(statuses).to.deep.equal([200, 409, 409, 409, 409, 409, 409, 409])
+    expect(shop.settler.transfers).to.have.length(1)
+  })
+
+  it('that is malformed is refused before anything is charged', async () => {
+    const refused = await send(url, await payment(url, shop.wallet), 2, { headers: { 'idempotency-key': 'two words' } })
+    expect(refused.status).to.equal(422)
+    expect(JSON.stringify(await json(refused))).to.contain('Idempotency-Key')
+    expect((await send(url, await identified(shop.wallet, 'short'))).status).to.equal(402)
+    expect(shop.settler.transfers).to.have.length(0)
+  })
+
+  it('holds after a restart', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-key-'))
+    try {
+      const environment = { DATA_DIR: folder }
+      await shop.close()
+      shop = await openGateway(environment, { inMemory: false })
+      url = `${shop.url}/v1/echo/once`
+      const header = await payment(url, shop.wallet)
+      const bytes = await (await send(url, header, 2, { headers })).text()
+      const { wallet } = shop
+      await shop.close()
+      shop = await openGateway(environment, { inMemory: false })
+      url = `${shop.url}/v1/echo/once`
+      const again = await send(url, header, 2, { headers })
+      expect([again.status, await again.text()]).to.deep.equal([200, bytes])
+      expect(again.headers.get('idempotent-replay')).to.equal('true')
+      expect((await buy(url, wallet, 2, { headers })).status).to.equal(409)
+      expect(shop.settler.transfers).to.have.length(0)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
