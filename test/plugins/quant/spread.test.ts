@@ -35,7 +35,7 @@ const withHole: Ohlc = {
 }
 
 describe('EDGE', () => {
-  it("gives the authors' published value to 1e-12, with and without missing prices", function () {
+  it("gives the authors' published value to 1e-12 on their recorded prices, with and without missing ones", function () {
     if (!existsSync(`${AUTHORS}ohlc.csv`)) this.skip()
     expect(edgeSpread(authorsBars('ohlc'))).to.be.closeTo(0.0101849034905478, 1e-12)
     expect(edgeSpread(authorsBars('ohlc-miss'))).to.be.closeTo(0.01013284969780197, 1e-12)

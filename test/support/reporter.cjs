@@ -1,22 +1,19 @@
 /**
  * The spec reporter, and a small tally for CI. A skipped test counts as a failure there, so that a green run proves
  * everything ran; tests on recorded data are excepted where that data is absent (their title says "recorded").
+ * CommonJS, because mocha requires its reporters.
  */
-import { existsSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
-import Mocha from 'mocha'
+const { existsSync, writeFileSync } = require('node:fs')
+const { resolve } = require('node:path')
+const Mocha = require('mocha')
 
-const recordedData = resolve(import.meta.dirname, '../../../shared/data')
+const recordedData = resolve(__dirname, '../../../shared/data')
 
-interface Options {
-  readonly reporterOptions?: { readonly output?: string }
-}
-
-export default class Tally extends Mocha.reporters.Spec {
-  constructor(runner: Mocha.Runner, options: Mocha.MochaOptions) {
+module.exports = class Tally extends Mocha.reporters.Spec {
+  constructor(runner, options) {
     super(runner, options)
-    const { output } = (options as Options).reporterOptions ?? {}
-    const skipped: string[] = []
+    const { output } = options.reporterOptions ?? {}
+    const skipped = []
     runner.on('pending', (test) => {
       const title = test.fullTitle()
       if (!/recorded/i.test(title) || existsSync(recordedData)) skipped.push(title)
