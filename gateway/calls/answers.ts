@@ -1,5 +1,6 @@
 /** A handler's value, or an error, as the bytes a caller gets. */
 import { errorBody, ServiceError } from '../errors.ts'
+import type { Quote } from '../payments/requirements.ts'
 import { Reply } from '../plugin.ts'
 import type { Answer } from './call.ts'
 
@@ -24,6 +25,16 @@ export function answerOf(value: unknown, onlyViewed = false): Answer {
     body: Buffer.from(JSON.stringify(body)),
     value: body,
   }
+}
+
+/** Bytes of quotes: the challenge of an operation at its bare address is one object and is written once. */
+const written = new WeakMap<Quote, Buffer>()
+
+/** The 402: the v1 object as body; the transport adds the header with the v2 object. */
+export function quoteAnswer(error: ServiceError, quote: Quote): Answer {
+  let body = written.get(quote)
+  if (!body) written.set(quote, (body = Buffer.from(JSON.stringify(quote.v1))))
+  return { status: error.status, headers: { 'content-type': JSON_TYPE, ...error.headers }, body, error, quote }
 }
 
 /** The answer of a refusal. Anything but a ServiceError shows the call id and nothing else. */

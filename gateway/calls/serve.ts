@@ -8,7 +8,7 @@ import { SettlementError } from '../payments/purchase.ts'
 import type { Call, Input, Logger } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
 import { type Admission, admit } from './admit.ts'
-import { answerOf, errorAnswer } from './answers.ts'
+import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest } from './call.ts'
 import { fingerprint } from './fingerprint.ts'
 
@@ -69,15 +69,16 @@ export function createServe(parts: ServeParts): Serve {
   }
 
   function refuse(thrown: unknown, edition: Edition, operation: Operation, request: CallRequest): Answer {
+    if (thrown instanceof ServiceError && thrown.status === 402 && operation.price !== null) {
+      const answer = quoteAnswer(thrown, payments.quote(edition.catalog, operation, request.url, thrown))
+      return thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
+    }
     const answer = errorAnswer(thrown, request.id)
     const error = answer.error as ServiceError
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
     if (error.status >= 500 && !request.signal.aborted)
       log.error({ call: request.id, operation: operation.id, code: error.code, err: cause }, error.message)
-    const shown = thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
-    if (error.status !== 402 || operation.price === null) return shown
-    const quote = payments.quote(edition.catalog, operation, request.url, error)
-    return { ...shown, quote, body: Buffer.from(JSON.stringify({ ...quote.v1, call_id: request.id })) }
+    return thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
   }
 
   function callOf(
@@ -89,7 +90,9 @@ export function createServe(parts: ServeParts): Serve {
   ): Call {
     const { access, asOf, signal } = admission
     const ask = askOf(edition, bound, { callId: request.id, asOf, signal })
-    return { id: request.id, operation: bound.operation, catalog: edition.catalog, input, access, asOf, signal, ask }
+    const wish = request.stream ? { stream: request.stream } : {}
+    const { operation } = bound
+    return { id: request.id, operation, catalog: edition.catalog, input, access, asOf, signal, ask, ...wish }
   }
 }
 

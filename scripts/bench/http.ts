@@ -1,0 +1,99 @@
+/**
+ * What a request costs the gateway, as a ratio to a plain node:http server answering the same bytes in the same run:
+ * `npm run bench:http [-- --seconds 5]`. CPU time of the server process is the figure to trust; rates depend on who else
+ * uses the machine.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import autocannon from 'autocannon'
+
+const root = resolve(import.meta.dirname, '../..')
+const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } })
+const CONNECTIONS = 16
+/** Kernel clock ticks a second, as /proc counts CPU time. */
+const TICKS = 100
+
+interface Case {
+  readonly name: string
+  readonly path: string
+  readonly expected: number
+}
+
+const CASES: readonly Case[] = [
+  { name: 'free JSON: /v1/x', path: '/v1/x', expected: 200 },
+  { name: 'price list: /pricing.json', path: '/pricing.json', expected: 200 },
+  { name: 'offer: 402', path: '/v1/regime/current', expected: 402 },
+  { name: 'offer with a query: 402', path: '/v1/regime/history?limit=10', expected: 402 },
+  { name: 'free sample, one row', path: '/v1/regime/sample', expected: 200 },
+]
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', () => done()))
+  const { port } = server.address() as AddressInfo
+  await new Promise((done) => server.close(done))
+  return port
+}
+
+/** User and system time of a process so far, in microseconds. */
+function cpu(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1e6
+}
+
+async function measure(child: ChildProcess, url: string, seconds: number) {
+  const load = (duration: number) => autocannon({ url, connections: CONNECTIONS, duration })
+  await load(1)
+  const before = cpu(child.pid as number)
+  const result = await load(seconds)
+  const requests = result.requests.total
+  return { rps: requests / result.duration, micros: (cpu(child.pid as number) - before) / requests }
+}
+
+async function answers(url: string, status: number): Promise<Response> {
+  for (let tries = 0; tries < 600; tries++) {
+    const response = await fetch(url).catch(() => null)
+    if (response?.status === status) return response
+    await new Promise((wake) => setTimeout(wake, 100))
+  }
+  throw new Error(`${url} did not answer ${status} within a minute`)
+}
+
+/** A server that does nothing but send this body. */
+function plain(port: number, body: string): ChildProcess {
+  const script = `const body = Buffer.from(process.argv[1]); require('node:http').createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }); response.end(body)
+  }).listen(${port}, '127.0.0.1')`
+  return spawn(process.execPath, ['-e', script, body], { stdio: 'inherit' })
+}
+
+const seconds = Number(values.seconds)
+const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
+const port = await freePort()
+const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'error' }
+const gateway = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts'], { cwd: root, env, stdio: 'ignore' })
+try {
+  const base = `http://127.0.0.1:${port}`
+  await answers(`${base}/v1/regime/sample`, 200)
+  console.log(`${'case'.padEnd(30)}${'µs CPU'.padStart(8)}${'× plain'.padStart(9)}${'share of its rate'.padStart(20)}`)
+  for (const { name, path, expected } of CASES) {
+    const body = await (await answers(base + path, expected)).text()
+    const plainPort = await freePort()
+    const baseline = plain(plainPort, body)
+    await answers(`http://127.0.0.1:${plainPort}/`, 200)
+    const least = await measure(baseline, `http://127.0.0.1:${plainPort}/`, seconds)
+    baseline.kill()
+    const ours = await measure(gateway, base + path, seconds)
+    const columns = [ours.micros.toFixed(0).padStart(8), (ours.micros / least.micros).toFixed(1).padStart(9)]
+    console.log(`${name.padEnd(30)}${columns.join('')}${(ours.rps / least.rps).toFixed(2).padStart(20)}`)
+  }
+} finally {
+  gateway.kill('SIGTERM')
+  await new Promise((done) => gateway.once('exit', done))
+  rmSync(dataDir, { recursive: true, force: true })
+}
