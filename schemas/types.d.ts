@@ -314,6 +314,37 @@ export type Products = {
       output: CostSymbols
     }
   }
+  founding: {
+    getFoundingLeave: {
+      input: {
+        params: LeaveAddress
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: unknown
+    }
+    joinFounding: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: FoundingForm
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AskedFoundingForm
+      }
+      output: FoundingAnswer
+    }
+    leaveFounding: {
+      input: {
+        params: LeaveAddress
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: unknown
+    }
+  }
   market: {
     getBars: {
       input: {
@@ -1553,6 +1584,39 @@ export type CostSymbols = {
     book: boolean
   }[]
 }
+export type LeaveAddress = {
+  /**
+   * The id in the link of a letter.
+   */
+  id: string
+}
+export type FoundingForm = {
+  /**
+   * Where to write. Kept for letters about founding memberships and for nothing else; every letter has a link that deletes it.
+   */
+  email: string
+  /**
+   * Where the form stood: a word or two.
+   */
+  source: string
+}
+export type AskedFoundingForm = {
+  /**
+   * Where to write. Kept for letters about founding memberships and for nothing else; every letter has a link that deletes it.
+   */
+  email: string
+  /**
+   * Where the form stood: a word or two.
+   */
+  source?: string
+}
+export type FoundingAnswer = {
+  /**
+   * The address is on the list, from now or from before.
+   */
+  ok: true
+  message: string
+}
 export type BarsQuery = {
   symbol: MarketSymbol
   /**
@@ -2023,12 +2087,20 @@ export type PricingQuery = {
    * 1 after a sign-up: the page says thank you.
    */
   ok: number
+  /**
+   * Code of a mistake to explain.
+   */
+  err: string
 }
 export type AskedPricingQuery = {
   /**
    * 1 after a sign-up: the page says thank you.
    */
   ok?: number
+  /**
+   * Code of a mistake to explain.
+   */
+  err?: string
 }
 
 declare module '#gateway' {

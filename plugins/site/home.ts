@@ -2,6 +2,7 @@
 import type { Call, Catalog, Operation } from '#gateway'
 import { ask, askIfThere, byPrice, type Discovery, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
+import { problem } from './problem.ts'
 
 /** What the free sample holds of interest here. */
 interface Snapshot {
@@ -52,7 +53,7 @@ export async function home(call: Call) {
   const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
   return {
-    problem: problem(call.input.query['err'] as string),
+    problem: problem(call.input.query['err']),
     network: payment.network,
     currency: payment.currency,
     origin: ORIGINS[health.data_mode] ?? null,
@@ -63,13 +64,6 @@ export async function home(call: Call) {
     products: products(catalog),
     tools: tools(catalog),
   }
-}
-
-/** The sentence for a code that a form came back with. */
-function problem(code: string): string | null {
-  if (code === '') return null
-  if (code === 'validation_failed') return 'That was not accepted. Please check what you entered and send it again.'
-  return `That did not work (${code}). Please try again in a minute.`
 }
 
 function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {

@@ -1,6 +1,7 @@
 /** The price page: every priced route and plan of the catalog, and how to pay. */
 import type { Call, Catalog, Operation } from '#gateway'
 import { ask, byPrice, type Discovery, routeParts, shown } from './asking.ts'
+import { problem } from './problem.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
 
@@ -20,6 +21,7 @@ export async function pricing(call: Call) {
   const founding = shown(catalog).find(({ route }) => route === 'POST /founding')
   return {
     thanks: call.input.query['ok'] === 1,
+    problem: problem(call.input.query['err']),
     network: payment.network,
     currency: payment.currency,
     payTo: payment.pay_to,
@@ -34,7 +36,7 @@ export async function pricing(call: Call) {
     planModel: catalog.plans.model,
     planNote: catalog.plans.note,
     tokenHeader: TOKEN_HEADER,
-    founding: founding ? { summary: founding.summary } : null,
+    founding: founding ? { summary: founding.summary, promise: founding.description } : null,
   }
 }
 

@@ -1,0 +1,58 @@
+/** The addresses of the founding list: one row each, known by a random id that only the operator's letters carry. */
+import { randomBytes } from 'node:crypto'
+import type { Knex, Migration } from '#gateway'
+
+export const migrations: readonly Migration[] = [
+  async (db) => {
+    await db.schema.createTable('founding_members', (table) => {
+      table.text('id').primary()
+      // In lower case: two spellings of one mailbox are one member.
+      table.text('mailbox').notNullable().unique()
+      table.text('email').notNullable()
+      table.text('source').notNullable()
+      table.bigInteger('joined').notNullable()
+    })
+  },
+]
+
+export interface Member {
+  /** 144 random bits, base64url: whoever has it can delete the row. */
+  readonly id: string
+  /** As it was first written. */
+  readonly email: string
+  readonly source: string
+  /** Epoch milliseconds. */
+  readonly joined: number
+}
+
+export interface Members {
+  /** Keeps an address; one that is there already stays as it is. */
+  join(email: string, source: string, joined: Date): Promise<void>
+  /** Deletes the address behind an id. An unknown id changes nothing. */
+  leave(id: string): Promise<void>
+  /** Everybody, the first to join first. */
+  all(): Promise<Member[]>
+}
+
+const ID_BYTES = 18
+
+export function openMembers(db: Knex): Members {
+  return {
+    async join(email, source, joined) {
+      const id = randomBytes(ID_BYTES).toString('base64url')
+      const row = { id, mailbox: email.toLowerCase(), email, source, joined: joined.getTime() }
+      await db('founding_members').insert(row).onConflict('mailbox').ignore()
+    },
+    async leave(id) {
+      await db('founding_members').where({ id }).delete()
+    },
+    async all() {
+      return db('founding_members').select('id', 'email', 'source', 'joined').orderBy(['joined', 'id'])
+    },
+  }
+}
+
+/** A member as an operator's mailing program takes it. Send `unsubscribe_url` as List-Unsubscribe too (RFC 8058). */
+export function rowOf({ id, email, source, joined }: Member, baseUrl: string) {
+  return { email, source, joined: new Date(joined).toISOString(), unsubscribe_url: `${baseUrl}/founding/leave/${id}` }
+}

@@ -1,0 +1,124 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { env } from 'node:process'
+import { expect } from 'chai'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openMembers, rowOf } from '../../../plugins/founding/members.ts'
+import { proves } from '../../requirements.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const HTML = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+interface Row {
+  readonly email: string
+  readonly source: string
+  readonly unsubscribe_url: string
+}
+
+describe('the founding list', () => {
+  let shop: TestGateway
+  let folder: string
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'founding-'))
+    const catalog = join(folder, 'catalog')
+    mkdirSync(catalog)
+    for (const name of ['service', 'documents', 'site', 'founding'])
+      cpSync(join(root, `catalog/${name}.json`), join(catalog, `${name}.json`))
+    const environment = { CATALOG_DIR: catalog, PLUGIN_DIRS: join(root, 'plugins'), DATA_DIR: join(folder, 'data') }
+    shop = await openGateway(environment, { inMemory: false })
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const send = (fields: Record<string, string>, headers: Record<string, string> = {}): Promise<Response> =>
+    fetch(`${shop.url}/founding`, {
+      method: 'POST',
+      headers,
+      body: new URLSearchParams(fields),
+      redirect: 'manual',
+    })
+
+  function run(...words: string[]): string {
+    const environment = { ...env, DATA_DIR: join(folder, 'data'), PORT: new URL(shop.url).port }
+    const script = ['--import', 'tsx/esm', 'scripts/founding.ts', ...words]
+    return execFileSync(process.execPath, script, { cwd: root, env: environment, encoding: 'utf8' })
+  }
+  async function kept(): Promise<Row[]> {
+    const db = openDatabase({ file: join(folder, 'data', 'sandbox-sample', 'products.sqlite') })
+    const members = await openMembers(db).all()
+    await db.destroy()
+    return members.map((member) => rowOf(member, shop.url))
+  }
+
+  it('keeps an address once, however it is written, and says the same each time', async () => {
+    proves('founding')
+    const first = await send({ email: 'Ada@Example.org' })
+    const again = await send({ email: 'ada@example.ORG', source: 'elsewhere' })
+    expect([first.status, again.status]).to.deep.equal([200, 200])
+    expect(await first.text()).to.equal(await again.text())
+    expect(await kept()).to.have.length(1)
+    expect((await kept())[0]).to.include({ email: 'Ada@Example.org', source: 'pricing' })
+  })
+
+  it('refuses what is no address, with the field', async () => {
+    for (const fields of [
+      {},
+      { email: '' },
+      { email: 'ada' },
+      { email: 'a@b.c\n<script>' },
+      { email: 'a@b.co', x: '1' },
+    ]) {
+      const answer = await send(fields as Record<string, string>)
+      expect(answer.status, JSON.stringify(fields)).to.equal(422)
+      const { detail } = (await answer.json()) as { detail: { loc: string[]; msg: string; type: string }[] }
+      expect(detail[0]?.loc[0]).to.equal('body')
+      expect(detail[0]).to.include.keys('loc', 'msg', 'type')
+    }
+    expect(await kept()).to.have.length(1)
+  })
+
+  it('sends a browser back to the price page, which says thank you or what went wrong', async () => {
+    const joined = await send({ email: 'grace@example.org' }, HTML)
+    expect([joined.status, joined.headers.get('location')]).to.deep.equal([303, '/pricing?ok=1'])
+    expect(await (await fetch(`${shop.url}/pricing?ok=1`, { headers: HTML })).text()).to.contain('Thank you')
+    const refused = await send({ email: 'grace' }, HTML)
+    expect([refused.status, refused.headers.get('location')]).to.deep.equal([303, '/pricing?err=validation_failed'])
+    const page = await (await fetch(`${shop.url}/pricing?err=validation_failed`, { headers: HTML })).text()
+    expect(page).to.contain('role="alert"')
+  })
+
+  it('says on the form what happens to the address', async () => {
+    const page = await (await fetch(`${shop.url}/pricing`, { headers: HTML })).text()
+    expect(page).to.contain('Every letter has a link that deletes it')
+  })
+
+  it('deletes an address by its link, which only asks when it is merely opened', async () => {
+    await send({ email: 'leaver@example.org' })
+    const { unsubscribe_url: link } = (await kept()).find(({ email }) => email === 'leaver@example.org') as Row
+    expect(link).to.match(/\/founding\/leave\/[\w-]{24}$/)
+    const asked = await fetch(link, { headers: HTML })
+    expect(asked.headers.get('x-robots-tag')).to.contain('noindex')
+    expect(await asked.text()).to.contain('Delete my address')
+    expect((await kept()).map(({ email }) => email)).to.include('leaver@example.org')
+    const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
+    const left = await fetch(link, { method: 'POST', body })
+    expect(left.status).to.equal(200)
+    expect(await left.text()).to.contain('Your address is deleted')
+    expect((await kept()).map(({ email }) => email)).not.to.include('leaver@example.org')
+    expect((await fetch(link, { method: 'POST', body })).status, 'a second time').to.equal(200)
+    expect((await fetch(`${shop.url}/founding/leave/short`, { method: 'POST' })).status).to.equal(422)
+  })
+
+  it('is exported as CSV that no spreadsheet runs', async () => {
+    await send({ email: '=cmd@example.org', source: '=1+1' })
+    const lines = run('export').trim().split(/\r?\n/)
+    expect(lines[0]).to.equal('email,source,joined,unsubscribe_url')
+    const hostile = lines.find((line) => line.includes('cmd@example.org'))
+    expect(hostile).to.match(/^"'=cmd@example\.org","'=1\+1",20\d\d-/)
+  })
+})
