@@ -140,6 +140,12 @@ export interface Call<In = Input> {
   /** The time budget is spent, or the caller is gone. */
   readonly signal: AbortSignal
   readonly ask: Ask
+  /** Set where the caller would take server-sent events; `lastEventId` is the last one it had before. */
+  readonly stream?: StreamWish
+}
+
+export interface StreamWish {
+  readonly lastEventId: string | null
 }
 
 export interface Job {

@@ -1,0 +1,96 @@
+/** Who and what was named in a stretch of time, and how that differs from the stretch before. */
+import type { Knex } from '#gateway'
+import { DAY, iso, type Range } from '../moment.ts'
+
+export interface EntityQuery {
+  readonly type?: string
+  readonly q?: string
+  readonly limit: number
+  readonly min_count: number
+}
+
+interface Row {
+  readonly term: string
+  readonly type: string
+  readonly name: string
+  readonly events: number
+  readonly mentions: number
+  readonly days: number
+  readonly first: number
+  readonly last: number
+  readonly first_seq: number
+  readonly last_seq: number
+}
+
+/** Entities of the events available in the range and by the moment; an event counts once, as it was known then. */
+export async function entitiesIn(db: Knex, range: Range, asOf: number, { type, q, limit, min_count }: EntityQuery) {
+  const counted = ({ from, to }: Range) => {
+    const query = db('potus_mentions')
+      .where('available_at', '>=', from)
+      .where('available_at', '<', Math.min(to, asOf + 1))
+      .where('known_at', '<=', asOf)
+      .where((open) => void open.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
+      .whereNot('type', 'topic')
+      .groupBy('term')
+    if (type !== undefined) void query.where({ type })
+    return query
+  }
+  const rows = (await counted(range)
+    .select('term')
+    .max({ type: 'type', name: 'name', last: 'available_at', last_seq: 'seq' })
+    .min({ first: 'available_at', first_seq: 'seq' })
+    .count({ events: '*' })
+    .sum({ mentions: 'count' })
+    .countDistinct({ days: db.raw(`available_at / ${DAY}`) })) as unknown as Row[]
+  const words = q?.toLowerCase()
+  const kept = rows
+    .filter(({ events }) => Number(events) >= min_count)
+    .filter(({ name, term }) => words === undefined || `${name} ${term}`.toLowerCase().includes(words))
+    .sort((a, b) => Number(b.events) - Number(a.events) || (a.term < b.term ? -1 : 1))
+  const shown = kept.slice(0, limit)
+  const length = range.to - range.from
+  const before = (await counted({ from: Math.max(0, range.from - length), to: range.from })
+    .whereIn(
+      'term',
+      shown.map(({ term }) => term),
+    )
+    .select('term')
+    .count('* as n')) as { term: string; n: number }[]
+  const earlier = new Map(before.map(({ term, n }) => [term, Number(n)]))
+  const seqs = [...new Set(shown.flatMap((row) => [row.last_seq, row.first_seq]))]
+  const ids = await idsOf(db, seqs)
+  return {
+    total: kept.length,
+    items: shown.map((row) => {
+      const count = Number(row.events)
+      const previous = earlier.get(row.term) ?? 0
+      return {
+        id: row.term,
+        type: row.type as 'person' | 'organization' | 'place',
+        name: row.name,
+        count,
+        mentions: Number(row.mentions),
+        days: Number(row.days),
+        first_seen: iso(row.first),
+        last_seen: iso(row.last),
+        sample_event_ids: [...new Set([row.last_seq, row.first_seq])].flatMap((seq) => ids.get(seq) ?? []),
+        count_before: previous,
+        change: count - previous,
+      }
+    }),
+  }
+}
+
+async function idsOf(db: Knex, seqs: readonly number[]): Promise<Map<number, string>> {
+  const ids = new Map<number, string>()
+  for (let from = 0; from < seqs.length; from += 500) {
+    const rows = (await db('potus_events')
+      .whereIn('seq', seqs.slice(from, from + 500))
+      .select('seq', 'id')) as {
+      seq: number
+      id: string
+    }[]
+    for (const { seq, id } of rows) ids.set(seq, id)
+  }
+  return ids
+}

@@ -1,0 +1,191 @@
+/** The operations: what is asked, answered as of the moment of the call. */
+import { type Access, type Call, type Handlers, type Knex, Reply, type ServerEvent } from '#gateway'
+import type {
+  PotusArchiveQuery,
+  PotusEntitiesQuery,
+  PotusFeedsQuery,
+  PotusLiveQuery,
+  PotusMinutesQuery,
+  PotusQuartersQuery,
+} from '../../schemas/types.d.ts'
+import { entitiesIn } from './answers/entities.ts'
+import { barsAround, detailsOf, selected } from './answers/event.ts'
+import { familyAt } from './answers/family.ts'
+import { feedsAt } from './answers/feeds.ts'
+import { filterOf, pageOf } from './answers/filter.ts'
+import { known, type Marks, recordOf } from './answers/record.ts'
+import { stateOf } from './answers/state.ts'
+import {
+  type Granularity,
+  minuteOf,
+  ONE_MINUTE,
+  QUARTER,
+  quarterOf,
+  type Window,
+  windowsIn,
+} from './answers/windows.ts'
+import { filterHash, readCursor, writeCursor } from './cursor.ts'
+import { DAY, iso, rangeOf } from './moment.ts'
+import type { Source } from './sources/source.ts'
+import type { Reader, Row } from './store/read.ts'
+import { createTail } from './tail.ts'
+
+export interface HandlerParts {
+  readonly db: Knex
+  readonly reader: Reader
+  readonly marks: Marks
+  readonly sources: readonly Source[]
+  readonly product: string
+  now(): Date
+}
+
+type Asked<Query> = Call<{ readonly query: Query }>
+
+const SCHEMA = 'potus/1' as const
+
+export function createHandlers({ db, reader, marks, sources, product, now }: HandlerParts): Handlers<'potus'> {
+  const ids = sources.map(({ id }) => id)
+  const tail = createTail(async () => {
+    const row = (await db('potus_events').max('seq as seq').first()) as { seq: number | null }
+    return row.seq ?? 0
+  })
+  const envelope = (call: Pick<Call, 'asOf' | 'operation' | 'catalog' | 'access'>) => ({
+    schema: SCHEMA,
+    data_mode: marks.dataMode,
+    as_of: iso(call.asOf.getTime()),
+    max_freshness_seconds: gateOf(call),
+  })
+
+  /** The newest that fit, or, after a number, the oldest after it: so that nobody who asks again and again misses one. */
+  async function getPotusLive(call: Asked<PotusLiveQuery>) {
+    const { limit, since_seq: since, ...asked } = call.input.query
+    const filter = filterOf(asked, ids)
+    if (call.stream && call.access.kind === 'token') return Reply.events(followed(call))
+    const asOf = call.asOf.getTime()
+    const feeds = await feedsAt(db, sources, asOf, marks.dataMode)
+    const late = feeds.filter(({ status }) => status === 'late' || status === 'failing').length
+    const off = feeds.filter(({ status }) => status === 'disabled').length
+    const health = { ok: feeds.length - late - off, late }
+    const state = await stateOf(db, reader, marks, asOf, health, call.signal)
+    if (since === undefined) {
+      const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null } as const
+      const { found } = await pageOf(reader, marks, filter, scan, limit, call.signal)
+      const items = found.map((one) => recordOf(one, marks))
+      return { ...envelope(call), count: items.length, items, next_since_seq: state.last_seq, state }
+    }
+    const found = []
+    let next = since
+    for (let more = true; more;) {
+      const rows = await reader.since(next, asOf, limit)
+      const fitting = (await known(reader, rows, asOf, marks)).filter((one) => filter.fits(one))
+      const taken = fitting.slice(0, limit - found.length)
+      found.push(...taken)
+      const isFull = found.length === limit
+      next = (isFull ? taken.at(-1)?.row.seq : rows.at(-1)?.seq) ?? next
+      more = !isFull && rows.length === limit
+    }
+    const items = found.map((one) => recordOf(one, marks)).reverse()
+    return { ...envelope(call), count: items.length, items, next_since_seq: next, state }
+  }
+
+  /** Live records as server-sent events, each with its number as id. */
+  function followed(call: Asked<PotusLiveQuery>): AsyncIterable<ServerEvent> {
+    const { since_seq: since, limit: _, ...asked } = call.input.query
+    const filter = filterOf(asked, ids)
+    const delay = now().getTime() - call.asOf.getTime()
+    const moment = (): number => now().getTime() - delay
+    const id = call.stream?.lastEventId ?? ''
+    const after = /^\d{1,15}$/.test(id) ? Number(id) : (since ?? 0)
+    return tail.follow<Row>(after, {
+      read: (place, limit) => reader.since(place, moment(), limit),
+      async show(rows) {
+        const shown = await known(reader, rows, moment(), marks)
+        return shown.map((one) => (filter.fits(one) ? { id: String(one.row.seq), data: recordOf(one, marks) } : null))
+      },
+    })
+  }
+
+  /** Windows of one size, with what each shows. */
+  function windows<Name extends Granularity['name'], Shown>(
+    granularity: Granularity<Name>,
+    longest: number,
+    show: (window: Window) => Shown,
+  ) {
+    return async (call: Asked<PotusMinutesQuery | PotusQuartersQuery>) => {
+      const { from, to, limit, include_empty: withEmpty, cursor } = call.input.query
+      const asOf = call.asOf.getTime()
+      const asked = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+      const hash = filterHash({ of: granularity.name, from, to, withEmpty })
+      const after = cursor === undefined ? null : readCursor(cursor, 'asc', hash)
+      const range = rangeOf(asked, asOf, longest)
+      const page = await windowsIn(reader, marks, granularity, range, asOf, { after, limit, withEmpty })
+      return {
+        ...envelope(call),
+        granularity: granularity.name,
+        from: iso(range.from),
+        to: iso(range.to),
+        count: page.windows.length,
+        windows: page.windows.map(show),
+        next_cursor: page.next === null ? null : writeCursor('asc', page.next, hash),
+      }
+    }
+  }
+
+  async function getPotusArchive(call: Asked<PotusArchiveQuery>) {
+    const { from, to, cursor, limit, order, ...asked } = call.input.query
+    const asOf = call.asOf.getTime()
+    const hash = filterHash({ of: 'archive', from, to, ...asked })
+    const after = cursor === undefined ? null : readCursor(cursor, order, hash)
+    const moments = { ...(from === undefined ? { from: 0 } : { from }), ...(to === undefined ? {} : { to }) }
+    const range = rangeOf(moments, asOf, null)
+    const scan = { asOf, order, from: range.from, to: range.to, after } as const
+    const page = await pageOf(reader, marks, filterOf(asked, ids), scan, limit, call.signal)
+    return {
+      ...envelope(call),
+      count: page.found.length,
+      items: page.found.map((one) => recordOf(one, marks)),
+      next_cursor: page.next === null ? null : writeCursor(order, page.next, hash),
+    }
+  }
+
+  return {
+    async getPotus(call: Call) {
+      const asOf = call.asOf.getTime()
+      return { ...envelope(call), ...(await familyAt(db, reader, call.catalog, product, sources, asOf)) }
+    },
+    getPotusLive,
+    getPotusEvents1m: windows(ONE_MINUTE, DAY, minuteOf),
+    getPotusEvents15m: windows(QUARTER, 7 * DAY, quarterOf),
+    getPotusArchive,
+    async getPotusEvent(call: Call<{ readonly params: { readonly selector: string } }>) {
+      const asOf = call.asOf.getTime()
+      const row = await selected(reader, call.input.params.selector, asOf)
+      const details = await detailsOf(db, reader, row, asOf, marks)
+      const bars = await barsAround(call.ask, details.event.assets, row.available_at, asOf)
+      return { ...envelope(call), ...details, bars }
+    },
+    async getPotusEntities(call: Asked<PotusEntitiesQuery>) {
+      const { from, to, ...asked } = call.input.query
+      const asOf = call.asOf.getTime()
+      const moments = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
+      const range = rangeOf(moments, asOf, 31 * DAY, 7 * DAY)
+      const { total, items } = await entitiesIn(db, range, asOf, asked)
+      return { ...envelope(call), from: iso(range.from), to: iso(range.to), total, count: items.length, items }
+    },
+    async getPotusFeeds(call: Asked<PotusFeedsQuery>) {
+      const { status } = call.input.query
+      const all = await feedsAt(db, sources, call.asOf.getTime(), marks.dataMode)
+      const feeds = all.filter((feed) => status === undefined || feed.status === status)
+      return { ...envelope(call), count: feeds.length, feeds }
+    },
+  }
+}
+
+/** The least age of what is served, in seconds: the plan's where a token is used, else the operation's. */
+function gateOf({ operation, catalog, access }: Pick<Call, 'operation' | 'catalog' | 'access'>): number {
+  const plan = planOf(access)
+  const bought = catalog.plans.plans.find((one) => one.plan === plan)
+  return bought ? bought.maxFreshnessSeconds : operation.maxFreshnessSeconds
+}
+
+const planOf = (access: Access): string | null => (access.kind === 'token' ? access.plan : null)

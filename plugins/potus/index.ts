@@ -1,0 +1,60 @@
+/** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
+import { definePlugin, type Job } from '#gateway'
+import { createHandlers } from './handlers.ts'
+import { createWriter } from './ingest/writer.ts'
+import { createSample, SAMPLED } from './sample/sample.ts'
+import { readSources, type Source, type SourceSettings } from './sources/source.ts'
+import { createReader } from './store/read.ts'
+import { migrations } from './store/tables.ts'
+
+const settings = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    sources: {
+      type: 'object',
+      description: 'What is changed of a source, by its id.',
+      additionalProperties: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          enabled: { type: 'boolean', description: 'Whether it is asked at all.' },
+          url: { type: 'string', format: 'uri', description: 'Another address.' },
+          poll_seconds: { type: 'integer', minimum: 1, description: 'Another pace.' },
+        },
+      },
+    },
+  },
+} as const
+
+export default definePlugin({
+  name: 'potus',
+  migrations,
+  settings,
+  async setup(context) {
+    const { db, dataMode, product } = context
+    const now = (): number => context.now().getTime()
+    const all = readSources(context.settings['sources'] as Readonly<Record<string, SourceSettings>> | undefined)
+    const sources = dataMode === 'sample' ? all.map((source) => sampled(source)) : all
+    const byId = new Map(sources.map((source) => [source.id, source]))
+    const reader = createReader(db)
+    const writer = createWriter(db, now, (source) => byId.get(source)?.publisher ?? source)
+    const marks = { dataMode, shift: () => null, sources: byId }
+    const jobs: Job[] = []
+    if (dataMode === 'sample') {
+      const sample = createSample(db, writer, byId, now)
+      await sample.open()
+      jobs.push({ name: 'sample', everySeconds: 2, run: () => sample.step() })
+    }
+    return {
+      handlers: createHandlers({ db, reader, marks, sources, product, now: context.now }),
+      jobs,
+      facts: async () => ({ events: await reader.count(0, now()) }),
+    }
+  },
+})
+
+/** In the sample the sources it speaks for are on, and all say so in their licence. */
+function sampled(source: Source): Source {
+  return { ...source, enabled: SAMPLED.includes(source.id), licence: 'made-up sample', attribution: '' }
+}

@@ -1,0 +1,113 @@
+/** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
+import type { Knex } from '#gateway'
+import { type Candidate, REMEMBERED_MS, shinglesOf, wordsFor } from '../clusters.ts'
+import type { Stretch } from './writer.ts'
+
+export interface Memory {
+  /** Records of the last month, in order of appearance; what another process wrote is read first. */
+  recent(db: Knex, stretch: Stretch, at: number): Promise<readonly Candidate[]>
+  add(candidate: Candidate): void
+  /** The newest sequence number of a stretch, 0 or the number before its first where it is empty. */
+  lastSeq(db: Knex, stretch: Stretch): Promise<number>
+  /** Hash of the last record written of a source, or null. */
+  chainEnd(db: Knex, source: string, stretch: Stretch): Promise<string | null>
+  setChainEnd(source: string, hash: string): void
+  /** After a failed write nothing remembered is certain. */
+  forget(): void
+}
+
+interface Row {
+  readonly seq: number
+  readonly cluster: string
+  readonly source: string
+  readonly available_at: number
+  readonly published_at: number
+  readonly occurred_at: number | null
+  readonly post: string | null
+  readonly signed_on: string | null
+  readonly kind: string
+  readonly title: string | null
+  readonly text: string
+}
+
+export function createMemory(publisherOf: (source: string) => string): Memory {
+  let first = -1
+  let candidates: Candidate[] = []
+  let chains = new Map<string, string | null>()
+
+  const forget = (): void => {
+    first = -1
+    candidates = []
+    chains = new Map()
+  }
+  const enter = (stretch: Stretch): void => {
+    if (first === stretch.first) return
+    forget()
+    first = stretch.first
+  }
+
+  return {
+    async recent(db, stretch, at) {
+      enter(stretch)
+      const last = candidates.at(-1)?.seq ?? stretch.first - 1
+      const rows = (await db('potus_events as e')
+        .join('potus_versions as v', 'v.seq', 'e.seq')
+        .where('v.version', 1)
+        .where('e.seq', '>', last)
+        .where('e.seq', '<=', stretch.last)
+        .where('e.available_at', '>=', at - REMEMBERED_MS)
+        .orderBy('e.seq')
+        .select(
+          'e.seq',
+          'e.cluster',
+          'e.source',
+          'e.available_at',
+          'e.published_at',
+          'e.occurred_at',
+          'e.post',
+          'e.signed_on',
+          'v.kind',
+          'v.title',
+          'v.text',
+        )) as Row[]
+      for (const row of rows)
+        candidates.push({
+          seq: row.seq,
+          cluster: row.cluster,
+          source: row.source,
+          publisher: publisherOf(row.source),
+          at: row.available_at,
+          post: row.post,
+          second: Math.floor((row.occurred_at ?? row.published_at) / 1000),
+          title: wordsFor(row.title ?? '').join(' '),
+          signedOn: row.signed_on,
+          isSocial: row.kind.startsWith('social.'),
+          shingles: shinglesOf(row.text),
+        })
+      const stale = candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
+      if (stale > 0) candidates.splice(0, stale)
+      return candidates
+    },
+    add: (candidate) => void candidates.push(candidate),
+    async lastSeq(db, { first: from, last: to }) {
+      const row = (await db('potus_events').whereBetween('seq', [from, to]).max('seq as seq').first()) as {
+        seq: number | null
+      }
+      return row.seq ?? from - 1
+    },
+    async chainEnd(db, source, stretch) {
+      enter(stretch)
+      if (!chains.has(source)) {
+        const row = (await db('potus_versions')
+          .where({ source })
+          .whereBetween('seq', [stretch.first, stretch.last])
+          .orderBy('id', 'desc')
+          .first('record_hash')) as { record_hash: string } | undefined
+        chains.set(source, row?.record_hash ?? null)
+      }
+      return chains.get(source) ?? null
+    },
+    setChainEnd: (source, hash) => void chains.set(source, hash),
+    forget,
+  }
+}

@@ -1,0 +1,79 @@
+/** Items into the store: compared, described, and written a hundred at a time. */
+import { setImmediate as breathe } from 'node:timers/promises'
+import type { Knex } from '#gateway'
+import type { Item } from '../item.ts'
+import type { Source } from '../sources/source.ts'
+import { applyChanges } from './changes.ts'
+import { describe, type Description } from './describe.ts'
+import { insertEvents } from './insert.ts'
+import type { Memory } from './memory.ts'
+import { changesOf } from './revise.ts'
+import type { Raw } from './versions.ts'
+import type { Sight, Stretch, Written } from './writer.ts'
+
+export interface Taking {
+  readonly source: Source
+  /** Oldest first. */
+  readonly items: readonly Item[]
+  readonly sight: Sight
+  readonly raw: Raw
+  readonly memory: Memory
+  readonly stretch: Stretch
+}
+
+/** Told in the last transaction, which also keeps the poll. */
+export interface Taken {
+  /** Nothing was left for a later look. */
+  readonly complete: boolean
+  readonly fresh: number
+}
+
+const PORTION = 100
+
+/**
+ * Takes what is due. An item dated ahead of the clock stays where it is until its time comes, so that numbers and times
+ * of appearance rise together.
+ */
+export async function take(
+  db: Knex,
+  { source, items, sight, raw, memory, stretch }: Taking,
+  finish: (tx: Knex, taken: Taken) => Promise<void>,
+): Promise<Written> {
+  const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= sight.now)
+  const complete = due.length === items.length
+  const change = await changesOf(db, source, due, { complete, stretch, at: sight.now })
+  const descriptions = await described(source, [...change.fresh, ...change.revised.map(({ item }) => item)])
+  const shared = { source, raw, memory, stretch, descriptions }
+  const fresh = change.fresh.length
+  let joined = 0
+  for (let from = 0; from === 0 || from < fresh; from += PORTION) {
+    const portion = change.fresh.slice(from, from + PORTION)
+    const isLast = from + PORTION >= fresh
+    const result = await db.transaction(async (tx) => {
+      await takeTurn(tx)
+      const inserted = await insertEvents(tx, { ...shared, items: portion, sight })
+      if (!isLast) return { ...inserted, applied: null }
+      const applied = await applyChanges(tx, { ...shared, change, now: sight.now })
+      await finish(tx, { complete, fresh })
+      return { ...inserted, applied }
+    })
+    joined += result.joined
+    if (result.applied) return { outcome: 'new', items: items.length, fresh, joined, ...result.applied }
+  }
+  throw new Error('unreachable: the last portion returns')
+}
+
+/** Worked out before the transaction, with room for others in between: a long order takes tens of milliseconds. */
+async function described(source: Source, items: readonly Item[]): Promise<Map<Item, Description>> {
+  const descriptions = new Map<Item, Description>()
+  for (const item of items) {
+    descriptions.set(item, describe(item, source))
+    await breathe()
+  }
+  return descriptions
+}
+
+/** A row every writer changes first: transactions of several processes follow each other, so numbers only rise. */
+async function takeTurn(tx: Knex): Promise<void> {
+  await tx('potus_notes').insert({ name: 'writer', value: 'turn' }).onConflict('name').merge()
+}

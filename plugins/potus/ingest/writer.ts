@@ -1,0 +1,169 @@
+/**
+ * The one writer. What a poll changes is one transaction with the raw body and what the read side counts: after a kill
+ * it has happened or it has not, so nothing is lost and nothing is there twice.
+ */
+import { createHash } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import type { Knex } from '#gateway'
+import { FeedError, type Item } from '../item.ts'
+import { withoutNoise } from '../sources/body.ts'
+import { parse } from '../sources/parse.ts'
+import type { Source } from '../sources/source.ts'
+import type { Outcome, PollRow } from '../store/rows.ts'
+import { settleWaiting } from './changes.ts'
+import { createMemory } from './memory.ts'
+import { take } from './take.ts'
+
+/** One look at a source. */
+export interface Poll {
+  readonly source: Source
+  /** When the bytes were first held. */
+  readonly at: number
+  readonly url: string
+  /** Null where there was no answer. */
+  readonly status: number | null
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | null
+  /** Why there is no body, where there is none. */
+  readonly failure?: string
+}
+
+/** How the time of an item's appearance is told. */
+export interface Sight {
+  /** The clock when the events are written. */
+  readonly now: number
+  readonly ingest: 'live' | 'backfill'
+  /** False where a recording does not say when an item was first held: there is no latency then. */
+  readonly measured: boolean
+}
+
+/** A stretch of sequence numbers. Made-up days each have their own, so that they can be written in any order. */
+export interface Stretch {
+  readonly first: number
+  readonly last: number
+}
+
+export const EVERYTHING: Stretch = { first: 1, last: Number.MAX_SAFE_INTEGER }
+
+export interface Written {
+  readonly outcome: Outcome
+  readonly items: number
+  readonly fresh: number
+  readonly revised: number
+  readonly held: number
+  readonly repeated: number
+  readonly joined: number
+}
+
+export interface WriteOptions {
+  readonly sight?: Partial<Sight>
+  readonly stretch?: Stretch
+}
+
+export interface Writer {
+  /** Stores a poll and what is new in it. Polls of all sources are written one after another. */
+  write(poll: Poll, options?: WriteOptions): Promise<Written>
+  /** Stores items that were seen one by one, without a poll. */
+  add(poll: Poll, items: readonly Item[], options?: WriteOptions): Promise<Written>
+}
+
+const NOTHING = { items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
+
+export function createWriter(db: Knex, now: () => number, publisherOf: (source: string) => string): Writer {
+  const memory = createMemory(publisherOf)
+  let last: Promise<unknown> = Promise.resolve()
+
+  async function write(poll: Poll, { sight = {}, stretch = EVERYTHING }: WriteOptions): Promise<Written> {
+    const { source, at, body, status } = poll
+    if (status === 304) return again(poll, { outcome: 'not_modified' }, stretch)
+    if (body === null) {
+      await db('potus_polls').insert(
+        rowOf(poll, { outcome: 'failed', detail: poll.failure ?? `It answered ${status}.` }),
+      )
+      return { ...NOTHING, outcome: 'failed' }
+    }
+    const sha256 = createHash('sha256')
+      .update(withoutNoise(body.toString('latin1')))
+      .digest('hex')
+    const known = (await db('potus_feeds').where({ source: source.id }).first()) as FeedRow | undefined
+    if (known?.sha256 === sha256 && known.parser === source.parser)
+      return again(poll, { outcome: 'unchanged', sha256 }, stretch)
+    let items: readonly Item[]
+    try {
+      items = parse(source, body, at)
+    } catch (error) {
+      if (!(error instanceof FeedError)) throw error
+      const detail = `${error.reason}: ${error.message}`
+      await db('potus_polls').insert(rowOf(poll, { outcome: 'quarantined', detail, sha256, body: gzipSync(body) }))
+      return { ...NOTHING, outcome: 'quarantined' }
+    }
+    // What a source showed before we first looked was not seen appearing.
+    const seen: Sight = { now: Math.max(at, now()), ingest: known ? 'live' : 'backfill', measured: true, ...sight }
+    const raw = { sha256, at, url: poll.url, parser: source.parser }
+    return take(db, { source, items, sight: seen, raw, memory, stretch }, async (tx, { complete, fresh }) => {
+      await keepValidators(tx, poll, complete ? sha256 : null)
+      await tx('potus_polls').insert(
+        rowOf(poll, { outcome: 'new', sha256, items: items.length, fresh, body: gzipSync(body) }),
+      )
+    })
+  }
+
+  /** The same as last time: it agrees with what waits for agreement. */
+  async function again(poll: Poll, row: Partial<PollRow> & { outcome: Outcome }, stretch: Stretch): Promise<Written> {
+    const settled = await db.transaction(async (tx) => {
+      await tx('potus_polls').insert(rowOf(poll, row))
+      if (row.sha256) await keepValidators(tx, poll, row.sha256)
+      return settleWaiting(tx, poll.source, { poll, now: now(), memory, stretch })
+    })
+    return { ...NOTHING, outcome: row.outcome, ...settled }
+  }
+
+  async function add(
+    poll: Poll,
+    items: readonly Item[],
+    { sight = {}, stretch = EVERYTHING }: WriteOptions,
+  ): Promise<Written> {
+    const { source, at, url } = poll
+    const seen: Sight = { now: at, ingest: 'live', measured: false, ...sight }
+    const raw = { sha256: '', at, url, parser: source.parser }
+    return take(db, { source, items, sight: seen, raw, memory, stretch }, async () => {})
+  }
+
+  /** One after another; after a failure nothing remembered is certain. */
+  function queued(work: () => Promise<Written>): Promise<Written> {
+    const run = last.then(work).catch((error: unknown) => {
+      memory.forget()
+      throw error
+    })
+    last = run.catch(() => undefined)
+    return run
+  }
+
+  return {
+    write: (poll, options = {}) => queued(() => write(poll, options)),
+    add: (poll, items, options = {}) => queued(() => add(poll, items, options)),
+  }
+}
+
+interface FeedRow {
+  readonly sha256: string | null
+  readonly parser: string | null
+}
+
+function rowOf(poll: Poll, row: Partial<PollRow> & { outcome: Outcome }): PollRow {
+  const headers = Object.keys(poll.headers).length > 0 ? JSON.stringify(poll.headers) : null
+  const { at, url, status } = poll
+  const plain = { detail: null, sha256: null, items: 0, fresh: 0, body: null }
+  return { source: poll.source.id, at, url, status, headers, parser: poll.source.parser, ...plain, ...row }
+}
+
+/** Kept only where everything in the body was taken: else the whole body is wanted again. */
+async function keepValidators(tx: Knex, { source, headers }: Poll, sha256: string | null): Promise<void> {
+  const validators =
+    sha256 === null
+      ? { etag: null, last_modified: null }
+      : { etag: headers['etag'] ?? null, last_modified: headers['last-modified'] ?? null }
+  const row = { source: source.id, ...validators, sha256, parser: source.parser }
+  await tx('potus_feeds').insert(row).onConflict('source').merge()
+}

@@ -1,0 +1,111 @@
+/** Writes the made-up news: the last days at once, what comes now as it comes, and the days before little by little. */
+import type { Knex } from '#gateway'
+import type { Stretch, Writer } from '../ingest/writer.ts'
+import { DAY } from '../moment.ts'
+import { parse } from '../sources/parse.ts'
+import type { Source } from '../sources/source.ts'
+import { sampleDay, type Sight } from './day.ts'
+
+/** First day of the sample. */
+export const SAMPLE_START = Date.UTC(2026, 1, 1)
+/** Every day has numbers of its own, so that days can be written in any order and are numbered alike everywhere. */
+const NUMBERS_A_DAY = 1000
+const FIRST_DAYS = 3
+/** The sources that the sample speaks for. */
+export const SAMPLED: readonly string[] = ['truth.mirror', 'wh.news', 'fr.pi']
+
+export interface Sample {
+  /** Today so far, and the two days before. */
+  open(): Promise<void>
+  /** What is due by now, then one day more of the past. */
+  step(): Promise<void>
+}
+
+export function createSample(
+  db: Knex,
+  writer: Writer,
+  sources: ReadonlyMap<string, Source>,
+  now: () => number,
+): Sample {
+  /** Until when each day is written, by its midnight. */
+  const written = new Map<number, number>()
+
+  const midnightOf = (time: number): number => Math.floor(time / DAY) * DAY
+  const stretchOf = (midnight: number): Stretch => {
+    const first = ((midnight - SAMPLE_START) / DAY) * NUMBERS_A_DAY + 1
+    return { first, last: first + NUMBERS_A_DAY - 1 }
+  }
+
+  /** What of the day was seen after `from` and by `to`. A source repeats itself, so nothing is written twice. */
+  async function write(midnight: number, from: number, to: number): Promise<void> {
+    if (midnight < SAMPLE_START) return
+    const stretch = stretchOf(midnight)
+    for (const sight of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) await show(sight, stretch)
+  }
+
+  async function show({ source: id, at, body }: Sight, stretch: Stretch): Promise<void> {
+    const source = sources.get(id) as Source
+    const poll = { source, at, url: `https://sample.invalid/${id}`, status: 200, headers: {}, body }
+    const sight = { now: at, ingest: 'live', measured: true } as const
+    await writer.add(poll, parse(source, body, at), { sight, stretch })
+  }
+
+  /** True where there was anything left to write. */
+  async function day(midnight: number, until: number): Promise<boolean> {
+    const from = written.get(midnight) ?? (await lastOf(midnight))
+    if (from >= until) {
+      written.set(midnight, from)
+      return false
+    }
+    await write(midnight, from, until)
+    written.set(midnight, until)
+    const value = String(until)
+    await db('potus_notes')
+      .insert({ name: `sample:${midnight}`, value })
+      .onConflict('name')
+      .merge()
+    return true
+  }
+
+  async function lastOf(midnight: number): Promise<number> {
+    const row = (await db('potus_notes')
+      .where({ name: `sample:${midnight}` })
+      .first()) as { value: string } | undefined
+    return row ? Number(row.value) : midnight - 1
+  }
+
+  async function log(at: number): Promise<void> {
+    const minute = Math.floor(at / 60_000) * 60_000
+    const seen = (await db('potus_polls').where({ at: minute }).first('id')) as object | undefined
+    if (seen) return
+    const rows = SAMPLED.map((id) => ({
+      source: id,
+      at: minute,
+      outcome: 'not_modified',
+      status: 304,
+      url: `https://sample.invalid/${id}`,
+      parser: sources.get(id)?.parser ?? '',
+      items: 0,
+      fresh: 0,
+    }))
+    await db('potus_polls').insert(rows)
+  }
+
+  async function current(days: number): Promise<void> {
+    const time = now()
+    const today = midnightOf(time)
+    for (let back = days - 1; back >= 0; back -= 1)
+      await day(today - back * DAY, Math.min(time, today - back * DAY + DAY - 1))
+    await log(time)
+  }
+
+  return {
+    open: () => current(FIRST_DAYS),
+    async step() {
+      // Yesterday too: its last minutes may have come after the step before.
+      await current(2)
+      let before = Math.min(midnightOf(now()), ...written.keys()) - DAY
+      while (before >= SAMPLE_START && !(await day(before, before + DAY - 1))) before -= DAY
+    },
+  }
+}

@@ -1,0 +1,44 @@
+/** Which parser reads which source, and what every feed must keep beyond its form. */
+import { FeedError, type Item } from '../item.ts'
+import { parseCalendar } from './calendar.ts'
+import { parsePress, parseWhiteHouse } from './press.ts'
+import { parseDocuments, parseInspection } from './register.ts'
+import type { Source } from './source.ts'
+import { parseMirror, parsePosts } from './truth.ts'
+
+type Parser = (body: Buffer, source: Source) => Item[]
+
+const PARSERS: Readonly<Record<string, Parser>> = {
+  'wh-rss@1': parseWhiteHouse,
+  'press-rss@1': parsePress,
+  'truth-rss@1': parseMirror,
+  'truth-json@1': parsePosts,
+  'fr-pi@1': parseInspection,
+  'fr-docs@1': parseDocuments,
+  'calendar-json@1': parseCalendar,
+}
+
+/** A date further ahead than this is a mistake of the source. */
+const AHEAD_MS = 5 * 60_000
+
+/**
+ * The items of a body fetched at `at`, oldest first; of two with one key the first in the feed counts. Throws FeedError
+ * where the body is not the feed, holds too few items, or one dated more than five minutes ahead.
+ */
+export function parse(source: Source, body: Buffer, at: number): Item[] {
+  const parser = PARSERS[source.parser]
+  if (!parser) throw new RangeError(`no parser ${source.parser}`)
+  const items = parser(body, source)
+  if (items.length < source.minItems)
+    throw new FeedError('too_few_items', `The feed has ${items.length} items; at least ${source.minItems} are usual.`)
+  const isPlan = source.kind === 'schedule.item'
+  const ahead = items.find((item) => item.precision !== 'day' && !isPlan && item.publishedAt > at + AHEAD_MS)
+  if (ahead)
+    throw new FeedError(
+      'future_date',
+      `${ahead.key} is dated ${new Date(ahead.publishedAt).toISOString()}, ahead of us.`,
+    )
+  const byKey = new Map<string, Item>()
+  for (const item of items) if (!byKey.has(item.key)) byKey.set(item.key, item)
+  return [...byKey.values()].sort((a, b) => a.publishedAt - b.publishedAt || (a.key < b.key ? -1 : 1))
+}
