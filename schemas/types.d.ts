@@ -29,10 +29,44 @@ export type AuditVerdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible
  */
 export type DataMode = 'sample' | 'replay' | 'online'
 /**
+ * A venue that is read directly.
+ */
+export type VenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
+/**
  * Any spelling; case, dash, slash and underscore do not matter.
  */
 export type MarketSymbol = string
 export type Levels = readonly readonly (readonly [price: number, quantity: number])[]
+/**
+ * ISO 8601 (UTC where no zone is given), or seconds or milliseconds since 1970.
+ */
+export type PotusMoment = string | number
+/**
+ * What it is. Told from its words and address; a label of the source is only a hint.
+ */
+export type PotusKind =
+  | 'action.executive_order'
+  | 'action.proclamation'
+  | 'action.memorandum'
+  | 'action.nomination'
+  | 'action.other'
+  | 'statement'
+  | 'fact_sheet'
+  | 'release'
+  | 'bill_signed'
+  | 'social.post'
+  | 'social.repost'
+  | 'social.link'
+  | 'social.media'
+  | 'fr.public_inspection'
+  | 'fr.published'
+  | 'agency.press'
+  | 'fed.press'
+  | 'schedule.item'
+/**
+ * `corrected`: the text changed since; `retracted`: gone from the source, the last text is kept.
+ */
+export type PotusStatus = 'active' | 'corrected' | 'retracted'
 /**
  * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in the order you hold them; order and duplicates are part of what is checked.
  *
@@ -345,6 +379,21 @@ export type Products = {
       output: unknown
     }
   }
+  funding: {
+    getPerpFundingRates: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Query
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedQuery
+        body: undefined
+      }
+      output: Rates
+    }
+  }
   market: {
     getBars: {
       input: {
@@ -398,6 +447,136 @@ export type Products = {
         body: undefined
       }
       output: TradingSession
+    }
+  }
+  potus: {
+    getPotus: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: PotusIndex
+    }
+    getPotusArchive: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PotusArchiveQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedPotusArchiveQuery
+        body: undefined
+      }
+      output: PotusArchive
+    }
+    getPotusEntities: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PotusEntitiesQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedPotusEntitiesQuery
+        body: undefined
+      }
+      output: PotusEntities
+    }
+    getPotusEvent: {
+      input: {
+        params: PotusSelector
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: PotusEventDetails
+    }
+    getPotusEvents15m: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PotusQuartersQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedPotusQuartersQuery
+        body: undefined
+      }
+      output: PotusQuarters
+    }
+    getPotusEvents1m: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PotusMinutesQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedPotusMinutesQuery
+        body: undefined
+      }
+      output: PotusMinutes
+    }
+    getPotusFeeds: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PotusFeedsQuery
+        body: undefined
+      }
+      output: PotusFeeds
+    }
+    getPotusLive: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: PotusLiveQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedPotusLiveQuery
+        body: undefined
+      }
+      output: PotusLive
+    }
+  }
+  preflight: {
+    getPreflightDemo: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Preflight
+    }
+    getPreflightMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
+    }
+    getPreflightSigner: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: PreflightSigner
+    }
+    preflightTrade: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: PreflightRequest
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: AskedPreflightRequest
+      }
+      output: Preflight
     }
   }
   qc: {
@@ -1617,6 +1796,246 @@ export type FoundingAnswer = {
   ok: true
   message: string
 }
+export type Query = {
+  /**
+   * Symbols wanted, separated by commas: BTC,ETH. The same word at every venue, so BTC also finds XBT. Default: all.
+   */
+  symbol?: string
+  /**
+   * Venues wanted, separated by commas: binance, bybit, okx, hyperliquid, dydx, kraken, gate, bitmex. Default: all.
+   */
+  venue?: string
+  /**
+   * Only rates of at least this size either way, as a fraction a year: 0.1 is 10%.
+   */
+  min_abs_apr?: number
+  /**
+   * apr: lowest first; -apr: highest first; symbol: by symbol, then venue.
+   */
+  sort: 'apr' | '-apr' | 'symbol'
+  /**
+   * Most rates in one answer.
+   */
+  limit: number
+  /**
+   * `next_cursor` of the page before, with the same other parameters. All pages show the moment of the first.
+   */
+  cursor?: string
+}
+export type AskedQuery = {
+  /**
+   * Symbols wanted, separated by commas: BTC,ETH. The same word at every venue, so BTC also finds XBT. Default: all.
+   */
+  symbol?: string
+  /**
+   * Venues wanted, separated by commas: binance, bybit, okx, hyperliquid, dydx, kraken, gate, bitmex. Default: all.
+   */
+  venue?: string
+  /**
+   * Only rates of at least this size either way, as a fraction a year: 0.1 is 10%.
+   */
+  min_abs_apr?: number
+  /**
+   * apr: lowest first; -apr: highest first; symbol: by symbol, then venue.
+   */
+  sort?: 'apr' | '-apr' | 'symbol'
+  /**
+   * Most rates in one answer.
+   */
+  limit?: number
+  /**
+   * `next_cursor` of the page before, with the same other parameters. All pages show the moment of the first.
+   */
+  cursor?: string
+}
+export type Rates = {
+  /**
+   * The moment all of this is of. Nothing later went in.
+   */
+  as_of: string
+  data_mode: DataMode
+  /**
+   * Rates in this answer.
+   */
+  count: number
+  /**
+   * Rates that fit the query.
+   */
+  total: number
+  /**
+   * Leads to the next page; null on the last.
+   */
+  next_cursor: string | null
+  rates: readonly Rate[]
+  /**
+   * Of the symbols asked for, widest first, at most `limit`, on the first page.
+   */
+  spreads: readonly Spread[]
+  venues: readonly Venue[]
+  /**
+   * Venues whose rates are missing here, with the age of their last answer.
+   */
+  unavailable: readonly {
+    venue: VenueName
+    reason: string
+    age_seconds: number | null
+  }[]
+  /**
+   * Values that cannot be true: above 5% in eight hours, an impossible interval or time. At most 50.
+   */
+  quarantined: readonly Excluded[]
+}
+/**
+ * The funding of one perpetual contract. Positive: longs pay shorts.
+ */
+export type Rate = {
+  /**
+   * What the contract is on, the same word at every venue.
+   */
+  symbol: string
+  venue: VenueName
+  /**
+   * The venue's own name of the contract.
+   */
+  instrument: string
+  /**
+   * Currency of its price.
+   */
+  quote: string
+  /**
+   * Currency that is paid.
+   */
+  settle: string
+  /**
+   * How its value follows the price.
+   */
+  contract: 'linear' | 'inverse' | 'quanto'
+  /**
+   * Fraction per interval.
+   */
+  rate: number
+  /**
+   * The same, digit for digit as the venue tells it.
+   */
+  rate_decimal: string
+  /**
+   * Hours between settlements.
+   */
+  interval_hours: number
+  /**
+   * Who says how long the interval is: a field of the venue's answer; its published schedule, where no field says it; or the last settlements.
+   */
+  interval_source: 'venue' | 'published' | 'inferred'
+  /**
+   * Over one hour.
+   */
+  rate_1h: number
+  /**
+   * Over eight hours.
+   */
+  rate_8h: number
+  /**
+   * Simple annual rate, a fraction: 0.0942 is 9.42%.
+   */
+  apr: number
+  /**
+   * Compounded annual rate, a fraction.
+   */
+  apy: number
+  /**
+   * What a long pays a day, basis points.
+   */
+  carry_bps_day: number
+  /**
+   * predicted: what the next settlement will be as things stand; settled: what the last one was.
+   */
+  kind: 'predicted' | 'settled'
+  /**
+   * Rate of the interval after the coming one, where the venue tells it.
+   */
+  predicted_rate: number | null
+  /**
+   * Null where the venue does not say.
+   */
+  next_funding: string | null
+  mark_price: number | null
+  index_price: number | null
+  /**
+   * When the venue said so.
+   */
+  observed_at: string
+  age_seconds: number
+}
+/**
+ * The widest gap between two venues in one symbol: long where funding is lowest, short where it is highest. One contract a venue, linear before inverse.
+ */
+export type Spread = {
+  symbol: string
+  long_venue: VenueName
+  short_venue: VenueName
+  /**
+   * Difference of the annual rates, a fraction.
+   */
+  spread_apr: number
+  spread_8h: number
+  long_instrument: string
+  short_instrument: string
+  long_apr: number
+  short_apr: number
+  /**
+   * Venues compared.
+   */
+  venues: number
+  /**
+   * Of these venues.
+   */
+  median_rate_8h: number
+  /**
+   * Between the two observations.
+   */
+  apart_seconds: number
+}
+/**
+ * How a venue is doing.
+ */
+export type Venue = {
+  venue: VenueName
+  /**
+   * ok; degraded: the last attempt failed, its rates still hold; unavailable: it has no rates that hold; off: the operator does not read it.
+   */
+  status: 'ok' | 'degraded' | 'unavailable' | 'off'
+  fetched_at: string | null
+  age_seconds: number | null
+  /**
+   * Rates of this venue that hold.
+   */
+  rates: number
+  /**
+   * Values that cannot be true, see `quarantined`.
+   */
+  quarantined: number
+  /**
+   * Perpetuals whose rate or interval the venue does not tell; nothing is assumed.
+   */
+  untold: number
+  error: string | null
+  /**
+   * Replay: what was added to the recorded times.
+   */
+  replay?: {
+    shift_seconds: number
+    recorded_at: string
+  }
+}
+/**
+ * A value that is not among the rates, and why.
+ */
+export type Excluded = {
+  venue: VenueName
+  instrument: string
+  rate_decimal: string | null
+  reason: string
+}
 export type BarsQuery = {
   symbol: MarketSymbol
   /**
@@ -1759,6 +2178,1689 @@ export type TradingSession = {
    * First second of the next session; null while one is open.
    */
   next_open: number | null
+}
+/**
+ * The family: routes, prices, sources, and figures a day old.
+ */
+export type PotusIndex = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * What is sold per call.
+   *
+   * Items: A priced route.
+   */
+  routes: readonly {
+    /**
+     * METHOD path.
+     */
+    route: string
+    /**
+     * What it gives.
+     */
+    summary: string
+    /**
+     * US dollars a call.
+     */
+    price_usd: number
+    /**
+     * Least age of what a single call is served.
+     */
+    max_freshness_seconds: number
+  }[]
+  /**
+   * Path of the plans that sell unmetered access.
+   */
+  plans: string | null
+  /**
+   * Every source.
+   *
+   * Items: A source.
+   */
+  sources: readonly {
+    /**
+     * Id.
+     */
+    id: string
+    /**
+     * Name.
+     */
+    name: string
+    /**
+     * Whether it is asked.
+     */
+    enabled: boolean
+    /**
+     * False where no payload of it was recorded and tried.
+     */
+    verified: boolean
+    /**
+     * Who runs it.
+     */
+    affiliation: 'official' | 'third_party'
+  }[]
+  /**
+   * Every kind.
+   */
+  kinds: readonly string[]
+  /**
+   * Every topic of the lexicon.
+   */
+  topics: readonly string[]
+  /**
+   * Versions of the data files.
+   */
+  versions: {
+    /**
+     * Sources.
+     */
+    sources: string
+    /**
+     * Names.
+     */
+    gazetteer: string
+    /**
+     * Topics.
+     */
+    lexicon: string
+  }
+  /**
+   * Where the facts of the gazetteer come from.
+   */
+  gazetteer_sources: readonly string[]
+  /**
+   * Events at least a day old.
+   */
+  counts: {
+    /**
+     * All.
+     */
+    events: number
+    /**
+     * Of the 30 days before as_of.
+     */
+    events_30d: number
+    /**
+     * The same by kind.
+     */
+    by_kind_30d: {
+      [k: string]: number
+    }
+  }
+  /**
+   * The newest event at least a day old.
+   */
+  newest_available_at: string | null
+}
+export type PotusArchiveQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Most items in one answer.
+   */
+  limit: number
+  /**
+   * asc is oldest first.
+   */
+  order: 'asc' | 'desc'
+  /**
+   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   */
+  kinds?: string
+  /**
+   * Only this source.
+   */
+  source?: string
+  /**
+   * Only items on one of these topics, separated by commas.
+   */
+  topics?: string
+  /**
+   * Only items that name this entity, by id.
+   */
+  entity?: string
+  /**
+   * Only items whose title or text holds all of these words, in any case.
+   */
+  q?: string
+  /**
+   * next_cursor of the answer before; repeat the same filters.
+   */
+  cursor?: string
+}
+export type AskedPotusArchiveQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Most items in one answer.
+   */
+  limit?: number
+  /**
+   * asc is oldest first.
+   */
+  order?: 'asc' | 'desc'
+  /**
+   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   */
+  kinds?: string
+  /**
+   * Only this source.
+   */
+  source?: string
+  /**
+   * Only items on one of these topics, separated by commas.
+   */
+  topics?: string
+  /**
+   * Only items that name this entity, by id.
+   */
+  entity?: string
+  /**
+   * Only items whose title or text holds all of these words, in any case.
+   */
+  q?: string
+  /**
+   * next_cursor of the answer before; repeat the same filters.
+   */
+  cursor?: string
+}
+/**
+ * Full records of the past, page by page.
+ */
+export type PotusArchive = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * Items here.
+   */
+  count: number
+  /**
+   * In the order asked for.
+   */
+  items: readonly PotusEvent[]
+  /**
+   * Leads to the next page; null at the end. With rare filters a page may be short, even empty, and still lead on.
+   */
+  next_cursor: string | null
+}
+/**
+ * One item of news. Posts belong to their authors: name and link the source.
+ */
+export type PotusEvent = {
+  /**
+   * evt_ and 16 hex digits of SHA-256 of source, NUL and source_key. Never changes.
+   */
+  id: string
+  /**
+   * Number of the event in this store; rises.
+   */
+  seq: number
+  /**
+   * Id of the source; /v1/potus/feeds describes it.
+   */
+  source: string
+  /**
+   * The source's own name of it, as text.
+   */
+  source_key: string
+  kind: PotusKind
+  status: PotusStatus
+  /**
+   * Title, where the source gives one.
+   */
+  title: string | null
+  /**
+   * Plain text, at most 20,000 characters.
+   */
+  text: string
+  /**
+   * True where the text is longer.
+   */
+  text_truncated: boolean
+  /**
+   * Language.
+   */
+  lang: string
+  /**
+   * Where to read it.
+   */
+  url: string
+  /**
+   * Pictures and films.
+   */
+  media: readonly PotusMedia[]
+  /**
+   * When it happened, where that is known: day of signing, or the time inside a post's id.
+   */
+  occurred_at: string | null
+  /**
+   * What the source claims.
+   */
+  published_at: string
+  /**
+   * How exact that claim is.
+   */
+  published_precision: 'ms' | 's' | 'min' | 'day'
+  /**
+   * When we first held it.
+   */
+  first_seen_at: string
+  /**
+   * When it could be served first; windows, gates and cursors go by this.
+   */
+  available_at: string
+  /**
+   * first_seen_at minus published_at, for live items with an exact time.
+   */
+  latency_ms: number | null
+  relevance: PotusRelevance
+  /**
+   * Topics of the lexicon, the weightiest first.
+   */
+  topics: readonly string[]
+  /**
+   * Who and what is named.
+   */
+  entities: readonly PotusEntityMention[]
+  /**
+   * Assets concerned.
+   */
+  assets: readonly PotusAssetLink[]
+  cluster: PotusClusterLink
+  /**
+   * 1, and one more for each new text.
+   */
+  revision: number
+  /**
+   * When the last new text was known.
+   */
+  revised_at: string | null
+  /**
+   * SHA-256 of title and text.
+   */
+  content_hash: string
+  provenance: PotusProvenance
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Only in a replay: how far its times are shifted.
+   */
+  replay?: {
+    /**
+     * Milliseconds added to every time.
+     */
+    shift_ms: number
+    /**
+     * When it was available really.
+     */
+    original_available_at: string
+  }
+}
+/**
+ * A picture or film of the item, where the source keeps it.
+ */
+export type PotusMedia = {
+  /**
+   * What it is.
+   */
+  type: 'image' | 'video' | 'other'
+  /**
+   * Where it is.
+   */
+  url: string
+}
+/**
+ * How much an item concerns markets, by rules that are all named. Not a direction, and not fitted to prices.
+ */
+export type PotusRelevance = {
+  /**
+   * 0 to 1.
+   */
+  score: number
+  /**
+   * high from 0.60, medium from 0.35.
+   */
+  band: 'high' | 'medium' | 'low'
+  /**
+   * Every term that counted: source, topic, kind, novel, corroborated, penalties.
+   */
+  reasons: readonly string[]
+}
+/**
+ * Who or what the text names.
+ */
+export type PotusEntityMention = {
+  /**
+   * Stable name, such as place:CN or person:jerome-powell.
+   */
+  id: string
+  /**
+   * What it is.
+   */
+  type: 'person' | 'organization' | 'place'
+  /**
+   * Usual name.
+   */
+  name: string
+  /**
+   * How often it is named.
+   */
+  count: number
+  /**
+   * How often a mention found this way is right.
+   */
+  confidence: number
+  /**
+   * `gazetteer`: a known name; `grammar`: looks like a name.
+   */
+  method: 'gazetteer' | 'grammar'
+}
+/**
+ * An asset the item concerns. Never a direction.
+ */
+export type PotusAssetLink = {
+  /**
+   * Such as fx:CNH, idx:SPX, crypto:BTC, eq:TSLA.
+   */
+  id: string
+  /**
+   * The rule that says so.
+   */
+  why: string
+  /**
+   * 0 to 1, a judgement.
+   */
+  confidence: number
+}
+/**
+ * Records of the same news, as known at the moment.
+ */
+export type PotusClusterLink = {
+  /**
+   * Name of the cluster.
+   */
+  id: string
+  /**
+   * The lead came first.
+   */
+  role: 'lead' | 'member'
+  /**
+   * Records in it.
+   */
+  size: number
+  /**
+   * Their sources.
+   */
+  sources: readonly string[]
+}
+/**
+ * Where the record comes from, chained to the record its source had before.
+ */
+export type PotusProvenance = {
+  /**
+   * SHA-256 of the body it was read from, without build dates; null where it was recorded entry by entry.
+   */
+  raw_sha256: string | null
+  /**
+   * When that body was held.
+   */
+  fetched_at: string
+  /**
+   * Address it came from.
+   */
+  feed_url: string
+  /**
+   * Parser and version.
+   */
+  parser: string
+  /**
+   * Hash of the preceding record of the same source; null for the first.
+   */
+  prev: string | null
+  /**
+   * Hash of this record.
+   */
+  record_hash: string
+  /**
+   * `backfill`: the source showed it before we first looked.
+   */
+  ingest: 'live' | 'backfill'
+  /**
+   * Terms of the source.
+   */
+  licence: string
+  /**
+   * Whom to name.
+   */
+  attribution: string
+}
+export type PotusEntitiesQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Only this type.
+   */
+  type?: 'person' | 'organization' | 'place'
+  /**
+   * Most entities in one answer.
+   */
+  limit: number
+  /**
+   * Only those named by at least so many events.
+   */
+  min_count: number
+  /**
+   * Only names that contain this.
+   */
+  q?: string
+}
+export type AskedPotusEntitiesQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Only this type.
+   */
+  type?: 'person' | 'organization' | 'place'
+  /**
+   * Most entities in one answer.
+   */
+  limit?: number
+  /**
+   * Only those named by at least so many events.
+   */
+  min_count?: number
+  /**
+   * Only names that contain this.
+   */
+  q?: string
+}
+/**
+ * Who and what was named, the most frequent first.
+ */
+export type PotusEntities = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * Beginning of the range.
+   */
+  from: string
+  /**
+   * End of the range, exclusive.
+   */
+  to: string
+  /**
+   * Entities that fit.
+   */
+  total: number
+  /**
+   * Entities here.
+   */
+  count: number
+  /**
+   * The most frequent first.
+   *
+   * Items: An entity and how often it was named.
+   */
+  items: readonly {
+    /**
+     * Stable name.
+     */
+    id: string
+    /**
+     * What it is.
+     */
+    type: 'person' | 'organization' | 'place'
+    /**
+     * Usual name.
+     */
+    name: string
+    /**
+     * Events that name it.
+     */
+    count: number
+    /**
+     * Times it is named in them.
+     */
+    mentions: number
+    /**
+     * Distinct days, UTC.
+     */
+    days: number
+    /**
+     * First event in the range.
+     */
+    first_seen: string
+    /**
+     * Last event in the range.
+     */
+    last_seen: string
+    /**
+     * Its last and its first event.
+     */
+    sample_event_ids: readonly string[]
+    /**
+     * Events in the stretch of the same length before.
+     */
+    count_before: number
+    /**
+     * count minus count_before.
+     */
+    change: number
+  }[]
+}
+export type PotusSelector = {
+  /**
+   * An event id, `latest`, or `seq:` and a number.
+   */
+  selector: string
+}
+/**
+ * One event with everything known of it.
+ */
+export type PotusEventDetails = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  event: PotusEvent
+  /**
+   * Every version, oldest first: the chain of hashes makes a removal visible.
+   */
+  revisions: readonly PotusRevision[]
+  /**
+   * Records of the same news, in order of appearance.
+   *
+   * Items: A record of the same news.
+   */
+  cluster_members: readonly {
+    /**
+     * evt_ and 16 hex digits of SHA-256 of source, NUL and source_key. Never changes.
+     */
+    id: string
+    /**
+     * Number of the event in this store; rises.
+     */
+    seq: number
+    /**
+     * Id of the source; /v1/potus/feeds describes it.
+     */
+    source: string
+    /**
+     * When it could be served first; windows, gates and cursors go by this.
+     */
+    available_at: string
+    /**
+     * The lead came first.
+     */
+    role: 'lead' | 'member'
+  }[]
+  /**
+   * Null where the source gives none.
+   */
+  engagement: {
+    /**
+     * When they were seen.
+     */
+    observed_at: string
+    /**
+     * Replies.
+     */
+    replies: number
+    /**
+     * Reposts.
+     */
+    reblogs: number
+    /**
+     * Likes.
+     */
+    favourites: number
+  } | null
+  /**
+   * Null where no asset of the event is covered.
+   */
+  bars: {
+    /**
+     * The asset of the event.
+     */
+    asset: string
+    /**
+     * What was read.
+     */
+    symbol: string
+    /**
+     * Length of a bar.
+     */
+    interval_seconds: 60
+    /**
+     * Oldest first.
+     */
+    items: readonly PotusBar[]
+  } | null
+}
+/**
+ * One version of the record as it was known.
+ */
+export type PotusRevision = {
+  /**
+   * 1, and one more for each change of text or status.
+   */
+  version: number
+  /**
+   * 1, and one more for each new text.
+   */
+  revision: number
+  status: PotusStatus
+  /**
+   * From when it stood.
+   */
+  known_at: string
+  /**
+   * When the last new text was known.
+   */
+  revised_at: string | null
+  /**
+   * Title, where the source gives one.
+   */
+  title: string | null
+  /**
+   * Length of the text.
+   */
+  characters: number
+  /**
+   * SHA-256 of title and text.
+   */
+  content_hash: string
+  /**
+   * Hash of the preceding record of the same source; null for the first.
+   */
+  prev: string | null
+  /**
+   * Hash of this record.
+   */
+  record_hash: string
+  /**
+   * SHA-256 of the body it was read from, without build dates; null where it was recorded entry by entry.
+   */
+  raw_sha256: string | null
+  /**
+   * Parser and version.
+   */
+  parser: string
+  /**
+   * Word by word, against the version before.
+   */
+  changes: readonly PotusDifference[]
+}
+/**
+ * One changed place of a text.
+ */
+export type PotusDifference = {
+  /**
+   * The words before it.
+   */
+  after: string
+  /**
+   * Words that went.
+   */
+  removed: string
+  /**
+   * Words that came.
+   */
+  added: string
+}
+/**
+ * One minute of the market.
+ */
+export type PotusBar = {
+  /**
+   * Open.
+   */
+  time: string
+  /**
+   * Price.
+   */
+  open: number
+  /**
+   * Price.
+   */
+  high: number
+  /**
+   * Price.
+   */
+  low: number
+  /**
+   * Price.
+   */
+  close: number
+  /**
+   * Volume.
+   */
+  volume: number
+}
+export type PotusQuartersQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Most windows in one answer.
+   */
+  limit: number
+  /**
+   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   */
+  include_empty: boolean
+  /**
+   * next_cursor of the answer before; repeat the same filters.
+   */
+  cursor?: string
+}
+export type AskedPotusQuartersQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Most windows in one answer.
+   */
+  limit?: number
+  /**
+   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   */
+  include_empty?: boolean
+  /**
+   * next_cursor of the answer before; repeat the same filters.
+   */
+  cursor?: string
+}
+/**
+ * Closed fifteen-minute windows.
+ */
+export type PotusQuarters = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * Length of the windows.
+   */
+  granularity: '15m'
+  /**
+   * Beginning of the range.
+   */
+  from: string
+  /**
+   * End of the range, exclusive.
+   */
+  to: string
+  /**
+   * Windows here.
+   */
+  count: number
+  /**
+   * Oldest first; empty ones only where asked for.
+   */
+  windows: readonly PotusQuarterWindow[]
+  /**
+   * Leads to the next page; null at the end.
+   */
+  next_cursor: string | null
+}
+/**
+ * One closed quarter of an hour in figures.
+ */
+export type PotusQuarterWindow = {
+  window: PotusWindow
+  /**
+   * Items in it.
+   */
+  count: number
+  /**
+   * Different news among them.
+   */
+  clusters: number
+  /**
+   * Highest relevance, as it was when the window closed; null in an empty window.
+   */
+  max_relevance: number | null
+  /**
+   * Items by kind.
+   */
+  by_kind: {
+    [k: string]: number
+  }
+  /**
+   * Items by topic.
+   */
+  topics: {
+    [k: string]: number
+  }
+  /**
+   * Items by asset concerned.
+   */
+  assets: {
+    [k: string]: number
+  }
+  /**
+   * Items by source.
+   */
+  sources: {
+    [k: string]: number
+  }
+  /**
+   * Which items; /v1/potus/event/{id} has them.
+   */
+  event_ids: readonly string[]
+}
+/**
+ * Which stretch of time.
+ */
+export type PotusWindow = {
+  /**
+   * Beginning, inclusive.
+   */
+  start: string
+  /**
+   * End, exclusive.
+   */
+  end: string
+  /**
+   * Length.
+   */
+  granularity: '1m' | '15m'
+  /**
+   * Raised by each later version of a member; nothing else changes a closed window.
+   */
+  revision: number
+}
+export type PotusMinutesQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Most windows in one answer.
+   */
+  limit: number
+  /**
+   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   */
+  include_empty: boolean
+  /**
+   * next_cursor of the answer before; repeat the same filters.
+   */
+  cursor?: string
+}
+export type AskedPotusMinutesQuery = {
+  from?: PotusMoment
+  to?: PotusMoment
+  /**
+   * Most windows in one answer.
+   */
+  limit?: number
+  /**
+   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   */
+  include_empty?: boolean
+  /**
+   * next_cursor of the answer before; repeat the same filters.
+   */
+  cursor?: string
+}
+/**
+ * Closed one-minute windows.
+ */
+export type PotusMinutes = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * Length of the windows.
+   */
+  granularity: '1m'
+  /**
+   * Beginning of the range.
+   */
+  from: string
+  /**
+   * End of the range, exclusive.
+   */
+  to: string
+  /**
+   * Windows here.
+   */
+  count: number
+  /**
+   * Oldest first; empty ones only where asked for.
+   */
+  windows: readonly PotusMinuteWindow[]
+  /**
+   * Leads to the next page; null at the end.
+   */
+  next_cursor: string | null
+}
+/**
+ * One closed minute with its items in short.
+ */
+export type PotusMinuteWindow = {
+  window: PotusWindow
+  /**
+   * Items in it.
+   */
+  count: number
+  /**
+   * Different news among them.
+   */
+  clusters: number
+  /**
+   * Highest relevance, as it was when the window closed; null in an empty window.
+   */
+  max_relevance: number | null
+  /**
+   * Items by kind.
+   */
+  by_kind: {
+    [k: string]: number
+  }
+  /**
+   * Items by topic.
+   */
+  topics: {
+    [k: string]: number
+  }
+  /**
+   * Items by asset concerned.
+   */
+  assets: {
+    [k: string]: number
+  }
+  /**
+   * In order of appearance.
+   */
+  events: readonly PotusCompactEvent[]
+}
+/**
+ * An item in short.
+ */
+export type PotusCompactEvent = {
+  /**
+   * evt_ and 16 hex digits of SHA-256 of source, NUL and source_key. Never changes.
+   */
+  id: string
+  /**
+   * Number of the event in this store; rises.
+   */
+  seq: number
+  /**
+   * Id of the source; /v1/potus/feeds describes it.
+   */
+  source: string
+  kind: PotusKind
+  status: PotusStatus
+  /**
+   * Title, where the source gives one.
+   */
+  title: string | null
+  /**
+   * First 280 characters.
+   */
+  excerpt: string
+  /**
+   * Where to read it.
+   */
+  url: string
+  /**
+   * When it could be served first; windows, gates and cursors go by this.
+   */
+  available_at: string
+  /**
+   * How much it concerns markets.
+   */
+  relevance: {
+    /**
+     * 0 to 1.
+     */
+    score: number
+    /**
+     * high from 0.60, medium from 0.35.
+     */
+    band: 'high' | 'medium' | 'low'
+  }
+  /**
+   * Topics of the lexicon, the weightiest first.
+   */
+  topics: readonly string[]
+  /**
+   * Ids of the assets concerned.
+   */
+  assets: readonly string[]
+  /**
+   * Its cluster.
+   */
+  cluster: {
+    /**
+     * Name of the cluster.
+     */
+    id: string
+    /**
+     * The lead came first.
+     */
+    role: 'lead' | 'member'
+  }
+  /**
+   * 1, and one more for each new text.
+   */
+  revision: number
+}
+export type PotusFeedsQuery = {
+  /**
+   * Only sources in this state.
+   */
+  status?: 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+}
+/**
+ * The sources.
+ */
+export type PotusFeeds = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * Sources here.
+   */
+  count: number
+  /**
+   * Every source, those that are off too.
+   */
+  feeds: readonly PotusFeed[]
+}
+/**
+ * A source and how it does.
+ */
+export type PotusFeed = {
+  /**
+   * Id, as records name it.
+   */
+  id: string
+  /**
+   * Name for people.
+   */
+  name: string
+  /**
+   * Address.
+   */
+  url: string
+  /**
+   * Form of what it sends.
+   */
+  format: string
+  /**
+   * Terms.
+   */
+  licence: string
+  /**
+   * Whom to name.
+   */
+  attribution: string
+  /**
+   * What it is read for.
+   */
+  tier: 'breaking' | 'record' | 'archive'
+  /**
+   * Whether it is asked.
+   */
+  enabled: boolean
+  /**
+   * False where no payload of it was recorded and tried.
+   */
+  verified: boolean
+  /**
+   * Who runs it.
+   */
+  affiliation: 'official' | 'third_party'
+  /**
+   * Pace.
+   */
+  poll_seconds: number
+  /**
+   * Last time it was asked.
+   */
+  last_attempt: string | null
+  /**
+   * Last good answer.
+   */
+  last_success: string | null
+  /**
+   * Last answer that was new.
+   */
+  last_change: string | null
+  /**
+   * Its newest item.
+   */
+  last_item_at: string | null
+  /**
+   * Items of the last 24 hours.
+   */
+  items_24h: number
+  /**
+   * Median seconds from publication to our first sight, over its last 200 live items.
+   */
+  lag_p50_s: number | null
+  /**
+   * 95th percentile of the same.
+   */
+  lag_p95_s: number | null
+  /**
+   * Bad answers since the last good one.
+   */
+  consecutive_failures: number
+  /**
+   * What was wrong with the last bad one since then.
+   */
+  last_failure: string | null
+  /**
+   * Share of the last day's answers that said nothing has changed.
+   */
+  http_304_share: number | null
+  /**
+   * late: longer without a good answer than its own limit.
+   */
+  status: 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
+}
+export type PotusLiveQuery = {
+  /**
+   * Most items in one answer.
+   */
+  limit: number
+  /**
+   * Only items numbered above this, the oldest of them first to come: pass next_since_seq to miss none.
+   */
+  since_seq?: number
+  /**
+   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   */
+  kinds?: string
+  /**
+   * Only items of at least this relevance.
+   */
+  min_relevance?: number
+  /**
+   * Only items on one of these topics, separated by commas.
+   */
+  topics?: string
+}
+export type AskedPotusLiveQuery = {
+  /**
+   * Most items in one answer.
+   */
+  limit?: number
+  /**
+   * Only items numbered above this, the oldest of them first to come: pass next_since_seq to miss none.
+   */
+  since_seq?: number
+  /**
+   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   */
+  kinds?: string
+  /**
+   * Only items of at least this relevance.
+   */
+  min_relevance?: number
+  /**
+   * Only items on one of these topics, separated by commas.
+   */
+  topics?: string
+}
+/**
+ * The newest items, newest first, and the state of the feed.
+ */
+export type PotusLive = {
+  /**
+   * Version of these shapes.
+   */
+  schema: 'potus/1'
+  /**
+   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   */
+  data_mode: 'sample' | 'replay' | 'online'
+  /**
+   * Newest moment this answer may know of.
+   */
+  as_of: string
+  /**
+   * Least age of what is served here: 0 is real time, 86400 a day.
+   */
+  max_freshness_seconds: number
+  /**
+   * Items here.
+   */
+  count: number
+  /**
+   * Newest first.
+   */
+  items: readonly PotusEvent[]
+  /**
+   * Pass it as since_seq to get what comes after.
+   */
+  next_since_seq: number
+  state: PotusState
+}
+/**
+ * The state of the feed in figures.
+ */
+export type PotusState = {
+  /**
+   * Start of the windows that are open.
+   */
+  window_open: {
+    /**
+     * One minute.
+     */
+    '1m': string
+    /**
+     * Fifteen minutes.
+     */
+    '15m': string
+  }
+  /**
+   * Items of the last hour.
+   */
+  events_1h: number
+  /**
+   * Items of the last 24 hours.
+   */
+  events_24h: number
+  /**
+   * Items a day over the last 30 days.
+   */
+  baseline_24h: number
+  /**
+   * events_24h over baseline_24h.
+   */
+  intensity: number | null
+  /**
+   * Highest relevance of the last hour.
+   */
+  max_relevance_1h: number | null
+  /**
+   * Topics of the last 24 hours and how many items name them.
+   */
+  top_topics_24h: [string, readonly number][]
+  /**
+   * Sources that answer.
+   */
+  sources_ok: number
+  /**
+   * Sources that are late or failing.
+   */
+  sources_late: number
+  /**
+   * Number of the newest live item.
+   */
+  last_seq: number
+  /**
+   * Age of the newest item.
+   */
+  seconds_since_last: number | null
+}
+/**
+ * A signed decision about one order, valid for a minute.
+ */
+export type Preflight = {
+  /**
+   * One for each call.
+   */
+  id: string
+  /**
+   * deny: a check failed. reduce: a check warns, or the regime asks for less. allow: as sent.
+   */
+  decision: 'allow' | 'reduce' | 'deny'
+  /**
+   * Size to trade, USD: 0 where denied.
+   */
+  recommended_notional_usd: number
+  request: PreflightRequest
+  /**
+   * Always all eight, in this order.
+   */
+  checks: readonly PreflightCheck[]
+  /**
+   * The market regime; null where it was not checked.
+   */
+  regime: Snapshot | null
+  cost: CostEstimate
+  /**
+   * The moment it speaks of.
+   */
+  issued_at: string
+  /**
+   * A minute later: ask again.
+   */
+  expires_at: string
+  data_mode: DataMode
+  /**
+   * Name and version.
+   */
+  model: string
+  /**
+   * Only on the demo: an example that binds nobody.
+   */
+  demo?: true
+  signature: PreflightSignature
+}
+/**
+ * The order that is about to be placed.
+ */
+export type PreflightRequest = {
+  /**
+   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   */
+  symbol: string
+  /**
+   * A buy takes the asks, a sell the bids.
+   */
+  side: 'buy' | 'sell'
+  /**
+   * Size of the order, USD.
+   */
+  notional_usd: number
+  /**
+   * market: all at once. limit: posted at the touch, chased with a market order if it does not fill. twap: evenly over the horizon. vwap: over the horizon in step with volume. pov: as a fixed share of volume.
+   */
+  order_type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
+  /**
+   * Limit of the order, USD. Checked against the market.
+   */
+  limit_price?: number
+  /**
+   * Highest expected cost you accept, bps, fees included.
+   */
+  max_cost_bps: number
+  /**
+   * Your account, USD. Needed to check the size against it.
+   */
+  account_equity_usd?: number
+  /**
+   * Largest order you accept, percent of account_equity_usd: 10 is a tenth.
+   */
+  max_position_pct: number
+  /**
+   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. Of no effect on market and pov.
+   */
+  horizon_minutes?: number
+  /**
+   * Share of the market's volume that a pov order takes (0.1 unless set). Of no effect on other types.
+   */
+  participation_rate?: number
+  /**
+   * Your own fee, in place of the taker fee of the class.
+   */
+  fee_bps?: number
+  /**
+   * Yours; comes back in the signed answer.
+   */
+  client_ref?: string
+}
+export type PreflightCheck = {
+  check:
+    'regime' | 'cost' | 'size_vs_adv' | 'size_vs_equity' | 'limit_distance' | 'data_freshness' | 'session' | 'funding'
+  status: 'pass' | 'warn' | 'fail' | 'not_checked'
+  /**
+   * What was found.
+   */
+  value: number | string | null
+  /**
+   * What it was held to.
+   */
+  limit: number | string | null
+  /**
+   * The same in a sentence.
+   */
+  detail: string
+}
+/**
+ * The regime at one minute, with the numbers behind it.
+ */
+export type Snapshot = {
+  /**
+   * Close of the last bar used. Nothing later went in.
+   */
+  as_of: string
+  /**
+   * The market it speaks of.
+   */
+  symbol: string
+  /**
+   * Whether the next hour is expected to be less or more volatile than the boundary. Not a direction.
+   */
+  regime: 'STABLE' | 'VOLATILE'
+  /**
+   * Probability that the label is right for the next hour; calibrated, and graded in /v1/stats.
+   */
+  confidence: number
+  /**
+   * Multiply an ordinary position by this to hold its risk steady. 1 is ordinary.
+   */
+  position_scalar: number
+  /**
+   * Volatility forecast for the next hour, a fraction a year.
+   */
+  forecast_vol: number
+  /**
+   * What counts as volatile: the 0.65 quantile of the last 180 days' hourly volatility, a fraction a year.
+   */
+  boundary_vol: number
+  /**
+   * Volatility of the last hour, a fraction a year. Null where the data were interrupted within it.
+   */
+  realized_vol_1h: number | null
+  /**
+   * How far ahead the label looks.
+   */
+  horizon_minutes: 60
+  /**
+   * When the label last changed.
+   */
+  since: string
+  /**
+   * Days a year in every volatility here.
+   */
+  annualisation: 365
+  /**
+   * One-minute bars the model looked back on, at most 180 days of them.
+   */
+  bars_used: number
+  /**
+   * Age of the last bar when this was answered. Beyond 300 the route answers 503 and charges nothing.
+   */
+  data_age_seconds: number
+  /**
+   * Name and version. A snapshot is never recomputed under the same name.
+   */
+  model: string
+  data_mode: DataMode
+  /**
+   * Only on the free sample: how old its view is by design.
+   */
+  delayed_by_seconds?: number
+}
+/**
+ * EIP-191 personal sign over the RFC 8785 canonical JSON of the answer without this field.
+ */
+export type PreflightSignature = {
+  scheme: 'eip191'
+  signer: `0x${string}`
+  canonical: 'RFC8785'
+  value: `0x${string}`
+}
+/**
+ * The key that signs preflights, and those before it.
+ */
+export type PreflightSigner = {
+  scheme: 'eip191'
+  canonical: 'RFC8785'
+  address: `0x${string}`
+  public_key: `0x${string}`
+  /**
+   * First moment it signed.
+   */
+  valid_from: string
+  /**
+   * Newest first.
+   */
+  previous: readonly {
+    address: `0x${string}`
+    public_key: `0x${string}`
+    /**
+     * First moment it signed.
+     */
+    valid_from: string
+    /**
+     * When the next took over.
+     */
+    valid_until: string | null
+  }[]
+}
+/**
+ * The order that is about to be placed.
+ */
+export type AskedPreflightRequest = {
+  /**
+   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   */
+  symbol: string
+  /**
+   * A buy takes the asks, a sell the bids.
+   */
+  side: 'buy' | 'sell'
+  /**
+   * Size of the order, USD.
+   */
+  notional_usd: number
+  /**
+   * market: all at once. limit: posted at the touch, chased with a market order if it does not fill. twap: evenly over the horizon. vwap: over the horizon in step with volume. pov: as a fixed share of volume.
+   */
+  order_type?: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
+  /**
+   * Limit of the order, USD. Checked against the market.
+   */
+  limit_price?: number
+  /**
+   * Highest expected cost you accept, bps, fees included.
+   */
+  max_cost_bps?: number
+  /**
+   * Your account, USD. Needed to check the size against it.
+   */
+  account_equity_usd?: number
+  /**
+   * Largest order you accept, percent of account_equity_usd: 10 is a tenth.
+   */
+  max_position_pct?: number
+  /**
+   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. Of no effect on market and pov.
+   */
+  horizon_minutes?: number
+  /**
+   * Share of the market's volume that a pov order takes (0.1 unless set). Of no effect on other types.
+   */
+  participation_rate?: number
+  /**
+   * Your own fee, in place of the taker fee of the class.
+   */
+  fee_bps?: number
+  /**
+   * Yours; comes back in the signed answer.
+   */
+  client_ref?: string
 }
 export type BarQualityReport = {
   /**
@@ -1938,72 +4040,6 @@ export type BarSplit = {
    * Bars before this one are the ones to adjust.
    */
   adjust_before: true
-}
-/**
- * The regime at one minute, with the numbers behind it.
- */
-export type Snapshot = {
-  /**
-   * Close of the last bar used. Nothing later went in.
-   */
-  as_of: string
-  /**
-   * The market it speaks of.
-   */
-  symbol: string
-  /**
-   * Whether the next hour is expected to be less or more volatile than the boundary. Not a direction.
-   */
-  regime: 'STABLE' | 'VOLATILE'
-  /**
-   * Probability that the label is right for the next hour; calibrated, and graded in /v1/stats.
-   */
-  confidence: number
-  /**
-   * Multiply an ordinary position by this to hold its risk steady. 1 is ordinary.
-   */
-  position_scalar: number
-  /**
-   * Volatility forecast for the next hour, a fraction a year.
-   */
-  forecast_vol: number
-  /**
-   * What counts as volatile: the 0.65 quantile of the last 180 days' hourly volatility, a fraction a year.
-   */
-  boundary_vol: number
-  /**
-   * Volatility of the last hour, a fraction a year. Null where the data were interrupted within it.
-   */
-  realized_vol_1h: number | null
-  /**
-   * How far ahead the label looks.
-   */
-  horizon_minutes: 60
-  /**
-   * When the label last changed.
-   */
-  since: string
-  /**
-   * Days a year in every volatility here.
-   */
-  annualisation: 365
-  /**
-   * One-minute bars the model looked back on, at most 180 days of them.
-   */
-  bars_used: number
-  /**
-   * Age of the last bar when this was answered. Beyond 300 the route answers 503 and charges nothing.
-   */
-  data_age_seconds: number
-  /**
-   * Name and version. A snapshot is never recomputed under the same name.
-   */
-  model: string
-  data_mode: DataMode
-  /**
-   * Only on the free sample: how old its view is by design.
-   */
-  delayed_by_seconds?: number
 }
 export type RegimeHistoryQuery = {
   start?: Moment

@@ -1,0 +1,32 @@
+/**
+ * The canonical form of a JSON value: no white space, object members sorted by the UTF-16 code units of their names,
+ * numbers and strings as ECMAScript writes them. Members that are undefined are left out, as JSON.stringify does. Throws
+ * TypeError for what has no such form: NaN, an infinity, a lone surrogate, a function, a bigint.
+ *
+ * Source: RFC 8785, "JSON Canonicalization Scheme (JCS)", section 3.2.
+ *
+ * @example canonicalize({ b: [1e21, '€'], a: -0 }) // '{"a":0,"b":[1e+21,"€"]}'
+ */
+export function canonicalize(value: unknown): string {
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (typeof value === 'string') return quote(value)
+  if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throw new TypeError(`JSON has no ${value}`)
+    return JSON.stringify(value)
+  }
+  if (Array.isArray(value)) return `[${value.map((item) => canonicalize(item ?? null)).join(',')}]`
+  if (typeof value !== 'object') throw new TypeError(`JSON has no ${typeof value}`)
+  const members = Object.entries(value)
+    .filter(([, member]) => member !== undefined)
+    // The order of < on strings is that of their code units.
+    .toSorted(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, member]) => `${quote(name)}:${canonicalize(member)}`)
+  return `{${members.join(',')}}`
+}
+
+const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
+
+function quote(text: string): string {
+  if (LONE_SURROGATE.test(text)) throw new TypeError('a string with half a surrogate pair has no UTF-8')
+  return JSON.stringify(text)
+}

@@ -1,0 +1,126 @@
+/** What is looked at before a trade. Pure: request, regime and cost in, findings out. */
+import type { CostEstimate, PreflightRequest, Snapshot } from '../../schemas/types.d.ts'
+
+export interface Check {
+  readonly check:
+    'regime' | 'cost' | 'size_vs_adv' | 'size_vs_equity' | 'limit_distance' | 'data_freshness' | 'session' | 'funding'
+  readonly status: 'pass' | 'warn' | 'fail' | 'not_checked'
+  readonly value: number | string | null
+  readonly limit: number | string | null
+  readonly detail: string
+}
+
+/** The regime, or why there is none to look at. */
+export type RegimeView = Snapshot | { readonly missing: string }
+
+const ADV_WARN = 0.01
+const ADV_FAIL = 0.1
+const LIMIT_SIGMAS = 5
+const FRESH_SECONDS = 300
+
+/** Every check in a fixed order; one that cannot be made says so and never passes. */
+export function checksOf(request: PreflightRequest, regime: RegimeView, cost: CostEstimate): readonly Check[] {
+  return [
+    regimeCheck(regime),
+    costCheck(request, cost),
+    advCheck(cost),
+    equityCheck(request),
+    limitCheck(request, cost),
+    freshnessCheck(regime, cost),
+    sessionCheck(cost),
+    notChecked('funding', `${cost.symbol} is not a perpetual; no funding is paid.`),
+  ]
+}
+
+export type Decision = 'allow' | 'reduce' | 'deny'
+
+/**
+ * Any failure denies, and nothing is recommended. Otherwise the size is scaled by the regime's position scalar, never
+ * up, and held to 1% of a day's turnover; a warning or a smaller size reduces.
+ *
+ * @example notional 1000, all pass, position_scalar 0.6: { decision: 'reduce', recommended: 600 }
+ */
+export function decide(
+  request: PreflightRequest,
+  regime: RegimeView,
+  cost: CostEstimate,
+  checks: readonly Check[],
+): { readonly decision: Decision; readonly recommended: number } {
+  if (checks.some(({ status }) => status === 'fail')) return { decision: 'deny', recommended: 0 }
+  const scalar = 'missing' in regime ? 1 : Math.min(1, regime.position_scalar)
+  const recommended = Math.min(request.notional_usd * scalar, ADV_WARN * cost.inputs.adv_usd)
+  const isReduced = recommended < request.notional_usd || checks.some(({ status }) => status === 'warn')
+  return { decision: isReduced ? 'reduce' : 'allow', recommended }
+}
+
+function notChecked(check: Check['check'], detail: string): Check {
+  return { check, status: 'not_checked', value: null, limit: null, detail }
+}
+
+function regimeCheck(regime: RegimeView): Check {
+  if ('missing' in regime) return notChecked('regime', regime.missing)
+  const { regime: label, symbol, confidence, position_scalar } = regime
+  const status = label === 'VOLATILE' ? 'warn' : 'pass'
+  const detail = `${symbol} is ${label} with confidence ${confidence}; the position scalar is ${position_scalar}.`
+  return { check: 'regime', status, value: label, limit: 'STABLE', detail }
+}
+
+function costCheck({ max_cost_bps: limit }: PreflightRequest, { total_bps: value, confidence }: CostEstimate): Check {
+  const status = value > limit ? 'fail' : 'pass'
+  const detail = `The order is expected to cost ${value.toFixed(2)} bps, fees included, with ${confidence} confidence.`
+  return { check: 'cost', status, value, limit, detail }
+}
+
+function advCheck({ inputs: { participation_of_adv: value } }: CostEstimate): Check {
+  const status = value > ADV_FAIL ? 'fail' : value > ADV_WARN ? 'warn' : 'pass'
+  const detail = `The order is ${percent(value)} of a day's turnover; above 1% warns, above 10% fails.`
+  return { check: 'size_vs_adv', status, value, limit: status === 'fail' ? ADV_FAIL : ADV_WARN, detail }
+}
+
+function equityCheck({ notional_usd, account_equity_usd, max_position_pct }: PreflightRequest): Check {
+  if (account_equity_usd === undefined) return notChecked('size_vs_equity', 'account_equity_usd was not sent.')
+  const value = (100 * notional_usd) / account_equity_usd
+  const detail = `The order is ${value.toFixed(2)}% of the account; max_position_pct allows ${max_position_pct}%.`
+  const status = value > max_position_pct ? 'fail' : 'pass'
+  return { check: 'size_vs_equity', status, value, limit: max_position_pct, detail }
+}
+
+/** In standard deviations of an hour, either way: a limit that far is a slip of the finger or never fills. */
+function limitCheck({ limit_price }: PreflightRequest, { inputs }: CostEstimate): Check {
+  const { price, sigma_daily, day_minutes } = inputs
+  if (limit_price === undefined) return notChecked('limit_distance', 'limit_price was not sent.')
+  if (price === null) return notChecked('limit_distance', 'No price of the market was seen.')
+  const hourly = sigma_daily * Math.sqrt(60 / day_minutes)
+  const value = Math.abs(limit_price / price - 1) / hourly
+  const detail = `The limit is ${value.toFixed(2)} hourly standard deviations from ${price}.`
+  return { check: 'limit_distance', status: value > LIMIT_SIGMAS ? 'fail' : 'pass', value, limit: LIMIT_SIGMAS, detail }
+}
+
+function freshnessCheck(regime: RegimeView, { data_age_seconds, session }: CostEstimate): Check {
+  const value = Math.max(data_age_seconds, 'missing' in regime ? 0 : regime.data_age_seconds)
+  const detail = `The oldest data used are ${value} seconds old${session.is_open ? '' : ' at the last close'}.`
+  return {
+    check: 'data_freshness',
+    status: value > FRESH_SECONDS ? 'fail' : 'pass',
+    value,
+    limit: FRESH_SECONDS,
+    detail,
+  }
+}
+
+function sessionCheck({ session: { is_open, next_open }, symbol }: CostEstimate): Check {
+  const detail = is_open
+    ? `${symbol} trades now.`
+    : `${symbol} does not trade now; the next session opens ${next_open}.`
+  return {
+    check: 'session',
+    status: is_open ? 'pass' : 'fail',
+    value: is_open ? 'open' : 'closed',
+    limit: 'open',
+    detail,
+  }
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toPrecision(3)}%`
+}

@@ -1,0 +1,25 @@
+/**
+ * Verifies a signed preflight: `node --import tsx/esm scripts/verify-preflight.ts [base url] [answer.json]`; the demo
+ * where no file is named. Exits 1 where the signature does not hold.
+ */
+import { readFileSync } from 'node:fs'
+import { verifyMessage } from 'viem'
+
+const [base = 'http://127.0.0.1:4021', file] = process.argv.slice(2)
+const get = async (path: string) => (await fetch(`${base}${path}`)).json()
+const text = file ? JSON.parse(readFileSync(file, 'utf8')) : await get('/v1/trade/preflight/demo')
+
+// The ten lines. RFC 8785 of what JSON.parse gave: members in order of their names, the rest as JavaScript writes it.
+const canonical = (value: unknown): string => {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`
+}
+const { signature, ...answer } = text
+const keys = await get('/v1/trade/preflight/signer')
+const signed = { address: signature.signer, message: canonical(answer), signature: signature.value }
+const isValid = [keys, ...keys.previous].some((key) => key.address === signed.address) && (await verifyMessage(signed))
+
+process.stdout.write(`${isValid ? 'valid' : 'NOT VALID'}: ${answer.decision}, signed by ${signed.address}\n`)
+process.exitCode = isValid ? 0 : 1
