@@ -29,15 +29,17 @@ export interface AuditPlace {
   readonly signal: AbortSignal
   /** Nothing in the ledger can be later. */
   readonly asOf: Date
+  /** Why the service's own bars say nothing of real trades, or null. */
+  readonly unfit: string | null
 }
 
 /** Audits a ledger: structure, fills against bars, performance after costs, overfitting, verdict. Throws InvalidInput. */
-export async function audit(request: AuditRequest, { ask, signal, asOf }: AuditPlace) {
+export async function audit(request: AuditRequest, { ask, signal, asOf, unfit }: AuditPlace) {
   const { file, preset: name, extraBps, symbol } = request
   const findings = createFindings()
   const ledger = await readLedger(file, { symbol, now: asOf.getTime(), findings }, signal)
   const bars = request.bars ? await readBars(request.bars, signal) : null
-  const checked = await checkLedger({ ledger, bars, findings, ask, signal })
+  const checked = await checkLedger({ ledger, bars, findings, ask, signal, unfit })
   const preset = PRESETS[name]
   const trials = trialsOf(ledger, preset, extraBps)
   const best = bestOf(trials)

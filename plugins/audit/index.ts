@@ -1,6 +1,6 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
-import { type Call, definePlugin, NotFound, Reply, type Upload } from '#gateway'
-import { type Audit, audit } from './audit.ts'
+import { type Call, type DataMode, definePlugin, NotFound, Reply, type Upload } from '#gateway'
+import { type Audit, audit, type AuditPlace } from './audit.ts'
 import { method } from './method.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './presets.ts'
 import { migrations, openReports } from './reports.ts'
@@ -26,6 +26,13 @@ export interface Report extends Audit {
 const SAMPLE = 'sample'
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
+/** Bars that were made up, or moved to another time, say nothing of a ledger from this world. */
+function unfitness(dataMode: DataMode, replayShift: string): string | null {
+  if (dataMode === 'sample') return 'reference bars are sample data'
+  const isMoved = dataMode === 'replay' && !/^(?:none|frozen)/.test(replayShift)
+  return isMoved ? 'reference bars are a recording moved in time' : null
+}
+
 const reportOf = (rid: string, made: Audit): Report => ({
   rid,
   report_url: `/report/${rid}`,
@@ -33,24 +40,31 @@ const reportOf = (rid: string, made: Audit): Report => ({
   ...made,
 })
 
+interface SampleBody {
+  readonly file: string
+  readonly bars?: string
+}
+
 /** The audit of the example in the catalog: what a report looks like, before one has a ledger. */
-async function sample({ catalog, ...place }: Pick<Call, 'catalog' | 'ask' | 'signal' | 'asOf'>): Promise<Report> {
-  const body = catalog.operations.get('auditBacktest')?.example?.request.body as { file: string } | undefined
+async function sample({ catalog, ...place }: AuditPlace & Pick<Call, 'catalog'>): Promise<Report> {
+  const body = catalog.operations.get('auditBacktest')?.example?.request.body as SampleBody | undefined
   if (!body) throw new NotFound('There is no sample report: the catalog has no example.')
-  const request = { preset: DEFAULT_PRESET, trials: 10, extraBps: 0, symbol: undefined, bars: undefined }
-  return reportOf(SAMPLE, await audit({ file: Buffer.from(body.file), ...request }, place))
+  const files = { file: Buffer.from(body.file), bars: body.bars === undefined ? undefined : Buffer.from(body.bars) }
+  const assumed = { preset: DEFAULT_PRESET, trials: 10, extraBps: 0, symbol: undefined }
+  return reportOf(SAMPLE, await audit({ ...files, ...assumed }, place))
 }
 
 export default definePlugin({
   name: 'audit',
   migrations,
-  setup({ db }) {
+  setup({ db, dataMode, replayShift }) {
     const reports = openReports(db)
+    const unfit = unfitness(dataMode, replayShift)
 
     async function make({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
       const { file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol } = input.body
       const request = { file: file.bytes, bars: bars?.bytes, preset, trials, extraBps, symbol }
-      const made = await audit(request, { ask, signal, asOf })
+      const made = await audit(request, { ask, signal, asOf, unfit })
       const rid = await reports.idOf(id, made.ledger.sha256)
       const report = reportOf(rid, made)
       await reports.keep(rid, asOf, report)
@@ -74,7 +88,7 @@ export default definePlugin({
         deleteReport: remove,
         deleteReportForm: remove,
         async getAuditReport({ input, ...call }: Call<{ query: { rid: string } }>): Promise<Report> {
-          if (input.query.rid === SAMPLE) return sample(call)
+          if (input.query.rid === SAMPLE) return sample({ ...call, unfit })
           const report = await reports.find(input.query.rid)
           if (report === null) throw new NotFound('There is no such report, or it was deleted.')
           return JSON.parse(report) as Report

@@ -25,7 +25,7 @@ export function summaryOf({ verdict, ledger, fills, performance, overfitting }: 
 function rejection(ledger: Audit['ledger'], fills: Audit['fills']): string {
   const flag = fills.flags.find(({ severity }) => severity === 'error')
   if (fills.share > 0.005)
-    return `${COUNT.format(fills.impossible)} fills (${SHARE.format(fills.share)}) could not have happened.`
+    return `${COUNT.format(fills.impossible)} of ${COUNT.format(fills.fills)} fills could not have happened (${SHARE.format(fills.share)} of those checked).`
   if (fills.structural_share > 0.005)
     return `${COUNT.format(ledger.excluded)} of ${COUNT.format(ledger.rows)} rows cannot be used.`
   return flag?.explanation ?? 'Trades were held over splits at prices that were not adjusted.'

@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { format } from 'prettier'
+import { measureAudit } from './products/audit.ts'
 import { measureBooks } from './products/books.ts'
 import { measureDaily } from './products/daily.ts'
 import type { Measure } from './products/measure.ts'
@@ -23,11 +24,15 @@ const PARTS: Readonly<Record<string, Part>> = {
   books: measureBooks,
   quality: measureQuality,
   daily: measureDaily,
+  audit: measureAudit,
   speed: measureSpeed,
 }
 
 /** What a product's methodology shows: the parts it is made of, and the file its method reads. */
-const KEPT = [{ file: '../../plugins/qc/measured.json', parts: ['bar quality', 'real daily bars'] }]
+const KEPT = [
+  { file: '../../plugins/qc/measured.json', parts: ['bar quality', 'real daily bars'] },
+  { file: '../../plugins/audit/measured.json', parts: ['backtest audit'] },
+]
 
 const { values } = parseArgs({
   options: {

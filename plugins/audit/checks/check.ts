@@ -33,17 +33,19 @@ export interface CheckParts {
   readonly findings: Findings
   readonly ask: Ask
   readonly signal: AbortSignal
+  /** Why the service's own bars say nothing of real trades, or null. */
+  readonly unfit: string | null
 }
 
 /** A symbol whose bars end so long before the ledger does has ended. */
 const SILENT_DAYS = 30
 
 /** Holds the ledger against reference bars, symbol by symbol, so that one symbol's bars are in memory at a time. */
-export async function checkLedger({ ledger, bars, findings, ask, signal }: CheckParts): Promise<Checked> {
+export async function checkLedger({ ledger, bars, findings, ask, signal, unfit }: CheckParts): Promise<Checked> {
   const tally = createTally()
   const witness = createWitness()
   const judge = createFillJudge(ledger, findings, tally, witness)
-  const find = createFinder(ledger, bars, await openMarket(ask))
+  const find = createFinder(ledger, bars, await openMarket(ask, unfit))
   const fills = grouped(ledger.fills, ledger.symbols.length)
   const trades = grouped(ledger.trades, ledger.symbols.length)
   let reference: Checked['reference'] = 'none'

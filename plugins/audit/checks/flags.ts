@@ -38,10 +38,9 @@ export function createWitness(): Witness {
       const [o, h, l, c] = [open[bar]!, high[bar]!, low[bar]!, close[bar]!]
       if (!(h > l)) return
       ;(sign === 1 ? buys : sells).add((price - l) / (h - l))
-      const isAt = (level: number): boolean => Math.abs(price / level - 1) <= SAME
       // A fill at the open or the close is no touch, though the bar may have turned there.
       touching.add((price === h || price === l) && price !== o && price !== c ? 1 : 0)
-      if (leg === 'entry' && isAt(o) && c !== o) agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
+      if (leg === 'entry' && Math.abs(price / o - 1) <= SAME && c !== o) agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
     },
     flags() {
       const flags: Flag[] = []

@@ -1,7 +1,7 @@
 import { InvalidInput } from '#gateway'
 import type { Code, Findings } from '../findings.ts'
 import { type Fill, type Ledger, NO_SYMBOL, type Trade } from '../ledger.ts'
-import { isMissing, isUnset, type Place, readNumber, refuseFormula } from './cells.ts'
+import { fingerprint, isMissing, isUnset, type Place, readNumber, refuseFormula } from './cells.ts'
 import type { Field, Header } from './header.ts'
 import { createMoments } from './moments.ts'
 
@@ -50,7 +50,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
   const counts = { rows: 0, excluded: 0, open: 0, unfilled: 0 }
   const symbols = createNames()
   const trials = createNames()
-  const seen = new Set<string>()
+  const seen = new Set<number>()
   let excludedRow = -1
 
   const name = (field: Field): string => names[columns[field] ?? -1] ?? field
@@ -119,7 +119,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
       throw new InvalidInput([{ loc: ['body', 'file', row, name('trial')], msg, type: 'too_many_trials' }])
     },
     isRepeated(cells, row) {
-      const key = cells.join('\u0000')
+      const key = fingerprint(cells)
       if (!seen.has(key)) {
         seen.add(key)
         return false

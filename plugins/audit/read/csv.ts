@@ -35,7 +35,7 @@ export async function readCsv(bytes: Buffer, limits: CsvLimits, reader: CsvReade
   const { file, maxRows, signal } = limits
   const refuse = (msg: string, type: string, ...at: readonly (string | number)[]): InvalidInput =>
     new InvalidInput([{ loc: ['body', file, ...at], msg, type }])
-  assertLines(bytes, (line) => refuse(`Line ${line + 1} is longer than any row of a table.`, 'line_too_long', line))
+  assertLines(bytes, (line) => refuse(`Line ${line} is longer than any row of a table.`, 'line_too_long', line))
   let header: readonly string[] | null = null
   let delimiter = ','
   let count = 0
@@ -45,6 +45,7 @@ export async function readCsv(bytes: Buffer, limits: CsvLimits, reader: CsvReade
 
   function take(cells: string[]): void {
     if (header === null) {
+      if (cells.every((cell) => cell.trim() === '')) return
       header = cells.map((cell) => cell.trim())
       if (header.length > MAX_COLUMNS)
         throw refuse(
@@ -130,7 +131,7 @@ async function* decode(
 /** Refuses files that are no tables before a parser meets them. */
 function assertLines(bytes: Buffer, refusal: (line: number) => InvalidInput): void {
   let start = 0
-  let line = 0
+  let line = 1
   for (let i = 0; i < bytes.length; i += 1) {
     const byte = bytes[i]
     if (byte === 10 || byte === 13) {

@@ -15,6 +15,7 @@ const MONTH_FIRST = /^(\d\d?)\/(\d\d?)\/(\d{4})(?:[ ,]+(\d\d?):(\d\d)(?::(\d\d))
 const EPOCH = /^\d{9,19}(?:\.\d+)?$/
 const DAY = 86_400_000
 const HOUR = 3_600_000
+const MAX_KNOWN = 100_000
 
 /**
  * Reads the times of one file. ISO 8601 with or without a zone ("2024-01-02", "2024-01-02 09:30:00-05:00"), "20240102",
@@ -25,6 +26,7 @@ export function createMoments(): Moments {
   let naive: Place | null = null
   let first: { readonly offset: number; readonly place: Place } | null = null
   let isDaily = true
+  const parse = createParser()
 
   function zone(offset: number | null, place: Place): void {
     if (offset === null) naive ??= place
@@ -54,6 +56,30 @@ interface Parsed {
   readonly offset: number | null
 }
 
+/** Days and times of day recur: each is parsed once, and together they make the moment. */
+function createParser(): (text: string, place: Place) => Parsed | null {
+  const days = createMemory()
+  const clocks = createMemory()
+  return (text, place) => {
+    if (text[4] !== '-' || text[7] !== '-') return parse(text, place)
+    const day = days(text.slice(0, 10), place)
+    if (day === null || text.length === 10) return day
+    const clock = clocks(`1970-01-01${text.slice(10)}`, place)
+    return clock && { wall: day.wall + clock.wall, offset: clock.offset }
+  }
+}
+
+function createMemory(): typeof parse {
+  const known = new Map<string, Parsed | null>()
+  return (text, place) => {
+    const kept = known.get(text)
+    if (kept !== undefined) return kept
+    const parsed = parse(text, place)
+    if (known.size < MAX_KNOWN) known.set(text, parsed)
+    return parsed
+  }
+}
+
 function parse(text: string, place: Place): Parsed | null {
   const iso = ISO.exec(text)
   if (iso) {
@@ -80,14 +106,8 @@ function parse(text: string, place: Place): Parsed | null {
 type Digits = string | undefined
 
 function wallOf(year: Digits, month: Digits, day: Digits, hour: Digits, minute: Digits, second: Digits): number | null {
-  const [y, m, d, h, min, s] = [year, month, day, hour, minute, second].map((part) => Number(part ?? 0)) as [
-    number,
-    number,
-    number,
-    number,
-    number,
-    number,
-  ]
+  const [y, m, d] = [Number(year), Number(month), Number(day)]
+  const [h, min, s] = [Number(hour ?? 0), Number(minute ?? 0), Number(second ?? 0)]
   if (y < 1800 || y > 2200 || m < 1 || m > 12 || d < 1 || d > 31 || h > 23 || min > 59 || s > 59) return null
   const wall = Date.UTC(y, m - 1, d, h, min, s)
   return d > 28 && new Date(wall).getUTCDate() !== d ? null : wall

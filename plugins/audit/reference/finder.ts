@@ -18,8 +18,8 @@ export type Finder = (symbol: number, fills: readonly Fill[]) => Promise<Standar
 const absent = (why: string, isNyse = false): Standard => ({ series: null, why, isNyse })
 
 /**
- * Finds the bars of a symbol: those uploaded, else the service's own. Made-up sample bars are never used: a real ledger
- * would be accused by them. Throws InvalidInput where uploaded bars name no symbol and the ledger has several.
+ * Finds the bars of a symbol: those uploaded, else the service's own where they are of this world: a real ledger would
+ * be accused by made-up ones. Throws InvalidInput where uploaded bars name no symbol and the ledger has several.
  */
 export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: Market): Finder {
   const { symbols, daily, zoned } = ledger
@@ -48,7 +48,7 @@ export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: 
     const listed = market.listed(name)
     if (!listed) return absent('no reference bars of this symbol')
     const isNyse = listed.session === 'us_equity'
-    if (market.isSample) return absent('reference bars are sample data', isNyse)
+    if (market.unfit !== null) return absent(market.unfit, isNyse)
     const { from, to } = extent(fills)
     // A clock without a zone is not New York's for certain; its day is.
     const series = await market.bars(listed, from, to, daily || (isNyse && !zoned))

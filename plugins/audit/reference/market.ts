@@ -10,8 +10,8 @@ export interface Listed {
 }
 
 export interface Market {
-  /** Made-up bars bound no real price. */
-  readonly isSample: boolean
+  /** Why its bars say nothing of real trades, or null: made-up bars bound no real price. */
+  readonly unfit: string | null
   listed(symbol: string): Listed | null
   /** Bars between two moments, epoch milliseconds; null where there are none. */
   bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<Series | null>
@@ -20,13 +20,13 @@ export interface Market {
 const spelled = (symbol: string): string => symbol.toUpperCase().replace(/[-/_\s]/g, '')
 
 /** The service's own bars, asked of the market product. */
-export async function openMarket(ask: Ask): Promise<Market> {
-  const { origin, symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+export async function openMarket(ask: Ask, unfit: string | null): Promise<Market> {
+  const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
   const known = new Map<string, Listed>()
   for (const { symbol, aliases, session, intervals } of symbols)
     for (const name of [symbol, ...aliases]) known.set(spelled(name), { symbol, session, intervals })
   return {
-    isSample: origin === 'sample',
+    unfit,
     listed: (symbol) => known.get(spelled(symbol)) ?? null,
     async bars({ symbol, session, intervals }, from, to, isDaily) {
       const interval = isDaily ? DAY / 1000 : (intervals[0] ?? 60)

@@ -1,0 +1,206 @@
+import { expect } from 'chai'
+import { expectedMaximum } from '../../../plugins/quant/maximum.ts'
+import { verdictOf } from '../../../plugins/audit/figures/verdict.ts'
+import { auditOf, ROUND_TRIPS, uniform } from './place.ts'
+
+const SIX = [
+  ROUND_TRIPS,
+  'A,long,1,2024-01-02,100,2024-01-05,103',
+  'B,long,1,2024-01-10,50,2024-01-12,49',
+  'A,short,1,2024-02-01,80,2024-02-06,78',
+  'C,long,1,2024-02-10,20,2024-02-20,20.5',
+  'A,short,1,2024-03-01,10,2024-03-04,10.2',
+  'B,long,1,2024-03-10,200,2024-03-20,206',
+]
+
+/** A ledger of trials: one trade a day each, returns by day and trial. */
+function trialLedger(trials: number, days: number, made: (trial: number, day: number) => number): string[] {
+  const lines = ['trial,symbol,entry_time,entry_price,exit_time,exit_price']
+  for (let trial = 0; trial < trials; trial += 1)
+    for (let day = 0; day < days; day += 1) {
+      const date = new Date(Date.UTC(2022, 0, 3 + day)).toISOString().slice(0, 10)
+      lines.push(`t${trial},X,${date} 10:00,100,${date} 15:00,${100 * (1 + made(trial, day))}`)
+    }
+  return lines
+}
+
+const gauss = (next: () => number): number => Math.sqrt(-2 * Math.log(next() || 1e-9)) * Math.cos(2 * Math.PI * next())
+
+describe('the figures of an audit', () => {
+  it('are those of a calculation by hand', async () => {
+    // Computed apart, in Python with the standard library, from the formulas of the methodology page.
+    const { performance, overfitting } = await auditOf(SIX, { trials: 25, extraBps: 1 })
+    const wanted = {
+      gross_expectancy_bps: 116.66666666666659,
+      net_expectancy_bps: 108.66666666666661,
+      breakeven_cost_per_side_bps: 58.3333333333333,
+      win_rate: 4 / 6,
+      payoff: 1.2836538461538451,
+      profit_factor: 2.5673076923076903,
+      t_stat: 1.0806794769348262,
+      sharpe: 2.3385395266058424,
+      sharpe_per_trade: 0.44118554899802453,
+      sharpe_se: 2.2668089687525788,
+      skewness: -0.6809718997018464,
+      kurtosis: 1.5,
+      max_drawdown: -0.0208,
+      trades_per_year: 28.096153846153847,
+      turnover_per_year: 56.192307692307694,
+      exposure: 0.4230769230769231,
+      average_holding_days: 5.5,
+    }
+    for (const [name, value] of Object.entries(wanted))
+      expect(performance[name as keyof typeof wanted], name).to.be.closeTo(value, 1e-9)
+    const luck = {
+      psr: 0.8043080649065729,
+      dsr: 0.18995664674077023,
+      sr0: 4.73422717690783,
+      min_trl_trades: 19.414120519877134,
+      min_btl_years: 0.7293431201794873,
+      min_btl_bound_years: 1.1771851884382054,
+      p_value: 0.2798397153603177,
+      haircut_sharpe: 0,
+    }
+    for (const [name, value] of Object.entries(luck))
+      expect(overfitting[name as keyof typeof luck], name).to.be.closeTo(value, 1e-9)
+    expect(overfitting).to.include({
+      n_trials: 25,
+      sr_variance: 1 / 5,
+      sr_variance_source: 'null_hypothesis',
+      pbo: null,
+    })
+  })
+
+  it('are the same in every run, intervals included', async () => {
+    expect(await auditOf(SIX)).to.deep.equal(await auditOf(SIX))
+  })
+
+  it('have intervals around the estimate that widen as trades get fewer', async () => {
+    const next = uniform(7)
+    const lines = Array.from({ length: 400 }, (_, i) => {
+      const day = new Date(Date.UTC(2020, 0, 1 + i)).toISOString().slice(0, 10)
+      return `X,long,1,${day},100,${day},${100 * (1 + 0.002 + 0.01 * gauss(next))}`
+    })
+    const width = async (count: number): Promise<number> => {
+      const { net_expectancy_bps: mean, expectancy_ci95_bps: interval } = (
+        await auditOf([ROUND_TRIPS, ...lines.slice(0, count)])
+      ).performance
+      expect(interval![0]).to.be.below(mean)
+      expect(interval![1]).to.be.above(mean)
+      return interval![1]! - interval![0]!
+    }
+    expect(await width(100)).to.be.greaterThan(1.5 * (await width(400)))
+  })
+
+  it('charge twice the cost a side: an edge of 1.3 bps is -4.7 bps at large_cap', async () => {
+    const next = uniform(3)
+    const noise = Array.from({ length: 1500 }, () => 0.001 * gauss(next))
+    const returns = [...noise, ...noise.map((one) => -one)].map((one) => one + 0.00013)
+    const lines = returns.map((r, i) => {
+      const day = new Date(Date.UTC(2010, 0, 1 + i)).toISOString().slice(0, 10)
+      return `X,long,1,${day},100,${day},${100 * (1 + r)}`
+    })
+    const { performance, verdict } = await auditOf([ROUND_TRIPS, ...lines])
+    expect(performance.gross_expectancy_bps).to.be.closeTo(1.3, 1e-6)
+    expect(performance.net_expectancy_bps).to.be.closeTo(-4.7, 1e-6)
+    expect(verdict).to.equal('not_profitable')
+  })
+
+  it('let reported fees replace the commission, and fees that are all zero do not', async () => {
+    const paid = await auditOf([`${ROUND_TRIPS},fees`, 'X,long,10,2024-01-02,100,2024-01-03,101,2'], {
+      preset: 'crypto_major',
+    })
+    expect(paid.performance.net_expectancy_bps).to.be.closeTo(100 - 2 * 1.5 - 20, 1e-9)
+    const zero = await auditOf([`${ROUND_TRIPS},fees`, 'X,long,10,2024-01-02,100,2024-01-03,101,0'], {
+      preset: 'crypto_major',
+    })
+    expect(zero.performance.net_expectancy_bps).to.be.closeTo(100 - 2 * 11.5, 1e-9)
+    expect(zero.warnings).to.include('fees_all_zero')
+  })
+
+  it('are null where one trade, or trades all alike, have no spread', async () => {
+    const one = await auditOf([ROUND_TRIPS, 'X,long,1,2024-01-02,100,2024-01-03,101'])
+    expect(one.performance).to.include({ sharpe: null, t_stat: null, sharpe_ci95: null })
+    expect(one.overfitting).to.include({ psr: null, dsr: null })
+    expect(one).to.deep.include({ verdict: 'unproven', reasons: ['too_few_trades_for_statistics'] })
+    const alike = await auditOf([
+      ROUND_TRIPS,
+      ...['2', '4', '6'].map((d) => `X,long,1,2024-01-0${d},100,2024-01-0${d},101`),
+    ])
+    expect(alike.performance.sharpe_per_trade).to.equal(null)
+  })
+})
+
+describe('an audit of many trials', () => {
+  const next = uniform(11)
+  const noise = Array.from({ length: 20 * 200 }, () => 0.01 * gauss(next))
+  const noiseOf = (trial: number, day: number): number => noise[trial * 200 + day]!
+
+  it('judges the best of them and deflates by how far they lie apart', async () => {
+    const { ledger, overfitting, performance } = await auditOf(trialLedger(20, 200, noiseOf), { preset: 'zero' })
+    const ratios = Array.from({ length: 20 }, (_, trial) => {
+      const own = noise.slice(trial * 200, trial * 200 + 200)
+      const mean = own.reduce((sum, one) => sum + one, 0) / 200
+      return mean / Math.sqrt(own.reduce((sum, one) => sum + (one - mean) ** 2, 0) / 199)
+    })
+    const mean = ratios.reduce((sum, one) => sum + one, 0) / 20
+    const variance = ratios.reduce((sum, one) => sum + (one - mean) ** 2, 0) / 19
+    expect(ledger).to.include({ trials: 20, trades: 4000, judged_trial: `t${ratios.indexOf(Math.max(...ratios))}` })
+    expect(performance.sharpe_per_trade).to.be.closeTo(Math.max(...ratios), 1e-9)
+    expect(overfitting).to.include({ n_trials: 20, sr_variance_source: 'trials' })
+    expect(overfitting.sr_variance).to.be.closeTo(variance, 1e-12)
+    expect(overfitting.sr0_per_trade).to.be.closeTo(Math.sqrt(variance) * expectedMaximum(20), 1e-12)
+    expect(overfitting.haircuts?.bhy).to.be.an('object')
+  })
+
+  it('finds noise overfitted and skill not', async () => {
+    const luck = (await auditOf(trialLedger(20, 200, noiseOf), { preset: 'zero' })).overfitting
+    expect(luck.pbo).to.be.within(0.2, 0.9)
+    expect(luck).to.include({ pbo_blocks: 16, pbo_periods: 200, pbo_not_checked: null })
+    const skilled = (trial: number, day: number): number => noiseOf(trial, day) + (trial === 4 ? 0.008 : 0)
+    const skill = await auditOf(trialLedger(20, 200, skilled), { preset: 'zero' })
+    expect(skill.overfitting.pbo).to.equal(0)
+    expect(skill.ledger.judged_trial).to.equal('t4')
+    expect(skill.verdict).to.equal('plausible')
+  })
+
+  it('finds a winner that turns over in the middle overfitted', async () => {
+    const turning = (trial: number, day: number): number =>
+      noiseOf(trial, day) + (trial < 10 ? 0.01 : -0.01) * (day < 100 ? 1 : -1)
+    const { overfitting } = await auditOf(trialLedger(20, 200, turning), { preset: 'zero' })
+    expect(overfitting.pbo).to.be.greaterThan(0.5)
+  })
+
+  it('says why there is no probability of overfitting', async () => {
+    const { overfitting } = await auditOf(trialLedger(5, 30, noiseOf))
+    expect(overfitting.pbo_not_checked).to.equal('needs at least 60 days with exits, has 30')
+  })
+})
+
+describe('the verdict', () => {
+  const good = {
+    structuralShare: 0,
+    impossibleShare: 0,
+    splitShare: 0,
+    flags: [],
+    netExpectancyBps: 5,
+    trades: 500,
+    dsr: 0.97,
+    pbo: null,
+    minTrlTrades: 100,
+  }
+  const cases = [
+    [{}, 'plausible', []],
+    [{ impossibleShare: 0.005, structuralShare: 0.005 }, 'plausible', []],
+    [{ impossibleShare: 0.0051 }, 'reject', ['impossible_share_above_0.005']],
+    [{ flags: ['touch_fill'], dsr: 0.5 }, 'reject', ['touch_fill', 'dsr_below_0.95']],
+    [{ netExpectancyBps: 0 }, 'not_profitable', ['net_expectancy_not_positive']],
+    [{ dsr: 0.9499 }, 'unproven', ['dsr_below_0.95']],
+    [{ pbo: 0.51 }, 'unproven', ['pbo_above_0.5']],
+    [{ trades: 99 }, 'unproven', ['fewer_trades_than_min_trl']],
+  ] as const
+  for (const [change, verdict, reasons] of cases)
+    it(`is ${verdict} for ${JSON.stringify(change)}`, () => {
+      expect(verdictOf({ ...good, ...change })).to.deep.equal({ verdict, reasons })
+    })
+})

@@ -1,0 +1,115 @@
+import { expect } from 'chai'
+import { figuresOf } from '../../../scripts/bench/products/audit.ts'
+import { LAYOUT_NAMES, writeLedger } from '../../../scripts/bench/products/layouts.ts'
+import { auditOf, barsText, days, found, ROUND_TRIPS, trips } from './place.ts'
+
+const list = days(400)
+const ledger = trips(list)
+
+describe('a ledger', () => {
+  for (const layout of LAYOUT_NAMES)
+    it(`gives the same figures written as ${layout}`, async () => {
+      const [plain, other] = [
+        await auditOf(writeLedger('round_trips', ledger), { bars: barsText(list) }),
+        await auditOf(writeLedger(layout, ledger), { bars: barsText(list) }),
+      ]
+      expect(other.ledger).to.include({ layout, trades: ledger.length, excluded: 0, open: 0, symbols: 1 })
+      expect(figuresOf(other).length).to.be.greaterThan(30)
+      for (const [index, value] of figuresOf(other).entries())
+        expect(value).to.be.closeTo(figuresOf(plain)[index]!, 1e-6)
+      expect(found(other)).to.deep.equal([])
+      expect(other.fills).to.include({ checked: 2 * ledger.length, not_checked: 0 })
+    })
+
+  for (const [what, style] of Object.entries({
+    semicolons: { delimiter: ';' },
+    tabs: { delimiter: '\t' },
+    'CRLF and a byte order mark': { newline: '\r\n', bom: true },
+  }))
+    it(`is read with ${what}`, async () => {
+      const report = await auditOf(writeLedger('vectorbt', ledger, style))
+      expect(report.ledger).to.include({ layout: 'vectorbt', trades: ledger.length, excluded: 0 })
+    })
+
+  it('is read with decimal commas where cells are separated by semicolons', async () => {
+    const text = writeLedger('round_trips', ledger, { delimiter: ';' }).toString().replaceAll('.', ',')
+    const report = await auditOf(text)
+    expect(figuresOf(report)).to.deep.equal(figuresOf(await auditOf(writeLedger('round_trips', ledger))))
+  })
+
+  it('matches fills first in, first out, over partial fills, with their fees', async () => {
+    const report = await auditOf(
+      [
+        'time,symbol,side,qty,price,fee',
+        '2024-01-02 10:00,X,buy,100,10,1',
+        '2024-01-02 11:00,X,buy,50,11,1',
+        '2024-01-03 10:00,X,sell,120,12,1.2',
+        '2024-01-04 10:00,X,sell,80,9,0.8',
+        '2024-01-05 10:00,X,buy,25,8,0.25',
+      ],
+      { preset: 'zero' },
+    )
+    // 100 @ 10 → 12, 20 @ 11 → 12, 30 @ 11 → 9, then 50 sold short @ 9, of which 25 → 8 and 25 stay open.
+    expect(report.ledger).to.include({ trades: 4, open: 1, excluded: 0 })
+    const gross = [0.2, 1 / 11, -2 / 11, 1 / 9]
+    const fees = [2 / 1000, (0.4 + 0.2) / 220, (0.6 + 0.3) / 330, (0.25 + 0.25) / 225]
+    const mean = (values: number[]): number => values.reduce((sum, one) => sum + one, 0) / values.length
+    expect(report.performance.gross_expectancy_bps).to.be.closeTo(mean(gross) * 1e4, 1e-9)
+    expect(report.performance.net_expectancy_bps).to.be.closeTo(mean(gross.map((r, i) => r - fees[i]!)) * 1e4, 1e-9)
+    expect(report.assumptions.trades_with_reported_fees).to.equal(4)
+  })
+
+  it('may run backwards in time', async () => {
+    const [header = '', ...lines] = writeLedger('fills', ledger).toString().trim().split('\n')
+    const report = await auditOf([header, ...lines.toReversed()])
+    expect(figuresOf(report)).to.deep.equal(figuresOf(await auditOf(writeLedger('fills', ledger))))
+  })
+
+  it('leaves out open trades and counts them', async () => {
+    const lines = ledger.slice(0, 9).map((trip) => `${trip.symbol},long,1,${trip.entryTime},10,${trip.exitTime},11`)
+    const open = ['ACME,long,1,2024-01-02,10,,', 'ACME,long,1,2024-01-02,10,NaT,nan']
+    const report = await auditOf([ROUND_TRIPS, ...lines, ...open])
+    expect(report.ledger).to.include({ rows: 11, trades: 9, open: 2, excluded: 0 })
+  })
+
+  it('has no side or no quantity: then it is long, and what needs a quantity is not checked', async () => {
+    const lines = ledger.map(({ entryTime, entryPrice, exitTime, exitPrice }) =>
+      [entryTime, entryPrice, exitTime, exitPrice].join('\t'),
+    )
+    const report = await auditOf(['EntryTime\tEntryPrice\tExitTime\tExitPrice', ...lines], {
+      bars: barsText(list),
+      symbol: 'ACME',
+    })
+    expect(report.fills.checked).to.equal(2 * ledger.length)
+    const volume = report.fills.checks.find(({ check }) => check === 'volume')
+    expect(volume).to.include({ status: 'not_checked' })
+    expect(volume?.reasons).to.deep.equal(['the file has no quantity'])
+  })
+
+  it('takes the sign of the size for the side', async () => {
+    const lines = ['10,2024-01-02,100,2024-01-03,101', '-10,2024-01-04,100,2024-01-05,99']
+    const report = await auditOf(['Size,EntryTime,EntryPrice,ExitTime,ExitPrice', ...lines], { preset: 'zero' })
+    expect(report.performance.win_rate).to.equal(1)
+    expect(report.performance.gross_expectancy_bps).to.be.closeTo(100, 1e-9)
+  })
+
+  it('reads times of many makes as the same moments', async () => {
+    const moments = [
+      '2024-03-04T14:30:00Z',
+      '2024-03-04 14:30:00+00:00',
+      '1709562600',
+      '1709562600000',
+      '1709562600000000000',
+      '2024-03-04T14:30:00.000000Z',
+      '2024-03-04T15:30+0100',
+    ]
+    for (const moment of moments) {
+      const report = await auditOf([ROUND_TRIPS, `X,long,1,${moment},10,${moment},11`])
+      expect(report.ledger.first, moment).to.equal('2024-03-04T14:30:00.000Z')
+    }
+    for (const moment of ['2024-03-04 14:30', '3/4/2024 2:30 PM', '20240304 14:30:00', '2024/3/4 14:30']) {
+      const report = await auditOf([ROUND_TRIPS, `X,long,1,${moment},10,${moment},11`])
+      expect(report.ledger, moment).to.include({ first: '2024-03-04T14:30:00.000Z', zoned: false })
+    }
+  })
+})

@@ -1,0 +1,104 @@
+/** Audits in tests: real bar quality behind `ask`, no bars of the service's own unless a test brings them. */
+import { type Audit, audit, type AuditRequest } from '../../../plugins/audit/audit.ts'
+import { ask as bench } from '../../../scripts/bench/products/audit.ts'
+import type { Trip } from '../../../scripts/bench/products/layouts.ts'
+import type { Ask } from '../../../gateway/plugin.ts'
+
+export const NOW = new Date('2026-11-20T00:00:00Z')
+export const ROUND_TRIPS = 'symbol,side,qty,entry_time,entry_price,exit_time,exit_price'
+
+type Options = Partial<Omit<AuditRequest, 'file' | 'bars'>> & {
+  readonly bars?: string | Buffer
+  readonly ask?: Ask
+  readonly unfit?: string | null
+}
+
+/** Audits a file: its text, its bytes, or its lines. */
+export async function auditOf(file: string | Buffer | readonly string[], options: Options = {}): Promise<Audit> {
+  const { bars, ask = bench, unfit = null, ...rest } = options
+  const bytes = Buffer.isBuffer(file) ? file : Buffer.from(typeof file === 'string' ? file : `${file.join('\n')}\n`)
+  const request: AuditRequest = {
+    preset: 'large_cap',
+    trials: 10,
+    extraBps: 0,
+    symbol: undefined,
+    ...rest,
+    file: bytes,
+    bars: bars === undefined ? undefined : Buffer.from(bars),
+  }
+  return audit(request, { ask, signal: new AbortController().signal, asOf: NOW, unfit })
+}
+
+/** "row code leg" of each finding. */
+export function found(report: Audit): string[] {
+  return report.fills.findings.map(({ row, code, leg }) =>
+    [row, code, leg].filter((part) => part !== undefined).join(' '),
+  )
+}
+
+export interface Day {
+  readonly day: string
+  readonly open: number
+  readonly high: number
+  readonly low: number
+  readonly close: number
+  readonly volume: number
+}
+
+/** Prices in cents that wander: one day each from a Monday on, without weekends, for one stock. */
+export function days(count: number, seed = 1): Day[] {
+  const next = uniform(seed)
+  const list: Day[] = []
+  let price = 100
+  for (let time = Date.UTC(2018, 0, 8); list.length < count; time += 86_400_000) {
+    const weekday = new Date(time).getUTCDay()
+    if (weekday === 0 || weekday === 6) continue
+    const open = cents(price * (1 + (next() - 0.5) * 0.01))
+    const close = cents(open * (1 + (next() - 0.5) * 0.03))
+    const high = cents(Math.max(open, close) + 0.3 + next())
+    const low = cents(Math.min(open, close) - 0.3 - next())
+    list.push({ day: new Date(time).toISOString().slice(0, 10), open, high, low, close, volume: 1_000_000 })
+    price = close
+  }
+  return list
+}
+
+export const cents = (price: number): number => Math.round(price * 100) / 100
+
+/** Numbers in [0, 1) that are the same in every run. */
+export function uniform(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return state / 0x7fffffff
+  }
+}
+
+export function barsText(list: readonly Day[], symbol = 'ACME'): string {
+  const lines = list.map(({ day, open, high, low, close, volume }) =>
+    [symbol, day, open, high, low, close, volume].join(','),
+  )
+  return ['symbol,date,open,high,low,close,volume', ...lines, ''].join('\n')
+}
+
+/** Trades of three days each, one after the other, filled inside their bars and neither at their ends nor at the open. */
+export function trips(list: readonly Day[], seed = 2): Trip[] {
+  const next = uniform(seed)
+  const inside = ({ high, low }: Day): number => cents(low + (high - low) * (0.2 + 0.6 * next()))
+  return Array.from({ length: Math.floor(list.length / 4) }, (_, i) => {
+    const [entry, exit] = [list[4 * i]!, list[4 * i + 3]!]
+    return {
+      symbol: 'ACME',
+      sign: next() < 0.5 ? -1 : 1,
+      qty: 100,
+      entryTime: entry.day,
+      entryPrice: inside(entry),
+      exitTime: exit.day,
+      exitPrice: inside(exit),
+    }
+  })
+}
+
+export function line({ symbol, sign, qty, entryTime, entryPrice, exitTime, exitPrice }: Trip): string {
+  return [symbol, sign === 1 ? 'long' : 'short', qty, entryTime, entryPrice, exitTime, exitPrice].join(',')
+}
