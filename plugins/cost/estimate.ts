@@ -49,7 +49,7 @@ const FACTORS = {
   // The law's mean error against recorded books is 0.16 in log10; of a normal error, 1.2816 · 0.16 · √(π/2) either way.
   law: [10 ** -0.257, 10 ** 0.257],
   // The same walk half a minute later.
-  book: [0.7, 1.6],
+  book: [0.65, 1.7],
   large: [0.5, 2.5],
 } as const
 

@@ -8,7 +8,6 @@ import type { Inputs } from './inputs.ts'
 
 export interface Known {
   readonly symbol: string
-  readonly name: string
   readonly className: ClassName
   readonly session: TradingSession
   readonly inputs: Inputs
@@ -96,7 +95,6 @@ export async function gather(
   const ageOf = ({ time }: { time: number }): number => Math.max(0, until - time)
   return {
     symbol,
-    name: about.name,
     className,
     session,
     inputs: {
