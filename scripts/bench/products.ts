@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 import { format } from 'prettier'
 import { measureAudit } from './products/audit.ts'
 import { measureBooks } from './products/books.ts'
+import { measureCost } from './products/cost.ts'
 import { measureDaily } from './products/daily.ts'
 import type { Measure } from './products/measure.ts'
 import { measureQuality } from './products/quality.ts'
@@ -22,6 +23,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   statistics: measureStatistics,
   spreads: measureSpreads,
   books: measureBooks,
+  cost: measureCost,
   quality: measureQuality,
   daily: measureDaily,
   audit: measureAudit,
@@ -31,6 +33,7 @@ const PARTS: Readonly<Record<string, Part>> = {
 /** What a product's methodology shows: the parts it is made of, and the file its method reads. */
 const KEPT = [
   { file: '../../plugins/qc/measured.json', parts: ['bar quality', 'real daily bars'] },
+  { file: '../../plugins/cost/measured.json', parts: ['spreads', 'books', 'cost'] },
   { file: '../../plugins/audit/measured.json', parts: ['backtest audit'] },
 ]
 
