@@ -1,4 +1,5 @@
 /** Builds an edition: documents read, plugins loaded and set up, schemas compiled, all checked together. */
+import type { Catalog, Product } from '../catalog/catalog.ts'
 import { createCatalog } from '../catalog/create.ts'
 import { CatalogError, type Mistake } from '../catalog/mistake.ts'
 import { type CatalogDocument, readDocuments } from '../catalog/read.ts'
@@ -7,11 +8,13 @@ import { readSchemas, type Schemas } from '../catalog/schemas.ts'
 import { createValidators } from '../catalog/validators.ts'
 import type { Logger, Migration, Plugin, PluginContext } from '../plugin.ts'
 import { assemble } from './assemble.ts'
-import type { JobLease } from './jobs.ts'
+import type { Copy } from './copies.ts'
 import type { Edition, Withheld } from './edition.ts'
-import { loadPlugin, PluginError } from './plugins.ts'
+import type { Instance } from './instance.ts'
+import type { JobLease } from './jobs.ts'
+import { loadPlugin, PluginError, type PluginPlaces } from './plugins.ts'
 import type { Secret } from './settings.ts'
-import { createSetup, type Made } from './setup.ts'
+import { createSetup, type Failed, type Made } from './setup.ts'
 
 export interface EditionOptions {
   readonly catalogDir: string
@@ -31,9 +34,16 @@ export interface EditionOptions {
   /** Values for `env:NAME` in documents. */
   readonly secret: Secret
   migrate(plugin: string, migrations: readonly Migration[]): Promise<void>
+  /** Where plugin code is imported from; absent: from where it lies, so that an edit shows after a restart only. */
+  readonly copy?: Copy
+  /** Seconds a plugin has to load, and as many to be set up. */
+  readonly setupSeconds?: number
   /** Where several processes share a database: each job runs in the one that holds its name. */
   readonly lease?: JobLease
 }
+
+/** Enough for the migrations of large tables; what takes longer belongs into a job. */
+const SETUP_SECONDS = 30
 
 /** What an edition was made of, by file of the product document. */
 const makings = new WeakMap<Edition, ReadonlyMap<string, Made>>()
@@ -55,14 +65,14 @@ export async function buildEdition(
 }
 
 async function build(options: EditionOptions) {
-  const { log, previous } = options
+  const { log, previous, setupSeconds = SETUP_SECONDS } = options
   const before = (previous && makings.get(previous)) ?? new Map<string, Made>()
   const read = await readDocuments(options.catalogDir)
   const files = await readSchemas(options.schemaDir)
-  const loaded = await loadPlugins(read.documents, options)
-  const schemas = withPluginSchemas(files.schemas, loaded.plugins.values())
+  const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
+  const fresh = withPluginSchemas(files.schemas, loaded.plugins.values())
   const mistakes = [...read.mistakes, ...files.mistakes, ...loaded.mistakes]
-  mistakes.push(...check(read.documents, schemas, mistakes))
+  mistakes.push(...check(read.documents, fresh, mistakes))
 
   const documents = new Map(read.documents.map((document) => [document.file, document]))
   const withheld = new Set<string>()
@@ -75,28 +85,54 @@ async function build(options: EditionOptions) {
   const wrong = new Set(mistakes.map(({ file }) => file).filter((file) => documents.has(file) || before.has(file)))
   wrong.forEach(retreat)
 
-  const setUp = createSetup(options, schemas, createValidators(schemas))
-  const made = new Map<string, Made>()
-  for (const product of createCatalog([...documents.values()], schemas, { without: withheld }).catalog.products) {
-    const { file } = product
-    const kept = before.get(file)
-    const document = documents.get(file) as CatalogDocument
-    if (kept && kept.document === document) made.set(file, kept)
-    else {
-      const result = await setUp(product, document, loaded.plugins.get(file) ?? null, kept)
+  const instances = new Set<Instance>()
+  /** Sets up what is sound. What cannot be set up retreats; then the rest is looked at again without it. */
+  async function round(last: ReadonlyMap<string, Made>): Promise<{ catalog: Catalog; made: Map<string, Made> }> {
+    const stays = [...before.values()].filter(({ document }) => documents.get(document.file) === document)
+    const schemas = withFormerSchemas(fresh, previous?.catalog.schemas ?? fresh, stays)
+    const setUp = createSetup({ ...options, setupSeconds }, schemas, createValidators(schemas))
+    const { catalog } = createCatalog([...documents.values()], schemas, { without: withheld })
+    const make = async (product: Product): Promise<Made | Failed> => {
+      const { file } = product
+      const document = documents.get(file) as CatalogDocument
+      const kept = last.get(file)
+      if (kept?.document === document && before.get(file) === kept) return kept
+      return setUp(product, document, loaded.plugins.get(file) ?? null, kept ?? before.get(file))
+    }
+    const results = await Promise.all(catalog.products.map(make))
+    const made = new Map<string, Made>()
+    const failed: string[] = []
+    for (const [index, result] of results.entries()) {
+      const { file } = catalog.products[index] as Product
       if ('mistakes' in result) {
         mistakes.push(...result.mistakes)
-        retreat(file)
-        if (kept && !withheld.has(file)) made.set(file, kept)
-      } else made.set(file, result)
+        failed.push(file)
+      } else {
+        made.set(file, result)
+        instances.add(result.instance)
+      }
     }
+    failed.forEach(retreat)
+    return failed.length === 0 ? { catalog, made } : round(new Map([...before, ...made]))
   }
-  for (const { file, kind } of documents.values()) if (kind !== 'service' && !made.has(file)) withheld.add(file)
-  const { catalog } = createCatalog([...documents.values()], schemas, { without: withheld })
-  const missing = withheldList(read.documents, mistakes, new Set(catalog.products.map(({ file }) => file)))
+
+  const { catalog, made } = await round(before)
+  const missing = withheldList(read.documents, mistakes, new Set(made.keys()))
   const edition = assemble(catalog, made, missing, { checkAnswers: options.checkAnswers, log })
   makings.set(edition, made)
+  for (const { instance } of made.values()) instances.delete(instance)
+  await Promise.all([...instances].map((instance) => instance.release(edition)))
   return { edition, mistakes }
+}
+
+/** What stays as it was keeps the schemas it was made with, also those that are mistaken or gone by now. */
+function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Made[]): Schemas {
+  const all = new Map(fresh)
+  for (const name of stays.flatMap(({ schemaNames }) => schemaNames)) {
+    const schema = former.get(name)
+    if (schema) all.set(name, schema)
+  }
+  return all
 }
 
 /** Mistakes of all documents; throws CatalogError, with those found before, where no catalog can be made. */
@@ -115,20 +151,21 @@ function check(
   }
 }
 
-async function loadPlugins(documents: readonly CatalogDocument[], { builtins, pluginDirs }: EditionOptions) {
+async function loadPlugins(documents: readonly CatalogDocument[], places: PluginPlaces) {
   const plugins = new Map<string, Plugin>()
   const mistakes: Mistake[] = []
-  for (const { file, kind, content } of documents) {
+  const load = async ({ file, kind, content }: CatalogDocument): Promise<void> => {
     const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
-    if (typeof named !== 'string') continue
+    if (typeof named !== 'string') return
     const [name = '', version = null] = named.split('@')
     try {
-      plugins.set(file, await loadPlugin({ name, version }, builtins, pluginDirs))
+      plugins.set(file, await loadPlugin({ name, version }, places))
     } catch (error) {
       if (!(error instanceof PluginError)) throw error
       mistakes.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
     }
   }
+  await Promise.all(documents.map(load))
   return { plugins, mistakes }
 }
 

@@ -4,8 +4,21 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Product } from '../catalog/catalog.ts'
 import type { Plugin } from '../plugin.ts'
+import type { Copy } from './copies.ts'
+import { createPatience, TooLong } from './patience.ts'
 
 export type PluginName = NonNullable<Product['plugin']>
+
+export interface PluginPlaces {
+  /** Found by name before any folder. */
+  readonly builtins: readonly Plugin[]
+  /** Folders that hold plugins, in the order they are searched. */
+  readonly pluginDirs: readonly string[]
+  /** Where code is imported from; absent: from where it lies, once and for all. */
+  readonly copy?: Copy
+  /** Seconds a plugin has to load. */
+  readonly loadSeconds: number
+}
 
 /** A plugin that cannot be used; the message is a sentence for the operator. */
 export class PluginError extends Error {
@@ -19,20 +32,22 @@ export class PluginError extends Error {
  * The plugin of that name: a built-in, else the first folder that has it, `<dir>/<name>/index.ts` (or `.js`), with a
  * version `<dir>/<name>@<version>/index.ts`. Throws PluginError where it is not there, does not load, or is not one.
  */
-export async function loadPlugin(
-  { name, version }: PluginName,
-  builtins: readonly Plugin[],
-  folders: readonly string[],
-): Promise<Plugin> {
+export async function loadPlugin({ name, version }: PluginName, places: PluginPlaces): Promise<Plugin> {
+  const { builtins, pluginDirs, copy, loadSeconds } = places
   const builtin = version === null ? builtins.find((plugin) => plugin.name === name) : undefined
   if (builtin) return builtin
   const folder = version === null ? name : `${name}@${version}`
-  const entry = await entryOf(folder, folders)
-  if (entry === null)
+  const found = await find(folder, pluginDirs)
+  if (found === null)
     throw new PluginError(
-      `No plugin ${folder}. Put its index.ts into ${folders.map((dir) => join(dir, folder)).join(' or ')}.`,
+      `No plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
     )
-  const module = await importEntry(entry, folder)
+  const { first, home } = await placed(found.dir, folder, copy)
+  const module = await importWithin(loadSeconds, join(home, found.index)).catch((error: unknown) => {
+    if (error instanceof TooLong) throw new PluginError(`The plugin ${folder} ${error.message}`)
+    failures.set(first, (failures.get(first) ?? 0) + 1)
+    throw new PluginError(`The plugin ${folder} does not load: ${wordsOf(error)}`, error)
+  })
   const plugin = (module as { default?: unknown }).default
   if (!isPlugin(plugin))
     throw new PluginError(
@@ -45,22 +60,34 @@ export async function loadPlugin(
   return plugin
 }
 
-async function entryOf(folder: string, folders: readonly string[]): Promise<string | null> {
-  for (const dir of folders)
+async function find(folder: string, dirs: readonly string[]) {
+  for (const dir of dirs)
     for (const index of ['index.ts', 'index.js']) {
-      const file = join(dir, folder, index)
-      const found = await stat(file).catch(() => null)
-      if (found?.isFile()) return file
+      const entry = await stat(join(dir, folder, index)).catch(() => null)
+      if (entry?.isFile()) return { dir, index }
     }
   return null
 }
 
-async function importEntry(entry: string, folder: string): Promise<unknown> {
+/** Where the code is imported from, and the name its failures are counted under. */
+async function placed(dir: string, folder: string, copy: Copy | undefined) {
+  if (!copy) return { first: join(dir, folder), home: join(dir, folder) }
   try {
-    return await import(pathToFileURL(entry).href)
+    const first = await copy(dir, folder, 0)
+    const failed = failures.get(first) ?? 0
+    return { first, home: failed === 0 ? first : await copy(dir, folder, failed) }
   } catch (error) {
-    throw new PluginError(`The plugin ${folder} does not load: ${wordsOf(error)}`, error)
+    throw new PluginError(`The plugin ${folder} could not be read: ${wordsOf(error)}`, error)
   }
+}
+
+/** How often code has failed to load. The reason may lie outside it, so the same code gets another chance. */
+const failures = new Map<string, number>()
+const patience = createPatience()
+
+async function importWithin(seconds: number, entry: string): Promise<unknown> {
+  const address = pathToFileURL(entry).href
+  return patience(address, seconds, 'does not load', () => import(address))
 }
 
 function isPlugin(value: unknown): value is Plugin {

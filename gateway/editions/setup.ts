@@ -9,6 +9,7 @@ import { InvalidInput } from '../errors.ts'
 import type { Handler, Plugin } from '../plugin.ts'
 import type { EditionOptions } from './build.ts'
 import { createInstance, handlerMismatch, type Instance, instanceKey } from './instance.ts'
+import { createPatience, type Patience, TooLong } from './patience.ts'
 import { wordsOf } from './plugins.ts'
 import { missingSecret, readSettings, withSecrets } from './settings.ts'
 import { createUpstream } from './upstream.ts'
@@ -20,20 +21,24 @@ export interface Made {
   readonly validators: ReadonlyMap<OperationId, Validators>
   /** Equal where the same schemas were compiled. */
   readonly schemaKey: string
+  /** Names of the schemas its operations need. */
+  readonly schemaNames: readonly string[]
 }
 
-interface Failed {
+export interface Failed {
   readonly mistakes: readonly Mistake[]
 }
 
-type Setup = (
+export type Setup = (
   product: Product,
   document: CatalogDocument,
   plugin: Plugin | null,
   kept: Made | undefined,
 ) => Promise<Made | Failed>
 
-type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now' | 'lease'>
+type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now' | 'lease'> & {
+  readonly setupSeconds: number
+}
 
 export function createSetup(
   options: Options,
@@ -43,7 +48,8 @@ export function createSetup(
   const migrated = new Map<Plugin, Promise<void>>()
 
   return async (product, document, plugin, kept) => {
-    const schemaKey = keyOf(product, schemas)
+    const schemaNames = filesOf(product.operations, schemas)
+    const schemaKey = keyOf(product, schemaNames, schemas)
     const validators = kept?.schemaKey === schemaKey ? kept.validators : compileAll(product, validatorsOf)
     if ('mistakes' in validators) return validators
     const mistakes = exampleMistakes(product, validators)
@@ -51,15 +57,15 @@ export function createSetup(
     const instance = product.upstream
       ? upstreamInstance(product, kept, options)
       : await pluginInstance(product, plugin as Plugin, kept, options, migrated)
-    return 'mistakes' in instance ? instance : { document, instance, validators, schemaKey }
+    return 'mistakes' in instance ? instance : { document, instance, validators, schemaKey, schemaNames }
   }
 }
 
-function keyOf({ operations }: Product, schemas: Schemas): string {
+function keyOf({ operations }: Product, names: readonly string[], schemas: Schemas): string {
   const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal }) => [
     [id, params, query, body, response, bodyMedia, plan?.plan, internal],
   ])
-  return JSON.stringify([own, filesOf(operations, schemas).map((file) => schemas.get(file))])
+  return JSON.stringify([own, names.map((name) => schemas.get(name))])
 }
 
 function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {
@@ -133,10 +139,16 @@ async function pluginInstance(
   const failed = (rule: string, message: string): Failed => ({
     mistakes: [{ file, pointer: '/plugin', rule, message }],
   })
-  try {
+  let isLate = false
+  const begin = async () => {
     if (!migrated.has(plugin)) migrated.set(plugin, options.migrate(plugin.name, plugin.migrations ?? []))
     await migrated.get(plugin)
     const registration = await plugin.setup(options.contextOf(plugin.name, id, settings))
+    if (isLate) await registration.stop?.()
+    return registration
+  }
+  try {
+    const registration = await patienceWith(plugin)(`${id} ${key}`, options.setupSeconds, 'is not set up', begin)
     const mismatch = handlerMismatch(product, registration.handlers)
     if (mismatch !== null) {
       await registration.stop?.()
@@ -146,6 +158,16 @@ async function pluginInstance(
     return createInstance({ product: id, plugin, key, handlers, registration, log, now, lease })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
+    isLate = error instanceof TooLong
+    if (isLate) return failed('setup', `The plugin ${plugin.name} ${wordsOf(error)}`)
     return failed('setup', `The plugin ${plugin.name} could not be set up: ${wordsOf(error)}`)
   }
+}
+
+const patiences = new WeakMap<Plugin, Patience>()
+
+function patienceWith(plugin: Plugin): Patience {
+  const patience = patiences.get(plugin) ?? createPatience()
+  patiences.set(plugin, patience)
+  return patience
 }
