@@ -37,24 +37,37 @@ export interface HandlerParts {
   readonly sources: readonly Source[]
   readonly product: string
   now(): Date
+  /** Throws Unavailable while a recording is still being read. */
+  assertReady(): void
 }
 
 type Asked<Query> = Call<{ readonly query: Query }>
 
 const SCHEMA = 'potus/1' as const
 
-export function createHandlers({ db, reader, marks, sources, product, now }: HandlerParts): Handlers<'potus'> {
+export function createHandlers({
+  db,
+  reader,
+  marks,
+  sources,
+  product,
+  now,
+  assertReady,
+}: HandlerParts): Handlers<'potus'> {
   const ids = sources.map(({ id }) => id)
   const tail = createTail(async () => {
     const row = (await db('potus_events').max('seq as seq').first()) as { seq: number | null }
     return row.seq ?? 0
   })
-  const envelope = (call: Pick<Call, 'asOf' | 'operation' | 'catalog' | 'access'>) => ({
-    schema: SCHEMA,
-    data_mode: marks.dataMode,
-    as_of: iso(call.asOf.getTime()),
-    max_freshness_seconds: gateOf(call),
-  })
+  const envelope = (call: Pick<Call, 'asOf' | 'operation' | 'catalog' | 'access'>) => {
+    assertReady()
+    return {
+      schema: SCHEMA,
+      data_mode: marks.dataMode,
+      as_of: iso(call.asOf.getTime()),
+      max_freshness_seconds: gateOf(call),
+    }
+  }
 
   /** The newest that fit, or, after a number, the oldest after it: so that nobody who asks again and again misses one. */
   async function getPotusLive(call: Asked<PotusLiveQuery>) {

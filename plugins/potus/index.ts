@@ -2,6 +2,7 @@
 import { definePlugin, type Job } from '#gateway'
 import { createHandlers } from './handlers.ts'
 import { createWriter } from './ingest/writer.ts'
+import { openReplay } from './replay/replay.ts'
 import { createSample, SAMPLED } from './sample/sample.ts'
 import { readSources, type Source, type SourceSettings } from './sources/source.ts'
 import { createReader } from './store/read.ts'
@@ -35,19 +36,33 @@ export default definePlugin({
     const { db, dataMode, product } = context
     const now = (): number => context.now().getTime()
     const all = readSources(context.settings['sources'] as Readonly<Record<string, SourceSettings>> | undefined)
-    const sources = dataMode === 'sample' ? all.map((source) => sampled(source)) : all
-    const byId = new Map(sources.map((source) => [source.id, source]))
+    const byId = new Map(all.map((source) => [source.id, source]))
     const reader = createReader(db)
     const writer = createWriter(db, now, (source) => byId.get(source)?.publisher ?? source)
-    const marks = { dataMode, shift: () => null, sources: byId }
     const jobs: Job[] = []
+    const replay = dataMode === 'replay' ? await openReplay({ context, writer, sources: byId, now }) : null
+    const sources = all.map((source) => (dataMode === 'sample' ? sampled(source) : (replay?.played(source) ?? source)))
+    const marks = {
+      dataMode,
+      shift: () => replay?.shift ?? null,
+      sources: new Map(sources.map((source) => [source.id, source])),
+    }
+    if (replay) jobs.push({ name: 'replay', everySeconds: 1, run: ({ signal }) => replay.step(signal) })
     if (dataMode === 'sample') {
       const sample = createSample(db, writer, byId, now)
       await sample.open()
       jobs.push({ name: 'sample', everySeconds: 2, run: () => sample.step() })
     }
     return {
-      handlers: createHandlers({ db, reader, marks, sources, product, now: context.now }),
+      handlers: createHandlers({
+        db,
+        reader,
+        marks,
+        sources,
+        product,
+        now: context.now,
+        assertReady: () => replay?.assertReady(),
+      }),
       jobs,
       facts: async () => ({ events: await reader.count(0, now()) }),
     }

@@ -39,7 +39,8 @@ export async function insertEvents(
   for (const item of items) {
     seq += 1
     if (seq > stretch.last) throw new RangeError('the stretch of sequence numbers is full')
-    const availableAt = availableFrom(item, sight)
+    const seenAt = sight.seenAt?.(item) ?? raw.at
+    const availableAt = availableFrom(item, sight.seenAt ? { ...sight, now: seenAt } : sight)
     const id = eventId(source.id, item.key)
     const own = candidateOf(item, source, availableAt, seq, `clu_${id.slice(4, 14)}`)
     const twin = twinOf(own, recent)
@@ -56,9 +57,9 @@ export async function insertEvents(
       published_at: item.publishedAt,
       precision: item.precision,
       occurred_at: item.occurredAt,
-      first_seen_at: raw.at,
+      first_seen_at: seenAt,
       available_at: availableAt,
-      latency_ms: isTimed ? Math.min(raw.at - item.publishedAt, 2 ** 31 - 1) : null,
+      latency_ms: isTimed ? Math.min(seenAt - item.publishedAt, 2 ** 31 - 1) : null,
       ingest: sight.ingest,
       cluster,
       post: item.post,
@@ -70,7 +71,7 @@ export async function insertEvents(
       await versionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, contentHash(item), description),
     )
     mentions.push(...mentionRows(numbered, availableAt, description))
-    if (item.counts) engagement.push({ seq, observed_at: raw.at, ...item.counts })
+    if (item.counts) engagement.push({ seq, observed_at: seenAt, ...item.counts })
   }
   await insertAll(db, 'potus_events', events)
   await insertAll(db, 'potus_versions', versions)

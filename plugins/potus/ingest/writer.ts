@@ -33,6 +33,8 @@ export interface Poll {
 export interface Sight {
   /** The clock when the events are written. */
   readonly now: number
+  /** Where each item was seen at a time of its own. */
+  readonly seenAt?: (item: Item) => number
   readonly ingest: 'live' | 'backfill'
   /** False where a recording does not say when an item was first held: there is no latency then. */
   readonly measured: boolean
@@ -59,6 +61,10 @@ export interface Written {
 export interface WriteOptions {
   readonly sight?: Partial<Sight>
   readonly stretch?: Stretch
+  /** The poll is a recording: its own time counts, moved by this many milliseconds as all its times are. */
+  readonly shift?: number
+  /** How often the recording was played before: the same item comes again under a key of its own. */
+  readonly turn?: number
 }
 
 export interface Writer {
@@ -74,9 +80,14 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   const memory = createMemory(publisherOf)
   let last: Promise<unknown> = Promise.resolve()
 
-  async function write(poll: Poll, { sight = {}, stretch = EVERYTHING }: WriteOptions): Promise<Written> {
+  async function write(
+    recorded: Poll,
+    { sight = {}, stretch = EVERYTHING, shift, turn = 0 }: WriteOptions,
+  ): Promise<Written> {
+    const poll = { ...recorded, at: recorded.at + (shift ?? 0) }
     const { source, at, body, status } = poll
-    if (status === 304) return again(poll, { outcome: 'not_modified' }, stretch)
+    const time = shift === undefined ? Math.max(at, now()) : at
+    if (status === 304) return again(poll, { outcome: 'not_modified' }, stretch, time)
     if (body === null) {
       await db('potus_polls').insert(
         rowOf(poll, { outcome: 'failed', detail: poll.failure ?? `It answered ${status}.` }),
@@ -88,10 +99,10 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
       .digest('hex')
     const known = (await db('potus_feeds').where({ source: source.id }).first()) as FeedRow | undefined
     if (known?.sha256 === sha256 && known.parser === source.parser)
-      return again(poll, { outcome: 'unchanged', sha256 }, stretch)
+      return again(poll, { outcome: 'unchanged', sha256 }, stretch, time)
     let items: readonly Item[]
     try {
-      items = parse(source, body, at)
+      items = parse(source, body, recorded.at).map((item) => moved(item, shift, turn))
     } catch (error) {
       if (!(error instanceof FeedError)) throw error
       const detail = `${error.reason}: ${error.message}`
@@ -99,7 +110,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
       return { ...NOTHING, outcome: 'quarantined' }
     }
     // What a source showed before we first looked was not seen appearing.
-    const seen: Sight = { now: Math.max(at, now()), ingest: known ? 'live' : 'backfill', measured: true, ...sight }
+    const seen: Sight = { now: time, ingest: known ? 'live' : 'backfill', measured: true, ...sight }
     const raw = { sha256, at, url: poll.url, parser: source.parser }
     return take(db, { source, items, sight: seen, raw, memory, stretch }, async (tx, { complete, fresh }) => {
       await keepValidators(tx, poll, complete ? sha256 : null)
@@ -110,24 +121,31 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   }
 
   /** The same as last time: it agrees with what waits for agreement. */
-  async function again(poll: Poll, row: Partial<PollRow> & { outcome: Outcome }, stretch: Stretch): Promise<Written> {
+  async function again(
+    poll: Poll,
+    row: Partial<PollRow> & { outcome: Outcome },
+    stretch: Stretch,
+    time: number,
+  ): Promise<Written> {
     const settled = await db.transaction(async (tx) => {
       await tx('potus_polls').insert(rowOf(poll, row))
       if (row.sha256) await keepValidators(tx, poll, row.sha256)
-      return settleWaiting(tx, poll.source, { poll, now: now(), memory, stretch })
+      return settleWaiting(tx, poll.source, { poll, now: time, memory, stretch })
     })
     return { ...NOTHING, outcome: row.outcome, ...settled }
   }
 
   async function add(
-    poll: Poll,
+    { source, at, url }: Poll,
     items: readonly Item[],
-    { sight = {}, stretch = EVERYTHING }: WriteOptions,
+    { sight = {}, stretch = EVERYTHING, shift = 0, turn = 0 }: WriteOptions,
   ): Promise<Written> {
-    const { source, at, url } = poll
-    const seen: Sight = { now: at, ingest: 'live', measured: false, ...sight }
-    const raw = { sha256: '', at, url, parser: source.parser }
-    return take(db, { source, items, sight: seen, raw, memory, stretch }, async () => {})
+    const { seenAt, ...own } = sight
+    const now = at + shift
+    const seen: Sight = { now, ingest: 'live', measured: true, ...own, ...(seenAt ? { seenAt } : {}) }
+    const raw = { sha256: '', at: now, url, parser: source.parser }
+    const shifted = items.map((item) => moved(item, shift, turn))
+    return take(db, { source, items: shifted, sight: seen, raw, memory, stretch }, async () => {})
   }
 
   /** One after another; after a failure nothing remembered is certain. */
@@ -143,6 +161,19 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   return {
     write: (poll, options = {}) => queued(() => write(poll, options)),
     add: (poll, items, options = {}) => queued(() => add(poll, items, options)),
+  }
+}
+
+/** An item of a recording at its new time. */
+function moved(item: Item, shift = 0, turn = 0): Item {
+  if (shift === 0 && turn === 0) return item
+  const { key, publishedAt, occurredAt, signedOn } = item
+  return {
+    ...item,
+    key: turn === 0 ? key : `${key}~${turn + 1}`,
+    publishedAt: publishedAt + shift,
+    occurredAt: occurredAt === null ? null : occurredAt + shift,
+    signedOn: signedOn === null ? null : new Date(Date.parse(signedOn) + shift).toISOString().slice(0, 10),
   }
 }
 

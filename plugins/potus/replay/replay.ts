@@ -1,0 +1,158 @@
+/** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
+import type { Knex, PluginContext } from '#gateway'
+import { Unavailable } from '#gateway'
+import type { Item } from '../item.ts'
+import type { Writer, Written } from '../ingest/writer.ts'
+import { DAY } from '../moment.ts'
+import type { Source } from '../sources/source.ts'
+import { type Recorded, readRecordings } from './recording.ts'
+
+const WEEK = 7 * DAY
+/** So much of the recording is past when it is first opened; the rest goes on in real time, then it begins anew. */
+const STARTS_AT = 0.8
+
+export interface Replay {
+  /** Milliseconds that every time is moved by, as long as the first round lasts. */
+  readonly shift: number
+  /** The source as this recording has it: on where there is something of it. */
+  played(source: Source): Source
+  /** Writes what is due. */
+  step(signal: AbortSignal): Promise<void>
+  /** Throws Unavailable until everything due has been written once. */
+  assertReady(): void
+}
+
+interface Position {
+  readonly folder: string
+  readonly setting: string
+  readonly shift: number
+  /** Entries written so far, those of earlier rounds included. */
+  readonly written: number
+}
+
+export interface ReplayParts {
+  readonly context: Pick<PluginContext, 'db' | 'replayDir' | 'replayShift' | 'log' | 'progress'>
+  readonly writer: Writer
+  readonly sources: ReadonlyMap<string, Source>
+  readonly now: () => number
+}
+
+/** Reads the recording. Another folder or REPLAY_SHIFT than last time replaces everything there was. */
+export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
+  const { db, replayDir: folder = '', replayShift: setting, log, progress } = context
+  const recorded = await readRecordings(folder, sources)
+  const earlier = JSON.parse((await noteOf(db)) ?? 'null') as Position | null
+  const isSame = earlier?.folder === folder && earlier.setting === setting
+  if (earlier && !isSame) await clear(db)
+  const shift = isSame ? earlier.shift : shiftOf(recorded, setting, now())
+  let written = isSame ? earlier.written : 0
+  let isReady = false
+  const round = roundOf(recorded)
+  const repeats = setting === 'auto' || /^-?\d+$/.test(setting)
+
+  /** The nth entry and by how much its times are moved; null after the end of a recording that does not begin anew. */
+  const entry = (n: number): { readonly recorded: Recorded; readonly moved: number; readonly turn: number } | null => {
+    if (recorded.length === 0) return null
+    const turn = Math.floor(n / recorded.length)
+    if (turn > 0 && !repeats) return null
+    return { recorded: recorded[n % recorded.length] as Recorded, moved: shift + turn * round, turn }
+  }
+
+  const due = (n: number, time: number): ReturnType<typeof entry> => {
+    const next = entry(n)
+    return next && next.recorded.at + next.moved <= time ? next : null
+  }
+
+  async function step(signal: AbortSignal): Promise<void> {
+    const time = now()
+    const shown = isReady ? null : progress('replaying recorded news', recorded.length)
+    shown?.advance(written % Math.max(1, recorded.length))
+    for (let next = due(written, time); next && !signal.aborted; next = due(written, time)) {
+      const rows = rowsFrom(next, (n) => due(written + n, time))
+      await play(writer, sources, rows.length > 0 ? rows : [next.recorded], next)
+      const count = Math.max(1, rows.length)
+      written += count
+      await keep(db, { folder, setting, shift, written })
+      shown?.advance(count)
+    }
+    if (signal.aborted) return
+    shown?.end()
+    if (!isReady) log.info({ entries: written, shift_ms: shift }, 'the recording is played up to now')
+    isReady = true
+  }
+
+  const present = new Set(recorded.map(({ source }) => source))
+  return {
+    shift,
+    played: (source) => ({ ...source, enabled: present.has(source.id) }),
+    step,
+    assertReady() {
+      if (isReady) return
+      const done = Math.floor((100 * written) / Math.max(1, recorded.length))
+      throw new Unavailable(`${done}% of the recording is read. Nothing was charged; ask again in a few seconds.`, 5)
+    },
+  }
+}
+
+/** Rows of one source that follow each other, to be written together. */
+function rowsFrom(
+  first: { readonly recorded: Recorded; readonly turn: number },
+  at: (n: number) => { readonly recorded: Recorded; readonly turn: number } | null,
+): Recorded[] {
+  const rows: Recorded[] = []
+  for (let next: typeof first | null = first; next?.recorded.item && rows.length < 100; next = at(rows.length)) {
+    if (next.turn !== first.turn || next.recorded.source !== first.recorded.source) break
+    rows.push(next.recorded)
+  }
+  return rows
+}
+
+/** One poll, or rows that were recorded by themselves, through the writer. */
+export async function play(
+  writer: Writer,
+  sources: ReadonlyMap<string, Source>,
+  entries: readonly Recorded[],
+  { moved = 0, turn = 0 }: { readonly moved?: number; readonly turn?: number } = {},
+): Promise<Written> {
+  const [{ source: id, url, body }, last] = [entries[0] as Recorded, entries.at(-1) as Recorded]
+  const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body }
+  const options = { shift: moved, turn }
+  if (body) return writer.write(poll, options)
+  const items = entries.map(({ item }) => item as Item)
+  return writer.add(poll, items, { ...options, sight: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
+}
+
+/**
+ * Milliseconds to add. `auto` moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
+ * recording by number of entries.
+ */
+export function shiftOf(recorded: readonly Recorded[], setting: string, now: number): number {
+  if (/^-?\d+$/.test(setting)) return Number(setting) * 1000
+  const anchor = recorded[Math.floor(STARTS_AT * (recorded.length - 1))]
+  if (setting !== 'auto' || !anchor) return 0
+  return Math.round((now - anchor.at) / WEEK) * WEEK
+}
+
+/** Length of a round: whole weeks, and a day at least between the end and the new beginning. */
+function roundOf(recorded: readonly Recorded[]): number {
+  const length = (recorded.at(-1)?.at ?? 0) - (recorded[0]?.at ?? 0)
+  return Math.ceil((length + DAY) / WEEK) * WEEK
+}
+
+async function noteOf(db: Knex): Promise<string | null> {
+  const row = (await db('potus_notes').where({ name: 'replay' }).first()) as { value: string } | undefined
+  return row?.value ?? null
+}
+
+async function keep(db: Knex, position: Position): Promise<void> {
+  await db('potus_notes')
+    .insert({ name: 'replay', value: JSON.stringify(position) })
+    .onConflict('name')
+    .merge()
+}
+
+const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement', 'notes']
+
+async function clear(db: Knex): Promise<void> {
+  for (const table of TABLES) await db(`potus_${table}`).delete()
+}
