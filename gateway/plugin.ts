@@ -9,6 +9,8 @@ import type { Catalog, Operation, OperationId, Plan, Product } from './catalog/c
 
 export type { Catalog, Knex, Keyv, Logger, Operation, OperationId, Plan, Product }
 export type { Upload } from './transports/body.ts'
+export type { Chart } from './transports/chart.ts'
+export type { Step } from './transports/waterfall.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from './errors.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }

@@ -3,7 +3,9 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pug from 'pug'
 import type { Catalog } from '../catalog/catalog.ts'
+import { draw } from './chart.ts'
 import { format } from './format.ts'
+import { waterfall } from './waterfall.ts'
 
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
 
@@ -16,7 +18,7 @@ const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
 
 /**
  * Renders views by name. A view is compiled once per edition: the `catalog` among the locals is its mark, so a changed
- * view shows with the next edition. Every view also gets `format` and `navigation`. Throws where there is no such view.
+ * view shows with the next edition. Every view also gets `format`, `chart` and `navigation`. Throws where there is no such view.
  */
 export function createRenderer({ viewDirs }: RendererOptions): Render {
   const compiled = new WeakMap<object, Map<string, pug.compileTemplate>>()
@@ -36,7 +38,7 @@ export function createRenderer({ viewDirs }: RendererOptions): Render {
     compiled.set(edition, templates)
     const template = templates.get(view) ?? compile(view)
     templates.set(view, template)
-    return template({ navigation: catalog ? navigation(catalog) : [], ...locals, format })
+    return template({ navigation: catalog ? navigation(catalog) : [], ...locals, format, chart: { draw, waterfall } })
   }
 }
 

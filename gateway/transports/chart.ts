@@ -1,0 +1,204 @@
+/**
+ * Charts as geometry: a handler gives what is to be seen, views/chart.pug writes it as SVG. Given to every view as
+ * `chart`. All places are percent of the plot, so one drawing fits a phone, a desk and a sheet of paper while its words
+ * keep their size.
+ */
+import { scaleLinear, scaleLog, scaleUtc } from 'd3-scale'
+import { area, curveLinear, curveStepAfter, line } from 'd3-shape'
+
+/** What a colour means; views/assets/chart.css says which one it is. */
+export type Tone = 'main' | 'second' | 'muted' | 'good' | 'bad'
+
+export interface Axis {
+  readonly label: string
+  /** Times are epoch milliseconds, UTC. */
+  readonly scale?: 'linear' | 'log' | 'time'
+  readonly unit?: keyof typeof UNITS
+  /** The least the axis must show; data beyond it widen it. */
+  readonly domain?: readonly [number, number]
+}
+
+export interface Series {
+  readonly name: string
+  readonly tone: Tone
+  readonly kind?: 'line' | 'step' | 'area' | 'dashed' | 'points'
+  readonly points: readonly (readonly [x: number, y: number])[]
+}
+
+export interface Chart {
+  /** Unique on its page. */
+  readonly id: string
+  readonly title: string
+  /** What a reader would see, in words. */
+  readonly description: string
+  readonly x: Axis
+  readonly y: Axis
+  readonly series: readonly Series[]
+  /** Stretches of x, told apart by tone. */
+  readonly bands?: readonly { readonly from: number; readonly to: number; readonly tone: Tone }[]
+  readonly bandNames?: readonly { readonly name: string; readonly tone: Tone }[]
+  /** Single places with a word beside them. */
+  readonly marks?: readonly { readonly at: readonly [x: number, y: number]; readonly label: string }[]
+  /** The same as figures. Left out: every point of every series. */
+  readonly table?: ChartTable
+}
+
+export interface ChartTable {
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly (string | number | null)[])[]
+}
+
+const grouped = (digits: number): Intl.NumberFormat =>
+  new Intl.NumberFormat('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits })
+
+/** How a tick is written, given how many decimals tell it from its neighbours. */
+const UNITS = {
+  number: (value: number, decimals: number) => grouped(decimals).format(value),
+  percent: (value: number, decimals: number) => `${grouped(Math.max(0, decimals - 2)).format(value * 100)}%`,
+  bps: (value: number, decimals: number) => `${grouped(decimals).format(value)} bps`,
+  times: (value: number, decimals: number) => `${grouped(decimals).format(value)}×`,
+} as const
+
+const Y_TICKS = 4
+const X_TICKS = 5
+const DAY = 86_400_000
+/** Nearer to an edge than this, a label is set inside it. */
+const EDGE = 7
+
+type Scale = (value: number) => number
+
+/** The geometry of a chart. Throws where it has no point at all. */
+export function draw(chart: Chart) {
+  const points = chart.series.flatMap((series) => series.points)
+  if (points.length === 0) throw new Error(`The chart "${chart.title}" has nothing to show.`)
+  const marks = chart.marks ?? []
+  const xs = [...points.map(([x]) => x), ...marks.map(({ at }) => at[0]), ...(chart.x.domain ?? [])]
+  const ys = [...points.map(([, y]) => y), ...marks.map(({ at }) => at[1]), ...(chart.y.domain ?? [])]
+  const x = horizontal(chart.x, extent(xs))
+  const y = vertical(chart.y, extent(ys))
+  return {
+    id: chart.id,
+    title: chart.title,
+    description: chart.description,
+    xLabel: chart.x.label,
+    yLabel: chart.y.label,
+    legend: [
+      ...chart.series.map(({ name, tone, kind = 'line' }) => ({ name, tone, kind })),
+      ...(chart.bandNames ?? []).map((band) => ({ ...band, kind: 'band' })),
+    ],
+    bands: (chart.bands ?? []).map(({ from, to, tone }) => ({
+      tone,
+      x: x.at(from),
+      width: round(x.at(to) - x.at(from)),
+    })),
+    paths: chart.series.flatMap(({ kind = 'line', tone, points }) =>
+      kind === 'points' ? [] : [{ kind, tone, d: path(kind, points, x.at, y.at) }],
+    ),
+    dots: chart.series.flatMap(({ kind, tone, points }) =>
+      kind === 'points' ? points.map(([px, py]) => ({ tone, x: x.at(px), y: y.at(py) })) : [],
+    ),
+    marks: marks.map(({ at, label }) => ({
+      label,
+      x: x.at(at[0]),
+      y: y.at(at[1]),
+      anchor: x.at(at[0]) > 60 ? 'end' : 'start',
+    })),
+    xTicks: x.ticks.map((tick) => ({
+      ...tick,
+      anchor: tick.at < EDGE ? 'start' : tick.at > 100 - EDGE ? 'end' : 'middle',
+    })),
+    yTicks: y.ticks,
+    table: chart.table ?? tableOf(chart),
+  }
+}
+
+function horizontal(axis: Axis, [least, most]: readonly [number, number]) {
+  if (axis.scale === 'time') {
+    const scale = scaleUtc([new Date(least), new Date(most)], [0, 100])
+    const written = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', ...datePrecision(most - least) })
+    return {
+      at: (value: number) => round(scale(new Date(value))),
+      ticks: scale.ticks(X_TICKS).map((date) => ({ at: round(scale(date)), label: written.format(date) })),
+    }
+  }
+  return axis.scale === 'log'
+    ? logarithmic(axis, [least, most], [0, 100])
+    : linear(axis, [least, most], [0, 100], X_TICKS)
+}
+
+function vertical(axis: Axis, domain: readonly [number, number]) {
+  return axis.scale === 'log' ? logarithmic(axis, domain, [100, 0]) : linear(axis, domain, [100, 0], Y_TICKS)
+}
+
+function linear(axis: Axis, domain: readonly [number, number], range: readonly [number, number], count: number) {
+  const scale = scaleLinear(domain, range)
+  if (axis.domain === undefined) scale.nice(count)
+  const ticks = scale.ticks(count)
+  const decimals = decimalsOf(Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0)))
+  const unit = UNITS[axis.unit ?? 'number']
+  return { at: rounded(scale), ticks: ticks.map((tick) => ({ at: round(scale(tick)), label: unit(tick, decimals) })) }
+}
+
+function logarithmic(axis: Axis, domain: readonly [number, number], range: readonly [number, number]) {
+  const scale = scaleLog(domain, range)
+  const powers = scale.ticks().filter((tick) => Number.isInteger(Math.log10(tick)))
+  const unit = UNITS[axis.unit ?? 'number']
+  const ticks = (powers.length > 1 ? powers : scale.ticks(2)).map((tick) => ({
+    at: round(scale(tick)),
+    label: unit(tick, decimalsOf(tick)),
+  }))
+  return { at: rounded(scale), ticks }
+}
+
+function path(kind: string, points: Series['points'], x: Scale, y: Scale): string {
+  const curve = kind === 'step' ? curveStepAfter : curveLinear
+  const across = (point: readonly [number, number]): number => x(point[0])
+  const up = (point: readonly [number, number]): number => y(point[1])
+  const shape =
+    kind === 'area'
+      ? area<readonly [number, number]>(across, 100, up).digits(2).curve(curve)
+      : line<readonly [number, number]>(across, up).digits(2).curve(curve)
+  return shape(points) ?? ''
+}
+
+/** Every point as a row, by x. */
+function tableOf({ x, series }: Chart): ChartTable {
+  const rows = new Map<number, (number | null)[]>()
+  for (const [index, { points }] of series.entries())
+    for (const [at, value] of points) {
+      const row = rows.get(at) ?? series.map(() => null)
+      row[index] = Number(value.toPrecision(4))
+      rows.set(at, row)
+    }
+  const written = (at: number): string | number =>
+    x.scale === 'time' ? new Date(at).toISOString().slice(0, 16).replace('T', ' ') : Number(at.toPrecision(6))
+  return {
+    columns: [x.label, ...series.map(({ name }) => name)],
+    rows: [...rows].sort(([one], [other]) => one - other).map(([at, values]) => [written(at), ...values]),
+  }
+}
+
+function datePrecision(span: number): Intl.DateTimeFormatOptions {
+  if (span > 900 * DAY) return { year: 'numeric' }
+  if (span > 120 * DAY) return { year: 'numeric', month: 'short' }
+  return span > 2 * DAY ? { month: 'short', day: 'numeric' } : { hour: '2-digit', minute: '2-digit', hour12: false }
+}
+
+function extent(values: readonly number[]): readonly [number, number] {
+  let [least, most] = [Infinity, -Infinity]
+  for (const value of values) {
+    least = Math.min(least, value)
+    most = Math.max(most, value)
+  }
+  return least === most ? [least - 0.5, most + 0.5] : [least, most]
+}
+
+/** Decimals that a step needs: 0.05 needs two, 20 none. */
+const decimalsOf = (step: number): number => Math.max(0, -Math.floor(Math.log10(step) + 1e-9))
+
+const round = (value: number): number => Math.round(value * 100) / 100
+
+const rounded =
+  (scale: Scale): Scale =>
+  (value) =>
+    round(scale(value))
