@@ -8,7 +8,6 @@ import { proves } from '../../requirements.ts'
 import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 import { walk } from './walk.ts'
-import { proves } from '../../requirements.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 
@@ -28,7 +27,6 @@ describe('POST /v1/bars/qc', () => {
   })
 
   it('asks 0.05 and answers a paid call with the report', async () => {
-    proves('bars-qc')
     proves('bars-qc')
     const { response, v1 } = await offer(url, { method: 'POST', body: { bars } })
     expect(response.status).to.equal(402)
