@@ -12,16 +12,21 @@ import { createClock } from './clock.ts'
 import type { Config } from './config.ts'
 import { buildEdition } from './editions/build.ts'
 import { createContext } from './editions/context.ts'
+import { COPIES, createCopies } from './editions/copies.ts'
 import type { Edition } from './editions/edition.ts'
+import { createSwap, type Swap } from './editions/swap.ts'
+import { type Watch, watchFolders } from './editions/watch.ts'
 import { createLog } from './log.ts'
 import { openJournal } from './payments/journal/index.ts'
 import type { Journal } from './payments/payment.ts'
 import { createPayments } from './payments/payments.ts'
+import { openPrices } from './payments/prices.ts'
 import { createReconciler } from './payments/reconcile.ts'
 import type { Logger } from './plugin.ts'
 import { openRoad, type Road } from './road.ts'
 import { openDatabase } from './stores/database.ts'
 import { openKv } from './stores/kv.ts'
+import { createLease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
 import { createTokens } from './tokens.ts'
 import { createHttp } from './transports/http.ts'
@@ -38,6 +43,7 @@ export interface Overrides {
   /** Keep everything in memory. */
   readonly inMemory?: boolean
   readonly reconcileSeconds?: number
+  readonly setupSeconds?: number
 }
 
 export interface Gateway {
@@ -85,7 +91,10 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   await reconciler.run(true)
 
   const db = openDatabase(config.databaseUrl === null ? { file: file('products.sqlite') } : { url: config.databaseUrl })
-  const kv = openKv({ url: config.keyvUrl })
+  const kv = openKv({ url: config.keyvUrl, log })
+  const lease = createLease(db, instance, clock.wall)
+  const prices = await openPrices({ db, now: clock.wall, graceSeconds: config.quoteGraceSeconds })
+  const copy = createCopies(COPIES)
   const tokens = await createTokens({
     keys: config.tokenKeys,
     dataDir: config.dataDir,
@@ -98,7 +107,9 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     network: road.network,
     payTo: road.payTo,
     now: clock.wall,
-    editions: () => current,
+    editions: () => swap.current,
+    mistakes: () => swap.mistakes,
+    prices,
     jwks: () => tokens.jwks(),
     started,
     dataMode: config.dataMode,
@@ -111,18 +122,23 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       schemaDir: config.schemaDir,
       pluginDirs: config.pluginDirs,
       builtins: [documents, plans],
+      copy,
       contextOf: (plugin, product, settings) =>
         createContext({ config, plugin, product, settings, db, kv, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: true,
+      ...(overrides.setupSeconds === undefined ? {} : { setupSeconds: overrides.setupSeconds }),
+      lease,
       now: clock.data,
       log,
       secret: config.secret,
       migrate: (plugin, steps) => migrate(db, plugin, steps),
     })
-  const first = await build()
-  report(log, first.mistakes)
-  let current = first.edition
+  const swap: Swap = await createSwap({
+    build,
+    prepare: ({ catalog, withheld }) => prices.record(catalog, withheld.length === 0),
+    log,
+  })
 
   const payments = createPayments({
     network: road.network,
@@ -131,28 +147,18 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     journal,
     settler: road.settler,
     now: clock.wall,
+    formerPrices: prices.former,
   })
-  const inFlight = new Map<Edition, number>()
-  const serve = counted(createServe({ payments, tokens, now: clock.data, log }), inFlight)
-  const listeners = new Set<(edition: Edition) => void>()
-  const editions = {
-    get current() {
-      return current
-    },
-  }
-  const onEdition = (listener: (edition: Edition) => void): (() => void) => {
-    listeners.add(listener)
-    return () => listeners.delete(listener)
-  }
-  const mcp = createMcp({ editions, serve, onEdition, baseUrl: config.baseUrl, network: road.network, log })
+  const flow = createServe({ payments, tokens, now: clock.data, log })
+  const serve: Serve = (edition, ...call) => swap.during(edition, () => flow(edition, ...call))
+  const { onEdition } = swap
+  const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl: config.baseUrl, network: road.network, log })
   const render = createRenderer({ viewDirs: [config.viewDir] })
-  const server = createHttp({ editions, serve, config, log, render, mcp, network: road.network })
+  const server = createHttp({ editions: swap, serve, config, log, render, mcp, network: road.network })
 
-  /** The old edition stops when its last call has ended. */
-  async function retire(edition: Edition): Promise<void> {
-    while ((inFlight.get(edition) ?? 0) > 0) await new Promise((wake) => setTimeout(wake, 50))
-    await edition.stop()
-  }
+  let watch: Watch | null = null
+  const reloadQuietly = (): void =>
+    void swap.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded'))
 
   return {
     server,
@@ -161,60 +167,40 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     journal,
     log,
     get current() {
-      return current
+      return swap.current
     },
-    async reload() {
-      const old = current
-      const { edition, mistakes } = await build(old)
-      report(log, mistakes)
-      if (edition === old) return mistakes
-      current = edition
-      current.start()
-      for (const listener of listeners) listener(current)
-      retire(old).catch((error: unknown) => log.error({ err: error }, 'the old edition did not stop cleanly'))
-      return mistakes
-    },
+    reload: swap.reload,
     async listen() {
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject)
         server.listen(config.port, config.host, () => resolve())
       })
-      current.start()
+      swap.current.start()
+      const { catalogDir, schemaDir, viewDir, pluginDirs } = config
+      watch = await watchFolders({
+        folders: [catalogDir, schemaDir, viewDir, ...pluginDirs],
+        onRest: reloadQuietly,
+        log,
+      })
       reconciler.start(overrides.reconcileSeconds ?? RECONCILE_SECONDS)
       const { port } = server.address() as AddressInfo
       const host = config.host.includes(':') ? `[${config.host}]` : config.host
       return `http://${host}:${port}`
     },
     async close() {
+      await watch?.close()
       await reconciler.stop()
       mcp.close()
       await closed(server)
       await payments.idle()
-      await current.stop()
+      await swap.close()
+      await lease.end()
       await journal.close()
       await db.destroy()
       await kv('').disconnect()
       await road.close()
     },
   }
-}
-
-function counted(serve: Serve, inFlight: Map<Edition, number>): Serve {
-  return async (edition, bound, request) => {
-    inFlight.set(edition, (inFlight.get(edition) ?? 0) + 1)
-    try {
-      return await serve(edition, bound, request)
-    } finally {
-      const left = (inFlight.get(edition) ?? 1) - 1
-      if (left === 0) inFlight.delete(edition)
-      else inFlight.set(edition, left)
-    }
-  }
-}
-
-function report(log: Logger, mistakes: readonly Mistake[]): void {
-  for (const mistake of mistakes)
-    log.error({ ...mistake }, `catalog: ${mistake.file}${mistake.pointer} ${mistake.message}`)
 }
 
 /** Stops accepting, lets running requests end for a while, then cuts what is left. */

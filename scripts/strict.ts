@@ -5,6 +5,7 @@ import { CatalogError, type Mistake } from '../gateway/catalog/mistake.ts'
 import type { Config } from '../gateway/config.ts'
 import { buildEdition } from '../gateway/editions/build.ts'
 import { createContext } from '../gateway/editions/context.ts'
+import { COPIES, createCopies } from '../gateway/editions/copies.ts'
 import type { Edition } from '../gateway/editions/edition.ts'
 import { createLog } from '../gateway/log.ts'
 import { NETWORKS } from '../gateway/payments/networks.ts'
@@ -35,6 +36,8 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
     payTo: config.payTo ?? NOBODY,
     now,
     editions: () => edition as Edition,
+    mistakes: () => [],
+    prices: { history: async () => [] },
     jwks: () => tokens.jwks(),
     started: now(),
     dataMode: config.dataMode,
@@ -46,6 +49,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
       pluginDirs: config.pluginDirs,
+      copy: createCopies(COPIES),
       builtins: [documents, createPlansPlugin({ tokens, baseUrl: config.baseUrl })],
       contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
       checkAnswers: true,

@@ -61,6 +61,9 @@ export function assemble(
     start() {
       for (const instance of instances.values()) instance.start(edition)
     },
+    async stopJobs(next) {
+      await Promise.all([...instances.values()].map((instance) => instance.stopJobs(next)))
+    },
     async stop() {
       await Promise.all([...instances.values()].map((instance) => instance.release(edition)))
     },

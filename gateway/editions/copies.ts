@@ -13,6 +13,9 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
  */
 export type Copy = (dir: string, folder: string, number: number) => Promise<string>
 
+/** Where copies lie: inside the project, and in no repository. */
+export const COPIES = resolve(import.meta.dirname, '../../.plugins')
+
 /** Copies nobody asked for this long are removed: they are releases of the past. */
 const KEPT_DAYS = 7
 const DAY_MS = 86_400_000

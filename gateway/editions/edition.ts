@@ -48,6 +48,8 @@ export interface Edition {
   facts(): Promise<Readonly<Record<string, Facts>>>
   /** Starts the jobs; idempotent. */
   start(): void
+  /** Stops the jobs that `next`, which takes over, does not go on with. Calls in flight are left alone. */
+  stopJobs(next: Edition): Promise<void>
   /** Stops jobs and plugins once nothing of it is in use. */
   stop(): Promise<void>
 }

@@ -20,6 +20,8 @@ export interface Instance {
   /** The edition takes it into use; jobs begin with the first and ask in the latest. */
   hold(edition: Edition): void
   start(edition: Edition): void
+  /** Stops the jobs, unless the edition that takes over holds this instance too. */
+  stopJobs(next: Edition): Promise<void>
   /** Stops jobs and plugin when the last edition lets go. */
   release(edition: Edition): Promise<void>
 }
@@ -78,6 +80,9 @@ export function createInstance({
     start(edition) {
       latest = edition
       jobs.start()
+    },
+    async stopJobs(next) {
+      if (!holders.has(next)) await jobs.stop()
     },
     async release(edition) {
       holders.delete(edition)

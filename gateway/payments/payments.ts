@@ -3,6 +3,7 @@
  * charged before the answer is on disk; no product byte leaves before settlement; an unclear outcome is never called a
  * failure.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { createExact } from './exact.ts'
@@ -18,6 +19,7 @@ import {
   type PaymentPayload,
   type Settler,
 } from './payment.ts'
+import type { FormerPrices } from './prices.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './recall.ts'
 import { createQuotes, createRequirements, type Quote } from './requirements.ts'
@@ -29,8 +31,10 @@ export interface PaymentsParts {
   readonly journal: Journal
   readonly settler: Settler
   readonly now: () => Date
+  /** Waits some milliseconds; the default is a timer. */
+  readonly pause?: (ms: number) => Promise<unknown>
   /** Amounts honoured besides the price: signed old quotes within their grace. */
-  readonly formerPrices?: (operation: Operation) => readonly bigint[]
+  readonly formerPrices?: (operation: Operation) => FormerPrices
 }
 
 /** A caller, as far as the money path needs to know. */
@@ -63,10 +67,10 @@ export interface Payments {
    */
   recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null>
   /**
-   * Checks and reserves. Returns the purchase to work for, or the answer a twin bought meanwhile. Throws 409 where the
-   * payer has used the identifier for another payment.
+   * Checks and reserves. Returns the purchase to work for, or the answer a twin bought meanwhile. `version` is that of
+   * the catalog whose price is asked. Throws 409 where the payer has used the identifier for another payment.
    */
-  admit(operation: Operation, presented: PresentedPayment, priceVersion: string): Promise<Purchase | PaidAnswer>
+  admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
   /** Resolves when no payment is being worked on. */
   idle(): Promise<void>
 }
@@ -76,14 +80,16 @@ export function createPayments(parts: PaymentsParts): Payments {
   const exact = createExact(network)
   const flights = createFlights<PaidAnswer>()
   const nowSeconds = (): number => Math.floor(now().getTime() / 1000)
-  const recall = createRecall({ network, journal, settler, exact, flights, nowSeconds })
+  const { pause = delay } = parts
+  const recall = createRecall({ network, journal, settler, exact, flights, nowSeconds, pause })
   const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
 
-  /** The requirements this payment meets: the price, or a former one that is still honoured. */
-  function requirementsFor(operation: Operation, payload: PaymentPayload): ReturnType<typeof createRequirements> {
+  /** The requirements this payment meets: the price, or a former one that is still honoured; and which catalog's. */
+  function asked(operation: Operation, { value }: PaymentPayload, version: string) {
     const requirements = createRequirements(operation, network, payTo)
-    const honoured = (parts.formerPrices?.(operation) ?? []).includes(payload.value)
-    return honoured ? { ...requirements, amount: payload.value } : requirements
+    const former = value === requirements.amount ? undefined : parts.formerPrices?.(operation).get(value)
+    if (former === undefined) return { requirements, priceVersion: version }
+    return { requirements: { ...requirements, amount: value }, priceVersion: former }
   }
 
   return {
@@ -108,9 +114,9 @@ export function createPayments(parts: PaymentsParts): Payments {
 
     recall,
 
-    async admit(operation, presented, priceVersion) {
+    async admit(operation, presented, version) {
       const { payload, key, fingerprint, identifier, callId, signal } = presented
-      const requirements = requirementsFor(operation, payload)
+      const { requirements, priceVersion } = asked(operation, payload, version)
       const refusal = exact(payload, requirements, nowSeconds())
       if (refusal) throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
       const health = settler.health()
@@ -119,7 +125,7 @@ export function createPayments(parts: PaymentsParts): Payments {
       const named = identifier === null ? null : await journal.identified(payload.from, identifier)
       if (named && named.key !== key) throw identifierConflict(named)
       const flight = flights.takeOff(presented)
-      if (!flight) return (await recall(operation, presented)) ?? this.admit(operation, presented, priceVersion)
+      if (!flight) return (await recall(operation, presented)) ?? this.admit(operation, presented, version)
       try {
         const doubt = await settler.check(payload, requirements)
         if (doubt) throw new ServiceError('payment_invalid', doubt.message, { reason: doubt.reason })
@@ -160,7 +166,7 @@ export function createPayments(parts: PaymentsParts): Payments {
       }
       // Another process, or a call that landed between recall and take-off, has the row: its outcome is ours.
       flight.land(null)
-      return (await recall(operation, presented)) ?? this.admit(operation, presented, priceVersion)
+      return (await recall(operation, presented)) ?? this.admit(operation, presented, version)
     },
 
     idle: () => flights.idle(),

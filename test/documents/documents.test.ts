@@ -34,6 +34,8 @@ describe('the documents plugin', () => {
       ...PLACE,
       now: () => new Date(started.getTime() + 90_500),
       editions: edition,
+      mistakes: () => [],
+      prices: { history: async () => [] },
       jwks: () => ({ keys: [{ kty: 'OKP', kid: 'one' }] }),
       started,
       dataMode: 'sample',

@@ -118,6 +118,7 @@ export function editionOf(
     status: () => [],
     facts: async () => ({}),
     start: () => {},
+    stopJobs: async () => {},
     stop: async () => {},
   }
 }

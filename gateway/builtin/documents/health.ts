@@ -2,12 +2,17 @@
 import type { Edition } from '../../editions/edition.ts'
 import type { DocumentParts } from './parts.ts'
 
-/** The status of this moment. `degraded`: a product is withheld or suspended, or payments cannot be settled. */
+/**
+ * The status of this moment. `degraded`: a product is withheld or suspended, the files have mistakes and an earlier
+ * edition of them serves on, or payments cannot be settled.
+ */
 export function health(edition: Edition, parts: DocumentParts) {
   const products = edition.status()
   const settler = parts.settlerHealth()
+  const mistakes = parts.mistakes()
   const now = parts.now()
-  const whole = settler.ready && edition.withheld.length === 0 && products.every(({ status }) => status === 'ok')
+  const nothingAmiss = mistakes.length === 0 && edition.withheld.length === 0
+  const whole = settler.ready && nothingAmiss && products.every(({ status }) => status === 'ok')
   return {
     status: whole ? 'ok' : 'degraded',
     service: edition.catalog.service.name,
@@ -18,6 +23,7 @@ export function health(edition: Edition, parts: DocumentParts) {
     settler,
     products,
     withheld: edition.withheld,
+    mistakes,
     started: parts.started.toISOString(),
     uptime_seconds: Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000)),
     time: now.toISOString(),

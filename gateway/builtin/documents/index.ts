@@ -1,5 +1,5 @@
 /** The built-in plugin that makes every document of the catalog. Each document is a file beside this one. */
-import { definePlugin, type Catalog, type Plugin } from '../../plugin.ts'
+import { type Call, type Catalog, definePlugin, type Plugin } from '../../plugin.ts'
 import { apiCatalog, LINKSET_TYPE } from './api-catalog.ts'
 import { discovery } from './discovery.ts'
 import { documentHandler, liveReply } from './document.ts'
@@ -10,6 +10,7 @@ import { llms } from './llms.ts'
 import { openapi } from './openapi.ts'
 import { type DocumentParts, type Place, readSettings, SETTINGS_SCHEMA } from './parts.ts'
 import { priceList } from './pricing.ts'
+import { type HistoryInput, priceHistory } from './prices.ts'
 import { robots } from './robots.ts'
 import { sitemap } from './sitemap.ts'
 import { stats } from './stats.ts'
@@ -45,6 +46,8 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
           getFamily: familyHandler(place),
           getHealth: ({ catalog }) => liveReply(catalog, health(parts.editions(), parts)),
           getStats: async ({ catalog }) => liveReply(catalog, await stats(parts.editions(), place.stats)),
+          getPriceHistory: async (call: Call<HistoryInput>) =>
+            liveReply(call.catalog, await priceHistory(call, parts.prices)),
           getKeySet: ({ catalog }) => keySetReply(catalog, parts.jwks()),
         },
       }

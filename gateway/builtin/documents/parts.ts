@@ -1,6 +1,8 @@
 /** What the documents are made of beside the catalog. */
+import type { Mistake } from '../../catalog/mistake.ts'
 import type { Edition } from '../../editions/edition.ts'
 import type { Hex, Network } from '../../payments/payment.ts'
+import type { Prices } from '../../payments/prices.ts'
 import type { DataMode } from '../../plugin.ts'
 
 /** Where the service stands and how it is paid: the same for every document of a process. */
@@ -15,6 +17,9 @@ export interface DocumentParts extends Deployment {
   now(): Date
   /** The edition serving new calls. */
   editions(): Edition
+  /** What the last build of an edition found wrong. */
+  mistakes(): readonly Mistake[]
+  readonly prices: Pick<Prices, 'history'>
   /** Public keys of access tokens (RFC 7517). */
   jwks(): { readonly keys: readonly object[] }
   readonly started: Date
