@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+import { figuresOf } from '../../../plugins/cost/bars.ts'
+import { edgeSpread } from '../../../plugins/quant/edge.ts'
+import { normalQuantile } from '../../../plugins/quant/normal.ts'
+import { seededRandom } from '../../../plugins/quant/random.ts'
+import type { Bars } from '../../../schemas/types.d.ts'
+
+const DAY = 86_400
+const START = Date.UTC(2026, 10, 2) / 1000
+
+/** Minute bars from trades that bounce between bid and ask of a random walk. */
+function bars(options: {
+  days: number
+  perDay: number
+  interval?: number
+  spread?: number
+  sigma?: number
+  from?: number
+}): Bars {
+  const { days, perDay, interval = 60, spread = 0, sigma = 0.0005, from = START } = options
+  const random = seededRandom(7)
+  const rows: number[][] = []
+  let price = Math.log(100)
+  for (let day = 0; day < days; day += 1)
+    for (let i = 0; i < perDay; i += 1) {
+      const trades = Array.from({ length: 20 }, () => {
+        price += (sigma / Math.sqrt(20)) * normalQuantile(0.0001 + 0.9998 * random())
+        return Math.exp(price) * (1 + (random() < 0.5 ? spread : -spread) / 2)
+      })
+      rows.push([
+        from + day * DAY + i * interval,
+        trades[0]!,
+        Math.max(...trades),
+        Math.min(...trades),
+        trades.at(-1)!,
+        50,
+      ])
+    }
+  const column = (k: number): Float64Array => Float64Array.from(rows, (row) => row[k]!)
+  return {
+    symbol: 'X',
+    venue: 'test',
+    interval_seconds: interval,
+    count: rows.length,
+    time: column(0),
+    open: column(1),
+    high: column(2),
+    low: column(3),
+    close: column(4),
+    volume: column(5),
+    state: new Uint8Array(rows.length),
+  }
+}
+
+describe('what bars say of trading', () => {
+  it('finds spread, volatility and turnover of a market that bounces', () => {
+    const figures = figuresOf(bars({ days: 10, perDay: 1440, spread: 0.001 }), 1440)!
+    expect(figures.spreadBps).to.be.closeTo(10, 0.7)
+    // 288 returns a day of five minutes, each with a bounce at both ends: 2 · (spread/2)².
+    expect(figures.sigmaDaily).to.be.closeTo(Math.sqrt(288 * (5 * 0.0005 ** 2 + 2 * 0.0005 ** 2)), 0.001)
+    expect(figures.advUsd).to.be.closeTo(50 * 1440 * 100, 50 * 1440 * 12)
+    expect(figures).to.include({ count: 14_400, intervalSeconds: 60, from: START, to: START + 10 * DAY })
+  })
+
+  it('averages the spread of the days with its sign, and clips at zero', () => {
+    const quiet = bars({ days: 4, perDay: 390 })
+    const day = (column: Float64Array, at: number): Float64Array => column.subarray(at * 390, (at + 1) * 390)
+    const spreads = [0, 1, 2, 3].map((at) => {
+      const [open, high, low, close] = [quiet.open, quiet.high, quiet.low, quiet.close].map((column) =>
+        day(column, at),
+      ) as [Float64Array, Float64Array, Float64Array, Float64Array]
+      return edgeSpread({ open, high, low, close }) ?? NaN
+    })
+    const mean = spreads.reduce((sum, spread) => sum + spread, 0) / 4
+    expect(
+      spreads.some((spread) => spread < 0),
+      'a day below zero is among them',
+    ).to.equal(true)
+    expect(figuresOf(quiet, 390)?.spreadBps).to.be.closeTo(1e4 * Math.max(0, mean), 1e-12)
+  })
+
+  it('counts a day by the minutes it covers, so that a half day is not half the turnover', () => {
+    const whole = figuresOf(bars({ days: 10, perDay: 390 }), 390)!
+    const half = figuresOf(bars({ days: 10, perDay: 195 }), 390)!
+    expect(whole.advUsd).to.be.closeTo(50 * 390 * 100, 50 * 390 * 10)
+    expect(half.advUsd! / whole.advUsd!).to.be.closeTo(1, 0.1)
+    expect(half.sigmaDaily! / whole.sigmaDaily!).to.be.closeTo(1, 0.1)
+  })
+
+  it('reads the volatility of daily bars from their range, so that a split between them is none', () => {
+    const daily = bars({ days: 30, perDay: 1, interval: DAY, sigma: 0.02 })
+    const sigma = figuresOf(daily, 390)?.sigmaDaily
+    expect(sigma).to.be.closeTo(0.02, 0.006)
+    const columns = ['open', 'high', 'low', 'close'] as const
+    for (const name of columns) daily[name].forEach((price, i) => (daily[name][i] = i < 15 ? price * 7 : price))
+    expect(figuresOf(daily, 390)?.sigmaDaily).to.be.closeTo(sigma!, 1e-12)
+  })
+
+  it('says nothing of too few bars, of a market that does not move or does not trade', () => {
+    expect(figuresOf(bars({ days: 1, perDay: 59 }), 1440)).to.equal(null)
+    expect(figuresOf(bars({ days: 4, perDay: 1, interval: DAY }), 1440)).to.equal(null)
+    const flat = bars({ days: 1, perDay: 100, sigma: 0 })
+    flat.volume.fill(0)
+    const figures = figuresOf(flat, 1440)!
+    expect(figures).to.include({ spreadBps: null, sigmaDaily: null, advUsd: null })
+    expect(figures.lastClose).to.be.closeTo(100, 1e-9)
+  })
+})

@@ -1,0 +1,186 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import type { CostEstimate } from '../../../schemas/types.d.ts'
+import { answer, BOOK, knownWith } from './known.ts'
+
+const TYPES = ['market', 'limit', 'twap', 'vwap', 'pov'] as const
+const anyOrder = fc.record({
+  side: fc.constantFrom('buy' as const, 'sell' as const),
+  order_type: fc.constantFrom(...TYPES),
+  notional_usd: fc.double({ min: 1, max: 1e10, noNaN: true }),
+  fee_bps: fc.double({ min: 0, max: 100, noNaN: true }),
+  horizon_minutes: fc.integer({ min: 1, max: 1440 }),
+  participation_rate: fc.double({ min: 0.001, max: 0.5, noNaN: true }),
+})
+const anyKnown = fc.constantFrom(knownWith(null), knownWith(BOOK), knownWith(null, { dayMinutes: 390, advUsd: 3e7 }))
+
+describe('the cost of an order', () => {
+  it('is half the spread and the square-root law for a market order without a book', () => {
+    const { components, total_bps, cost_usd, sources } = answer({}, knownWith(null))
+    expect(components.half_spread_bps).to.equal(1)
+    // 0.4 · 0.02 · √(1e6/1e9) · 1e4
+    expect(components.impact_bps).to.be.closeTo(2.5298221281347, 1e-12)
+    expect(total_bps).to.be.closeTo(13.5298221281347, 1e-12)
+    expect(cost_usd).to.be.closeTo(1352.98221281347, 1e-9)
+    expect(sources.impact).to.equal('square_root')
+  })
+
+  it('is the walk of the book where one is held', () => {
+    const { components, inputs, sources } = answer({ notional_usd: 3002.1 }, knownWith(BOOK))
+    // 10 at 100.01, then 20 at 100.1: 3002.1/30 = 100.07 on average.
+    expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(7, 1e-9)
+    expect(inputs.book?.levels).to.deep.equal(BOOK.asks.slice(0, 2))
+    expect(inputs.book_depth_used).to.equal(true)
+    expect(sources.impact).to.equal('book_walk')
+  })
+
+  it('takes the bids for a sale', () => {
+    const { components, inputs } = answer({ notional_usd: 999.9, side: 'sell' }, knownWith(BOOK))
+    expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(1, 1e-9)
+    expect(inputs.book?.levels).to.deep.equal([BOOK.bids[0]])
+  })
+
+  it('goes on by the law beyond the depth of the book, without a jump', () => {
+    const known = knownWith(BOOK)
+    const depth = 1000.1 + 4004 + 5050
+    const impact = (notional_usd: number): number => answer({ notional_usd }, known).components.impact_bps
+    expect(impact(depth * (1 + 1e-9))).to.be.closeTo(impact(depth * (1 - 1e-9)), 1e-6)
+    const law = (x: number): number => 0.4 * 0.02 * Math.sqrt(x / 1e9) * 1e4
+    expect(impact(1e6)).to.be.closeTo(impact(depth) + law(1e6) - law(depth), 1e-9)
+    expect(answer({}, known).warnings).to.deep.equal(['beyond_book_depth'])
+    expect(answer({}, known).inputs.book?.levels).to.deep.equal(BOOK.asks)
+  })
+
+  it('is p(-half + adverse) + (1-p)(half + impact) for a limit order', () => {
+    const { components } = answer({ order_type: 'limit' }, knownWith(null))
+    const impact = answer({}, knownWith(null)).components.impact_bps
+    const expected = 0.65 * (-1 + 0.8) + 0.35 * (1 + impact)
+    expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(expected, 1e-12)
+  })
+
+  it('is half of the half spread and the J of Almgren et al. for a schedule', () => {
+    const twap = answer({ order_type: 'twap', horizon_minutes: 144 }, knownWith(null))
+    // X/V = 0.001, T = 0.1: 0.157 · 0.02 · 0.001 · 4 + 0.142 · 0.02 · 0.01^0.6
+    expect(twap.components.half_spread_bps).to.equal(0.5)
+    expect(twap.components.impact_bps).to.be.closeTo(1e4 * (0.00001256 + 0.00284 * 0.01 ** 0.6), 1e-9)
+    const vwap = answer({ order_type: 'vwap', horizon_minutes: 144 }, knownWith(null))
+    expect(vwap.components.impact_bps).to.be.closeTo(1e4 * (0.00001256 + 0.95 * 0.00284 * 0.01 ** 0.6), 1e-9)
+    const pov = answer({ order_type: 'pov', participation_rate: 0.01 }, knownWith(null))
+    expect(pov.inputs.horizon_days).to.be.closeTo(0.1, 1e-12)
+    expect(pov.components.impact_bps).to.be.closeTo(vwap.components.impact_bps, 1e-9)
+  })
+
+  it('lasts an hour for a schedule and a tenth of the volume for pov unless the request says otherwise', () => {
+    expect(answer({ order_type: 'twap' }, knownWith(null)).inputs.horizon_days).to.equal(60 / 1440)
+    expect(answer({ order_type: 'pov' }, knownWith(null)).inputs.participation_rate).to.equal(0.1)
+    expect(answer({ order_type: 'limit' }, knownWith(null)).inputs.horizon_days).to.equal(5 / 1440)
+    expect(answer({}, knownWith(null)).inputs.horizon_days).to.equal(null)
+  })
+
+  it('keeps what the price does meanwhile apart', () => {
+    const risk = (order: object): number => answer(order, knownWith(null)).timing_risk_bps
+    expect(risk({})).to.be.closeTo(200 * Math.sqrt(3 / 86_400), 1e-9)
+    expect(risk({ order_type: 'twap', horizon_minutes: 480 })).to.be.closeTo(200 * Math.sqrt(1 / 9), 1e-9)
+    expect(risk({ order_type: 'limit', horizon_minutes: 1440 })).to.be.closeTo(200 * Math.sqrt(0.35), 1e-9)
+  })
+
+  it('takes a fee of the caller in place of the class', () => {
+    const { components, sources } = answer({ fee_bps: 0 }, knownWith(null))
+    expect(components.fee_bps).to.equal(0)
+    expect(sources.fee).to.equal('request')
+    expect(answer({}, knownWith(null)).sources.fee).to.equal('class')
+  })
+
+  it('widens the range above a tenth of a day and says so', () => {
+    const { range_bps, components, warnings } = answer({ notional_usd: 2e8 }, knownWith(null))
+    expect(warnings).to.deep.equal(['above_10pct_adv'])
+    expect(range_bps.p10).to.be.closeTo(10 + 0.6 + 0.5 * components.impact_bps, 1e-9)
+    expect(range_bps.p90).to.be.closeTo(10 + 1.4 + 2.5 * components.impact_bps, 1e-9)
+    const crowded = answer({ notional_usd: 5e7, order_type: 'twap', horizon_minutes: 5 }, knownWith(null))
+    expect(crowded.warnings).to.deep.equal(['above_market_volume'])
+  })
+
+  it('is as sure as its sources', () => {
+    const confidence = (known: object): string => answer({}, { ...knownWith(null), ...known }).confidence
+    const { sources } = knownWith(null)
+    expect(confidence({ sources: { ...sources, spread: 'book' } })).to.equal('high')
+    expect(confidence({ sources: { ...sources, spread: 'quotes' } })).to.equal('high')
+    expect(confidence({ sources: { ...sources, spread: 'quotes' }, isStale: true })).to.equal('medium')
+    expect(confidence({})).to.equal('medium')
+    expect(confidence({ isStale: true })).to.equal('low')
+    expect(confidence({ sources: { ...sources, volume: 'class' } })).to.equal('low')
+  })
+
+  it('never falls with size, and holds its total within its range', () => {
+    fc.assert(
+      fc.property(anyOrder, anyKnown, fc.double({ min: 1, max: 1000, noNaN: true }), (order, known, times) => {
+        const small = answer(order, known)
+        expect(small.total_bps).to.be.within(small.range_bps.p10 - 1e-9, small.range_bps.p90 + 1e-9)
+        const large = answer({ ...order, notional_usd: order.notional_usd * times }, known)
+        expect(large.total_bps).to.be.at.least(small.total_bps - 1e-9)
+      }),
+    )
+  })
+
+  it('can be redone by hand from the answer', () => {
+    fc.assert(
+      fc.property(anyOrder, anyKnown, (order, known) => {
+        // As it goes over the wire.
+        const told = JSON.parse(JSON.stringify(answer(order, known))) as CostEstimate
+        const { half, impact, risk } = redone(told)
+        expect(told.components.half_spread_bps).to.be.closeTo(half, 1e-6)
+        expect(told.components.impact_bps).to.be.closeTo(impact, 1e-6 * Math.max(1, impact))
+        expect(told.timing_risk_bps).to.be.closeTo(risk, 1e-6 * Math.max(1, risk))
+        const { half_spread_bps, impact_bps, fee_bps } = told.components
+        expect(told.total_bps).to.be.closeTo(half_spread_bps + impact_bps + fee_bps, 1e-6)
+        const { assumptions: a } = told
+        const error = a.spread_share * a.half_spread_error_bps
+        const low = fee_bps + Math.max(0, half_spread_bps - error) + a.impact_low_factor * impact_bps
+        expect(told.range_bps.p10).to.be.closeTo(low, 1e-6)
+        expect(told.range_bps.p90).to.be.closeTo(
+          fee_bps + half_spread_bps + error + a.impact_high_factor * impact_bps,
+          1e-6,
+        )
+      }),
+    )
+  })
+})
+
+/** The published formulas, with nothing but what the answer says. */
+function redone({ inputs: i, assumptions: a, order_type, side, notional_usd, sources }: CostEstimate) {
+  const law = (x: number): number => 1e4 * (a.impact_coefficient ?? NaN) * i.sigma_daily * Math.sqrt(x / i.adv_usd)
+  const walk = (notional: number): number => {
+    let [left, quantity] = [notional, 0]
+    for (const [price, size] of i.book?.levels ?? []) {
+      const taken = Math.min(size, left / price)
+      quantity += taken
+      left -= taken * price
+    }
+    const average = (notional - left) / quantity
+    return 1e4 * (side === 'buy' ? average / 100 - 1 : 1 - average / 100) - i.spread_bps / 2
+  }
+  const depth = i.book?.depth_usd ?? 0
+  const impact = {
+    book_walk: () => walk(notional_usd),
+    book_walk_and_square_root: () => walk(depth) + law(notional_usd) - law(depth),
+    square_root: () => law(notional_usd),
+    almgren_2005: () =>
+      1e4 *
+      i.sigma_daily *
+      (0.157 * i.participation_of_adv * a.turnover_factor! +
+        a.temporary_factor! * 0.142 * (i.participation_rate ?? NaN) ** 0.6),
+  }[sources.impact]()
+  const days = i.horizon_days ?? NaN
+  const risk = {
+    market: () => Math.sqrt(a.latency_seconds! / 60 / i.day_minutes),
+    limit: () => Math.sqrt((1 - a.fill_probability!) * days),
+    twap: () => Math.sqrt(days / 3),
+    vwap: () => Math.sqrt(days / 3),
+    pov: () => Math.sqrt(days / 3),
+  }[order_type]()
+  return {
+    half: (a.spread_share * i.spread_bps) / 2,
+    impact: order_type === 'limit' ? (1 - a.fill_probability!) * impact : impact,
+    risk: 1e4 * i.sigma_daily * risk,
+  }
+}

@@ -1,0 +1,168 @@
+import { expect } from 'chai'
+import { readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { NotFound } from '#gateway'
+import type { Classes } from '../../../plugins/cost/classes.ts'
+import { gather, type Known } from '../../../plugins/cost/gather.ts'
+import { createHistory } from '../../../plugins/cost/history.ts'
+import market from '../../../plugins/market/index.ts'
+import { stand, type Setting, type Stand } from '../stand.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const settingsOf = (name: string) =>
+  (JSON.parse(readFileSync(join(root, `catalog/${name}.json`), 'utf8')) as { settings: Record<string, unknown> })
+    .settings
+const classes = settingsOf('cost')['classes'] as Classes
+
+/** Tuesday 2026-11-17, 15:00 UTC: 10:00 in New York. */
+const NOW = Date.UTC(2026, 10, 17, 15) / 1000
+const HOUR = 3600
+const DAY = 86_400
+
+describe('what is known of a symbol', () => {
+  let placed: Stand
+  let now = NOW
+
+  const place = async (setting: Omit<Setting, 'now'> = {}): Promise<void> => {
+    placed = await stand([{ plugin: market, settings: settingsOf('market') }], {
+      now: () => new Date(now * 1000),
+      ...setting,
+    })
+  }
+  const look = (symbol: string, at = now): Promise<Known> => {
+    const ask = (id: never, { query }: { query: object }) => placed.call(id, query, { asOf: new Date(at * 1000) })
+    return gather(ask as never, symbol, at, { classes, history: createHistory() })
+  }
+  afterEach(async () => {
+    now = NOW
+    await placed.stop()
+  })
+
+  it('comes from the book where one is held, and from ten days of minutes', async () => {
+    await place()
+    const known = await look('btcusdt')
+    expect(known.symbol).to.equal('BTC-USD')
+    expect(known.sources).to.deep.equal({ price: 'book', spread: 'book', volatility: 'bars_1m', volume: 'bars_1m' })
+    expect(known.bars).to.include({ count: 14_400, from: NOW - 10 * DAY, to: NOW })
+    expect(known.inputs.spreadBps).to.equal((1e4 * (known.book!.asks[0]![0] - known.book!.bids[0]![0])) / known.price!)
+    expect(known).to.include({ newest: NOW, age: 0, isStale: false, className: 'spot' })
+  })
+
+  it('takes nothing later than the moment asked for', async () => {
+    await place()
+    const before = await look('ETH-USD', NOW - 3 * HOUR - 17)
+    expect(before.newest).to.equal(NOW - 3 * HOUR - 60)
+    now = NOW - 3 * HOUR - 17
+    expect(await look('ETH-USD')).to.deep.equal(before)
+  })
+
+  it('comes from whole sessions and never below a cent for an equity', async () => {
+    await place()
+    const open = await look('SPY')
+    expect(open.sources).to.deep.equal({
+      price: 'bars_1m',
+      spread: 'bars_1m',
+      volatility: 'bars_1m',
+      volume: 'bars_1m',
+    })
+    expect(open.bars).to.include({ count: 3900, to: Date.UTC(2026, 10, 16, 21) / 1000 })
+    expect(open.tickBps).to.be.closeTo(100 / open.price!, 1e-12)
+    expect(open.inputs.spreadBps).to.be.at.least(open.tickBps!)
+    expect(open.inputs.dayMinutes).to.equal(390)
+  })
+
+  it('counts the age of a closed market at its close', async () => {
+    await place()
+    now = Date.UTC(2026, 10, 15, 12) / 1000
+    const sunday = await look('AAPL')
+    expect(sunday.session).to.include({ is_open: false, next_open: Date.UTC(2026, 10, 16, 14, 30) / 1000 })
+    expect(sunday).to.include({ age: 0, isStale: false })
+  })
+
+  it('is not found under a name that is not covered', async () => {
+    await place()
+    const failure = await look('DOGE-EUR').catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(NotFound)
+    expect((failure as Error).message).to.match(/^symbol: DOGE-EUR is not covered/)
+  })
+
+  describe('in a replay', () => {
+    let folder: string
+    beforeEach(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'cost-'))
+    })
+    afterEach(() => rm(folder, { recursive: true }))
+
+    /** A session of New York with quotes a cent apart, and a cryptocurrency with a book of three moments. */
+    async function record(): Promise<void> {
+      const midnight = Date.UTC(2014, 5, 5)
+      const rows = Array.from({ length: 390 }, (_, i) => {
+        const [open, close] = [(50 + ((i * 7) % 11) / 100).toFixed(2), (50 + ((i * 7 + 7) % 11) / 100).toFixed(2)]
+        const [high, low] = [Math.max(+open, +close) + 0.01, Math.min(+open, +close) - 0.01].map((x) => x.toFixed(2))
+        const bid = (+close - 0.01).toFixed(2)
+        return [midnight + (570 + i) * 60_000, open, high, low, close, 1000 + i, bid, close].join(',')
+      })
+      const header = 'timestamp,open,high,low,close,volume,bid_close,ask_close'
+      await writeFile(join(folder, 'us_acme_20140605_minute_trades_quotes.csv'), [header, ...rows].join('\n'))
+      const minutes = Array.from({ length: 3000 }, (_, i) => {
+        const close = 2000 + (i % 9) + (i % 4)
+        return [1_723_000_000_000 + i * 60_000, close, close + 3, close - 3, close, 4].join(',')
+      })
+      await mkdir(join(folder, 'deep'))
+      await writeFile(join(folder, 'deep/ETHUSDT-1m-2024-08.csv'), minutes.join('\n'))
+      const snapshots = [0, 30, 60].map((second) => ({
+        ts_ms: 1_723_161_254_000 + second * 1000,
+        bids: [[2000 + second, 1]],
+        asks: [[2001 + second, 1]],
+      }))
+      await writeFile(
+        join(folder, 'deep/binance_spot_ethusdt_20240808.json'),
+        JSON.stringify({ meta: { quantity_unit: 'base units' }, snapshots }),
+      )
+      const crossed = { ...snapshots[0], bids: [[2002, 1]] }
+      await writeFile(join(folder, 'kraken_spot_acme_20240808.json'), JSON.stringify({ snapshots: [crossed] }))
+    }
+
+    it('comes from the quotes that stand beside the bars, moved in time with them', async () => {
+      await record()
+      await place({ dataMode: 'replay', replayDir: folder })
+      const known = await look('ACME')
+      expect(known.sources).to.deep.equal({
+        price: 'quotes',
+        spread: 'quotes',
+        volatility: 'bars_1m',
+        volume: 'bars_1m',
+      })
+      expect(known.inputs.spreadBps).to.be.closeTo(100 / 50.05, 0.01)
+      expect(known.inputs.halfSpreadErrorBps).to.equal(0)
+      expect(known.price).to.be.within(49.9, 50.2)
+      expect(known.newest).to.equal(known.bars?.to)
+      expect(new Date(known.newest * 1000).toISOString()).to.match(/^2026-11-1\dT20:00:00.000Z$/)
+      expect(known.isStale, 'a recording of one day is over').to.equal(true)
+    })
+
+    it('plays a recorded book round and round', async () => {
+      await record()
+      await place({ dataMode: 'replay', replayDir: folder })
+      const first = await look('ETH-USD')
+      expect(first.sources.spread).to.equal('book')
+      expect(now - first.book!.time).to.be.within(0, 30)
+      const seen = new Set<number>()
+      for (let second = 0; second < 90; second += 10) seen.add((await look('ETH-USD', NOW + second)).price!)
+      expect(seen).to.deep.equal(new Set([2000.5, 2030.5, 2060.5]))
+    })
+
+    it('shows a recorded book at its own time where the replay stands still', async () => {
+      await record()
+      const at = 1_723_161_300
+      now = at
+      await place({ dataMode: 'replay', replayDir: folder, replayShift: 'frozen:2024-08-08T23:55:00Z' })
+      expect((await look('ETH-USD')).price).to.equal(2030.5)
+      now = at + 3600
+      const later = await look('ETH-USD')
+      expect(later.sources.spread, 'an hour later the book is too old').to.equal('bars_1m')
+    })
+  })
+})

@@ -1,0 +1,58 @@
+/** A made-up state of a market for the tests of cost. */
+import type { CostRequest } from '../../../schemas/types.d.ts'
+import { answerOf } from '../../../plugins/cost/answer.ts'
+import type { Known } from '../../../plugins/cost/gather.ts'
+import type { Inputs } from '../../../plugins/cost/inputs.ts'
+import type { Book } from '../../../plugins/quant/book.ts'
+
+/** Middle 100, one cent wide on either side, 10,100 USD deep on the ask. */
+export const BOOK: Book & { readonly venue: string; readonly time: number } = {
+  venue: 'test',
+  time: 1_795_000_000,
+  bids: [
+    [99.99, 10],
+    [99.9, 40],
+    [99, 50],
+  ],
+  asks: [
+    [100.01, 10],
+    [100.1, 40],
+    [101, 50],
+  ],
+}
+
+export const INPUTS: Inputs = {
+  spreadBps: 2,
+  sigmaDaily: 0.02,
+  advUsd: 1e9,
+  dayMinutes: 1440,
+  halfSpreadErrorBps: 0.4,
+  book: null,
+}
+
+/** What is known without a book, or with BOOK. */
+export function knownWith(book: typeof BOOK | null, inputs: Partial<Inputs> = {}): Known {
+  return {
+    symbol: 'BTC-USD',
+    className: 'spot',
+    session: { symbol: 'BTC-USD', session: '24x7', is_open: true, opened: null, closes: null, next_open: null },
+    inputs: { ...INPUTS, ...(book ? { book, halfSpreadErrorBps: 0 } : {}), ...inputs },
+    price: 100,
+    tickBps: 1,
+    sources: { price: 'bars_1m', spread: book ? 'book' : 'bars_1m', volatility: 'bars_1m', volume: 'bars_1m' },
+    book,
+    bars: null,
+    newest: BOOK.time,
+    age: 12,
+    isStale: false,
+  }
+}
+
+export function answer(request: Partial<CostRequest>, known: Known) {
+  return answerOf(
+    { symbol: 'BTC-USD', side: 'buy', notional_usd: 1e6, order_type: 'market', ...request },
+    known,
+    10,
+    'sample',
+  )
+}

@@ -1,0 +1,126 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { expect } from 'chai'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { proves } from '../../requirements.ts'
+import { ask, buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+import { signPayment } from '../../support/wallet.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const ORDER = { symbol: 'btcusdt', side: 'buy', notional_usd: 1_000_000 }
+
+describe('POST /v1/cost/estimate', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'cost-'))
+  let shop: TestGateway
+  let url: string
+  before(async () => {
+    for (const name of ['service.json', 'market.json', 'cost.json'])
+      cpSync(join(root, 'catalog', name), join(folder, name))
+    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${shop.url}/v1/cost/estimate`
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('asks 0.01 and answers a paid call with a cost whose components sum', async () => {
+    proves('cost-estimate')
+    const { response, v1 } = await offer(url, { method: 'POST', body: ORDER })
+    expect(response.status).to.equal(402)
+    expect(v1.accepts[0]).to.include({ maxAmountRequired: '10000' })
+    for (const order_type of ['market', 'limit', 'twap', 'vwap', 'pov']) {
+      const answer = await buy(url, shop.wallet, 2, { method: 'POST', body: { ...ORDER, order_type } })
+      expect(answer.status).to.equal(200)
+      expect(receipt(answer)).to.include({ success: true })
+      const cost = await json(answer)
+      expect(cost).to.include({ symbol: 'BTC-USD', side: 'buy', order_type, data_mode: 'sample', confidence: 'high' })
+      const components = Object.values(cost['components'] as Record<string, number>)
+      expect(cost['total_bps']).to.be.closeTo(
+        components.reduce((sum, part) => sum + part, 0),
+        1e-6,
+      )
+      expect(Date.parse(String(cost['as_of']))).to.be.at.most(shop.now().getTime())
+    }
+  })
+
+  it('is paid by an unmodified public client', async () => {
+    const client = new x402Client().register('eip155:84532', new ExactEvmScheme(shop.wallet))
+    const headers = { 'content-type': 'application/json' }
+    const request = { method: 'POST', headers, body: JSON.stringify({ ...ORDER, symbol: 'AAPL', side: 'sell' }) }
+    const answer = await wrapFetchWithPayment(fetch, client)(url, request)
+    expect(answer.status).to.equal(200)
+    expect(receipt(answer)).to.include({ success: true, network: 'eip155:84532' })
+    expect(await json(answer)).to.include({ symbol: 'AAPL', side: 'sell', confidence: 'medium' })
+  })
+
+  it('is a tool over MCP, paid by its argument', async () => {
+    proves('mcp-payment', 'mcp-tools')
+    const mcp = new Client({ name: 'buyer', version: '1.0.0' })
+    await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    const unpaid = await mcp.callTool({ name: 'estimate_execution_cost', arguments: ORDER })
+    expect(unpaid.isError).to.equal(true)
+    const { accepts } = unpaid.structuredContent as { accepts: never[] }
+    const payment_signature = await signPayment({ account: shop.wallet, requirement: accepts[0] as never, version: 2 })
+    const paid = await mcp.callTool({ name: 'estimate_execution_cost', arguments: { ...ORDER, payment_signature } })
+    expect(paid.isError ?? false).to.equal(false)
+    expect(paid.structuredContent).to.include({ symbol: 'BTC-USD', order_type: 'market', model: 'cost/1' })
+    await mcp.close()
+  })
+
+  it('answers 404 to a symbol that is not covered, names the field and charges nothing', async () => {
+    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const answer = await send(url, header, 2, { method: 'POST', body: { ...ORDER, symbol: 'NOPE' } })
+    expect(answer.status).to.equal(404)
+    expect((await json(answer))['message']).to.match(/^symbol: NOPE is not covered\. Covered are BTC-USD/)
+    const again = await send(url, header, 2, { method: 'POST', body: ORDER })
+    expect(again.status, 'the payment is still good').to.equal(200)
+  })
+
+  const wrong: Record<string, { body: unknown; loc: string[] }> = {
+    'no symbol': { body: { side: 'buy', notional_usd: 1 }, loc: ['body', 'symbol'] },
+    'a symbol of 33 letters': { body: { ...ORDER, symbol: 'A'.repeat(33) }, loc: ['body', 'symbol'] },
+    'a side nobody takes': { body: { ...ORDER, side: 'hold' }, loc: ['body', 'side'] },
+    'nothing to trade': { body: { ...ORDER, notional_usd: 0 }, loc: ['body', 'notional_usd'] },
+    'more than ten billion': { body: { ...ORDER, notional_usd: 1.1e10 }, loc: ['body', 'notional_usd'] },
+    'a notional in words': { body: { ...ORDER, notional_usd: 'much' }, loc: ['body', 'notional_usd'] },
+    'an order type nobody knows': { body: { ...ORDER, order_type: 'stop' }, loc: ['body', 'order_type'] },
+    'two days of horizon': { body: { ...ORDER, horizon_minutes: 2880 }, loc: ['body', 'horizon_minutes'] },
+    'all of the volume': { body: { ...ORDER, participation_rate: 1 }, loc: ['body', 'participation_rate'] },
+    'a rebate for a fee': { body: { ...ORDER, fee_bps: -1 }, loc: ['body', 'fee_bps'] },
+    'a field nobody knows': { body: { ...ORDER, urgency: 'high' }, loc: ['body', 'urgency'] },
+  }
+  for (const [what, { body, loc }] of Object.entries(wrong))
+    it(`answers 422 to ${what}, with the field named`, async () => {
+      const answer = await buy(url, shop.wallet, 2, { method: 'POST', body })
+      expect(answer.status).to.equal(422)
+      expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
+    })
+
+  it('answers 422 to a number too large for a number', async () => {
+    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const headers = { 'content-type': 'application/json', 'payment-signature': header }
+    const body = JSON.stringify(ORDER).replace('1000000', '1e400')
+    const answer = await fetch(url, { method: 'POST', headers, body })
+    expect(answer.status).to.equal(422)
+  })
+
+  it('lists what it covers, free', async () => {
+    const answer = await ask(`${shop.url}/v1/cost/symbols`)
+    expect(answer.status).to.equal(200)
+    const { count, symbols } = (await json(answer)) as { count: number; symbols: Record<string, unknown>[] }
+    expect(count).to.equal(symbols.length)
+    const of = (name: string) => symbols.find(({ symbol }) => symbol === name)
+    expect(of('BTC-USD')).to.include({ class: 'spot', session: '24x7', fee_bps: 10, book: true })
+    expect(of('AAPL')).to.include({ class: 'equity', session: 'us_equity', fee_bps: 0.3, book: false })
+    for (const { symbol } of symbols.slice(0, 3).concat(symbols.slice(-1))) {
+      const priced = await buy(url, shop.wallet, 1, { method: 'POST', body: { ...ORDER, symbol } })
+      expect(priced.status, String(symbol)).to.equal(200)
+    }
+  })
+})

@@ -1,0 +1,178 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+import { isSound } from '../../../plugins/market/depth/depth.ts'
+import { makeBook } from '../../../plugins/market/depth/sample.ts'
+import market from '../../../plugins/market/index.ts'
+import { sessionAt } from '../../../plugins/market/session.ts'
+import type { CoveredSymbol } from '../../../plugins/market/symbols.ts'
+import { walkBook } from '../../../plugins/quant/book.ts'
+import { squareRootImpact } from '../../../plugins/quant/impact.ts'
+import { stand, type Stand } from '../stand.ts'
+
+const START = Date.UTC(2026, 10, 17, 15) / 1000
+const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
+  settings: { symbols: CoveredSymbol[] }
+}
+
+describe('made-up books', () => {
+  it('are sound, and cost about what the square-root law says', () => {
+    for (const symbol of catalog.settings.symbols.filter(({ session }) => session === '24x7')) {
+      const order = { quantity: symbol.turnover / 2000, dailyVolume: symbol.turnover }
+      const law = 1e4 * squareRootImpact({ ...order, dailyVolatility: symbol.volatility / Math.sqrt(365) })
+      const costs = Array.from({ length: 50 }, (_, i) => {
+        const book = makeBook(symbol, START + 60 * i, symbol.price)
+        expect(isSound(book), symbol.symbol).to.equal(true)
+        return walkBook(book, i % 2 === 0 ? 'buy' : 'sell', order.quantity)?.costBps ?? NaN
+      })
+      const mean = costs.reduce((sum, cost) => sum + cost, 0) / costs.length
+      expect(mean / law, symbol.symbol).to.be.within(0.6, 1.7)
+    }
+  })
+
+  it('are the same at the same minute and others at another', () => {
+    const [symbol] = catalog.settings.symbols
+    expect(makeBook(symbol!, START, 90_000)).to.deep.equal(makeBook(symbol!, START, 90_000))
+    expect(makeBook(symbol!, START + 60, 90_000).asks).to.not.deep.equal(makeBook(symbol!, START, 90_000).asks)
+  })
+})
+
+describe('books of the venues', () => {
+  let server: Server
+  let placed: Stand
+  let clock: number
+  let requests: string[]
+  let answers: Record<string, { status?: number; body: unknown }>
+
+  beforeEach(async () => {
+    clock = START
+    requests = []
+    answers = {
+      coinbase: { body: { bids: [['100.00', '2', 3]], asks: [['100.02', '1', 1], ['100.05', '4', 2]] } },
+      binance: { body: { lastUpdateId: 1, bids: [['99.00', '2']], asks: [['99.01', '1']] } },
+    } // prettier-ignore
+    server = createServer((request, response) => {
+      const venue = request.url?.startsWith('/products') ? 'coinbase' : 'binance'
+      requests.push(request.url ?? '')
+      const { status = 200, body } = answers[venue]!
+      response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '30' }).end(JSON.stringify(body))
+    })
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+    placed = await place({})
+  })
+  afterEach(async () => {
+    await placed.stop()
+    await new Promise((closed) => server.close(closed))
+  })
+
+  const place = async (more: object): Promise<Stand> => {
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const venues = { coinbase: 'BTC-USD', binance: 'BTCUSDT' }
+    const symbols = [{ ...catalog.settings.symbols[0]!, venues }]
+    const settings = { symbols, venues: { coinbase: { url }, binance: { url } }, ...more }
+    return stand([{ plugin: market, settings }], { dataMode: 'online', now: () => new Date(clock * 1000) })
+  }
+  const book = async (asOf = clock) =>
+    (await placed.call('getBook', { symbol: 'BTC-USD' }, { asOf: new Date(asOf * 1000) })).book
+  const quotes = async (from: number) => (await placed.call('getQuotes', { symbol: 'BTC-USD', from })).quotes
+
+  it('are asked of the first venue, and read as numbers', async () => {
+    await placed.run('depth')
+    expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2'])
+    expect(await book()).to.deep.equal({
+      venue: 'coinbase',
+      time: START,
+      bids: [[100, 2]],
+      asks: [
+        [100.02, 1],
+        [100.05, 4],
+      ],
+    })
+  })
+
+  it('are known at the moment they came and not before', async () => {
+    expect(await book()).to.equal(null)
+    await placed.run('depth')
+    expect(await book(START - 1)).to.equal(null)
+    clock += 15
+    answers['coinbase'] = { body: { bids: [['101', '1']], asks: [['101.5', '1']] } }
+    await placed.run('depth')
+    expect((await book())?.bids[0]).to.deep.equal([101, 1])
+    expect((await book(clock - 1))?.bids[0]).to.deep.equal([100, 2])
+  })
+
+  it('leave their best prices as quotes for an hour', async () => {
+    for (const at of [0, 15, 30, 3615]) {
+      clock = START + at
+      await placed.run('depth')
+    }
+    expect([...(await quotes(START))!.time]).to.deep.equal([START + 30, START + 3615])
+    expect([...(await quotes(START + 31))!.ask]).to.deep.equal([100.02])
+  })
+
+  it('are asked of the second venue while the first fails, and of the first again after its wait', async () => {
+    answers['coinbase'] = { status: 429, body: { message: 'slow down' } }
+    await placed.run('depth')
+    expect((await book())?.venue).to.equal('binance')
+    answers['coinbase'] = { body: { bids: [['100', '1']], asks: [['100.5', '1']] } }
+    clock += 29
+    await placed.run('depth')
+    expect((await book())?.venue).to.equal('binance')
+    clock += 2
+    await placed.run('depth')
+    expect((await book())?.venue).to.equal('coinbase')
+  })
+
+  it('are not taken when crossed, one-sided or no book at all', async () => {
+    delete answers['binance']
+    for (const body of [
+      { bids: [['5', '1']], asks: [['4', '1']] },
+      { bids: [], asks: [['4', '1']] },
+      { error: 'x' },
+      [],
+    ]) {
+      answers['coinbase'] = { body }
+      answers['binance'] = { body }
+      clock += 60
+      await placed.run('depth')
+      expect(await book(), JSON.stringify(body)).to.equal(null)
+    }
+  })
+
+  it('have a switch of their own', async () => {
+    await placed.stop()
+    placed = await place({ books: false })
+    await placed.run('depth')
+    expect(requests).to.deep.equal([])
+  })
+})
+
+describe('trading sessions', () => {
+  const at = (time: string) => sessionAt('us_equity', Date.parse(time) / 1000)
+  const seconds = (time: string): number => Date.parse(time) / 1000
+
+  it('open and close with the New York Stock Exchange', () => {
+    expect(at('2026-11-20T15:00:00Z')).to.deep.equal({
+      is_open: true,
+      opened: seconds('2026-11-20T14:30:00Z'),
+      closes: seconds('2026-11-20T21:00:00Z'),
+      next_open: null,
+    })
+    expect(at('2026-11-20T21:00:00Z')).to.deep.equal({
+      is_open: false,
+      opened: seconds('2026-11-20T14:30:00Z'),
+      closes: seconds('2026-11-20T21:00:00Z'),
+      next_open: seconds('2026-11-23T14:30:00Z'),
+    })
+    // The day after Thanksgiving ends at one.
+    expect(at('2026-11-27T18:30:00Z')).to.include({ is_open: false, closes: seconds('2026-11-27T18:00:00Z') })
+    // Summer time.
+    expect(at('2026-07-01T13:29:59Z')).to.include({ is_open: false, next_open: seconds('2026-07-01T13:30:00Z') })
+  })
+
+  it('never end around the clock', () => {
+    expect(sessionAt('24x7', START)).to.deep.equal({ is_open: true, opened: null, closes: null, next_open: null })
+  })
+})
