@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDocumentsPlugin } from './builtin/documents/index.ts'
 import { createPlansPlugin } from './builtin/plans.ts'
+import { createReissue } from './builtin/reissue.ts'
 import { createServe, type Serve } from './calls/serve.ts'
 import type { Mistake } from './catalog/mistake.ts'
 import { createClock } from './clock.ts'
@@ -24,6 +25,7 @@ import { openPrices } from './payments/prices.ts'
 import { createReconciler } from './payments/reconcile.ts'
 import type { Logger } from './plugin.ts'
 import { openRoad, type Road } from './road.ts'
+import { createRevocations, type Revocations } from './revocations.ts'
 import { openDatabase } from './stores/database.ts'
 import { openKv } from './stores/kv.ts'
 import { createLease } from './stores/lease.ts'
@@ -51,8 +53,12 @@ export interface Gateway {
   readonly config: Config
   readonly road: Road
   readonly journal: Journal
+  /** Access tokens taken back. */
+  readonly revocations: Revocations
   /** The edition serving new calls. */
   readonly current: Edition
+  /** What the last build of an edition found wrong. */
+  readonly mistakes: readonly Mistake[]
   readonly log: Logger
   /** Builds a new edition from the files and swaps it in; calls in flight finish on the old one. */
   reload(): Promise<readonly Mistake[]>
@@ -95,11 +101,14 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const lease = createLease(db, instance, clock.wall)
   const prices = await openPrices({ db, now: clock.wall, graceSeconds: config.quoteGraceSeconds })
   const copy = createCopies(COPIES)
+  const revocations = createRevocations(db, log)
+  const revoked = revocations.ids
   const tokens = await createTokens({
     keys: config.tokenKeys,
     dataDir: config.dataDir,
     issuer: config.baseUrl,
     now: clock.wall,
+    revoked,
   })
   const started = clock.wall()
   const documents = createDocumentsPlugin({
@@ -115,7 +124,9 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     dataMode: config.dataMode,
     settlerHealth: () => road.settler.health(),
   })
-  const plans = createPlansPlugin({ tokens, baseUrl: config.baseUrl })
+  const { baseUrl } = config
+  const reissue = createReissue({ journal, tokens, baseUrl, revoked, now: clock.wall })
+  const plans = createPlansPlugin({ tokens, baseUrl, reissue })
   const build = (previous?: Edition) =>
     buildEdition({
       catalogDir: config.catalogDir,
@@ -165,12 +176,17 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     config,
     road,
     journal,
+    revocations,
     log,
     get current() {
       return swap.current
     },
+    get mistakes() {
+      return swap.mistakes
+    },
     reload: swap.reload,
     async listen() {
+      await revocations.start()
       await new Promise<void>((resolve, reject) => {
         server.once('error', reject)
         server.listen(config.port, config.host, () => resolve())
@@ -189,6 +205,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     },
     async close() {
       await watch?.close()
+      revocations.stop()
       await reconciler.stop()
       mcp.close()
       await closed(server)

@@ -123,7 +123,13 @@ export type Handler<In = Input, Out = unknown> = (call: Call<In>) => Out | Reply
 export type Access =
   | { readonly kind: 'free' }
   | { readonly kind: 'token'; readonly plan: string; readonly subject: string; readonly expiresAt: Date }
-  | { readonly kind: 'payment'; readonly payer: string; readonly amount: bigint }
+  | {
+      readonly kind: 'payment'
+      readonly payer: string
+      readonly amount: bigint
+      /** When the payment was taken into work. */
+      readonly at?: Date
+    }
 
 /** Runs another product's operation in this edition, at this asOf, free of charge. Named in the catalog's `uses`. */
 export type Ask = <Id extends OperationId>(operation: Id, input: InputOf<Id>) => Promise<OutputOf<Id>>

@@ -38,6 +38,8 @@ export interface TokenGrant {
   readonly tier: string
   readonly durationSeconds: number
   readonly id: string
+  /** From when it counts; absent: now. */
+  readonly issuedAt?: Date
 }
 
 export interface VerifiedToken {
@@ -93,8 +95,8 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
   }
 
   return {
-    async issue({ subject, plan, tier, durationSeconds, id }) {
-      const issued = Math.floor(now().getTime() / 1000)
+    async issue({ subject, plan, tier, durationSeconds, id, issuedAt = now() }) {
+      const issued = Math.floor(issuedAt.getTime() / 1000)
       const expires = issued + durationSeconds
       const token = await new SignJWT({ plan, tier })
         .setProtectedHeader({ alg: ALGORITHM, kid: signing.jwk.kid as string, typ: 'JWT' })

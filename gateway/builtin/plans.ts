@@ -1,56 +1,78 @@
 /** The built-in plugin that sells plans: the free list of them, and purchases that hand out access tokens. */
 import { type Catalog, type Plan, TOKEN_HEADER } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { type Call, definePlugin, type Plugin } from '../plugin.ts'
+import { type Call, definePlugin, type Plugin, Unavailable } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
+import type { Reissue, ReissueBody } from './reissue.ts'
 
 export interface PlansParts {
   readonly tokens: Pick<Tokens, 'issue'>
   /** Public address without a trailing slash. */
   readonly baseUrl: string
+  /** Absent where there is no ledger to look into. */
+  readonly reissue?: Reissue
 }
 
 const SETTINGS = {
   type: 'object',
   required: ['lists', 'sells'],
   additionalProperties: false,
-  properties: { lists: { type: 'boolean' }, sells: { type: 'boolean' } },
+  properties: { lists: { type: 'boolean' }, sells: { type: 'boolean' }, reissues: { type: 'boolean' } },
 } as const
 
 /** The plugin "plans". A purchase writes nothing: it is the settled payment, and the token leaves only after it. */
-export function createPlansPlugin({ tokens, baseUrl }: PlansParts): Plugin {
+export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plugin {
   const purchase = async ({ operation, access, catalog, id }: Call) => {
     const { plan } = operation
     if (!plan || access.kind !== 'payment') throw new ServiceError('payment_required')
-    const { token, issuedAt, expiresAt } = await tokens.issue({
+    const issued = await tokens.issue({
       subject: access.payer,
       plan: plan.plan,
       tier: plan.tier,
       durationSeconds: plan.durationSeconds,
       id,
+      ...(access.at ? { issuedAt: access.at } : {}),
     })
-    return {
-      token,
-      header: TOKEN_HEADER,
-      plan: plan.plan,
-      label: plan.label,
-      tier: plan.tier,
-      max_freshness_seconds: plan.maxFreshnessSeconds,
-      duration_seconds: plan.durationSeconds,
-      issued_at: issuedAt.toISOString(),
-      expires_at: expiresAt.toISOString(),
-      authorized_routes: authorizedRoutes(catalog, plan),
-    }
+    return purchaseOf(catalog, plan, issued)
   }
   const getPlans = ({ catalog }: Call) => planList(catalog, baseUrl)
+
+  /** Every token of the wallet that still opens something. */
+  async function reissueTokens({ catalog, input }: Call) {
+    if (!reissue) throw new Unavailable('There is no ledger here to look into.')
+    const again = await reissue(catalog, input.body as ReissueBody)
+    return { count: again.length, tokens: again.map(({ plan, ...issued }) => purchaseOf(catalog, plan, issued)) }
+  }
 
   return definePlugin({
     name: 'plans',
     settings: SETTINGS,
     setup: ({ settings }) => ({
-      handlers: { ...(settings['lists'] ? { getPlans } : {}), ...(settings['sells'] ? { purchase } : {}) },
+      handlers: {
+        ...(settings['lists'] ? { getPlans } : {}),
+        ...(settings['sells'] ? { purchase } : {}),
+        ...(settings['reissues'] ? { reissueTokens } : {}),
+      },
     }),
   })
+}
+
+type Issued = Awaited<ReturnType<Tokens['issue']>>
+
+/** What a buyer gets: the token, where to send it, and what it opens until when. */
+function purchaseOf(catalog: Catalog, plan: Plan, { token, issuedAt, expiresAt }: Issued) {
+  return {
+    token,
+    header: TOKEN_HEADER,
+    plan: plan.plan,
+    label: plan.label,
+    tier: plan.tier,
+    max_freshness_seconds: plan.maxFreshnessSeconds,
+    duration_seconds: plan.durationSeconds,
+    issued_at: issuedAt.toISOString(),
+    expires_at: expiresAt.toISOString(),
+    authorized_routes: authorizedRoutes(catalog, plan),
+  }
 }
 
 /** The subscription catalog document (interface 2.7) with its plan records (2.6). */

@@ -8,6 +8,7 @@ import { ServiceError } from '../errors.ts'
 import type { PresentedPayment } from '../payments/payments.ts'
 import type { Access } from '../plugin.ts'
 import type { Answer, CallRequest } from './call.ts'
+import { lasting } from './lasting.ts'
 import type { ServeParts } from './serve.ts'
 
 export interface Admission {
@@ -41,8 +42,17 @@ export async function admit(parts: ServeParts, entry: Entry): Promise<Admission 
   })
   if (operation.price === null) return unpaid({ kind: 'free' }, operation.maxFreshnessSeconds)
 
-  const token = await admitToken(parts, edition, operation, request.credential?.token ?? null)
-  if (token && !('refusal' in token)) return unpaid(token.access, token.plan.maxFreshnessSeconds)
+  const readToken = () => admitToken(parts, edition, operation, request.credential?.token ?? null)
+  const token = await readToken()
+  if (token && !('refusal' in token)) {
+    const isValid = async (): Promise<boolean> => {
+      const again = await readToken()
+      return again !== null && !('refusal' in again)
+    }
+    const settle = async (answer: Answer): Promise<Answer> =>
+      answer.events ? { ...answer, events: lasting(answer.events, isValid) } : answer
+    return { ...unpaid(token.access, token.plan.maxFreshnessSeconds), settle }
+  }
   if (presented instanceof ServiceError) throw presented
   if (presented === null) throw token?.refusal ?? new ServiceError('payment_required')
   if (operation.plan && !operation.plan.enabled)
@@ -51,7 +61,7 @@ export async function admit(parts: ServeParts, entry: Entry): Promise<Admission 
   const purchase = await parts.payments.admit(operation, presented, edition.catalog.version)
   if ('status' in purchase) return purchase
   return {
-    access: { kind: 'payment', payer: purchase.payer, amount: purchase.amount },
+    access: { kind: 'payment', payer: purchase.payer, amount: purchase.amount, at: purchase.reservedAt },
     asOf: asOf(operation.maxFreshnessSeconds),
     signal: request.signal,
     settle: async (answer) => ({ ...answer, ...(await purchase.settle(answer)) }),

@@ -10,7 +10,9 @@ import { parseRoute, type Route } from './route.ts'
 
 const PRODUCT = 'plans'
 const LIST_ID = 'getPlans'
+const REISSUE_ID = 'reissueTokens'
 const PURCHASE_SECONDS = 10
+const REISSUE_BYTES = 4096
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -26,8 +28,10 @@ export function purchaseId(plan: string): OperationId {
 export function planDrafts({ file, content }: CatalogDocument): OperationDraft[] {
   const { path } = content
   const list = typeof path === 'string' ? [draft(file, LIST_ID, '/path', `GET ${path}`, false)] : []
+  const again = reissuePath(content)
   return [
     ...list,
+    ...(again === null ? [] : [draft(file, REISSUE_ID, '/reissue', `POST ${again}`, false)]),
     ...planFields(content).map(([pointer, fields]) =>
       draft(file, purchaseId(String(fields['plan'])), pointer, String(fields['route']), true),
     ),
@@ -42,6 +46,11 @@ function draft(file: string, id: string, pointer: string, routeText: string, isP
 /** False for a document without list and plans: no product sells them then. */
 export function sellsPlans(content: Fields): boolean {
   return typeof content['path'] === 'string' || planFields(content).length > 0
+}
+
+/** Where a lost token is given again, or null. */
+function reissuePath({ reissue }: Fields): string | null {
+  return typeof reissue === 'string' ? reissue : null
 }
 
 function planFields(content: Fields): (readonly [pointer: string, fields: Fields])[] {
@@ -60,6 +69,7 @@ export function planMistakes({ file, content }: CatalogDocument, operations: rea
     report('/path', 'path', 'Plans are sold, so buyers need the list of them. Write its path.')
   const routes = [
     ...(typeof path === 'string' ? [['/path', `GET ${path}`] as const] : []),
+    ...(reissuePath(content) === null ? [] : [['/reissue', `POST ${reissuePath(content)}`] as const]),
     ...plans.map(([pointer, fields]) => [`${pointer}/route`, String(fields['route'])] as const),
   ]
   for (const [pointer, text] of routes) {
@@ -128,9 +138,11 @@ export function planProduct(content: Fields, catalog: PlanCatalog, file: string)
   if (!sellsPlans(content)) return null
   const family = (content['family'] as string | undefined) ?? null
   const shared = { product: PRODUCT, family, tags: [] }
+  const again = reissuePath(content)
   const operations = [
     ...(catalog.path === null ? [] : [{ ...listOperation(catalog.path), ...shared }]),
     ...catalog.plans.map((plan) => ({ ...purchaseOperation(plan), ...shared })),
+    ...(again === null ? [] : [{ ...reissueOperation(again), ...shared }]),
   ]
   return {
     id: PRODUCT,
@@ -140,7 +152,11 @@ export function planProduct(content: Fields, catalog: PlanCatalog, file: string)
     tags: [],
     plugin: { name: PRODUCT, version: null },
     upstream: null,
-    settings: { lists: catalog.path !== null, sells: catalog.plans.length > 0 },
+    settings: {
+      lists: catalog.path !== null,
+      sells: catalog.plans.length > 0,
+      ...(again === null ? {} : { reissues: true }),
+    },
     uses: [],
     operations,
     file,
@@ -180,6 +196,27 @@ function listOperation(path: string): Own {
     priceText: 'free',
     response: { $ref: 'plans.json#/$defs/PlanList' },
     handler: LIST_ID,
+    plan: null,
+  }
+}
+
+function reissueOperation(path: string): Own {
+  return {
+    ...PLAIN,
+    ...routeFields(parseRoute(`POST ${path}`) as Route),
+    id: REISSUE_ID,
+    summary: 'A lost access token again, for the wallet that paid: same plan, same end. Free.',
+    description:
+      'Sign this sentence with the paying wallet (personal_sign, EIP-191), with the address as you send it and the present time in ISO 8601: ' +
+      '"Give me my access tokens for {base_url} again.\n\nWallet: {address}\nIssued At: {issued_at}". A signature is good for ten minutes. ' +
+      'The answer holds every token of the wallet that has not ended.',
+    price: null,
+    priceText: 'free',
+    body: { $ref: 'plans.json#/$defs/Reissue' },
+    bodyMedia: ['application/json'],
+    maxBytes: REISSUE_BYTES,
+    response: { $ref: 'plans.json#/$defs/Reissued' },
+    handler: REISSUE_ID,
     plan: null,
   }
 }

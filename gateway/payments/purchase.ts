@@ -25,6 +25,8 @@ export interface PaidAnswer extends StoredAnswer {
 export interface Purchase {
   readonly payer: PaymentRecord['payer']
   readonly amount: bigint
+  /** When the payment was taken into work. */
+  readonly reservedAt: Date
   /** Stores, settles, and returns the answer with its receipt. Throws SettlementError where it cannot be delivered. */
   settle(answer: StoredAnswer): Promise<PaidAnswer>
   /** Gives the reservation back. Does nothing once the answer is stored. */
@@ -97,7 +99,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
     return send(parts, answer)
   }
 
-  return { payer: record.payer, amount: record.amount, settle, release }
+  return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
 }
 
 /** Settles a stored answer and lands the flight, whatever happens. */
@@ -155,16 +157,18 @@ export function pending(receipt: Receipt): SettlementError {
   )
 }
 
-/** The settler threw. Nothing recorded means nothing was sent; once recorded the outcome is open. */
+/**
+ * The settler threw. Where the payment can be given back nothing was recorded, so nothing was sent. Else the outcome is
+ * open: a write that was reported as failed may have been done, and what is recorded may yet be sent.
+ */
 async function interrupted(parts: PurchaseParts, thrown: unknown, submitted: boolean): Promise<ServiceError> {
   const { journal, record, payload, requirements } = parts
-  if (submitted) {
-    const error = pending(receiptOf(record, requirements.network, payload.version, '', 'settlement_pending'))
-    error.cause = thrown
-    return error
-  }
-  await journal.released(record.key, record.attempt, reasonOf(thrown))
-  return new ServiceError('settler_unavailable', undefined, { cause: thrown })
+  const released =
+    !submitted && (await journal.released(record.key, record.attempt, reasonOf(thrown)).catch(() => false))
+  if (released) return new ServiceError('settler_unavailable', undefined, { cause: thrown })
+  const error = pending(receiptOf(record, requirements.network, payload.version, '', 'settlement_pending'))
+  error.cause = thrown
+  return error
 }
 
 function reasonOf(error: unknown): string {
