@@ -130,9 +130,10 @@ function vertical(axis: Axis, domain: readonly [number, number]) {
   return axis.scale === 'log' ? logarithmic(axis, domain, [100, 0]) : linear(axis, domain, [100, 0], Y_TICKS)
 }
 
+/** Upwards the scale is widened to round figures; across, it ends with the data. */
 function linear(axis: Axis, domain: readonly [number, number], range: readonly [number, number], count: number) {
   const scale = scaleLinear(domain, range)
-  if (axis.domain === undefined) scale.nice(count)
+  if (range[0] > range[1]) scale.nice(count)
   const ticks = scale.ticks(count)
   const decimals = decimalsOf(Math.abs((ticks[1] ?? 1) - (ticks[0] ?? 0)))
   const unit = UNITS[axis.unit ?? 'number']

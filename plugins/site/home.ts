@@ -2,6 +2,7 @@
 import type { Call, Catalog, Operation } from '#gateway'
 import { ask, askIfThere, byPrice, type Discovery, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
+import { changes, chartOf, type ReadPast } from './past.ts'
 import { problem } from './problem.ts'
 
 /** What the free sample holds of interest here. */
@@ -35,6 +36,7 @@ interface Gauge {
 }
 
 const LARGEST_SCALAR = 1.5
+const CHANGES = 8
 
 /** What is said of data that are not those of the day. */
 const ORIGINS: Readonly<Record<string, string>> = {
@@ -42,13 +44,14 @@ const ORIGINS: Readonly<Record<string, string>> = {
   replay: 'Recorded data, replayed.',
 }
 
-export async function home(call: Call) {
+export async function home(call: Call, readPast: ReadPast) {
   const { catalog } = call
-  const [discovery, health, sample, stats] = await Promise.all([
+  const [discovery, health, sample, stats, past] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),
     ask<{ readonly data_mode: string }>(call, 'getHealth'),
     askIfThere<Snapshot>(call, 'getRegimeSample'),
     askIfThere<Stats>(call, 'getStats'),
+    readPast(call),
   ])
   const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
@@ -60,6 +63,7 @@ export async function home(call: Call) {
     sample: sample && operation ? panel(sample, operation) : null,
     record: record(stats ?? {}),
     window: stats?.window_days ?? null,
+    past: past ? { chart: chartOf(past), changes: changes(past, CHANGES) } : null,
     calls: steps(catalog, discovery),
     products: products(catalog),
     tools: tools(catalog),

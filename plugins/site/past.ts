@@ -1,0 +1,221 @@
+/** The regime of the last 30 delayed days: what it said, and how the market then moved. */
+import type { Call, Chart } from '#gateway'
+import { ServiceError } from '#gateway'
+
+/** A stretch of time under one label; epoch milliseconds. */
+export interface Run {
+  readonly from: number
+  readonly to: number
+  readonly volatile: boolean
+}
+
+/** Logarithmic returns over bars of five minutes, by the moment the bar closed. */
+export interface Returns {
+  readonly at: readonly number[]
+  readonly squared: readonly number[]
+  readonly closes: readonly number[]
+}
+
+/** One snapshot an hour: what a page needs to size a position. */
+export interface Hour {
+  readonly at: number
+  readonly scalar: number
+}
+
+export interface Past {
+  readonly symbol: string
+  readonly runs: readonly Run[]
+  readonly hours: readonly Hour[]
+  readonly returns: Returns
+}
+
+interface History {
+  readonly symbol: string
+  readonly next_start: string | null
+  readonly snapshots: readonly {
+    readonly as_of: string
+    readonly regime: string
+    readonly position_scalar: number
+  }[]
+}
+
+interface Bars {
+  readonly count: number
+  readonly time: ArrayLike<number>
+  readonly close: ArrayLike<number>
+}
+
+export type ReadPast = (call: Call) => Promise<Past | null>
+
+const DAYS = 30
+const HOUR = 3_600_000
+export const DAY = 86_400_000
+const YEAR = 365 * DAY
+const BAR = 300_000
+const MOST = 10_000
+
+/**
+ * Reads the past as of the call, once an hour: snapshots are never rewritten, so an hour's answer stays true. Null where
+ * there is less than a day of it, or the products behind it cannot answer.
+ */
+export function createPast(): ReadPast {
+  let kept: { readonly hour: number; readonly past: Promise<Past | null> } | null = null
+  return async (call) => {
+    if (!['getRegimeHistory', 'getBars'].every((id) => call.catalog.operations.has(id))) return null
+    const hour = Math.floor(call.asOf.getTime() / HOUR)
+    if (kept?.hour !== hour) kept = { hour, past: read(call, hour * HOUR) }
+    const asked = kept
+    try {
+      const past = await asked.past
+      // Nothing yet may be something in a minute.
+      if (past === null && kept === asked) kept = null
+      return past
+    } catch (error) {
+      if (kept === asked) kept = null
+      if (error instanceof ServiceError) return null
+      throw error
+    }
+  }
+}
+
+async function read(call: Call, until: number): Promise<Past | null> {
+  const runs: Run[] = []
+  const hours: Hour[] = []
+  let symbol = ''
+  let start: string | null = new Date(until - DAYS * DAY).toISOString()
+  const end = new Date(until).toISOString()
+  while (start !== null) {
+    const query = { start, end, limit: MOST }
+    const page = (await call.ask('getRegimeHistory', { params: {}, query, body: undefined })) as History
+    symbol = page.symbol
+    for (const { as_of, regime, position_scalar: scalar } of page.snapshots) {
+      const at = Date.parse(as_of)
+      extend(runs, { from: at, to: at + 60_000, volatile: regime === 'VOLATILE' })
+      if (at % HOUR === 0) hours.push({ at, scalar })
+    }
+    start = page.next_start
+  }
+  const [first, last] = [runs[0], runs.at(-1)]
+  if (first === undefined || last === undefined || last.to - first.from < DAY) return null
+  const query = { symbol, from: first.from / 1000, to: until / 1000, interval: BAR / 1000 }
+  const bars = (await call.ask('getBars', { params: {}, query, body: undefined })) as Bars
+  return { symbol, runs, hours, returns: returnsOf(bars) }
+}
+
+/** Adds a snapshot to the last run, or begins another. */
+function extend(runs: Run[], next: Run): void {
+  const last = runs.at(-1)
+  if (last?.volatile === next.volatile) runs[runs.length - 1] = { ...last, to: next.to }
+  else runs.push(next)
+}
+
+function returnsOf({ count, time, close }: Bars): Returns {
+  const [at, squared, closes]: [number[], number[], number[]] = [[], [], []]
+  for (let i = 1; i < count; i += 1) {
+    at.push(time[i]! * 1000 + BAR)
+    squared.push(Math.log(close[i]! / close[i - 1]!) ** 2)
+    closes.push(close[i]!)
+  }
+  return { at, squared, closes }
+}
+
+/** Realised volatility of [from, to), a fraction a year; null where no bar closed in it. */
+export function realised({ at, squared }: Returns, from: number, to: number): number | null {
+  let [sum, count] = [0, 0]
+  for (let i = firstAfter(at, from); i < at.length && at[i]! <= to; i += 1) {
+    sum += squared[i]!
+    count += 1
+  }
+  return count === 0 ? null : Math.sqrt((sum / count) * (YEAR / BAR))
+}
+
+/** Index of the first moment later than `moment`. */
+function firstAfter(at: readonly number[], moment: number): number {
+  let [low, high] = [0, at.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (at[middle]! > moment) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** The whole stretch cut into pieces of `length`, with the volatility of each. */
+export function blocks(past: Past, length: number): readonly (readonly [number, number])[] {
+  const first = past.runs[0]?.from ?? 0
+  const last = past.runs.at(-1)?.to ?? 0
+  const count = Math.ceil((last - first) / length)
+  return Array.from({ length: count }, (_, index) => first + index * length).flatMap((from) => {
+    const value = realised(past.returns, from, from + length)
+    return value === null ? [] : [[from + length / 2, value] as const]
+  })
+}
+
+/** The chart of the start page. */
+export function chartOf(past: Past): Chart {
+  const volatile = past.runs.filter((run) => run.volatile)
+  return {
+    id: 'past',
+    title: `${past.symbol}: the label, and how the market moved under it`,
+    description: `Realised volatility of ${past.symbol} in blocks of four hours over ${DAYS} days, with the ${volatile.length} stretches that were labelled VOLATILE at the time.`,
+    x: { label: 'UTC', scale: 'time' },
+    y: { label: 'Realised volatility, a year', unit: 'percent', domain: [0, 0.1] },
+    series: [{ name: 'Realised volatility, 4 hours', tone: 'main', kind: 'step', points: blocks(past, 4 * HOUR) }],
+    bands: volatile.map(({ from, to }) => ({ from, to, tone: 'bad' })),
+    bandNames: [{ name: 'Labelled VOLATILE', tone: 'bad' }],
+    table: { columns: ['Day', 'VOLATILE', 'Changes of label', 'Realised volatility'], rows: days(past) },
+  }
+}
+
+function days({ runs, returns }: Past): (string | number)[][] {
+  const first = Math.floor((runs[0]?.from ?? 0) / DAY)
+  const last = Math.floor((runs.at(-1)?.from ?? 0) / DAY)
+  return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * DAY).map((from) => {
+    const within = runs.filter((run) => run.to > from && run.from < from + DAY)
+    const spans = within.map((run) => ({ ...run, length: Math.min(run.to, from + DAY) - Math.max(run.from, from) }))
+    const all = spans.reduce((sum, { length }) => sum + length, 0)
+    const volatile = spans.reduce((sum, run) => sum + (run.volatile ? run.length : 0), 0)
+    const value = realised(returns, from, from + DAY)
+    return [
+      new Date(from).toISOString().slice(0, 10),
+      percent(all === 0 ? 0 : volatile / all),
+      within.filter((run) => run.from >= from && run !== runs[0]).length,
+      value === null ? '–' : percent(value),
+    ]
+  })
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(0)}%`
+
+/** The last changes of the label, newest first: the hour that followed, and all the time it lasted. */
+export function changes({ runs, returns }: Past, count: number) {
+  const hourly = hoursOf(runs, returns).toSorted((one, other) => one - other)
+  const usual = hourly[hourly.length >> 1] ?? null
+  const against = (from: number, to: number): number | null => {
+    const value = realised(returns, from, to)
+    return value === null || usual === null ? null : value / usual
+  }
+  const last = runs.at(-1)
+  return runs
+    .slice(1)
+    .slice(-count)
+    .toReversed()
+    .map((run) => ({
+      at: run.from,
+      regime: run.volatile ? 'VOLATILE' : 'STABLE',
+      tone: run.volatile ? 'volatile' : 'stable',
+      hours: (run.to - run.from) / HOUR,
+      isOpen: run === last,
+      hourAfter: against(run.from, run.from + HOUR),
+      whole: against(run.from, run.to),
+    }))
+}
+
+function hoursOf(runs: readonly Run[], returns: Returns): number[] {
+  const first = runs[0]?.from ?? 0
+  const count = Math.floor(((runs.at(-1)?.to ?? 0) - first) / HOUR)
+  return Array.from({ length: count }, (_, index) => first + index * HOUR).flatMap((from) => {
+    const value = realised(returns, from, from + HOUR)
+    return value === null ? [] : [value]
+  })
+}
