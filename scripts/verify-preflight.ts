@@ -4,10 +4,13 @@
  */
 import { readFileSync } from 'node:fs'
 import { verifyMessage } from 'viem'
+import type { Preflight, PreflightSigner } from '../schemas/types.d.ts'
 
 const [base = 'http://127.0.0.1:4021', file] = process.argv.slice(2)
-const get = async (path: string) => (await fetch(`${base}${path}`)).json()
-const text = file ? JSON.parse(readFileSync(file, 'utf8')) : await get('/v1/trade/preflight/demo')
+const get = async <Body>(path: string) => (await (await fetch(`${base}${path}`)).json()) as Body
+const text = file
+  ? (JSON.parse(readFileSync(file, 'utf8')) as Preflight)
+  : await get<Preflight>('/v1/trade/preflight/demo')
 
 // The ten lines. RFC 8785 of what JSON.parse gave: members in order of their names, the rest as JavaScript writes it.
 const canonical = (value: unknown): string => {
@@ -17,7 +20,7 @@ const canonical = (value: unknown): string => {
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`
 }
 const { signature, ...answer } = text
-const keys = await get('/v1/trade/preflight/signer')
+const keys = await get<PreflightSigner>('/v1/trade/preflight/signer')
 const signed = { address: signature.signer, message: canonical(answer), signature: signature.value }
 const isValid = [keys, ...keys.previous].some((key) => key.address === signed.address) && (await verifyMessage(signed))
 

@@ -1,0 +1,118 @@
+import { expect } from 'chai'
+import { type Check, checksOf, decide, type RegimeView } from '../../../plugins/preflight/checks.ts'
+import type { CostEstimate, PreflightRequest, Snapshot } from '../../../schemas/types.d.ts'
+import { answer, knownWith } from '../cost/known.ts'
+
+const REQUEST: PreflightRequest = {
+  symbol: 'BTC-USD',
+  side: 'buy',
+  notional_usd: 1e6,
+  order_type: 'market',
+  max_cost_bps: 25,
+  max_position_pct: 10,
+}
+const STABLE: Snapshot = {
+  as_of: '2026-11-20T09:41:00Z',
+  symbol: 'BTC-USD',
+  regime: 'STABLE',
+  confidence: 0.8,
+  position_scalar: 1.2,
+  forecast_vol: 0.3,
+  boundary_vol: 0.4,
+  realized_vol_1h: 0.3,
+  horizon_minutes: 60,
+  since: '2026-11-20T01:00:00Z',
+  annualisation: 365,
+  bars_used: 259_200,
+  data_age_seconds: 20,
+  data_mode: 'sample',
+  model: 'har-schmitt/1',
+}
+const VOLATILE: Snapshot = { ...STABLE, regime: 'VOLATILE', position_scalar: 0.5 }
+
+function look(request: Partial<PreflightRequest> = {}, regime: RegimeView = STABLE, more: Partial<CostEstimate> = {}) {
+  const order = { ...REQUEST, ...request }
+  const cost = { ...answer({ notional_usd: order.notional_usd }, knownWith(null)), ...more }
+  const checks = checksOf(order, regime, cost)
+  return { ...decide(order, regime, cost, checks), checks }
+}
+const statusOf = (checks: readonly Check[], name: Check['check']) => checks.find(({ check }) => check === name)?.status
+
+describe('the checks before a trade', () => {
+  it('allow an ordinary order as it was sent, and always say all eight', () => {
+    const { decision, recommended, checks } = look()
+    expect({ decision, recommended }).to.deep.equal({ decision: 'allow', recommended: 1e6 })
+    expect(checks.map(({ check, status }) => `${check} ${status}`)).to.deep.equal([
+      'regime pass',
+      'cost pass',
+      'size_vs_adv pass',
+      'size_vs_equity not_checked',
+      'limit_distance not_checked',
+      'data_freshness pass',
+      'session pass',
+      'funding not_checked',
+    ])
+  })
+
+  it('reduce by the position scalar of a volatile regime, and never raise', () => {
+    const { decision, recommended, checks } = look({}, VOLATILE)
+    expect({ decision, recommended }).to.deep.equal({ decision: 'reduce', recommended: 5e5 })
+    expect(statusOf(checks, 'regime')).to.equal('warn')
+    expect(look({}, { ...STABLE, position_scalar: 0.9 })).to.include({ decision: 'reduce', recommended: 9e5 })
+    expect(look({}, { ...STABLE, position_scalar: 1.5 }).recommended).to.equal(1e6)
+  })
+
+  it('do not pass a regime that is missing', () => {
+    const { decision, checks } = look({}, { missing: 'Nothing is known of it.' })
+    expect(decision).to.equal('allow')
+    expect(checks[0]).to.deep.equal({
+      check: 'regime',
+      status: 'not_checked',
+      value: null,
+      limit: null,
+      detail: 'Nothing is known of it.',
+    })
+  })
+
+  it('deny an order that costs more than the caller accepts', () => {
+    const { decision, recommended, checks } = look({ max_cost_bps: 13 })
+    expect({ decision, recommended }).to.deep.equal({ decision: 'deny', recommended: 0 })
+    expect(checks[1]).to.include({ check: 'cost', status: 'fail', limit: 13 })
+    expect(checks[1]?.value).to.be.closeTo(13.5298, 1e-4)
+  })
+
+  it('warn above 1% of a day and reduce to it, and deny above 10%', () => {
+    const large = look({ notional_usd: 2e7, max_cost_bps: 100 })
+    expect(statusOf(large.checks, 'size_vs_adv')).to.equal('warn')
+    expect(large).to.include({ decision: 'reduce', recommended: 1e7 })
+    expect(statusOf(look({ notional_usd: 1e7 }).checks, 'size_vs_adv')).to.equal('pass')
+    const huge = look({ notional_usd: 1.01e8, max_cost_bps: 1000 })
+    expect(statusOf(huge.checks, 'size_vs_adv')).to.equal('fail')
+    expect(huge.decision).to.equal('deny')
+  })
+
+  it('hold the order to a share of the account', () => {
+    expect(statusOf(look({ account_equity_usd: 1e7 }).checks, 'size_vs_equity')).to.equal('pass')
+    const { checks, decision } = look({ account_equity_usd: 9.9e6 })
+    expect(checks[3]).to.include({ status: 'fail', limit: 10 })
+    expect(checks[3]?.value).to.be.closeTo(10.101, 1e-3)
+    expect(decision).to.equal('deny')
+    expect(look({ account_equity_usd: 9.9e6, max_position_pct: 11 }).decision).to.equal('allow')
+  })
+
+  it('deny a limit more than five hourly standard deviations away, on either side', () => {
+    // An hour of 2% a day around the clock is 0.408%, five of them 2.04%.
+    const status = (limit_price: number) => statusOf(look({ limit_price }).checks, 'limit_distance')
+    expect([97.9, 98, 102, 102.1].map(status)).to.deep.equal(['fail', 'pass', 'pass', 'fail'])
+    expect(look({ limit_price: 101 }).checks[4]?.value).to.be.closeTo(0.01 / (0.02 / Math.sqrt(24)), 1e-9)
+  })
+
+  it('deny on data older than five minutes and in a closed market', () => {
+    expect(look({}, STABLE, { data_age_seconds: 300 }).decision).to.equal('allow')
+    expect(statusOf(look({}, STABLE, { data_age_seconds: 301 }).checks, 'data_freshness')).to.equal('fail')
+    expect(look({}, { ...STABLE, data_age_seconds: 301 }).decision).to.equal('deny')
+    const closed = look({}, STABLE, { session: { is_open: false, next_open: '2026-11-23T14:30:00Z' } })
+    expect(closed.checks[6]).to.include({ status: 'fail', value: 'closed' })
+    expect(closed.decision).to.equal('deny')
+  })
+})

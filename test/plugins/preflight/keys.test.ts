@@ -1,0 +1,96 @@
+import { expect } from 'chai'
+import type { Knex } from '#gateway'
+import { verifyMessage } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { migrate } from '../../../gateway/stores/migrations.ts'
+import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
+import { type Keys, migrations, openKeys } from '../../../plugins/preflight/keys.ts'
+
+const DAY = 86_400
+
+for (const [name, create] of Object.entries(DATABASES))
+  describe(`the keys of preflights in ${name}`, () => {
+    let database: TestDatabase | null
+    let db: Knex
+    let clock: number
+    const open = (given: `0x${string}` | null = null): Promise<Keys> =>
+      openKeys({ db, given, rotateDays: 90, now: () => clock })
+
+    beforeEach(async function () {
+      database = await create()
+      if (!database) return this.skip()
+      clock = 1_795_000_000
+      db = database.db
+      await migrate(db, 'preflight', migrations)
+    })
+    afterEach(() => database?.drop())
+
+    it('are made on first start and kept over the next', async () => {
+      const [first] = await (await open()).published()
+      expect(first?.validUntil).to.equal(null)
+      expect(first?.publicKey).to.match(/^0x04[0-9a-f]{128}$/)
+      clock += DAY
+      expect(await (await open()).published()).to.deep.equal([first])
+    })
+
+    it('are one where several processes start together', async () => {
+      const all = await Promise.all(Array.from({ length: 5 }, () => open()))
+      const signers = await Promise.all(all.map(async (keys) => (await keys.sign('x')).signer))
+      expect(new Set(signers).size).to.equal(1)
+      expect(await all[0]!.published()).to.have.length(1)
+    })
+
+    it('sign so that anyone can verify', async () => {
+      const keys = await open()
+      const { signer, value } = await keys.sign('{"a":"€"}')
+      expect((await keys.published())[0]?.address).to.equal(signer)
+      expect(await verifyMessage({ address: signer, message: '{"a":"€"}', signature: value })).to.equal(true)
+      expect(await verifyMessage({ address: signer, message: '{"a":"$"}', signature: value })).to.equal(false)
+    })
+
+    it('follow each other after ninety days, and stay listed with their time', async () => {
+      const keys = await open()
+      const [old] = await keys.published()
+      clock += 90 * DAY - 1
+      await keys.rotate()
+      expect(await keys.published()).to.have.length(1)
+      clock += 1
+      await keys.rotate()
+      const [current, previous] = await keys.published()
+      expect(previous).to.deep.equal({ ...old, validUntil: clock })
+      expect(current).to.include({ validFrom: clock, validUntil: null })
+      expect((await keys.sign('x')).signer)
+        .to.equal(current?.address)
+        .and.not.equal(old?.address)
+      await keys.rotate()
+      expect(await keys.published()).to.have.length(2)
+    })
+
+    it('give way to a key of the settings, which is never stored nor rotated', async () => {
+      await open()
+      clock += DAY
+      const given = generatePrivateKey()
+      const keys = await open(given)
+      const { address } = privateKeyToAccount(given)
+      expect((await keys.sign('x')).signer).to.equal(address)
+      const [current, previous] = await keys.published()
+      expect(current).to.include({ address, validFrom: clock })
+      expect(previous).to.include({ validUntil: clock })
+      expect(JSON.stringify(await db('preflight_keys'))).to.not.contain(given.slice(2))
+      clock += 1000 * DAY
+      await (await open(given)).rotate()
+      expect(await keys.published()).to.have.length(2)
+    })
+
+    it('are made anew where the settings bring theirs no longer', async () => {
+      const given = generatePrivateKey()
+      await open(given)
+      clock += DAY
+      const keys = await open()
+      const { signer } = await keys.sign('x')
+      expect((await keys.published()).map(({ address }) => address)).to.deep.equal([
+        signer,
+        privateKeyToAccount(given).address,
+      ])
+    })
+  })

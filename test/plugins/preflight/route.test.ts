@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { expect } from 'chai'
+import { verifyMessage } from 'viem'
+import { canonicalize } from '../../../plugins/preflight/canonical.ts'
+import type { Preflight, PreflightSigner } from '../../../schemas/types.d.ts'
+import { proves } from '../../requirements.ts'
+import { ask, buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const ORDER = { symbol: 'ETH-USD', side: 'sell', notional_usd: 50_000, client_ref: 'order-7' }
+const DAY = 86_400_000
+
+describe('POST /v1/trade/preflight', function () {
+  this.timeout(60_000)
+  const folder = mkdtempSync(join(tmpdir(), 'preflight-'))
+  let shop: TestGateway
+  let url: string
+  before(async () => {
+    for (const name of ['service', 'market', 'regime', 'cost', 'preflight'])
+      cpSync(join(root, `catalog/${name}.json`), join(folder, `${name}.json`))
+    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${shop.url}/v1/trade/preflight`
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const paid = async (body: object): Promise<Preflight> => {
+    const answer = await buy(url, shop.wallet, 2, { method: 'POST', body })
+    expect(answer.status).to.equal(200)
+    return (await answer.json()) as Preflight
+  }
+  const free = async <Body>(path: string): Promise<Body> => (await (await ask(`${url}${path}`)).json()) as Body
+  const holds = ({ signature, ...answer }: Preflight): Promise<boolean> =>
+    verifyMessage({ address: signature.signer, message: canonicalize(answer), signature: signature.value })
+
+  it('asks 0.01 and answers a public client with a signed decision', async () => {
+    proves('preflight')
+    const { response, v1 } = await offer(url, { method: 'POST', body: ORDER })
+    expect(response.status).to.equal(402)
+    expect(v1.accepts[0]).to.include({ maxAmountRequired: '10000' })
+    const client = new x402Client().register('eip155:84532', new ExactEvmScheme(shop.wallet))
+    const headers = { 'content-type': 'application/json' }
+    const request = { method: 'POST', headers, body: JSON.stringify(ORDER) }
+    const answer = await wrapFetchWithPayment(fetch, client)(url, request)
+    expect(answer.status).to.equal(200)
+    expect(receipt(answer)).to.include({ success: true })
+    const preflight = (await answer.json()) as Preflight
+    expect(preflight.decision).to.be.oneOf(['allow', 'reduce'])
+    expect(preflight.request).to.deep.equal({ ...ORDER, order_type: 'market', max_cost_bps: 25, max_position_pct: 10 })
+    expect(preflight.cost).to.include({ symbol: 'ETH-USD', notional_usd: 50_000 })
+    expect(Date.parse(preflight.expires_at) - Date.parse(preflight.issued_at)).to.equal(60_000)
+    expect(preflight).to.not.have.property('demo')
+    const { address } = await free<PreflightSigner>('/signer')
+    expect(preflight.signature).to.include({ scheme: 'eip191', canonical: 'RFC8785', signer: address })
+    expect(await holds(preflight)).to.equal(true)
+  })
+
+  it('signs all of it: a change anywhere breaks the signature', async () => {
+    const preflight = await paid(ORDER)
+    const forged: Preflight[] = [
+      { ...preflight, decision: 'allow', recommended_notional_usd: 1e9 },
+      { ...preflight, request: { ...preflight.request, side: 'buy' } },
+      { ...preflight, expires_at: '2099-01-01T00:00:00.000Z' },
+      { ...preflight, cost: { ...preflight.cost, total_bps: 0 } },
+      { ...preflight, demo: true },
+    ]
+    for (const forgery of forged) expect(await holds(forgery)).to.equal(false)
+  })
+
+  it('denies, at the same price, what breaks the caller’s own limits', async () => {
+    const preflight = await paid({ ...ORDER, max_cost_bps: 1, account_equity_usd: 100_000, limit_price: 1 })
+    expect(preflight).to.include({ decision: 'deny', recommended_notional_usd: 0 })
+    const failed = preflight.checks.filter(({ status }) => status === 'fail').map(({ check }) => check)
+    expect(failed).to.deep.equal(['cost', 'size_vs_equity', 'limit_distance'])
+    expect(await holds(preflight)).to.equal(true)
+  })
+
+  it('says of an equity that the regime was not checked', async () => {
+    const { regime, checks } = await paid({ ...ORDER, symbol: 'AAPL' })
+    expect(regime).to.equal(null)
+    expect(checks[0]).to.include({ check: 'regime', status: 'not_checked' })
+  })
+
+  it('answers 404 and 422 without charging', async () => {
+    const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const tried = async (body: object): Promise<Response> => send(url, header, 2, { method: 'POST', body })
+    expect((await tried({ ...ORDER, symbol: 'NOPE' })).status).to.equal(404)
+    const wrong = await tried({ ...ORDER, max_cost_bps: -1 })
+    expect(wrong.status).to.equal(422)
+    expect(((await json(wrong))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'max_cost_bps'])
+    expect((await tried(ORDER)).status).to.equal(200)
+  })
+
+  it('gives a demo free: signed, marked inside, and a day late', async () => {
+    const demo = await free<Preflight>('/demo')
+    expect(demo).to.include({ demo: true })
+    expect(await holds(demo)).to.equal(true)
+    expect(shop.now().getTime() - Date.parse(demo.expires_at)).to.be.greaterThan(DAY - 61_000)
+    expect(shop.now().getTime() - Date.parse(demo.cost.as_of)).to.be.at.least(DAY - 1000)
+    const { demo: _, ...unmarked } = demo
+    expect(await holds(unmarked)).to.equal(false)
+  })
+
+  it('is verified by the script in ten lines', async () => {
+    const run = promisify(execFile)
+    const script = (...more: string[]) =>
+      run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', shop.url, ...more], { cwd: root })
+    const file = join(folder, 'answer.json.txt')
+    const preflight = await paid(ORDER)
+    writeFileSync(file, JSON.stringify(preflight, null, 2))
+    expect((await script(file)).stdout).to.equal(
+      `valid: ${preflight.decision}, signed by ${preflight.signature.signer}\n`,
+    )
+    writeFileSync(file, JSON.stringify({ ...preflight, recommended_notional_usd: 1e9 }))
+    const failure = (await script(file).catch((error: unknown) => error)) as { code: number; stdout: string }
+    expect(failure.code).to.equal(1)
+    expect(failure.stdout).to.match(/^NOT VALID: /)
+  })
+})
