@@ -31,7 +31,7 @@ export type DataMode = 'sample' | 'replay' | 'online'
 /**
  * A venue that is read directly.
  */
-export type VenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
+export type FundingVenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
 /**
  * Any spelling; case, dash, slash and underscore do not matter.
  */
@@ -383,15 +383,15 @@ export type Products = {
     getPerpFundingRates: {
       input: {
         params: Readonly<Record<string, unknown>>
-        query: Query
+        query: FundingQuery
         body: undefined
       }
       asked: {
         params: Readonly<Record<string, unknown>>
-        query: AskedQuery
+        query: AskedFundingQuery
         body: undefined
       }
-      output: Rates
+      output: FundingRates
     }
   }
   market: {
@@ -1796,7 +1796,7 @@ export type FoundingAnswer = {
   ok: true
   message: string
 }
-export type Query = {
+export type FundingQuery = {
   /**
    * Symbols wanted, separated by commas: BTC,ETH. The same word at every venue, so BTC also finds XBT. Default: all.
    */
@@ -1822,7 +1822,7 @@ export type Query = {
    */
   cursor?: string
 }
-export type AskedQuery = {
+export type AskedFundingQuery = {
   /**
    * Symbols wanted, separated by commas: BTC,ETH. The same word at every venue, so BTC also finds XBT. Default: all.
    */
@@ -1848,7 +1848,7 @@ export type AskedQuery = {
    */
   cursor?: string
 }
-export type Rates = {
+export type FundingRates = {
   /**
    * The moment all of this is of. Nothing later went in.
    */
@@ -1866,34 +1866,34 @@ export type Rates = {
    * Leads to the next page; null on the last.
    */
   next_cursor: string | null
-  rates: readonly Rate[]
+  rates: readonly FundingRateItem[]
   /**
    * Of the symbols asked for, widest first, at most `limit`, on the first page.
    */
-  spreads: readonly Spread[]
-  venues: readonly Venue[]
+  spreads: readonly FundingSpread[]
+  venues: readonly FundingVenue[]
   /**
    * Venues whose rates are missing here, with the age of their last answer.
    */
   unavailable: readonly {
-    venue: VenueName
+    venue: FundingVenueName
     reason: string
     age_seconds: number | null
   }[]
   /**
    * Values that cannot be true: above 5% in eight hours, an impossible interval or time. At most 50.
    */
-  quarantined: readonly Excluded[]
+  quarantined: readonly FundingExcluded[]
 }
 /**
  * The funding of one perpetual contract. Positive: longs pay shorts.
  */
-export type Rate = {
+export type FundingRateItem = {
   /**
    * What the contract is on, the same word at every venue.
    */
   symbol: string
-  venue: VenueName
+  venue: FundingVenueName
   /**
    * The venue's own name of the contract.
    */
@@ -1955,7 +1955,7 @@ export type Rate = {
    */
   predicted_rate: number | null
   /**
-   * Null where the venue does not say.
+   * The next settlement. A told one that has passed is moved on by whole intervals. Null where the venue does not say.
    */
   next_funding: string | null
   mark_price: number | null
@@ -1967,12 +1967,12 @@ export type Rate = {
   age_seconds: number
 }
 /**
- * The widest gap between two venues in one symbol: long where funding is lowest, short where it is highest. One contract a venue, linear before inverse.
+ * The widest gap between two venues in one symbol at the same moment: long where funding is lowest, short where it is highest. One contract a venue, linear before inverse.
  */
-export type Spread = {
+export type FundingSpread = {
   symbol: string
-  long_venue: VenueName
-  short_venue: VenueName
+  long_venue: FundingVenueName
+  short_venue: FundingVenueName
   /**
    * Difference of the annual rates, a fraction.
    */
@@ -1998,8 +1998,8 @@ export type Spread = {
 /**
  * How a venue is doing.
  */
-export type Venue = {
-  venue: VenueName
+export type FundingVenue = {
+  venue: FundingVenueName
   /**
    * ok; degraded: the last attempt failed, its rates still hold; unavailable: it has no rates that hold; off: the operator does not read it.
    */
@@ -2030,8 +2030,8 @@ export type Venue = {
 /**
  * A value that is not among the rates, and why.
  */
-export type Excluded = {
-  venue: VenueName
+export type FundingExcluded = {
+  venue: FundingVenueName
   instrument: string
   rate_decimal: string | null
   reason: string

@@ -1,0 +1,44 @@
+/**
+ * What a funding rate is worth over other lengths of time. A rate is a fraction per interval, positive when longs pay
+ * shorts. Results keep twelve significant digits, so that 0.000086 over 8 hours prints as 0.00001075 an hour.
+ */
+const HOURS_A_YEAR = 8760
+
+const tidy = (value: number): number => Number(value.toPrecision(12))
+
+/**
+ * The rate over another number of hours, simple: rate × hours / interval.
+ *
+ * @example rateOver(0.000086, 8, 1) // 0.00001075
+ */
+export function rateOver(rate: number, intervalHours: number, hours: number): number {
+  return tidy((rate * hours) / intervalHours)
+}
+
+/**
+ * Simple annual rate, a fraction: rate × 8760 / interval.
+ *
+ * @example aprOf(0.000086, 8) // 0.09417: 9.417% a year
+ */
+export function aprOf(rate: number, intervalHours: number): number {
+  return tidy((rate * HOURS_A_YEAR) / intervalHours)
+}
+
+/**
+ * Compounded annual rate, a fraction: (1 + rate)^(8760 / interval) − 1. A rate of −1 or less leaves nothing: −1.
+ *
+ * @example apyOf(0.00000625, 8) // 0.00686724: little above the simple 0.00684375
+ */
+export function apyOf(rate: number, intervalHours: number): number {
+  if (rate <= -1) return -1
+  return tidy(Math.expm1((HOURS_A_YEAR / intervalHours) * Math.log1p(rate)))
+}
+
+/**
+ * What a long position pays a day, in basis points: rate × 24 / interval × 10⁴.
+ *
+ * @example carryOf(0.0001, 8) // 3
+ */
+export function carryOf(rate: number, intervalHours: number): number {
+  return tidy(((rate * 24) / intervalHours) * 1e4)
+}

@@ -1,0 +1,34 @@
+const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i
+
+/**
+ * A number of a payload, digit for digit, as a plain decimal without an exponent; null where it is none. Venues send
+ * strings and JSON numbers alike.
+ *
+ * @example decimalOf('1.25e-05') // "0.0000125"
+ */
+export function decimalOf(value: unknown): string | null {
+  if (typeof value !== 'string' && !(typeof value === 'number' && Number.isFinite(value))) return null
+  const [, sign = '', whole = '', fraction = '', power = '0'] = NUMBER.exec(String(value).trim()) ?? []
+  if (whole + fraction === '') return null
+  const digits = whole + fraction
+  const point = whole.length + Number(power)
+  const left =
+    digits
+      .slice(0, Math.max(0, point))
+      .padEnd(point, '0')
+      .replace(/^0+(?=\d)/, '') || '0'
+  const right = '0'.repeat(Math.max(0, -point)) + digits.slice(Math.max(0, point))
+  return `${sign === '-' ? '-' : ''}${left}${right === '' ? '' : `.${right}`}`
+}
+
+/** A positive number of a payload, null where it is none: prices, which are never zero. */
+export function priceOf(value: unknown): number | null {
+  const decimal = decimalOf(value)
+  return decimal !== null && Number(decimal) > 0 ? Number(decimal) : null
+}
+
+/** Epoch seconds of a payload's milliseconds, null where there are none. */
+export function secondsOf(milliseconds: unknown): number | null {
+  const decimal = decimalOf(milliseconds)
+  return decimal !== null && Number(decimal) > 0 ? Math.floor(Number(decimal) / 1000) : null
+}

@@ -1,0 +1,35 @@
+/** Funding rates of perpetual futures, by venue and across venues. */
+import { type Call, definePlugin } from '#gateway'
+import type { FundingQuery } from '../../schemas/types.d.ts'
+import { answer } from './answer.ts'
+import { openOnline } from './online.ts'
+import { openReplay } from './replay.ts'
+import { openSample } from './sample.ts'
+import { settingsSchema, type Settings } from './settings.ts'
+import { createStore, migrations } from './store.ts'
+
+export default definePlugin({
+  name: 'funding',
+  migrations,
+  settings: settingsSchema,
+  async setup(context) {
+    const { dataMode } = context
+    const settings = context.settings as unknown as Settings
+    const online = dataMode === 'online' ? openOnline(context, settings, createStore(context.db)) : null
+    const source = online ?? (dataMode === 'replay' ? await openReplay(context) : openSample())
+    return {
+      handlers: {
+        getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
+          answer(source, { query: input.query, asOf, dataMode }),
+      },
+      jobs: online?.jobs ?? [],
+      async facts() {
+        const states = await source.at(context.now().getTime() / 1000)
+        return {
+          venues: states.filter(({ poll, error }) => poll !== null && error === null).length,
+          rates: states.reduce((sum, { poll }) => sum + (poll?.rates.length ?? 0), 0),
+        }
+      },
+    }
+  },
+})

@@ -1,0 +1,66 @@
+/** The widest gap of annual rates between two venues in one symbol. */
+import type { FundingSpread } from '../../schemas/types.d.ts'
+import { aprOf, rateOver } from './arithmetic.ts'
+import type { FundingRate, VenueName } from './rate.ts'
+import { isDollar } from './symbol.ts'
+
+export interface VenueRate extends FundingRate {
+  readonly venue: VenueName
+  /** Replay: seconds added to its time. Rates moved by different amounts were never side by side. */
+  readonly shift: number
+}
+
+const CONTRACTS = ['linear', 'quanto', 'inverse']
+const QUOTES = ['USDT', 'USD', 'USDC']
+
+/** The contract that stands for a venue: linear before inverse, then the quote most traded. */
+function preference({ contract, quote }: FundingRate): number {
+  const place = QUOTES.indexOf(quote)
+  return CONTRACTS.indexOf(contract) * 10 + (place < 0 ? QUOTES.length : place)
+}
+
+const apr = ({ rate, intervalHours }: FundingRate): number => aprOf(Number(rate), intervalHours)
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+/**
+ * For each symbol with rates of two venues or more at the same moment: long at the lowest annual rate, short at the
+ * highest. Widest first.
+ */
+export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
+  const moments = new Map<string, Map<VenueName, VenueRate>>()
+  for (const rate of rates) {
+    if (!isDollar(rate.quote)) continue
+    const moment = `${rate.symbol} ${rate.shift}`
+    const venues = moments.get(moment) ?? new Map<VenueName, VenueRate>()
+    const other = venues.get(rate.venue)
+    if (!other || preference(rate) < preference(other)) venues.set(rate.venue, rate)
+    moments.set(moment, venues)
+  }
+  const spreads: FundingSpread[] = []
+  for (const venues of moments.values()) {
+    if (venues.size < 2) continue
+    const sorted = [...venues.values()].toSorted((a, b) => apr(a) - apr(b) || a.venue.localeCompare(b.venue))
+    const [long, short] = [sorted[0]!, sorted.at(-1)!]
+    const spread = Number((apr(short) - apr(long)).toPrecision(12))
+    spreads.push({
+      symbol: long.symbol,
+      long_venue: long.venue,
+      short_venue: short.venue,
+      spread_apr: spread,
+      spread_8h: rateOver(spread, 8760, 8),
+      long_instrument: long.instrument,
+      short_instrument: short.instrument,
+      long_apr: apr(long),
+      short_apr: apr(short),
+      venues: sorted.length,
+      median_rate_8h: median(sorted.map(({ rate, intervalHours }) => rateOver(Number(rate), intervalHours, 8))),
+      apart_seconds: Math.round(Math.abs(long.observed - short.observed)),
+    })
+  }
+  return spreads.toSorted((a, b) => b.spread_apr - a.spread_apr || a.symbol.localeCompare(b.symbol))
+}

@@ -1,0 +1,28 @@
+const NAMES: Readonly<Record<string, string>> = { XBT: 'BTC', XDG: 'DOGE' }
+/** Contracts on many units of a cheap coin: 1000PEPE, 1MBABYDOGE, SHIB1000. Their rate is that of the coin. */
+const LOTS = [/^(?:10{3,6}|1M)(?=[A-Z])/, /(?<=[A-Z]{2})10{3,6}$/]
+const QUOTES = ['FDUSD', 'USDT', 'USDC', 'BUSD', 'USDE', 'USD1', 'USD', 'EUR', 'BTC', 'ETH']
+const DOLLARS = new Set(['USD', 'USDT', 'USDC', 'BUSD', 'FDUSD', 'USDE', 'USD1'])
+
+/**
+ * One word for what a contract is a bet on, whatever the venue calls it.
+ *
+ * @example symbolOf('XBT') // "BTC"
+ * @example symbolOf('1000PEPE') // "PEPE"
+ */
+export function symbolOf(base: string): string {
+  const upper = base.toUpperCase()
+  const single = LOTS.reduce((name, lot) => name.replace(lot, ''), upper)
+  return NAMES[single] ?? single
+}
+
+/** Splits a name such as BTCUSDT; null where it ends in no quote we know. */
+export function splitPair(instrument: string): { base: string; quote: string } | null {
+  const quote = QUOTES.find((quote) => instrument.endsWith(quote) && instrument.length > quote.length)
+  return quote ? { base: instrument.slice(0, -quote.length), quote } : null
+}
+
+/** True where the quote is a dollar or a token of one: rates of such contracts can be set against each other. */
+export function isDollar(quote: string): boolean {
+  return DOLLARS.has(quote)
+}

@@ -1,0 +1,48 @@
+import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
+import { splitPair, symbolOf } from '../symbol.ts'
+import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+
+/** Contracts that the second list leaves out were never adjusted: Binance publishes eight hours for them. */
+const UNADJUSTED_HOURS = 8
+
+/**
+ * Binance USD-M futures: all rates in one request (weight 10), and once an hour the list of adjusted intervals. Without
+ * that list no interval is known and the poll fails; dated contracts have an empty rate and are passed over.
+ *
+ * Source: Binance USDⓈ-M Futures API, "Mark Price" and "Get Funding Rate Info".
+ */
+export const binance: Venue = {
+  name: 'binance',
+  url: 'https://fapi.binance.com',
+  requests: {
+    rates: { path: '/fapi/v1/premiumIndex' },
+    intervals: { path: '/fapi/v1/fundingInfo', everySeconds: 3600, fits: Array.isArray },
+  },
+  parse({ rates, intervals }, at) {
+    const adjusted = new Map(rowsOf(intervals).map((row) => [row['symbol'], decimalOf(row['fundingIntervalHours'])]))
+    const parsed = createParsed(at)
+    for (const row of rowsOf(rates)) {
+      const instrument = textOf(row['symbol'])
+      if (instrument.includes('_') || instrument === '') continue
+      const pair = splitPair(instrument) ?? { base: instrument, quote: '' }
+      const hours = adjusted.get(instrument)
+      parsed.add({
+        instrument,
+        symbol: symbolOf(pair.base),
+        quote: pair.quote,
+        settle: pair.quote,
+        contract: 'linear',
+        rate: decimalOf(row['lastFundingRate']),
+        intervalHours: hours === undefined ? UNADJUSTED_HOURS : hours === null ? null : Number(hours),
+        intervalSource: hours === undefined ? 'published' : 'venue',
+        kind: 'predicted',
+        predictedRate: null,
+        nextFunding: secondsOf(row['nextFundingTime']),
+        markPrice: priceOf(row['markPrice']),
+        indexPrice: priceOf(row['indexPrice']),
+        observed: secondsOf(row['time']) ?? at,
+      })
+    }
+    return parsed
+  },
+}

@@ -1,0 +1,46 @@
+import { decimalOf, priceOf } from '../decimal.ts'
+import { symbolOf } from '../symbol.ts'
+import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+
+/** Perpetual contracts and perpetual contracts on currencies, by CFI code. */
+const PERPETUAL = new Set(['FFWCSX', 'FFWCSF'])
+/** An interval is written as the moment that lies so far after this one. */
+const ORIGIN = Date.UTC(2000, 0, 1)
+
+/**
+ * BitMEX: every open instrument in one list. `fundingInterval` is a date: "2000-01-01T08:00:00.000Z" is eight hours.
+ *
+ * Source: BitMEX REST API, "Instrument: get all active instruments".
+ */
+export const bitmex: Venue = {
+  name: 'bitmex',
+  url: 'https://www.bitmex.com',
+  requests: { instruments: { path: '/api/v1/instrument/active' } },
+  parse({ instruments }, at) {
+    const parsed = createParsed(at)
+    for (const row of rowsOf(instruments)) {
+      if (!PERPETUAL.has(textOf(row['typ'])) || row['state'] !== 'Open') continue
+      const base = textOf(row['underlying']) || textOf(row['rootSymbol'])
+      const length = Date.parse(textOf(row['fundingInterval'])) - ORIGIN
+      const next = Date.parse(textOf(row['fundingTimestamp']))
+      parsed.add({
+        instrument: textOf(row['symbol']),
+        symbol: symbolOf(base),
+        quote: textOf(row['quoteCurrency']),
+        settle: symbolOf(textOf(row['settlCurrency'])),
+        contract: row['isInverse'] === true ? 'inverse' : row['isQuanto'] === true ? 'quanto' : 'linear',
+        rate: decimalOf(row['fundingRate']),
+        intervalHours: Number.isNaN(length) ? null : length / 3_600_000,
+        intervalSource: 'venue',
+        kind: 'predicted',
+        predictedRate: decimalOf(row['indicativeFundingRate']),
+        nextFunding: Number.isNaN(next) ? null : Math.floor(next / 1000),
+        markPrice: priceOf(row['markPrice']),
+        indexPrice: priceOf(row['indicativeSettlePrice']),
+        // Its own timestamp is that of the last trade.
+        observed: at,
+      })
+    }
+    return parsed
+  },
+}

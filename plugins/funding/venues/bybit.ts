@@ -1,0 +1,52 @@
+import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
+import { splitPair, symbolOf } from '../symbol.ts'
+import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+
+/** BTC-26DEC25, BTCUSDZ25: contracts that end. */
+const DATED = /-|[FGHJKMNQUVXZ]\d\d$/
+
+/**
+ * Bybit v5: one request for the linear and one for the inverse contracts. The interval is a field of each row, in hours.
+ * A body can say failure under status 200.
+ *
+ * Source: Bybit V5 API, "Get Tickers".
+ */
+export const bybit: Venue = {
+  name: 'bybit',
+  url: 'https://api.bybit.com',
+  requests: {
+    linear: { path: '/v5/market/tickers?category=linear' },
+    inverse: { path: '/v5/market/tickers?category=inverse' },
+  },
+  parse(payloads, at) {
+    const parsed = createParsed(at)
+    for (const [contract, payload] of Object.entries(payloads) as ['linear' | 'inverse', unknown][]) {
+      if (isRow(payload) && payload['retCode'] !== 0)
+        throw new PayloadError(`retCode ${String(payload['retCode'])}: ${textOf(payload['retMsg'])}`)
+      for (const row of rowsOf(payload, 'result', 'list')) {
+        const instrument = textOf(row['symbol'])
+        if (DATED.test(instrument) || instrument === '') continue
+        // BTCPERP is quoted in USDC.
+        const pair = splitPair(instrument.replace(/PERP$/, 'USDC')) ?? { base: instrument, quote: '' }
+        const hours = decimalOf(row['fundingIntervalHour'])
+        parsed.add({
+          instrument,
+          symbol: symbolOf(pair.base),
+          quote: pair.quote,
+          settle: contract === 'inverse' ? symbolOf(pair.base) : pair.quote,
+          contract,
+          rate: decimalOf(row['fundingRate']),
+          intervalHours: hours === null ? null : Number(hours),
+          intervalSource: 'venue',
+          kind: 'predicted',
+          predictedRate: null,
+          nextFunding: secondsOf(row['nextFundingTime']),
+          markPrice: priceOf(row['markPrice']),
+          indexPrice: priceOf(row['indexPrice']),
+          observed: (isRow(payload) ? secondsOf(payload['time']) : null) ?? at,
+        })
+      }
+    }
+    return parsed
+  },
+}

@@ -1,0 +1,45 @@
+import { decimalOf, priceOf } from '../decimal.ts'
+import { symbolOf } from '../symbol.ts'
+import { createParsed, isRow, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
+
+/** dYdX v4 pays every hour, on the hour; no field says so. */
+const HOURS = 1
+
+/**
+ * dYdX v4 indexer: every market in one object. `nextFundingRate` is for the hour that runs.
+ *
+ * Source: dYdX Indexer API, "Get Perpetual Markets".
+ */
+export const dydx: Venue = {
+  name: 'dydx',
+  url: 'https://indexer.dydx.trade',
+  requests: { markets: { path: '/v4/perpetualMarkets' } },
+  parse({ markets }, at) {
+    const found = isRow(markets) ? markets['markets'] : undefined
+    if (!isRow(found)) throw new PayloadError('no markets in the answer')
+    const parsed = createParsed(at)
+    for (const row of Object.values(found).filter(isRow)) {
+      const instrument = textOf(row['ticker'])
+      if (row['status'] !== 'ACTIVE' || instrument === '') continue
+      // Tokens of a single exchange are named "NAME,exchange,address-USD".
+      const base = instrument.replace(/-USD$/, '').split(',')[0]!
+      parsed.add({
+        instrument,
+        symbol: symbolOf(base),
+        quote: 'USD',
+        settle: 'USDC',
+        contract: 'linear',
+        rate: decimalOf(row['nextFundingRate']),
+        intervalHours: HOURS,
+        intervalSource: 'published',
+        kind: 'predicted',
+        predictedRate: null,
+        nextFunding: nextHour(at),
+        markPrice: null,
+        indexPrice: priceOf(row['oraclePrice']),
+        observed: at,
+      })
+    }
+    return parsed
+  },
+}

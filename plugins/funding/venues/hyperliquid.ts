@@ -1,0 +1,49 @@
+import { decimalOf, priceOf } from '../decimal.ts'
+import { symbolOf } from '../symbol.ts'
+import { createParsed, nextHour, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+
+/** Hyperliquid pays every hour, on the hour; no field says so. */
+const HOURS = 1
+
+/**
+ * Hyperliquid: names in the first list, figures in the second, joined by place. Lists of different length cannot be
+ * joined. The payload has no time: the moment it was taken is the one that counts.
+ *
+ * Source: Hyperliquid API, "Retrieve perpetuals asset contexts" and "Funding".
+ */
+export const hyperliquid: Venue = {
+  name: 'hyperliquid',
+  url: 'https://api.hyperliquid.xyz',
+  requests: { contexts: { path: '/info', body: { type: 'metaAndAssetCtxs' } } },
+  parse({ contexts }, at) {
+    const [meta, figures] = Array.isArray(contexts) ? (contexts as unknown[]) : []
+    const universe = rowsOf(meta, 'universe')
+    const rows = rowsOf(figures)
+    if (rows.length !== universe.length)
+      throw new PayloadError(`${universe.length} names and ${rows.length} contexts cannot be joined`)
+    const parsed = createParsed(at)
+    universe.forEach((names, i) => {
+      const row = rows[i]!
+      const instrument = textOf(names['name'])
+      if (names['isDelisted'] === true || instrument === '') return
+      parsed.add({
+        instrument,
+        // kPEPE is a thousand PEPE.
+        symbol: symbolOf(instrument.replace(/^k(?=[A-Z])/, '')),
+        quote: 'USD',
+        settle: 'USDC',
+        contract: 'linear',
+        rate: decimalOf(row['funding']),
+        intervalHours: HOURS,
+        intervalSource: 'published',
+        kind: 'predicted',
+        predictedRate: null,
+        nextFunding: nextHour(at),
+        markPrice: priceOf(row['markPx']),
+        indexPrice: priceOf(row['oraclePx']),
+        observed: at,
+      })
+    })
+    return parsed
+  },
+}

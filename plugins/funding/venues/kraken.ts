@@ -1,0 +1,67 @@
+import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
+import { symbolOf } from '../symbol.ts'
+import { createParsed, PayloadError, isRow, rowsOf, textOf, type Venue } from './venue.ts'
+
+/** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */
+const HOURS = 1
+
+/**
+ * Kraken Futures. `fundingRate` of a ticker is an amount of money an hour for one contract, not a fraction. For a linear
+ * contract (PF_) the fraction is that amount divided by the mark price. For an inverse one (PI_) it is paid in coin, and
+ * dividing would be wrong by the square of the price: PI_XBTUSD at 21,979.69 with −6.2604214e-11 is −1.380384722e-6 and
+ * not −2.8e-15. Multiplying comes within 0.3% of it, for want of the reference price, so such a contract is told only
+ * where the venue gives the relative figure itself, as its streaming ticker does.
+ *
+ * Source: Kraken Futures API, "Tickers" and the streaming "Ticker".
+ */
+export const kraken: Venue = {
+  name: 'kraken',
+  url: 'https://futures.kraken.com',
+  requests: { tickers: { path: '/derivatives/api/v3/tickers' } },
+  parse({ tickers }, at) {
+    if (isRow(tickers) && tickers['result'] !== 'success') throw new PayloadError(`result ${textOf(tickers['result'])}`)
+    const observed = isRow(tickers) ? Date.parse(textOf(tickers['serverTime'])) / 1000 : NaN
+    const parsed = createParsed(at)
+    for (const row of rowsOf(tickers, 'tickers')) {
+      const instrument = textOf(row['symbol'] ?? row['product_id'])
+      if (row['tag'] !== 'perpetual' || row['suspended'] === true) continue
+      const [base = instrument, quote = 'USD'] = textOf(row['pair']).split(':')
+      const inverse = instrument.startsWith('PI_')
+      const mark = priceOf(row['markPrice'])
+      const relative = decimalOf(row['relative_funding_rate'])
+      const told = relative ?? (inverse ? null : fraction(row['fundingRate'], mark))
+      if (inverse && told === null) {
+        parsed.untold.push({
+          instrument,
+          rate: decimalOf(row['fundingRate']),
+          reason: 'an inverse contract, and the venue tells only the absolute amount here',
+        })
+        continue
+      }
+      parsed.add({
+        instrument,
+        symbol: symbolOf(base),
+        quote,
+        settle: inverse ? symbolOf(base) : 'USD',
+        contract: inverse ? 'inverse' : 'linear',
+        rate: told,
+        intervalHours: HOURS,
+        intervalSource: 'published',
+        kind: 'predicted',
+        predictedRate:
+          decimalOf(row['relative_funding_rate_prediction']) ??
+          (inverse ? null : fraction(row['fundingRatePrediction'], mark)),
+        nextFunding: secondsOf(row['next_funding_rate_time']),
+        markPrice: mark,
+        indexPrice: priceOf(row['indexPrice'] ?? row['index']),
+        observed: secondsOf(row['time']) ?? (Number.isNaN(observed) ? at : Math.floor(observed)),
+      })
+    }
+    return parsed
+  },
+}
+
+function fraction(amount: unknown, mark: number | null): string | null {
+  const absolute = decimalOf(amount)
+  return absolute === null || mark === null ? null : decimalOf(Number((Number(absolute) / mark).toPrecision(15)))
+}

@@ -1,0 +1,117 @@
+import { expect } from 'chai'
+import { ANSWERS, AT } from './answers.ts'
+import { failure, NAMES, openScene, type Scene } from './scene.ts'
+
+describe('funding rates read from the venues', () => {
+  let scene: Scene
+  beforeEach(async () => {
+    scene = await openScene()
+  })
+  afterEach(() => scene.close())
+
+  it('come from one or two requests a venue', async () => {
+    await scene.poll()
+    expect(scene.venues.requests.toSorted()).to.deep.equal([
+      'binance GET /fapi/v1/fundingInfo',
+      'binance GET /fapi/v1/premiumIndex',
+      'bitmex GET /api/v1/instrument/active',
+      'bybit GET /v5/market/tickers?category=inverse',
+      'bybit GET /v5/market/tickers?category=linear',
+      'dydx GET /v4/perpetualMarkets',
+      'gate GET /api/v4/futures/usdt/contracts',
+      'hyperliquid POST /info',
+      'kraken GET /derivatives/api/v3/tickers',
+      'okx GET /api/v5/public/funding-rate?instId=ANY',
+    ])
+    const answer = await scene.rates()
+    expect(answer).to.include({
+      as_of: '2026-11-20T12:03:03Z',
+      data_mode: 'online',
+      count: 16,
+      total: 16,
+      next_cursor: null,
+    })
+    expect(answer.venues.map(({ status }) => status)).to.deep.equal(NAMES.map(() => 'ok'))
+    expect(answer.unavailable).to.deep.equal([])
+  })
+
+  it('are served over an hour, eight hours and a year', async () => {
+    await scene.poll()
+    const { rates: found } = await scene.rates({ symbol: 'btc', venue: 'gate' })
+    expect(found).to.have.length(1)
+    expect(found[0]).to.deep.include({
+      rate: 0.000086,
+      rate_decimal: '0.000086',
+      interval_hours: 8,
+      rate_1h: 0.00001075,
+      rate_8h: 0.000086,
+      apr: 0.09417,
+      carry_bps_day: 2.58,
+      next_funding: '2026-11-20T16:00:00Z',
+      observed_at: '2026-11-20T12:03:03Z',
+      age_seconds: 0,
+    })
+    expect(found[0]!.apy).to.be.closeTo((1 + 0.000086) ** 1095 - 1, 1e-12)
+  })
+
+  it('are not there before the first poll: nothing is charged', async () => {
+    expect(await failure(scene.rates())).to.include({ code: 'product_suspended' })
+  })
+
+  it('keep the switch of each venue', async () => {
+    await scene.restart(['binance', 'okx'])
+    await scene.poll()
+    expect(scene.venues.requests.filter((request) => /^(binance|okx)/.test(request))).to.deep.equal([])
+    expect(await scene.venue('okx')).to.include({ status: 'off', rates: 0 })
+    expect((await scene.rates()).unavailable).to.deep.equal([])
+  })
+
+  it('ask for the intervals of Binance once an hour, and believe them for six', async () => {
+    await scene.poll()
+    const lists = () => scene.venues.requests.filter((request) => request.includes('fundingInfo')).length
+    scene.clock += 60
+    await scene.poll()
+    expect(lists()).to.equal(1)
+    scene.venues.payloads.set('binance/intervals', { code: -1003, msg: 'Too many requests' })
+    const ages = [3600, 3 * 3600, 3 * 3600]
+    const states: string[] = []
+    for (const age of ages) {
+      scene.clock += age
+      const now = (ANSWERS.binance['rates'] as object[]).map((row) => ({
+        ...row,
+        time: scene.clock * 1000,
+        nextFundingTime: 0,
+      }))
+      scene.venues.payloads.set('binance/rates', now)
+      await scene.poll()
+      states.push((await scene.venue('binance')).status)
+    }
+    expect(states).to.deep.equal(['ok', 'ok', 'unavailable'])
+    expect(lists()).to.equal(4)
+  })
+
+  it('of a venue whose own scene.clock stands still are too old after an hour', async () => {
+    scene.clock += 3601
+    await scene.poll()
+    expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0, age_seconds: 0 })
+  })
+
+  it('never assume eight hours: without the list of intervals Binance is not read', async () => {
+    scene.venues.payloads.set('binance/intervals', { code: -1003 })
+    await scene.poll()
+    expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0 })
+    expect((await scene.rates()).unavailable.map(({ venue: name }) => name)).to.deep.equal(['binance'])
+  })
+
+  it('follow a contract whose interval changes', async () => {
+    await scene.poll()
+    const [first] = ANSWERS.gate['contracts'] as object[]
+    scene.venues.payloads.set('gate/contracts', [{ ...first, funding_interval: 14_400 }])
+    scene.clock += 60
+    await scene.poll()
+    const { rates: after } = await scene.rates({ venue: 'gate', symbol: 'BTC' })
+    expect(after[0]).to.include({ interval_hours: 4, apr: 0.18834 })
+    const { rates: before } = await scene.rates({ venue: 'gate', symbol: 'BTC' }, AT + 59)
+    expect(before[0]).to.include({ interval_hours: 8, apr: 0.09417 })
+  })
+})

@@ -1,0 +1,136 @@
+import { expect } from 'chai'
+import funding from '../../../plugins/funding/index.ts'
+import type { FundingRates } from '../../../schemas/types.d.ts'
+import { stand, type Stand } from '../stand.ts'
+
+const NOON = Date.UTC(2026, 10, 20, 12, 0, 20)
+
+describe('a query of funding rates', () => {
+  let placed: Stand
+  let clock = NOON
+  const rates = (query: object = {}): Promise<FundingRates> =>
+    placed.call('getPerpFundingRates', { sort: 'symbol', limit: 100, ...query })
+  const failure = (asking: Promise<unknown>): Promise<Error> =>
+    asking.then(
+      () => expect.fail('answered'),
+      (error: Error) => error,
+    )
+
+  before(async () => {
+    placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => new Date(clock) })
+  })
+  beforeEach(() => {
+    clock = NOON
+  })
+  after(() => placed.stop())
+
+  it('finds symbols and venues, several at once, in any spelling', async () => {
+    const found = await rates({ symbol: 'xbt, eth', venue: 'Gate,okx' })
+    expect(found.rates.map(({ symbol, venue }) => `${symbol} ${venue}`)).to.deep.equal([
+      'BTC gate',
+      'BTC okx',
+      'ETH gate',
+      'ETH okx',
+    ])
+  })
+
+  it('refuses a venue that is not read here, and names those that are', async () => {
+    const error = await failure(rates({ venue: 'gate,ftx' }))
+    expect(error).to.include({ code: 'validation_failed' })
+    expect(error.message).to.match(/query\.venue.*binance, bybit/)
+  })
+
+  it('leaves out small rates of either sign', async () => {
+    const all = (await rates({ limit: 1000 })).rates
+    const large = (await rates({ limit: 1000, min_abs_apr: 0.15 })).rates
+    expect(large).to.deep.equal(all.filter(({ apr }) => Math.abs(apr) >= 0.15))
+    expect(large.length).to.be.within(1, all.length - 1)
+  })
+
+  it('sorts by annual rate both ways', async () => {
+    const up = (await rates({ sort: 'apr', limit: 1000 })).rates.map(({ apr }) => apr)
+    expect(up).to.deep.equal(up.toSorted((a, b) => a - b))
+    const down = (await rates({ sort: '-apr', limit: 1000 })).rates.map(({ apr }) => apr)
+    expect(down).to.deep.equal(up.toReversed())
+  })
+
+  for (const sort of ['apr', '-apr', 'symbol'])
+    it(`gives by pages of 7 what one page has, while the market moves on (${sort})`, async () => {
+      const whole = await rates({ sort, limit: 1000 })
+      const found: unknown[] = []
+      let cursor: string | null = null
+      do {
+        const page: FundingRates = await rates({ sort, limit: 7, ...(cursor ? { cursor } : {}) })
+        expect(page).to.include({ as_of: whole.as_of, total: whole.total })
+        found.push(...page.rates)
+        cursor = page.next_cursor
+        clock += 61_000
+      } while (cursor)
+      expect(found).to.deep.equal(whole.rates)
+    })
+
+  it('refuses a cursor of another query, a broken one, and one that was made up', async () => {
+    const { next_cursor } = await rates({ limit: 5 })
+    const made = Buffer.from('["x",1,2]').toString('base64url')
+    for (const query of [
+      { limit: 5, sort: 'apr', cursor: next_cursor },
+      { limit: 5, symbol: 'BTC', cursor: next_cursor },
+      { limit: 5, cursor: 'no' },
+      { limit: 5, cursor: made },
+    ])
+      expect(await failure(rates(query))).to.include({ code: 'validation_failed' })
+  })
+
+  it('names for each symbol where to be long and short for the widest difference', async () => {
+    const { spreads } = await rates({ limit: 1000 })
+    const all = (await rates({ limit: 1000 })).rates
+    expect(spreads).to.have.length(18)
+    for (const spread of spreads) {
+      const aprs = all.filter(({ symbol }) => symbol === spread.symbol).map(({ apr }) => apr)
+      expect(spread.long_apr).to.equal(Math.min(...aprs))
+      expect(spread.short_apr).to.equal(Math.max(...aprs))
+      expect(spread.spread_apr).to.be.closeTo(spread.short_apr - spread.long_apr, 1e-11)
+      expect(spread.spread_8h).to.be.closeTo(spread.spread_apr / 1095, 1e-11)
+    }
+    const widths = spreads.map(({ spread_apr }) => spread_apr)
+    expect(widths).to.deep.equal(widths.toSorted((a, b) => b - a))
+  })
+
+  it('compares with all venues even where one is asked for', async () => {
+    const { spreads } = await rates({ venue: 'gate' })
+    for (const { long_venue, short_venue } of spreads) expect([long_venue, short_venue]).to.include('gate')
+  })
+})
+
+describe('the funding sample', () => {
+  const at = (moment: number) => new Date(moment)
+  const open = () => stand([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => at(NOON) })
+  const ask = (placed: Stand, asOf = NOON): Promise<FundingRates> =>
+    placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf: at(asOf) })
+
+  it('is marked, and the same at every start', async () => {
+    const [one, other] = [await open(), await open()]
+    const [first, second] = [await ask(one), await ask(other)]
+    expect(first.data_mode).to.equal('sample')
+    expect(second).to.deep.equal(first)
+    expect(await ask(one, NOON - 86_400_000)).to.deep.equal(await ask(other, NOON - 86_400_000))
+    await Promise.all([one.stop(), other.stop()])
+  })
+
+  it('stays within what venues charge, changes with time, and shows nothing newer than asOf', async () => {
+    const placed = await open()
+    const seen = new Set<number>()
+    for (let day = 0; day < 40; day += 1) {
+      const moment = NOON - day * 86_400_000 - day * 7_777
+      const { rates } = await ask(placed, moment)
+      for (const rate of rates) {
+        expect(Math.abs(rate.rate_8h)).to.be.below(0.003)
+        expect(Date.parse(rate.observed_at)).to.be.at.most(moment)
+        expect(Date.parse(rate.next_funding!)).to.be.above(moment)
+      }
+      seen.add(rates[0]!.rate)
+    }
+    expect(seen.size).to.equal(40)
+    await placed.stop()
+  })
+})

@@ -1,0 +1,54 @@
+import { expect } from 'chai'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { proves } from '../../requirements.ts'
+import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+describe('GET /v1/x/perp-funding-rates', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'funding-'))
+  let shop: TestGateway
+  let url: string
+  before(async () => {
+    for (const name of ['service.json', 'documents.json', 'x/perp-funding-rates.json'])
+      cpSync(join(root, 'catalog', name), join(folder, name))
+    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${shop.url}/v1/x/perp-funding-rates`
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  for (const version of [1, 2] as const)
+    it(`asks 0.005 and answers a call paid with x402 v${version}`, async () => {
+      proves('x-funding')
+      const { response, v1 } = await offer(url)
+      expect(response.status).to.equal(402)
+      expect(v1.accepts[0]).to.include({ maxAmountRequired: '5000' })
+      const answer = await buy(`${url}?symbol=BTC&sort=-apr`, shop.wallet, version)
+      expect(answer.status).to.equal(200)
+      expect(receipt(answer)).to.include({ success: true })
+      const body = await json(answer)
+      expect(body).to.include({ count: 8, data_mode: 'sample' })
+    })
+
+  it('refuses a query it does not understand and charges nothing', async () => {
+    const header = await payment(url, shop.wallet)
+    const settled = shop.settler.transfers.length
+    for (const query of ['limit=0', 'limit=1001', 'sort=rate', 'venue=ftx', 'min_abs_apr=-1', 'cursor=x', 'base=BTC']) {
+      const answer = await send(`${url}?${query}`, header)
+      expect(answer.status, query).to.equal(422)
+      expect((await json(answer))['code']).to.equal('validation_failed')
+    }
+    expect(shop.settler.transfers).to.have.length(settled)
+  })
+
+  it('is in the family index with its price', async () => {
+    const family = await (await fetch(`${shop.url}/v1/x`)).text()
+    expect(family).to.include('GET /v1/x/perp-funding-rates').and.to.include('0.005')
+  })
+})

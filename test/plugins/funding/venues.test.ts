@@ -1,0 +1,209 @@
+import { expect } from 'chai'
+import { aprOf } from '../../../plugins/funding/arithmetic.ts'
+import { quarantine } from '../../../plugins/funding/quarantine.ts'
+import type { FundingRate, VenueName } from '../../../plugins/funding/rate.ts'
+import { VENUES } from '../../../plugins/funding/venues/index.ts'
+import { PayloadError } from '../../../plugins/funding/venues/venue.ts'
+import { ANSWERS, AT } from './answers.ts'
+
+const parse = (venue: VenueName, payloads: Readonly<Record<string, unknown>>) => VENUES[venue].parse(payloads, AT)
+const only = (venue: VenueName, payloads: Readonly<Record<string, unknown>> = ANSWERS[venue]): FundingRate => {
+  const { rates } = parse(venue, payloads)
+  expect(rates).to.have.length(1)
+  return rates[0]!
+}
+
+describe('what the venues say of funding', () => {
+  it('is named by one symbol at all of them', () => {
+    for (const venue of Object.keys(VENUES) as VenueName[]) {
+      const symbols = parse(venue, ANSWERS[venue]).rates.map(({ symbol }) => symbol)
+      expect(symbols, venue).to.include('BTC')
+    }
+  })
+
+  describe('Binance', () => {
+    it('takes the interval of adjusted contracts from the second list, and eight hours published for the rest', () => {
+      const { rates } = parse('binance', ANSWERS.binance)
+      expect(
+        rates.map(({ instrument, intervalHours, intervalSource }) => [instrument, intervalHours, intervalSource]),
+      ).to.deep.equal([
+        ['BTCUSDT', 8, 'published'],
+        ['1000PEPEUSDT', 4, 'venue'],
+        ['ETHUSDC', 1, 'venue'],
+      ])
+    })
+
+    it('cannot be read without the second list', () => {
+      expect(() => parse('binance', { rates: ANSWERS.binance['rates'], intervals: { code: -1 } })).to.throw(
+        PayloadError,
+      )
+    })
+
+    it('passes over contracts that end', () => {
+      const rates = [{ symbol: 'BTCUSDT_261225', lastFundingRate: '', nextFundingTime: 0, time: AT * 1000 }]
+      expect(parse('binance', { rates, intervals: [] })).to.deep.include({ rates: [], untold: [] })
+    })
+
+    it('keeps the digits of a rate as they came', () => {
+      expect(parse('binance', ANSWERS.binance).rates[1]!.rate).to.equal('-0.00030299')
+    })
+  })
+
+  describe('Bybit', () => {
+    it('tells hours in every row', () => {
+      const { rates } = parse('bybit', ANSWERS.bybit)
+      expect(
+        rates.map(({ instrument, intervalHours, contract, quote, settle }) => [
+          instrument,
+          intervalHours,
+          contract,
+          quote,
+          settle,
+        ]),
+      ).to.deep.equal([
+        ['BTCUSDT', 8, 'linear', 'USDT', 'USDT'],
+        ['SOLPERP', 4, 'linear', 'USDC', 'USDC'],
+        ['BTCUSD', 8, 'inverse', 'USD', 'BTC'],
+      ])
+    })
+
+    it('is not assumed to pay every eight hours where the row does not say so', () => {
+      const list = [{ symbol: 'XUSDT', fundingRate: '0.0001', nextFundingTime: String((AT + 100) * 1000) }]
+      const payload = { retCode: 0, result: { list } }
+      const { rates, untold } = parse('bybit', { linear: payload, inverse: { retCode: 0, result: { list: [] } } })
+      expect(rates).to.deep.equal([])
+      expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue tells no interval' }])
+    })
+
+    it('can fail under status 200', () => {
+      const refused = { retCode: 10006, retMsg: 'Too many visits!', result: { list: [] } }
+      expect(() => parse('bybit', { linear: refused, inverse: refused })).to.throw(
+        PayloadError,
+        /10006: Too many visits/,
+      )
+    })
+  })
+
+  describe('OKX', () => {
+    it('has the interval between its two funding times', () => {
+      const { rates } = parse('okx', ANSWERS.okx)
+      expect(
+        rates.map(({ instrument, intervalHours, contract }) => [instrument, intervalHours, contract]),
+      ).to.deep.equal([
+        ['BTC-USDT-SWAP', 8, 'linear'],
+        ['ETH-USD-SWAP', 4, 'inverse'],
+      ])
+    })
+
+    it('can fail under status 200', () => {
+      expect(() => parse('okx', { rates: { code: '50011', msg: 'Too Many Requests', data: [] } })).to.throw(/50011/)
+    })
+  })
+
+  describe('Hyperliquid', () => {
+    it('is joined by place, and pays at the full hour after the moment it was asked', () => {
+      const { rates } = parse('hyperliquid', ANSWERS.hyperliquid)
+      expect(rates.map(({ instrument, symbol }) => [instrument, symbol])).to.deep.equal([
+        ['BTC', 'BTC'],
+        ['kPEPE', 'PEPE'],
+      ])
+      expect(rates.map(({ nextFunding, observed }) => [nextFunding, observed])).to.deep.equal([
+        [AT - 183 + 3600, AT],
+        [AT - 183 + 3600, AT],
+      ])
+    })
+
+    it('cannot be read where names and figures do not match', () => {
+      const [meta, figures] = ANSWERS.hyperliquid['contexts'] as [object, object[]]
+      expect(() => parse('hyperliquid', { contexts: [meta, figures.slice(1)] })).to.throw(PayloadError, /3 names and 2/)
+    })
+  })
+
+  it('of dYdX pays every hour, and markets that rest are passed over', () => {
+    const rate = only('dydx')
+    expect(rate).to.include({ instrument: 'BTC-USD', intervalHours: 1, nextFunding: AT - 183 + 3600 })
+  })
+
+  describe('Kraken', () => {
+    it('tells an amount of money for a linear contract: divided by the mark price it is the rate', () => {
+      const rate = parse('kraken', ANSWERS.kraken).rates.find(({ instrument }) => instrument === 'PF_XBTUSD')!
+      expect(Number(rate.rate)).to.be.closeTo(1.1 / 98_000, 1e-16)
+      expect(rate).to.include({ symbol: 'BTC', intervalHours: 1, nextFunding: null })
+    })
+
+    it('tells no rate of an inverse contract by its absolute amount', () => {
+      const { rates, untold } = parse('kraken', ANSWERS.kraken)
+      expect(rates.map(({ instrument }) => instrument)).to.not.include('PI_XBTUSD')
+      expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
+    })
+  })
+
+  it('of Gate has seconds for an interval', () => {
+    const { rates } = parse('gate', ANSWERS.gate)
+    expect(rates.map(({ intervalHours, nextFunding }) => [intervalHours, nextFunding])).to.deep.equal([
+      [8, AT - 183 + 4 * 3600],
+      [4, AT - 183 + 3600],
+    ])
+  })
+
+  describe('BitMEX', () => {
+    it('writes an interval as a date', () => {
+      const { rates } = parse('bitmex', ANSWERS.bitmex)
+      expect(
+        rates.map(({ instrument, intervalHours, contract, settle }) => [instrument, intervalHours, contract, settle]),
+      ).to.deep.equal([
+        ['XBTUSD', 8, 'inverse', 'BTC'],
+        ['ETHUSDT', 4, 'linear', 'USDT'],
+      ])
+    })
+
+    it('writes a day as the second of January', () => {
+      const [first] = ANSWERS.bitmex['instruments'] as object[]
+      const daily = only('bitmex', { instruments: [{ ...first, fundingInterval: '2000-01-02T00:00:00.000Z' }] })
+      expect(daily.intervalHours).to.equal(24)
+    })
+  })
+
+  it('is refused whole where it is something else', () => {
+    for (const venue of Object.keys(VENUES) as VenueName[])
+      for (const junk of [null, '<html>', 3, {}, { data: 'no' }]) {
+        const payloads = Object.fromEntries(Object.keys(VENUES[venue].requests).map((word) => [word, junk]))
+        expect(() => parse(venue, payloads), `${venue} ${JSON.stringify(junk)}`).to.throw(PayloadError)
+      }
+  })
+})
+
+describe('the quarantine', () => {
+  const sound = only('dydx')
+  const reasonOf = (change: Partial<FundingRate>): string | undefined =>
+    quarantine([{ ...sound, ...change }]).quarantined[0]?.reason
+
+  it('lets sound rates pass', () => {
+    expect(quarantine([sound])).to.deep.equal({ rates: [sound], quarantined: [] })
+  })
+
+  it('keeps what would be above 5% in eight hours, whatever the interval', () => {
+    expect(reasonOf({ rate: '0.00625' })).to.equal(undefined)
+    expect(reasonOf({ rate: '0.0063' })).to.match(/5\.04% in eight hours/)
+    expect(reasonOf({ rate: '-0.0063' })).to.match(/-5\.04% in eight hours/)
+    expect(reasonOf({ rate: '0.04', intervalHours: 8, nextFunding: null })).to.equal(undefined)
+  })
+
+  it('keeps impossible intervals and times', () => {
+    expect(reasonOf({ intervalHours: 0 })).to.match(/0 hours/)
+    expect(reasonOf({ intervalHours: -8 })).to.match(/-8 hours/)
+    expect(reasonOf({ intervalHours: 100 })).to.match(/100 hours/)
+    expect(reasonOf({ nextFunding: AT + 2 * 3600 })).to.match(/further away/)
+  })
+
+  it('counts an instrument once', () => {
+    const { rates, quarantined } = quarantine([sound, { ...sound, rate: '0.001' }])
+    expect(rates).to.deep.equal([sound])
+    expect(quarantined.map(({ reason }) => reason)).to.deep.equal(['told twice'])
+  })
+
+  it('is about the rate over time: an hourly and an eight-hourly rate of one size differ by eight', () => {
+    expect(aprOf(0.0001, 1)).to.equal(0.876)
+    expect(aprOf(0.0001, 8)).to.equal(0.1095)
+  })
+})
