@@ -162,7 +162,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   })
   const flow = createServe({ payments, tokens, now: clock.data, log })
   const serve: Serve = (edition, ...call) => swap.during(edition, () => flow(edition, ...call))
-  const { onEdition } = swap
+  const onEdition = (listener: (edition: Edition) => void): (() => void) =>
+    swap.onEdition((edition, { catalog }) => void (edition.catalog.version === catalog.version || listener(edition)))
   const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl: config.baseUrl, network: road.network, log })
   const render = createRenderer({ viewDirs: [config.viewDir] })
   const server = createHttp({ editions: swap, serve, config, log, render, mcp, network: road.network })

@@ -46,16 +46,15 @@ export async function createSwap({ build, prepare, log }: SwapParts): Promise<Sw
     const old = current
     const built = await build(old)
     report(log, built.mistakes)
-    mistakes = built.mistakes
     const { edition } = built
-    if (edition === old) return mistakes
+    if (edition === old) return (mistakes = built.mistakes)
     try {
       await prepare(edition)
     } catch (error) {
       await edition.stop()
       throw error
     }
-    current = edition
+    ;({ edition: current, mistakes } = built)
     log.info({ version: edition.catalog.version, withheld: edition.withheld.length }, 'a new edition serves')
     for (const listener of listeners) listener(edition, old)
     await old.stopJobs(edition)

@@ -1,0 +1,96 @@
+/** A real gateway on a catalog and a plugin folder of its own, outside the project, to be changed while it runs. */
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join, resolve } from 'node:path'
+import type { Overrides } from '../../gateway/gateway.ts'
+import { SERVICE } from '../support/catalog.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
+
+export const root = resolve(import.meta.dirname, '../..')
+const FIXTURES = join(root, 'test/fixtures/plugins')
+
+export interface PlaceOptions {
+  /** Documents of the catalog by file name, beside service.json. */
+  readonly catalog?: Readonly<Record<string, unknown>>
+  /** Folders of test/fixtures/plugins that lie in the plugin folder from the start. */
+  readonly plugins?: readonly string[]
+  /** Begin with the catalog that is sold. */
+  readonly own?: boolean
+  readonly environment?: Readonly<Record<string, string>>
+  readonly overrides?: Overrides
+}
+
+export interface Place extends TestGateway {
+  /** Writes a catalog document; a text as it is, anything else as JSON. */
+  catalog(file: string, content: unknown): void
+  plugin(file: string, source: string): void
+  /** Copies a fixture into the plugin folder. */
+  drop(fixture: string, as?: string): void
+  remove(...path: string[]): void
+  get(path: string): Promise<Response>
+  json(path: string): Promise<Record<string, unknown>>
+}
+
+export async function openPlace(options: PlaceOptions = {}): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-place-'))
+  const [catalogDir, pluginDir] = [join(folder, 'catalog'), join(folder, 'plugins')]
+  mkdirSync(pluginDir)
+  const write = (dir: string, file: string, content: unknown): void => {
+    mkdirSync(dirname(join(dir, file)), { recursive: true })
+    writeFileSync(join(dir, file), typeof content === 'string' ? content : JSON.stringify(content, null, 2))
+  }
+  const drop = (fixture: string, as = fixture): void =>
+    cpSync(join(FIXTURES, fixture), join(pluginDir, as), { recursive: true })
+  if (options.own) cpSync(join(root, 'catalog'), catalogDir, { recursive: true })
+  else write(catalogDir, 'service.json', SERVICE)
+  for (const [file, content] of Object.entries(options.catalog ?? {})) write(catalogDir, file, content)
+  options.plugins?.forEach((fixture) => drop(fixture))
+  const dirs = options.own ? [pluginDir, join(root, 'plugins')] : [pluginDir]
+  const shop = await openGateway(
+    { CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter), ...options.environment },
+    options.overrides,
+  )
+  const get = (path: string): Promise<Response> => fetch(shop.url + path)
+  return {
+    ...shop,
+    catalog: (file, content) => write(catalogDir, file, content),
+    plugin: (file, source) => write(pluginDir, file, source),
+    drop,
+    remove: (...path) => rmSync(join(folder, ...path), { recursive: true }),
+    get,
+    json: async (path) => (await (await get(path)).json()) as Record<string, unknown>,
+    async close() {
+      await shop.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Waits until something is so. Mocha's time-out ends it. */
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 20))
+}
+
+/** The source of a plugin whose free operation "getWord" says what `word.ts` beside it says. */
+export const SAYS = (name: string, also = ''): string => `import { definePlugin } from '#gateway'
+import { word } from './word.ts'
+${also}
+export default definePlugin({ name: '${name}', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
+`
+
+export const word = (plugin: string, changes: object = {}, product: object = {}) => ({
+  product: plugin,
+  title: plugin,
+  summary: 'A word.',
+  plugin,
+  ...product,
+  operations: {
+    getWord: {
+      route: `GET /v1/${plugin}`,
+      summary: 'A word.',
+      price: 'free',
+      response: { type: 'object', required: ['word'] },
+      ...changes,
+    },
+  },
+})
