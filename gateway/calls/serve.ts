@@ -7,6 +7,7 @@ import type { Payments, PresentedPayment } from '../payments/payments.ts'
 import { SettlementError } from '../payments/purchase.ts'
 import type { Call, Input, Logger } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
+import { traced } from '../tracing.ts'
 import { type Admission, admit } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest } from './call.ts'
@@ -39,11 +40,14 @@ export function createServe(parts: ServeParts): Serve {
     if (operation.retired) throw retired(operation.replacement)
     const input = bound.validate(raw)
     bound.assertAvailable()
-    const admission = await admit(parts, { edition, operation, request, presented })
+    const attributes = { 'call.id': request.id, 'operation.id': operation.id }
+    const admission = await traced('admit', attributes, () => admit(parts, { edition, operation, request, presented }))
     if ('status' in admission) return admission
     try {
-      const value = await bound.handle(callOf(edition, bound, request, input, admission))
-      return await admission.settle(answerOf(value, operation.view !== null && operation.response === null))
+      const call = callOf(edition, bound, request, input, admission)
+      const value = await traced('handle', attributes, () => bound.handle(call))
+      const answer = answerOf(value, operation.view !== null && operation.response === null)
+      return await traced('settle', attributes, () => admission.settle(answer))
     } catch (error) {
       await admission.release(error)
       throw error

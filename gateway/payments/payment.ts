@@ -172,6 +172,8 @@ export interface Journal {
   living(): Promise<ReadonlySet<string>>
   /** Counts by state, for status and facts. */
   counts(): Promise<Readonly<Record<PaymentState, number>>>
+  /** Payments settled or owed since (ms), summed by UTC day, operation, network and state; `own` payers apart. */
+  sums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
   /** Forgets stored answers of payments settled before this moment (ms); the rows stay. */
   forgetAnswers(settledBefore: number): Promise<number>
@@ -188,7 +190,25 @@ export interface PaymentFilter {
   readonly states?: readonly PaymentState[]
   readonly operations?: readonly string[]
   readonly payer?: string
+  /** Settled from this moment (ms), or before it. */
+  readonly settledSince?: number
+  readonly settledBefore?: number
+  /** Leaves the stored answers where they are. */
+  readonly bare?: boolean
   readonly limit: number
+}
+
+export interface PaymentSum {
+  /** Days since the epoch, UTC. */
+  readonly day: number
+  readonly operation: string
+  readonly network: string
+  readonly state: PaymentState
+  readonly isOwn: boolean
+  readonly count: number
+  /** Different payers. */
+  readonly payers: number
+  readonly amount: bigint
 }
 
 export interface JournalEvent {

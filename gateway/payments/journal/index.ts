@@ -73,6 +73,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     open: () => store.open(),
     list: (filter) => store.list(filter),
     debts: () => store.debts(),
+    sums: (settledSince, own) => store.sums(settledSince, own),
     async living() {
       const seen = await store.seenSince(now() - SILENCE_MS)
       return new Set([owner, ...seen.filter((instance) => !isGone(instance))])

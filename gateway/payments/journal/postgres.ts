@@ -5,7 +5,18 @@
 import { DatabaseError, Pool } from 'pg'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
-import { COLUMNS, IDENTIFIED, listQuery, OPEN, RESERVED_COLUMNS, type Row, toEvent, toRecord } from './record.ts'
+import {
+  COLUMNS,
+  IDENTIFIED,
+  listQuery,
+  OPEN,
+  RESERVED_COLUMNS,
+  type Row,
+  sumsQuery,
+  toEvent,
+  toRecord,
+  toSum,
+} from './record.ts'
 import { moved, reserved, type Store } from './store.ts'
 
 const SCHEMA = `
@@ -148,6 +159,10 @@ export async function openPostgres(url: string): Promise<Store> {
     async list(filter) {
       const { sql, values } = listQuery(filter, (nth) => `$${nth}`)
       return (await rows(sql, values)).map(toRecord)
+    },
+    async sums(settledSince, own) {
+      const { sql, values } = sumsQuery(settledSince, own, (nth) => `$${nth}`)
+      return (await rows(sql, values)).map(toSum)
     },
     debts: async () =>
       (

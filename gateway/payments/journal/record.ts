@@ -1,5 +1,5 @@
 /** Rows of the ledger as records, the same for both databases. */
-import type { Hex, Intent, JournalEvent, OpenPayment, PaymentFilter, PaymentState } from '../payment.ts'
+import type { Hex, Intent, JournalEvent, OpenPayment, PaymentFilter, PaymentState, PaymentSum } from '../payment.ts'
 
 /** All columns of `payments` that a record is made of; the answer's body is last, so that a row is read cheaply. */
 export const COLUMNS = `key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
@@ -90,7 +90,7 @@ export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state =
 
 /** The statement and values of a listing; `place` gives the placeholder of the nth value, from 1. */
 export function listQuery(
-  { states, operations, payer, limit }: PaymentFilter,
+  { states, operations, payer, settledSince, settledBefore, bare, limit }: PaymentFilter,
   place: (nth: number) => string,
 ): { readonly sql: string; readonly values: readonly (string | number)[] } {
   const values: (string | number)[] = []
@@ -101,7 +101,41 @@ export function listQuery(
     ...(states ? [among('state', states)] : []),
     ...(operations ? [among('operation', operations)] : []),
     ...(payer === undefined ? [] : [`lower(payer) = ${next(payer.toLowerCase())}`]),
+    ...(settledSince === undefined ? [] : [`settled_at >= ${next(settledSince)}`]),
+    ...(settledBefore === undefined ? [] : [`settled_at < ${next(settledBefore)}`]),
   ]
+  const columns = bare ? COLUMNS.replace('answer_body', 'NULL AS answer_body') : COLUMNS
   const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
-  return { sql: `SELECT ${COLUMNS} FROM payments ${where} ORDER BY id DESC LIMIT ${next(limit)}`, values }
+  return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY id DESC LIMIT ${next(limit)}`, values }
+}
+
+const DAY_MS = 86_400_000
+
+/** The statement and values of the sums; the same words for both databases. */
+export function sumsQuery(
+  settledSince: number,
+  own: readonly string[],
+  place: (nth: number) => string,
+): { readonly sql: string; readonly values: readonly (string | number)[] } {
+  const among = own.map((_, at) => place(at + 2)).join(', ') || "''"
+  const sql = `
+SELECT settled_at / ${DAY_MS} AS day, operation, network, state,
+  CASE WHEN lower(payer) IN (${among}) THEN 1 ELSE 0 END AS own, count(*) AS count, count(DISTINCT lower(payer)) AS payers,
+  CAST(sum(CAST(amount AS bigint)) AS text) AS amount
+FROM payments WHERE state IN ('settled', 'owed') AND settled_at >= ${place(1)}
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
+  return { sql, values: [settledSince, ...own.map((address) => address.toLowerCase())] }
+}
+
+export function toSum(row: Row): PaymentSum {
+  return {
+    day: Number(row['day']),
+    operation: text(row, 'operation'),
+    network: text(row, 'network'),
+    state: text(row, 'state') as PaymentState,
+    isOwn: Number(row['own']) === 1,
+    count: Number(row['count']),
+    payers: Number(row['payers']),
+    amount: BigInt(text(row, 'amount')),
+  }
 }

@@ -7,7 +7,17 @@ import { dirname } from 'node:path'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
 import { connect, type Connection } from './connection.ts'
-import { COLUMNS, IDENTIFIED, listQuery, OPEN, RESERVED_COLUMNS, toEvent, toRecord } from './record.ts'
+import {
+  COLUMNS,
+  IDENTIFIED,
+  listQuery,
+  OPEN,
+  RESERVED_COLUMNS,
+  sumsQuery,
+  toEvent,
+  toRecord,
+  toSum,
+} from './record.ts'
 import { moved, reserved, type Store } from './store.ts'
 
 const SCHEMA = `
@@ -142,6 +152,11 @@ export async function openSqlite(file: string): Promise<Store> {
     async list(filter) {
       const { sql, values } = listQuery(filter, () => '?')
       return (await reader.once(sql, ...values)).map(toRecord)
+    },
+    async sums(settledSince, own) {
+      // Numbered, so that the order in which they stand does not matter.
+      const { sql, values } = sumsQuery(settledSince, own, (nth) => `?${nth}`)
+      return (await reader.once(sql, ...values)).map(toSum)
     },
     debts: async () =>
       (

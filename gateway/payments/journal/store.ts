@@ -1,5 +1,5 @@
 /** What a database does for the journal. SQLite and PostgreSQL each have one, and one suite proves both. */
-import type { JournalEvent, OpenPayment, PaymentFilter, PaymentRecord, PaymentState } from '../payment.ts'
+import type { JournalEvent, OpenPayment, PaymentFilter, PaymentRecord, PaymentState, PaymentSum } from '../payment.ts'
 import type { Change } from './changes.ts'
 import { type Row, toRecord } from './record.ts'
 
@@ -22,6 +22,7 @@ export interface Store {
   open(): Promise<readonly OpenPayment[]>
   list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>
   debts(): Promise<readonly PaymentRecord[]>
+  sums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
   counts(): Promise<readonly { readonly state: PaymentState; readonly count: number }[]>
   events(key: string): Promise<readonly JournalEvent[]>
   /** This process is alive; those not heard of since `forgetBefore` are struck off. */

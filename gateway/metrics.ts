@@ -1,0 +1,182 @@
+/**
+ * Counters of one gateway in the words of its money: what was offered, why it was refused, what was delivered. Labels
+ * are ids of the catalog and codes, so their number is bounded; nobody's address is among them.
+ */
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Serve } from './calls/serve.ts'
+import type { Answer, CallRequest } from './calls/call.ts'
+import type { Operation } from './catalog/catalog.ts'
+import type { Edition } from './editions/edition.ts'
+import type { Journal, Settler } from './payments/payment.ts'
+
+/** A step of the way from an offer to a delivery; `reason` is an error code or an x402 reason. */
+export interface Step {
+  readonly kind: 'offered' | 'refused' | 'not_charged' | 'pending' | 'delivered' | 'repeated' | 'by_token'
+  readonly operation: string
+  readonly product: string
+  readonly reason: string
+}
+
+export interface Metrics {
+  /** `serve`, watched: every answer of a priced operation counts as one step. */
+  watch(serve: Serve): Serve
+  /** The settler, timed. */
+  timed(settler: Settler): Settler
+  /** Called with every step, e.g. to keep it beyond this process. */
+  onStep(listener: (step: Step) => void): void
+  /** Seconds the last settlements took, oldest first; at most a thousand. */
+  latencies(): readonly number[]
+  /** Rows by bucket as the last reconciliation found them. */
+  reconciled(buckets: Readonly<Record<string, number>>): void
+  /** The text exposition format of Prometheus, version 0.0.4. */
+  text(): Promise<string>
+  readonly contentType: string
+}
+
+export interface MetricsParts {
+  readonly journal: Pick<Journal, 'counts' | 'debts'>
+  readonly edition: () => Edition
+}
+
+const RECENT = 1_000
+const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60]
+
+export function createMetrics({ journal, edition }: MetricsParts): Metrics {
+  const registry = new Registry()
+  const registers: [Registry] = [registry]
+  const steps = new Counter({
+    name: 'tollgate_calls_total',
+    help: 'Priced calls by how they ended: offered (402 shown), refused, not_charged, pending, delivered, repeated (a stored answer again), by_token.',
+    labelNames: ['kind', 'operation', 'reason'] as const,
+    registers,
+  })
+  const failures = new Counter({
+    name: 'tollgate_product_failures_total',
+    help: 'Answers a product failed to give, by code.',
+    labelNames: ['product', 'code'] as const,
+    registers,
+  })
+  const settling = new Histogram({
+    name: 'tollgate_settle_seconds',
+    help: 'Time from asking the settler to its outcome.',
+    labelNames: ['outcome'] as const,
+    buckets: SECONDS,
+    registers,
+  })
+  const buckets = new Gauge({
+    name: 'tollgate_reconciled_rows',
+    help: 'Payments and transfers by bucket, as last reconciled with the chain.',
+    labelNames: ['bucket'] as const,
+    registers,
+  })
+  registerState(registers, journal, edition)
+  const listeners: ((step: Step) => void)[] = []
+  const recent: number[] = []
+
+  function count(operation: Operation, request: CallRequest, answer: Answer): void {
+    const { product, id, price } = operation
+    const code = answer.error?.code
+    if (code?.startsWith('product_')) failures.inc({ product, code })
+    const step = price === null ? null : stepOf(request, answer)
+    if (step === null) return
+    steps.inc({ operation: id, ...step })
+    for (const listener of listeners) listener({ ...step, operation: id, product })
+  }
+
+  return {
+    watch: (serve) => async (edition, bound, request) => {
+      const answer = await serve(edition, bound, request)
+      count(bound.operation, request, answer)
+      return answer
+    },
+    timed: (settler) => ({
+      kind: settler.kind,
+      check: (...asked) => settler.check(...asked),
+      async settle(...asked) {
+        const began = performance.now()
+        let outcome = 'threw'
+        try {
+          const result = await settler.settle(...asked)
+          outcome = result.state
+          return result
+        } finally {
+          const seconds = (performance.now() - began) / 1000
+          settling.observe({ outcome }, seconds)
+          if (outcome === 'settled' && recent.push(seconds) > RECENT) recent.shift()
+        }
+      },
+      status: (record) => settler.status(record),
+      health: () => settler.health(),
+      close: () => settler.close(),
+    }),
+    onStep: (listener) => void listeners.push(listener),
+    latencies: () => recent,
+    reconciled(rows) {
+      for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)
+    },
+    text: () => registry.metrics(),
+    contentType: registry.contentType,
+  }
+}
+
+/** What an answer of a priced operation was to its caller, or null where it says nothing about money. */
+function stepOf({ credential }: CallRequest, answer: Answer): Pick<Step, 'kind' | 'reason'> | null {
+  const { error, receipt, status } = answer
+  const isPaid = (credential?.payments.length ?? 0) > 0
+  if (error) {
+    const reason = error.reason ?? error.code
+    if (error.code === 'settlement_pending') return { kind: 'pending', reason }
+    if (error.code === 'payment_required') return { kind: 'offered', reason: '' }
+    if (status === 402 || status === 409) return { kind: 'refused', reason }
+    return isPaid ? { kind: 'not_charged', reason } : null
+  }
+  if (receipt?.success) {
+    const isAgain = answer.headers['idempotent-replay'] === 'true'
+    return { kind: isAgain ? 'repeated' : 'delivered', reason: '' }
+  }
+  if (isPaid && credential?.token == null) return { kind: 'not_charged', reason: `status_${status}` }
+  return { kind: 'by_token', reason: '' }
+}
+
+/** Gauges that are asked for at the moment of a scrape. */
+function registerState(registers: [Registry], journal: MetricsParts['journal'], edition: () => Edition): void {
+  new Gauge({
+    name: 'tollgate_payments',
+    help: 'Payments in the ledger by state; submitted ones are pending.',
+    labelNames: ['state'] as const,
+    registers,
+    async collect() {
+      for (const [state, number] of Object.entries(await journal.counts())) this.set({ state }, number)
+    },
+  })
+  new Gauge({
+    name: 'tollgate_owed_payments',
+    help: 'Payments settled and not deliverable, not repaid yet.',
+    registers,
+    async collect() {
+      this.set((await journal.debts()).length)
+    },
+  })
+  new Gauge({
+    name: 'tollgate_product_up',
+    help: '1 where the product answers, 0 where it is suspended or withheld.',
+    labelNames: ['product'] as const,
+    registers,
+    collect() {
+      this.reset()
+      for (const { product, status } of edition().status()) this.set({ product }, status === 'ok' ? 1 : 0)
+    },
+  })
+  new Gauge({
+    name: 'tollgate_job_failures',
+    help: 'Failed runs of background jobs since the product was set up.',
+    labelNames: ['product', 'job'] as const,
+    registers,
+    async collect() {
+      this.reset()
+      for (const [product, { jobs }] of Object.entries(await edition().facts()))
+        for (const [job, { failures }] of Object.entries((jobs ?? {}) as Record<string, { failures: number }>))
+          this.set({ product, job }, failures)
+    },
+  })
+}

@@ -1,0 +1,53 @@
+import { expect } from 'chai'
+import { LEDGERS } from '../contracts/ledgers.ts'
+import type { Ledger } from '../contracts/journal.ts'
+import { paymentIn, reservationOf } from '../contracts/payment.ts'
+
+const OWN = '0x00000000000000000000000000000000000000C1'
+const DAY = 86_400_000
+
+for (const [name, create] of Object.entries(LEDGERS))
+  describe(`the sums of the ledger in ${name}`, () => {
+    let ledger: Ledger
+
+    before(async function () {
+      const created = await create()
+      if (!created) this.skip()
+      ledger = created
+    })
+    after(async () => ledger?.drop())
+
+    it('add up what was settled by day, operation and state, own payers apart, to the atomic unit', async () => {
+      const { journal } = ledger
+      ledger.now = 20_000 * DAY + 5
+      await paymentIn(journal, 'settled', reservationOf({ amount: 5000n }))
+      await paymentIn(
+        journal,
+        'settled',
+        reservationOf({ amount: 5001n, payer: '0x00000000000000000000000000000000000000B2' }),
+      )
+      await paymentIn(journal, 'settled', reservationOf({ amount: 7n, payer: OWN }))
+      await paymentIn(journal, 'submitted', reservationOf({ amount: 11n }))
+      await paymentIn(journal, 'released', reservationOf({ amount: 13n }))
+      ledger.now += DAY
+      await paymentIn(journal, 'settled', reservationOf({ amount: 750_000_000n, operation: 'buyPlan' }))
+
+      const sums = await journal.sums(20_000 * DAY, [OWN.toLowerCase()])
+      const place = { network: 'eip155:84532', state: 'settled' as const }
+      expect(sums).to.have.deep.members([
+        { day: 20_000, operation: 'getEcho', ...place, isOwn: false, count: 2, payers: 2, amount: 10_001n },
+        { day: 20_000, operation: 'getEcho', ...place, isOwn: true, count: 1, payers: 1, amount: 7n },
+        { day: 20_001, operation: 'buyPlan', ...place, isOwn: false, count: 1, payers: 1, amount: 750_000_000n },
+      ])
+      expect(await journal.sums(20_001 * DAY, [])).to.have.length(1)
+    })
+
+    it('list what was settled in a window, without the stored answers', async () => {
+      const { journal } = ledger
+      const window = { settledSince: 20_000 * DAY, settledBefore: 20_001 * DAY, limit: 10 }
+      const bare = await journal.list({ ...window, bare: true })
+      expect(bare.map(({ amount }) => amount)).to.deep.equal([7n, 5001n, 5000n])
+      expect(bare.every(({ answer }) => answer === null)).to.equal(true)
+      expect((await journal.list(window)).every(({ answer }) => answer !== null)).to.equal(true)
+    })
+  })
