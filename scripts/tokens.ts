@@ -33,11 +33,11 @@ async function run([command, id, ...reason]: readonly string[]): Promise<string>
 }
 
 async function list(where: Parameters<typeof openJournal>[0], revoked: ReadonlySet<string>): Promise<string> {
-  const { edition, close } = await buildStrictly(readConfig())
+  const strict = await buildStrictly(readConfig())
   const plans = new Map(
-    [...(edition?.catalog.operations ?? [])].flatMap(([id, { plan }]) => (plan ? [[id, plan]] : [])),
+    [...(strict.edition?.catalog.operations ?? [])].flatMap(([id, { plan }]) => (plan ? [[id, plan]] : [])),
   )
-  await close()
+  await strict.close()
   const journal = await openJournal(where)
   const records = await journal.list({ states: ['settled'], operations: [...plans.keys()], limit: MOST })
   await journal.close()

@@ -36,9 +36,9 @@ export interface HandlerParts {
   readonly marks: Marks
   readonly sources: readonly Source[]
   readonly product: string
-  now(): Date
+  readonly now: () => Date
   /** Throws Unavailable while a recording is still being read. */
-  assertReady(): void
+  readonly assertReady: () => void
 }
 
 type Asked<Query> = Call<{ readonly query: Query }>

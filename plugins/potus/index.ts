@@ -1,12 +1,18 @@
 /** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
-import { definePlugin, type Job } from '#gateway'
+import { definePlugin, type Job, type Knex } from '#gateway'
+import { LOG_DAYS } from './answers/feeds.ts'
+import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
 import { createHandlers } from './handlers.ts'
+import { createFetcher } from './ingest/fetch.ts'
+import { pollJobs } from './ingest/poller.ts'
 import { createWriter } from './ingest/writer.ts'
 import { openReplay } from './replay/replay.ts'
 import { createSample, SAMPLED } from './sample/sample.ts'
-import { readSources, type Source, type SourceSettings } from './sources/source.ts'
+import { readSources, SOURCES_VERSION, type Source, type SourceSettings } from './sources/source.ts'
 import { createReader } from './store/read.ts'
 import { migrations } from './store/tables.ts'
+import { DAY, isoOrNull } from './moment.ts'
+import { LEXICON_VERSION } from './topics.ts'
 
 const settings = {
   type: 'object',
@@ -53,6 +59,9 @@ export default definePlugin({
       await sample.open()
       jobs.push({ name: 'sample', everySeconds: 2, run: () => sample.step() })
     }
+    const fetcher = dataMode === 'online' ? createFetcher() : null
+    if (fetcher) jobs.push(...pollJobs({ db, writer, fetcher, sources, log: context.log, now }))
+    jobs.push({ name: 'prune', everySeconds: 86_400, run: () => prune(db, now()) })
     return {
       handlers: createHandlers({
         db,
@@ -60,11 +69,17 @@ export default definePlugin({
         marks,
         sources,
         product,
-        now: context.now,
+        now: () => context.now(),
         assertReady: () => replay?.assertReady(),
       }),
       jobs,
-      facts: async () => ({ events: await reader.count(0, now()) }),
+      facts: async () => ({
+        events: await reader.count(0, now()),
+        newest: isoOrNull(await reader.newest(now())),
+        sources_on: sources.filter(({ enabled }) => enabled).length,
+        versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },
+      }),
+      stop: async () => fetcher?.close(),
     }
   },
 })
@@ -72,4 +87,12 @@ export default definePlugin({
 /** In the sample the sources it speaks for are on, and all say so in their licence. */
 function sampled(source: Source): Source {
   return { ...source, enabled: SAMPLED.includes(source.id), licence: 'made-up sample', attribution: '' }
+}
+
+/** Polls that brought nothing are forgotten after a while; bodies are kept. */
+async function prune(db: Knex, now: number): Promise<void> {
+  await db('potus_polls')
+    .where('at', '<', now - LOG_DAYS * DAY)
+    .whereNull('body')
+    .delete()
 }

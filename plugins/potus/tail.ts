@@ -7,9 +7,9 @@ const PORTION = 100
 
 export interface Follower<Row> {
   /** Rows numbered above a place, oldest first. */
-  read(after: number, limit: number): Promise<readonly Row[]>
+  readonly read: (after: number, limit: number) => Promise<readonly Row[]>
   /** What is sent of them; null for a row that is passed over. */
-  show(rows: readonly Row[]): Promise<readonly (ServerEvent | null)[]>
+  readonly show: (rows: readonly Row[]) => Promise<readonly (ServerEvent | null)[]>
 }
 
 export interface Tail {

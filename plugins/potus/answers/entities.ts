@@ -44,9 +44,9 @@ export async function entitiesIn(db: Knex, range: Range, asOf: number, { type, q
     .countDistinct({ days: db.raw(`available_at / ${DAY}`) })) as unknown as Row[]
   const words = q?.toLowerCase()
   const kept = rows
-    .filter(({ events }) => Number(events) >= min_count)
+    .filter(({ events }) => events >= min_count)
     .filter(({ name, term }) => words === undefined || `${name} ${term}`.toLowerCase().includes(words))
-    .sort((a, b) => Number(b.events) - Number(a.events) || (a.term < b.term ? -1 : 1))
+    .sort((a, b) => b.events - a.events || (a.term < b.term ? -1 : 1))
   const shown = kept.slice(0, limit)
   const length = range.to - range.from
   const before = (await counted({ from: Math.max(0, range.from - length), to: range.from })
@@ -56,21 +56,21 @@ export async function entitiesIn(db: Knex, range: Range, asOf: number, { type, q
     )
     .select('term')
     .count('* as n')) as { term: string; n: number }[]
-  const earlier = new Map(before.map(({ term, n }) => [term, Number(n)]))
+  const earlier = new Map(before.map(({ term, n }) => [term, n]))
   const seqs = [...new Set(shown.flatMap((row) => [row.last_seq, row.first_seq]))]
   const ids = await idsOf(db, seqs)
   return {
     total: kept.length,
     items: shown.map((row) => {
-      const count = Number(row.events)
+      const count = row.events
       const previous = earlier.get(row.term) ?? 0
       return {
         id: row.term,
         type: row.type as 'person' | 'organization' | 'place',
         name: row.name,
         count,
-        mentions: Number(row.mentions),
-        days: Number(row.days),
+        mentions: row.mentions,
+        days: row.days,
         first_seen: iso(row.first),
         last_seen: iso(row.last),
         sample_event_ids: [...new Set([row.last_seq, row.first_seq])].flatMap((seq) => ids.get(seq) ?? []),

@@ -47,9 +47,9 @@ export async function familyAt(
     gazetteer_sources: [...GAZETTEER_SOURCES],
     counts: {
       events: total,
-      events_30d: kinds.reduce((sum, { n }) => sum + Number(n), 0),
+      events_30d: kinds.reduce((sum, { n }) => sum + n, 0),
       by_kind_30d: Object.fromEntries(
-        kinds.map(({ kind, n }) => [kind, Number(n)] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
+        kinds.map(({ kind, n }) => [kind, n] as const).sort(([a], [b]) => (a < b ? -1 : 1)),
       ),
     },
     newest_available_at: isoOrNull(await reader.newest(asOf)),

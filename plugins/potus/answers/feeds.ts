@@ -43,10 +43,8 @@ export async function feedsAt(db: Knex, sources: readonly Source[], asOf: number
       const lastSuccess = latest(GOOD)
       const failures = await failuresSince(db, source.id, lastSuccess ?? 0, asOf)
       const lags = await lagsOf(db, source.id, asOf)
-      const polls = today.reduce((sum, { n }) => sum + Number(n), 0)
-      const spared = today
-        .filter(({ outcome }) => outcome === 'not_modified')
-        .reduce((sum, { n }) => sum + Number(n), 0)
+      const polls = today.reduce((sum, { n }) => sum + n, 0)
+      const spared = today.filter(({ outcome }) => outcome === 'not_modified').reduce((sum, { n }) => sum + n, 0)
       const last = (await db('potus_events')
         .where({ source: source.id })
         .where('available_at', '<=', asOf)
@@ -68,7 +66,7 @@ export async function feedsAt(db: Knex, sources: readonly Source[], asOf: number
         last_success: isoOrNull(lastSuccess),
         last_change: isoOrNull(latest(['new'])),
         last_item_at: isoOrNull(last.at),
-        items_24h: Number(seen.find((row) => row.source === source.id)?.n ?? 0),
+        items_24h: seen.find((row) => row.source === source.id)?.n ?? 0,
         lag_p50_s: quantile(lags, 0.5),
         lag_p95_s: quantile(lags, 0.95),
         consecutive_failures: failures.count,

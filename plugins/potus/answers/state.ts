@@ -62,7 +62,7 @@ export async function stateOf(
     intensity: usual === 0 ? null : Math.round((lastDay / usual) * 100) / 100,
     max_relevance_1h: found.length === 0 ? null : Math.max(...found.map(({ relevance }) => relevance.score)),
     top_topics_24h: topics
-      .map(({ name, n }) => [name, Number(n)] as [string, number])
+      .map(({ name, n }) => [name, n] as [string, number])
       .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
       .slice(0, TOP),
     sources_ok: health.ok,

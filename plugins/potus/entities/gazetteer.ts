@@ -55,7 +55,7 @@ for (const entry of [...gazetteer.entries, ...countries()])
 /** Country names by ISO 3166 code, as ICU knows them, and other spellings from the file. */
 function countries(): Entry[] {
   const names = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' })
-  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ']
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('')
   return letters.flatMap((a) =>
     letters.flatMap((b): Entry[] => {
       const code = a + b

@@ -90,7 +90,7 @@ function rowsOf(bytes: Buffer, source: Source): Recorded[] {
 /** A row of an archive, or one that a mirror was recorded by. */
 function itemOf(row: Readonly<Record<string, unknown>>): Item {
   if (typeof row['id'] === 'string') return postRow(row)
-  const key = String(row['post_id'])
-  const [html, date, url] = [String(row['text'] ?? ''), String(row['timestamp_utc']), String(row['url'] ?? '')]
+  const word = (name: string): string => (typeof row[name] === 'string' ? row[name] : '')
+  const [key, html, date, url] = [word('post_id'), word('text'), word('timestamp_utc'), word('url')]
   return postOf({ id: null, key, html, date, precise: false, url, media: [], counts: null })
 }

@@ -65,7 +65,7 @@ function entriesIn(text: string): Entry[] {
 const textOrNone = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 const wordsOf = (part: unknown): string =>
-  typeof part === 'string' ? part : String((part as { value?: unknown } | undefined)?.value ?? '')
+  textOrNone(part) ?? textOrNone((part as { value?: unknown } | undefined)?.value) ?? ''
 
 /** WordPress ends each text with where it appeared first. */
 const APPEARED = /\n*The post .{1,400}? appeared first on .{1,80}$/s

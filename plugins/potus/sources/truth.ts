@@ -25,10 +25,7 @@ export function parseMirror(body: Buffer): Item[] {
   } catch (error) {
     throw new FeedError('malformed', `The feed cannot be read: ${(error as Error).message}`)
   }
-  const word = (row: Readonly<Record<string, unknown>>, name: string): string => {
-    const value = row[name]
-    return typeof value === 'string' ? value : ''
-  }
+  const word = (row: Readonly<Record<string, unknown>>, name: string): string => words(row[name])
   return rows.map((row) => {
     const id = word(row, 'truth:originalId')
     return postOf({
@@ -70,14 +67,16 @@ export function postRow(row: Readonly<Record<string, unknown>>): Item {
   return postOf({
     id,
     key: id,
-    html: String(row['content'] ?? row['text'] ?? ''),
-    date: String(row['created_at']),
+    html: words(row['content']) || words(row['text']),
+    date: words(row['created_at']),
     precise: true,
     url: typeof row['url'] === 'string' ? row['url'] : `https://truthsocial.com/@realDonaldTrump/${id}`,
     media: media.map(mediaOf),
     counts,
   })
 }
+
+const words = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export interface Post {
   readonly id: string | null
@@ -96,7 +95,7 @@ export function postOf({ id, key, html, date, precise, url, media, counts }: Pos
   const born = id === null ? null : snowflakeTime(id)
   const trusted = born === null || Math.abs(born - said) <= CLOCK_MS
   const written = mended(toText(html))
-  const text = /^\[No Title\] - Post from /.test(written) ? '' : written
+  const text = written.startsWith('[No Title] - Post from ') ? '' : written
   return {
     key,
     kind: kindOf(text),
@@ -144,7 +143,7 @@ function kindOf(text: string): Kind {
 
 function mediaOf(media: unknown): Media {
   const { url, type } = (typeof media === 'object' && media !== null ? media : {}) as { url?: unknown; type?: unknown }
-  const address = typeof media === 'string' ? media : String(url ?? '')
+  const address = words(media) || words(url)
   const isVideo = type === 'video' || /\.(mp4|m3u8|mov|webm)(\?|$)/i.test(address)
   const isImage = type === 'image' || /\.(jpe?g|png|gif|webp)(\?|$)/i.test(address)
   return { type: isVideo ? 'video' : isImage ? 'image' : 'other', url: address }

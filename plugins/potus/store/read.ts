@@ -98,7 +98,8 @@ export function createReader(db: Knex): Reader {
           after.availableAt,
           after.seq,
         ])
-      return (await query) as unknown as Row[]
+      const rows: unknown = await query
+      return rows as Row[]
     },
     async since(seq, asOf, limit) {
       const rows: unknown = await standing(asOf)
@@ -130,7 +131,7 @@ export function createReader(db: Knex): Reader {
       const row = (await db('potus_events').whereBetween('available_at', [from, to]).count('* as n').first()) as {
         n: number
       }
-      return Number(row.n)
+      return row.n
     },
     async newest(asOf) {
       const row = (await db('potus_events').where('available_at', '<=', asOf).max('available_at as at').first()) as {

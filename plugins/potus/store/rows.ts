@@ -87,6 +87,5 @@ export type Outcome = 'new' | 'unchanged' | 'not_modified' | 'quarantined' | 'fa
 const BATCH = 200
 
 export async function insertAll(db: Knex, table: string, rows: readonly object[]): Promise<void> {
-  for (let from = 0; from < rows.length; from += BATCH)
-    await db(table).insert(rows.slice(from, from + BATCH) as object[])
+  for (let from = 0; from < rows.length; from += BATCH) await db(table).insert(rows.slice(from, from + BATCH))
 }

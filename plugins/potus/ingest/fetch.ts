@@ -1,0 +1,101 @@
+/** One polite request: conditional by hand, bounded in time and size, redirects on the same host only. */
+import { Agent, request } from 'undici'
+import type { Source } from '../sources/source.ts'
+
+export interface Validators {
+  readonly etag: string | null
+  readonly lastModified: string | null
+}
+
+export interface Fetched {
+  readonly url: string
+  /** Null where there was no answer. */
+  readonly status: number | null
+  readonly headers: Readonly<Record<string, string>>
+  /** Only of a 200. */
+  readonly body: Buffer | null
+  readonly failure?: string
+}
+
+const USER_AGENT = 'tollgate/0.1'
+const HEADERS_MS = 5_000
+const BODY_MS = 15_000
+const REDIRECTS = 3
+const KEPT = ['etag', 'last-modified', 'content-type', 'date', 'age', 'retry-after']
+
+export interface Fetcher {
+  /** Never rejects, except when `signal` aborts: what went wrong is in `failure`. */
+  fetch(source: Source, validators: Validators, at: number, signal: AbortSignal): Promise<Fetched>
+  close(): Promise<void>
+}
+
+export function createFetcher(): Fetcher {
+  const agent = new Agent({ connect: { timeout: HEADERS_MS }, headersTimeout: HEADERS_MS, bodyTimeout: BODY_MS })
+
+  async function ask(
+    url: string,
+    source: Source,
+    validators: Validators,
+    signal: AbortSignal,
+    left: number,
+  ): Promise<Fetched> {
+    const { statusCode, headers, body } = await request(url, {
+      dispatcher: agent,
+      signal,
+      headers: {
+        'user-agent': source.userAgent ?? USER_AGENT,
+        accept:
+          source.format === 'json'
+            ? 'application/json'
+            : 'application/rss+xml, application/atom+xml, application/xml, text/xml',
+        ...(source.noCache ? { 'cache-control': 'no-cache' } : {}),
+        ...(validators.etag === null ? {} : { 'if-none-match': validators.etag }),
+        ...(validators.lastModified === null ? {} : { 'if-modified-since': validators.lastModified }),
+      },
+    })
+    const kept = Object.fromEntries(
+      KEPT.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+    )
+    const answer = { url, status: statusCode, headers: kept, body: null }
+    const location = headers['location']
+    if (statusCode >= 301 && statusCode <= 308 && statusCode !== 304 && location !== undefined) {
+      await body.dump()
+      const to = new URL(String(location), url)
+      if (to.host !== new URL(url).host) return { ...answer, failure: `It redirects to another host, ${to.host}.` }
+      if (left === 0) return { ...answer, failure: 'It redirects in a circle.' }
+      return ask(to.href, source, validators, signal, left - 1)
+    }
+    if (statusCode !== 200) {
+      await body.dump()
+      return statusCode === 304 ? answer : { ...answer, failure: `It answered ${statusCode}.` }
+    }
+    const chunks: Buffer[] = []
+    let size = 0
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > source.maxBytes) {
+        body.destroy()
+        return { ...answer, failure: `The body is longer than ${source.maxBytes} bytes.` }
+      }
+      chunks.push(chunk)
+    }
+    return { ...answer, body: Buffer.concat(chunks) }
+  }
+
+  return {
+    async fetch(source, validators, at, signal) {
+      const url = new URL(source.url)
+      if (source.cacheBuster !== null) url.searchParams.set(source.cacheBuster, String(at))
+      const within = AbortSignal.any([signal, AbortSignal.timeout(HEADERS_MS + BODY_MS)])
+      try {
+        return await ask(url.href, source, validators, within, REDIRECTS)
+      } catch (error) {
+        signal.throwIfAborted()
+        const { code, message, name } = error as Error & { code?: string }
+        const failure = name === 'TimeoutError' ? 'It did not answer in time.' : `${code ?? name}: ${message}`
+        return { url: url.href, status: null, headers: {}, body: null, failure }
+      }
+    },
+    close: () => agent.destroy(),
+  }
+}
