@@ -43,6 +43,11 @@ export const ERRORS = {
   product_failed: kind(502, 'after_delay', 'The product could not answer; nothing was charged.'),
   product_suspended: kind(503, 'after_delay', 'This product is suspended for the moment; nothing was charged.'),
   settler_unavailable: kind(503, 'after_delay', 'Payments cannot be settled at the moment; nothing was charged.'),
+  ledger_unavailable: kind(
+    503,
+    'same_payment',
+    'The ledger cannot be read at the moment. Repeat this very request with the same payment; do not sign a new one.',
+  ),
   settlement_pending: kind(
     503,
     'same_payment',

@@ -112,63 +112,77 @@ export function createPayments(parts: PaymentsParts): Payments {
       return { payload, key, fingerprint, identifier, callId: id, signal }
     },
 
-    recall,
-
-    async admit(operation, presented, version) {
-      const { payload, key, fingerprint, identifier, callId, signal } = presented
-      const { requirements, priceVersion } = asked(operation, payload, version)
-      const refusal = exact(payload, requirements, nowSeconds())
-      if (refusal) throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
-      const health = settler.health()
-      if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
-
-      const named = identifier === null ? null : await journal.identified(payload.from, identifier)
-      if (named && named.key !== key) throw identifierConflict(named)
-      const flight = flights.takeOff(presented)
-      if (!flight) return (await recall(operation, presented)) ?? this.admit(operation, presented, version)
-      try {
-        const doubt = await settler.check(payload, requirements)
-        if (doubt) throw new ServiceError('payment_invalid', doubt.message, { reason: doubt.reason })
-        const { reserved, record } = await journal.reserve({
-          key,
-          fingerprint,
-          operation: operation.id,
-          route: operation.route,
-          network: network.caip2,
-          asset: network.asset,
-          payer: payload.from,
-          payTo: requirements.payTo,
-          amount: requirements.amount,
-          nonce: payload.nonce,
-          validAfter: payload.validAfter,
-          validBefore: payload.validBefore,
-          signature: payload.signature,
-          version: payload.version,
-          priceVersion,
-          callId,
-          identifier,
-        })
-        if (reserved)
-          return createPurchase({
-            journal,
-            settler,
-            record,
-            payload,
-            requirements,
-            wait: operation.wait,
-            flight,
-            signal,
-          })
-        if (record.key !== key) throw identifierConflict(record)
-      } catch (error) {
-        flight.land(signal.aborted ? null : { error })
-        throw error
-      }
-      // Another process, or a call that landed between recall and take-off, has the row: its outcome is ours.
-      flight.land(null)
-      return (await recall(operation, presented)) ?? this.admit(operation, presented, version)
-    },
-
+    recall: (operation, presented) => legible(() => recall(operation, presented)),
+    admit: (operation, presented, version) => legible(() => admit(operation, presented, version)),
     idle: () => flights.idle(),
+  }
+
+  async function admit(
+    operation: Operation,
+    presented: PresentedPayment,
+    version: string,
+  ): Promise<Purchase | PaidAnswer> {
+    const { payload, key, fingerprint, identifier, callId, signal } = presented
+    const { requirements, priceVersion } = asked(operation, payload, version)
+    const refusal = exact(payload, requirements, nowSeconds())
+    if (refusal) throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
+    const health = settler.health()
+    if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
+
+    const named = identifier === null ? null : await journal.identified(payload.from, identifier)
+    if (named && named.key !== key) throw identifierConflict(named)
+    const flight = flights.takeOff(presented)
+    if (!flight) return (await recall(operation, presented)) ?? admit(operation, presented, version)
+    try {
+      const doubt = await settler.check(payload, requirements)
+      if (doubt) throw new ServiceError('payment_invalid', doubt.message, { reason: doubt.reason })
+      const { reserved, record } = await journal.reserve({
+        key,
+        fingerprint,
+        operation: operation.id,
+        route: operation.route,
+        network: network.caip2,
+        asset: network.asset,
+        payer: payload.from,
+        payTo: requirements.payTo,
+        amount: requirements.amount,
+        nonce: payload.nonce,
+        validAfter: payload.validAfter,
+        validBefore: payload.validBefore,
+        signature: payload.signature,
+        version: payload.version,
+        priceVersion,
+        callId,
+        identifier,
+      })
+      if (reserved)
+        return createPurchase({
+          journal,
+          settler,
+          record,
+          payload,
+          requirements,
+          wait: operation.wait,
+          flight,
+          signal,
+        })
+      if (record.key !== key) throw identifierConflict(record)
+    } catch (error) {
+      flight.land(signal.aborted ? null : { error })
+      throw error
+    }
+    // Another process, or a call that landed between recall and take-off, has the row: its outcome is ours.
+    flight.land(null)
+    return (await recall(operation, presented)) ?? admit(operation, presented, version)
+  }
+}
+
+/** Where the ledger cannot be read nobody knows what this payment has done: never call it uncharged then. */
+async function legible<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    throw new ServiceError('ledger_unavailable', undefined, { cause: error })
   }
 }

@@ -17,13 +17,14 @@ export interface RecallParts {
   readonly exact: ReturnType<typeof createExact>
   readonly flights: Flights<PaidAnswer>
   readonly nowSeconds: () => number
+  readonly pause: (ms: number) => Promise<unknown>
 }
 
 /** How often a payment that another process works on is looked at. */
 const POLL_MS = 100
 
 export function createRecall(parts: RecallParts) {
-  const { network, journal, settler, exact, flights, nowSeconds } = parts
+  const { network, journal, settler, exact, flights, nowSeconds, pause } = parts
 
   return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
     const { key, payload } = presented
@@ -46,11 +47,15 @@ export function createRecall(parts: RecallParts) {
       if (!isGenuine(record, payload)) return null
       if (record.fingerprint !== presented.fingerprint) throw conflict(record)
       if (flights.find(key)) continue
-      if (record.state !== 'reserved') return given(operation, record, presented)
+      if (record.state !== 'reserved') {
+        const paid = await given(operation, record, presented)
+        if (paid) return paid
+        continue
+      }
       // Another process works on it: the journal is what both can see.
       if (nowSeconds() > giveUp || presented.signal.aborted)
         throw pending(receiptOf(record, network, payload.version, '', 'settlement_pending'))
-      await new Promise((wake) => setTimeout(wake, POLL_MS))
+      await pause(POLL_MS)
     }
   }
 
@@ -65,8 +70,12 @@ export function createRecall(parts: RecallParts) {
     return { scheme: 'exact', network, amount: record.amount, payTo: record.payTo, maxTimeoutSeconds }
   }
 
-  /** Delivers, or finishes, what a stored answer's payment is worth now. */
-  async function given(operation: Operation, record: PaymentRecord, presented: PresentedPayment): Promise<PaidAnswer> {
+  /** Delivers, or finishes, what a stored answer's payment is worth now. Null: another process was at it, look again. */
+  async function given(
+    operation: Operation,
+    record: PaymentRecord,
+    presented: PresentedPayment,
+  ): Promise<PaidAnswer | null> {
     const { payload } = presented
     const { answer } = record
     if (record.state === 'owed')
@@ -93,7 +102,10 @@ export function createRecall(parts: RecallParts) {
       if (record.state === 'answered') {
         const refusal = exact(payload, requirements, nowSeconds())
         if (!refusal) return await send(work, answer)
-        await journal.released(record.key, record.attempt, refusal.reason)
+        if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
+          flight.land(null)
+          return null
+        }
         throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
       }
       const paid = await conclude(work, await settler.status(record), answer)

@@ -1,0 +1,113 @@
+/**
+ * A chain with a token, small enough to be right at a glance: transactions wait in a pool, blocks take some of them, the
+ * last block may be undone, and an authorization moves money once. It outlives every process.
+ */
+import type { Hex, PaymentKey } from '../../../gateway/payments/payment.ts'
+
+/** What a transaction asks of the token. */
+export interface Tx {
+  readonly hash: Hex
+  readonly key: PaymentKey
+  readonly payer: Hex
+  readonly amount: bigint
+  /** Seconds. */
+  readonly validBefore: number
+  readonly cancels?: true
+}
+
+export interface Chain {
+  readonly height: () => number
+  readonly balances: Map<Hex, bigint>
+  readonly pool: Map<Hex, Tx>
+  broadcast(tx: Tx): void
+  /** A block with those of the pool, in their order, that `takes` picks. */
+  mine(takes: (tx: Tx) => boolean): void
+  /** Undoes the last block, never one below it; its transactions are back in the pool, unless `lost`. */
+  reorganise(lost: boolean): void
+  /** What became of an authorization, counting blocks at least `depth` deep. `tx` is the transaction we sent for it. */
+  judge(tx: Tx, depth: number): { readonly state: 'settled' | 'refused' | 'pending'; readonly transaction?: Hex }
+  /** The transfer of an authorization in whichever block, or null. */
+  transferOf(key: PaymentKey): { readonly transaction: Hex; readonly amount: bigint } | null
+  transfers(): ReadonlyMap<PaymentKey, bigint>
+}
+
+interface Done {
+  readonly tx: Tx
+  readonly ok: boolean
+}
+
+interface Block {
+  readonly time: number
+  readonly done: readonly Done[]
+}
+
+/** A block's time is trusted this long after an authorization has expired by it. */
+const REORGANISATION_SECONDS = 10
+
+/** @param clock time of the chain in seconds; it never goes back */
+export function createChain(clock: () => number): Chain {
+  const balances = new Map<Hex, bigint>()
+  const pool = new Map<Hex, Tx>()
+  const blocks: Block[] = []
+  let peak = 0
+
+  const uses = (depth: number): Map<PaymentKey, Tx> => {
+    const used = new Map<PaymentKey, Tx>()
+    for (const { done } of blocks.slice(0, blocks.length - depth + 1))
+      for (const { tx, ok } of done) if (ok) used.set(tx.key, tx)
+    return used
+  }
+  const hold = (payer: Hex): bigint => balances.get(payer) ?? 0n
+
+  function execute(tx: Tx, time: number, used: ReadonlyMap<PaymentKey, Tx>): boolean {
+    if (used.has(tx.key) || time >= tx.validBefore) return false
+    if (tx.cancels) return true
+    if (hold(tx.payer) < tx.amount) return false
+    balances.set(tx.payer, hold(tx.payer) - tx.amount)
+    return true
+  }
+
+  return {
+    height: () => blocks.length,
+    balances,
+    pool,
+    broadcast: (tx) => {
+      const isMined = blocks.some(({ done }) => done.some((one) => one.tx.hash === tx.hash))
+      if (!isMined) pool.set(tx.hash, tx)
+    },
+    mine(takes) {
+      const time = clock()
+      const used = uses(1)
+      const done = [...pool.values()].filter(takes).map((tx) => {
+        pool.delete(tx.hash)
+        const ok = execute(tx, time, used)
+        if (ok) used.set(tx.key, tx)
+        return { tx, ok }
+      })
+      blocks.push({ time, done })
+      peak = Math.max(peak, blocks.length)
+    },
+    reorganise(lost) {
+      if (blocks.length < peak) return
+      for (const { tx, ok } of blocks.pop()?.done ?? []) {
+        if (ok && !tx.cancels) balances.set(tx.payer, hold(tx.payer) + tx.amount)
+        if (!lost) pool.set(tx.hash, tx)
+      }
+    },
+    judge(tx, depth) {
+      const deep = uses(depth).get(tx.key)
+      if (deep) return deep.cancels ? { state: 'refused' } : { state: 'settled', transaction: deep.hash }
+      if (uses(1).has(tx.key)) return { state: 'pending' }
+      const failed = blocks
+        .slice(0, blocks.length - depth + 1)
+        .some(({ done }) => done.some((one) => one.tx.hash === tx.hash && !one.ok))
+      const isOver = (blocks.at(-1)?.time ?? 0) >= tx.validBefore + REORGANISATION_SECONDS
+      return { state: failed || isOver ? 'refused' : 'pending' }
+    },
+    transferOf(key) {
+      const tx = uses(1).get(key)
+      return tx && !tx.cancels ? { transaction: tx.hash, amount: tx.amount } : null
+    },
+    transfers: () => new Map([...uses(1)].flatMap(([key, tx]) => (tx.cancels ? [] : [[key, tx.amount] as const]))),
+  }
+}

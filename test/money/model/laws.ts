@@ -1,0 +1,75 @@
+/** What must hold, whatever happened. Pure: facts in, sentences about what is broken out. */
+import type { JournalEvent, PaymentRecord } from '../../../gateway/payments/payment.ts'
+import type { Bought, Purchase } from './buyers.ts'
+
+export interface Facts {
+  readonly purchases: readonly Purchase[]
+  /** The ledger's row and events of every payment that has one. */
+  readonly rows: ReadonlyMap<string, { readonly record: PaymentRecord; readonly events: readonly JournalEvent[] }>
+  /** What the chain has moved, by payment. */
+  readonly transfers: ReadonlyMap<string, bigint>
+}
+
+/** One attempt: given back before anything was sent, or sent and judged. */
+const ATTEMPT =
+  /^reserved( released| answered released| answered submitted( released| settled| owed| settled owed)?| answered)?$/
+
+/** Holds at every moment. */
+export function always({ purchases, rows, transfers }: Facts): string[] {
+  const broken: string[] = []
+  for (const purchase of purchases) {
+    const charged = purchase.payments.filter(({ payment }) => transfers.has(payment.key))
+    if (charged.length > 1) broken.push(`${purchase.word} was charged ${charged.length} times`)
+    for (const { abandoned, payment } of charged)
+      if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not`)
+    for (const { payment, body } of purchase.payments)
+      if (body !== null && !transfers.has(payment.key)) broken.push(`${payment.key} was delivered unpaid`)
+  }
+  for (const [key, { record, events }] of rows) {
+    const attempts = grouped(events)
+    for (const [attempt, steps] of attempts) {
+      const path = steps.map(({ state }) => state).join(' ')
+      if (!ATTEMPT.test(path)) broken.push(`${key} took the path "${path}"`)
+      if (attempt < record.attempt && !path.endsWith('released'))
+        broken.push(`${key} was reserved again after "${path}"`)
+    }
+    const last = events.at(-1)
+    if (last?.state !== record.state || last.attempt !== record.attempt)
+      broken.push(`${key} is not what its last event says`)
+  }
+  return broken
+}
+
+/** Holds once everything has come to rest and every buyer has come back. */
+export function atLast({ purchases, rows, transfers }: Facts): string[] {
+  const broken: string[] = []
+  const settled = [...rows.values()].filter(({ record }) => record.state === 'settled' || record.state === 'owed')
+  const [ledger, chain] = [
+    settled.reduce((sum, { record }) => sum + record.amount, 0n),
+    [...transfers.values()].reduce((sum, amount) => sum + amount, 0n),
+  ]
+  if (ledger !== chain) broken.push(`the ledger has ${ledger} settled and the chain moved ${chain}`)
+  for (const [key, { record }] of rows) {
+    if (!['settled', 'released', 'owed'].includes(record.state)) broken.push(`${key} is left ${record.state}`)
+    if ((record.state === 'settled' || record.state === 'owed') !== transfers.has(key))
+      broken.push(`${key} is ${record.state} and the chain says otherwise`)
+  }
+  const bought = new Map(
+    purchases.flatMap(({ payments }) => payments.map((one): [string, Bought] => [one.payment.key, one])),
+  )
+  for (const key of transfers.keys())
+    if (bought.get(key)?.body === null && rows.get(key)?.record.state !== 'owed')
+      broken.push(`${key} was paid, and neither delivered nor owed`)
+  return broken
+}
+
+/** Events may be added, never changed. */
+export function appended(before: readonly JournalEvent[], after: readonly JournalEvent[]): boolean {
+  return before.every((event, at) => JSON.stringify(event) === JSON.stringify(after[at]))
+}
+
+function grouped(events: readonly JournalEvent[]): Map<number, JournalEvent[]> {
+  const attempts = new Map<number, JournalEvent[]>()
+  for (const event of events) attempts.set(event.attempt, [...(attempts.get(event.attempt) ?? []), event])
+  return attempts
+}

@@ -1,0 +1,10 @@
+/** The long run: `npm run model -- 10000 [seed]`. Prints what the runs did, and exits 1 where a law was broken. */
+import { prove } from './prove.ts'
+
+const [runs = '1000', seed] = process.argv.slice(2)
+const began = performance.now()
+const { figures, failure } = await prove(Number(runs), seed === undefined ? undefined : Number(seed))
+for (const [name, value] of Object.entries(figures)) process.stdout.write(`${name.padEnd(28)} ${value}\n`)
+process.stdout.write(`${'seconds'.padEnd(28)} ${((performance.now() - began) / 1000).toFixed(1)}\n`)
+if (failure) process.stdout.write(`\n${failure}\n`)
+process.exitCode = failure ? 1 : 0

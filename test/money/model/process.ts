@@ -1,0 +1,179 @@
+/** One gateway process of the model: the real flow, payments, ledger and reconciler, held at every call to the outside. */
+import { createServe } from '../../../gateway/calls/serve.ts'
+import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
+import type { Edition } from '../../../gateway/editions/edition.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { createLog } from '../../../gateway/log.ts'
+import { type Hex, type Journal, type Outcome, paymentKey, type Settler } from '../../../gateway/payments/payment.ts'
+import { createPayments } from '../../../gateway/payments/payments.ts'
+import { createReconciler } from '../../../gateway/payments/reconcile.ts'
+import { Reply } from '../../../gateway/plugin.ts'
+import { PAY_TO } from '../../support/gateway.ts'
+import { catalogOf, OPERATION } from '../../support/operation.ts'
+import type { Tx } from './chain.ts'
+import type { Process } from './steps.ts'
+import { NETWORK, type World } from './world.ts'
+
+export interface Gateway extends Process {
+  /** Its first look at the ledger is over: it takes calls. */
+  open: boolean
+  call(request: CallRequest): Promise<Answer>
+  reconcile(atStart: boolean): Promise<unknown>
+}
+
+const operation = { ...OPERATION, id: 'getWord', params: null, query: null, example: null, timeoutSeconds: 30 }
+const catalog = catalogOf(operation)
+const log = createLog('silent')
+/** Blocks a transfer must be deep; one block can be undone. */
+export const DEPTH = 2
+
+export function createGateway(world: World, id: string): Gateway {
+  const process: Process = { id, dead: false }
+  const { steps } = world
+  const now = (): Date => new Date(world.now())
+  const journal = held(world, process)
+  const settler = createSettler(world, process)
+  const payments = createPayments({
+    network: NETWORK,
+    payTo: PAY_TO,
+    baseUrl: 'https://gate.test',
+    journal,
+    settler,
+    now,
+    pause: () => steps.gate(process, 'pause', () => world.advance(1)),
+  })
+  const staleSeconds = 600
+  const reconciler = createReconciler({ journal, settler, now, log, staleSeconds, answerRetentionSeconds: 604_800 })
+  const bound = {
+    operation,
+    validate: () => ({ params: {}, query: {}, body: null }),
+    assertAvailable: () => {},
+    handle: () => steps.gate(process, 'handle', (choice) => answer(world, choice)),
+  }
+  const edition = { catalog, bound: new Map([[operation.id, bound]]) } as unknown as Edition
+  const tokens = { issue: unused, verify: unused, jwks: unused }
+  const serve = createServe({ payments, tokens, now, log })
+  return Object.assign(process, {
+    open: false,
+    call: (request: CallRequest) => serve(edition, bound as never, request),
+    reconcile: (atStart: boolean) => reconciler.run(atStart),
+  })
+}
+
+const unused = (): never => {
+  throw new Error('the model has no tokens')
+}
+
+/** Mostly the product works; its answers differ, so that nobody can be given another's unnoticed. */
+function answer(world: World, choice: number): unknown {
+  if (choice % 8 === 1) throw new ServiceError('product_failed')
+  if (choice % 8 === 2) return new Reply({ short: true }, { status: 418 })
+  return { run: world.nextRun() }
+}
+
+/** The ledger, held before and after everything it does. Which process moved a row last is noted as the ledger would. */
+function held(world: World, process: Process): Journal {
+  const { journal, steps, owners } = world
+  const gate = <Result>(name: string, work: () => Promise<Result>): Promise<Result> =>
+    steps.gate(process, `journal.${name}`, work)
+  const owned = async <Result>(key: string, work: () => Promise<Result>, took: (result: Result) => boolean) => {
+    const result = await work()
+    if (took(result)) owners.set(key, process.id)
+    return result
+  }
+  const move = (name: string, key: string, work: () => Promise<boolean>): Promise<boolean> =>
+    gate(name, () => owned(key, work, Boolean))
+  return {
+    ...journal,
+    find: (key) => gate('find', () => journal.find(key)),
+    identified: (payer, identifier) => gate('identified', () => journal.identified(payer, identifier)),
+    reserve: (reservation) =>
+      gate('reserve', () =>
+        owned(
+          reservation.key,
+          () => journal.reserve(reservation),
+          ({ reserved }) => reserved,
+        ),
+      ),
+    answered: (key, ...rest) => move('answered', key, () => journal.answered(key, ...rest)),
+    submitted: (key, ...rest) => move('submitted', key, () => journal.submitted(key, ...rest)),
+    settled: (key, ...rest) => move('settled', key, () => journal.settled(key, ...rest)),
+    released: (key, ...rest) => move('released', key, () => journal.released(key, ...rest)),
+    refused: (key, ...rest) => move('refused', key, () => journal.refused(key, ...rest)),
+    owed: (key, ...rest) => move('owed', key, () => journal.owed(key, ...rest)),
+    open: () =>
+      gate('open', async () =>
+        (await journal.open()).map((row) => ({ ...row, owner: owners.get(row.key) ?? 'nobody' })),
+      ),
+    living: () => gate('living', async () => world.living()),
+    forgetAnswers: async () => 0,
+  }
+}
+
+/** Settles on the model's chain as the real settlers do on theirs: record, send, wait, and judge by the chain alone. */
+function createSettler(world: World, process: Process): Settler {
+  const { steps, chain, sent } = world
+  const gate = <Result>(name: string, work: (choice: number) => Result): Promise<Result> =>
+    steps.gate(process, `settler.${name}`, work)
+
+  function verdict(tx: Tx): Outcome {
+    const judged = chain.judge(tx, DEPTH)
+    if (judged.state === 'settled') return { state: 'settled', transaction: judged.transaction as Hex }
+    if (judged.state === 'refused') return { state: 'refused', reason: 'invalid_transaction_state', message: 'No.' }
+    return { state: 'pending', transaction: tx.hash }
+  }
+
+  return {
+    kind: 'scripted',
+    check: (payload) =>
+      gate('check', () => {
+        const key = paymentKey(NETWORK, payload)
+        if (chain.transferOf(key)) return { reason: 'invalid_transaction_state', message: 'Used.' }
+        if ((chain.balances.get(payload.from) ?? 0n) < payload.value)
+          return { reason: 'insufficient_funds', message: 'Too little.' }
+        return null
+      }),
+
+    async settle(payload, { amount }, { record }) {
+      const key = paymentKey(NETWORK, payload)
+      const tx: Tx = {
+        hash: world.newHash(),
+        key,
+        payer: payload.from,
+        amount,
+        validBefore: Number(payload.validBefore),
+      }
+      sent.set(tx.hash, tx)
+      const intent = {
+        kind: 'chain',
+        transaction: tx.hash,
+        raw: '0x',
+        sender: PAY_TO,
+        senderNonce: 0,
+        fromBlock: 0,
+      } as const
+      if (!(await record(intent))) return { state: 'pending', transaction: null }
+      const way = await gate('send', (choice) => {
+        const chosen = (['sent', 'sent', 'sent', 'limbo', 'lost', 'unsent'] as const)[choice % 6]
+        if (chosen === 'sent') chain.broadcast(tx)
+        // Whoever took it may send it at any time, or never.
+        if (chosen === 'limbo') world.limbo.push(tx)
+        return chosen
+      })
+      if (way === 'unsent') return { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.' }
+      return gate('confirm', () => verdict(tx))
+    },
+
+    status: ({ intent }) =>
+      gate('status', (choice): Outcome => {
+        const tx = intent?.kind === 'chain' ? sent.get(intent.transaction) : undefined
+        if (!tx) return { state: 'pending', transaction: null }
+        const judged = verdict(tx)
+        if (judged.state === 'pending' && choice % 2 === 0) chain.broadcast(tx)
+        return judged
+      }),
+
+    health: () => ({ ready: true }),
+    close: async () => {},
+  }
+}

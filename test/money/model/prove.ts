@@ -1,0 +1,42 @@
+/** Many random runs, counted; where one breaks a law, the shortest that still does. */
+import * as fc from 'fast-check'
+import { type Choice, run, type Tally } from './run.ts'
+
+const choice: fc.Arbitrary<Choice> = fc.record({
+  what: fc.nat(99),
+  which: fc.nat(9_999),
+  how: fc.nat(9_999),
+})
+
+export interface Proof {
+  /** What all runs did together. */
+  readonly figures: Readonly<Record<string, number>>
+  /** How a law was broken, with the choices that lead there; null where all runs obeyed. */
+  readonly failure: string | null
+}
+
+export async function prove(runs: number, seed?: number): Promise<Proof> {
+  const total: Record<string, number> = { runs: 0 }
+  const steps = new Map<string, number>()
+  const add = ({ steps: taken, ...counts }: Tally): void => {
+    total['runs'] = (total['runs'] ?? 0) + 1
+    for (const [name, count] of Object.entries(counts)) total[name] = (total[name] ?? 0) + count
+    for (const [name, count] of taken) steps.set(name, (steps.get(name) ?? 0) + count)
+  }
+  const result = await fc.check(
+    fc.asyncProperty(fc.array(choice, { maxLength: 220, size: 'max' }), async (choices) => add(await run(choices))),
+    { numRuns: runs, endOnFailure: false, ...(seed === undefined ? {} : { seed }) },
+  )
+  const crashPoints = [...steps.keys()].filter((name) => / (before|after)$/.test(name))
+  const figures = {
+    ...total,
+    steps: [...steps.values()].reduce((sum, count) => sum + count, 0),
+    'kinds of crash': crashPoints.length,
+  }
+  return {
+    figures,
+    failure: result.failed
+      ? `seed ${result.seed}, after ${result.numRuns} runs and ${result.numShrinks} shrinks\n${(result.errorInstance as Error).message}`
+      : null,
+  }
+}

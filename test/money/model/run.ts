@@ -1,0 +1,204 @@
+/** One random run: everything happens in an order nobody chose, then comes to rest, and the laws are asked. */
+import type { JournalEvent } from '../../../gateway/payments/payment.ts'
+import { type Bought, type Buyers, createBuyers } from './buyers.ts'
+import { always, appended, atLast, type Facts } from './laws.ts'
+import type { Gateway } from './process.ts'
+import type { Fate } from './steps.ts'
+import { createWorld, PAYERS, PRICE, type World } from './world.ts'
+
+/** Three numbers decide what happens next: what, to which, and how. */
+export interface Choice {
+  readonly what: number
+  readonly which: number
+  readonly how: number
+}
+
+/** What a run did, in numbers. */
+export interface Tally {
+  payments: number
+  calls: number
+  crashes: number
+  faults: number
+  transfers: number
+  delivered: number
+  replayed: number
+  released: number
+  owed: number
+  pending: number
+  steps: Map<string, number>
+}
+
+export class LawBroken extends Error {}
+
+const FATES: readonly Fate[] = [
+  ...Array.from({ length: 26 }, (): Fate => 'done'),
+  'before',
+  'after',
+  'fail',
+  'failAfter',
+]
+const MOST_ROUNDS = 4_000
+
+export async function run(choices: readonly Choice[]): Promise<Tally> {
+  const tally: Tally = {
+    payments: 0,
+    calls: 0,
+    crashes: 0,
+    faults: 0,
+    transfers: 0,
+    delivered: 0,
+    replayed: 0,
+    released: 0,
+    owed: 0,
+    pending: 0,
+    steps: new Map(),
+  }
+  const seen = new Map<string, readonly JournalEvent[]>()
+  const broken: string[] = []
+  let world: World
+  const buyers = createBuyers(
+    () => world,
+    (bought, { receipt, body, headers, error }, word) => {
+      if (error?.code === 'settlement_pending') tally.pending += 1
+      if (!receipt?.success) return
+      const text = body.toString()
+      if ((bought.boughtFor ??= word) !== word) broken.push(`${bought.payment.key} bought answers to two requests`)
+      if (bought.body !== null && bought.body !== text) broken.push(`${bought.payment.key} got two different answers`)
+      if (headers['idempotent-replay']) tally.replayed += 1
+      if (!world.chain.transferOf(bought.payment.key)) broken.push(`${bought.payment.key} was delivered unpaid`)
+      bought.body = text
+    },
+  )
+  world = await createWorld((id) => {
+    tally.crashes += 1
+    buyers.lose(id)
+  })
+  for (const { address } of PAYERS) world.chain.balances.set(address, 3n * PRICE)
+  await boot(world)
+
+  const facts = async (): Promise<Facts> => {
+    const rows = new Map<string, { record: never; events: readonly JournalEvent[] }>()
+    for (const { payment } of buyers.purchases.flatMap(({ payments }) => payments)) {
+      const record = await world.journal.find(payment.key)
+      if (!record) continue
+      const events = await world.journal.events(payment.key)
+      if (!appended(seen.get(payment.key) ?? [], events)) broken.push(`an event of ${payment.key} was edited`)
+      seen.set(payment.key, events)
+      rows.set(payment.key, { record: record as never, events })
+    }
+    return { purchases: buyers.purchases, rows, transfers: world.chain.transfers() }
+  }
+  const obey = (more: readonly string[] = []): void => {
+    const all = [...broken, ...more]
+    if (all.length > 0) throw new LawBroken(`${all.join('; ')}\n${world.steps.story.join('\n')}`)
+  }
+
+  try {
+    for (const choice of choices) {
+      await happen(world, buyers, choice)
+      if (choice.what % 16 === 0) obey(always(await facts()))
+    }
+    obey(always(await facts()))
+    await rest(world, buyers)
+    const last = await facts()
+    obey([...always(last), ...atLast(last)])
+    const states = [...last.rows.values()].map(({ record }) => record.state)
+    tally.payments = states.length
+    tally.calls = buyers.calls().length
+    tally.transfers = last.transfers.size
+    tally.released = states.filter((state) => state === 'released').length
+    tally.owed = states.filter((state) => state === 'owed').length
+    tally.delivered = buyers.purchases.flatMap(({ payments }) => payments).filter(({ body }) => body !== null).length
+    tally.steps = world.steps.counts
+    for (const [name, count] of tally.steps) if (name.includes(' fail')) tally.faults += count
+    return tally
+  } finally {
+    await world.close()
+  }
+}
+
+/** A gateway takes calls once its first look at the ledger is over, as a real one listens only then. */
+async function boot(world: World): Promise<void> {
+  const gateway = world.boot()
+  void gateway.reconcile(true).then(
+    () => (gateway.open = true),
+    () => world.steps.kill(gateway, 0),
+  )
+  await new Promise((wake) => setImmediate(wake))
+}
+
+async function happen(world: World, buyers: Buyers, { what, which, how }: Choice): Promise<void> {
+  const { steps, chain, limbo } = world
+  const living = world.gateways.filter(({ dead }) => !dead)
+  const one = <Item>(items: readonly Item[]): Item | undefined => items[which % items.length]
+  const gateway = one(living)
+  if (what < 55) await one(steps.pending)?.happen(FATES[how % FATES.length] as Fate, which)
+  else if (what < 68) buyers.act(which)
+  else if (what < 76) chain.mine((tx) => (which + Number(BigInt(tx.hash) % 7n)) % 4 !== 0)
+  else if (what < 78) chain.reorganise(which % 4 === 0)
+  else if (what < 82) world.advance(how % 5 === 0 ? 20 + (which % 700) : 1 + (which % 20))
+  else if (what < 86) await (living.length < 2 ? boot(world) : undefined)
+  else if (what < 88 && gateway) await steps.kill(gateway, how)
+  else if (what < 92 && gateway?.open) void gateway.reconcile(false).catch(() => {})
+  else if (what < 94) one(buyers.calls().filter(({ verdict }) => verdict === null))?.hangUp.abort(new Error('gone'))
+  else if (what < 96) for (const tx of limbo.splice(0, 1)) chain.broadcast(tx)
+  else if (what < 97) frontRun(world, which)
+  else if (what < 98) cancel(world, buyers, which)
+  else if (what < 99) chain.balances.set((one(PAYERS) as (typeof PAYERS)[0]).address, BigInt(how % 4) * PRICE)
+  await new Promise((wake) => setImmediate(wake))
+}
+
+/** Somebody else sends an authorization seen in the pool, and is first. */
+function frontRun({ chain, newHash }: World, which: number): void {
+  const tx = [...chain.pool.values()][which % Math.max(1, chain.pool.size)]
+  if (!tx || tx.cancels) return
+  const copy = { ...tx, hash: newHash() }
+  chain.broadcast(copy)
+  chain.mine(({ hash }) => hash === copy.hash)
+}
+
+/** A payer takes an authorization back; the chain decides who was first. */
+function cancel({ chain, newHash }: World, { purchases }: Buyers, which: number): void {
+  const all = purchases.flatMap(({ payments }) => payments)
+  const bought = all[which % Math.max(1, all.length)]
+  if (bought) chain.broadcast({ ...bought.payment.tx, hash: newHash(), cancels: true })
+}
+
+/** Nothing breaks any more: what is under way ends, blocks come, and every buyer returns until he knows. */
+async function rest(world: World, buyers: Buyers): Promise<void> {
+  const { chain, limbo } = world
+  const drain = async (): Promise<void> => {
+    for (let rounds = 0; ; rounds++) {
+      await new Promise((wake) => setImmediate(wake))
+      const [step] = world.steps.pending
+      if (!step) return
+      if (rounds > MOST_ROUNDS) throw new LawBroken('the gateway never comes to rest')
+      // 3: the product works, transactions are sent.
+      await step.happen('done', 24)
+    }
+  }
+  const blocks = (): void => {
+    for (const tx of limbo.splice(0)) chain.broadcast(tx)
+    chain.mine(() => true)
+    chain.mine(() => true)
+  }
+  const living = (): Gateway | undefined => world.gateways.find(({ dead, open }) => !dead && open)
+  await drain()
+  blocks()
+  if (!living()) await boot(world)
+  await drain()
+  const gateway = living() as Gateway
+  const waits = ({ last, body, abandoned }: Bought): boolean =>
+    !abandoned && body === null && last !== 'uncharged' && last !== 'spent'
+  for (let tries = 0; tries < 6; tries++) {
+    for (const purchase of buyers.purchases)
+      for (const bought of purchase.payments.filter(waits))
+        for (const word of bought.words) buyers.present(purchase, bought, gateway, word)
+    await drain()
+    blocks()
+    world.advance(tries < 3 ? 20 : 400)
+    blocks()
+    void gateway.reconcile(false).catch(() => {})
+    await drain()
+  }
+}

@@ -1,0 +1,105 @@
+/** Everything that outlives a process: the clock, the chain, the ledger, the buyers and what they have been given. */
+import { createDigest } from '../../../gateway/payments/exact.ts'
+import { openJournal } from '../../../gateway/payments/journal/index.ts'
+import { NETWORKS } from '../../../gateway/payments/networks.ts'
+import { type Hex, type Journal, paymentKey, type PaymentKey } from '../../../gateway/payments/payment.ts'
+import { createRequirements, offerOfV2 } from '../../../gateway/payments/requirements.ts'
+import secp256k1 from 'secp256k1'
+import { privateKeyToAccount } from 'viem/accounts'
+import { PAY_TO } from '../../support/gateway.ts'
+import { OPERATION } from '../../support/operation.ts'
+import { type Chain, createChain, type Tx } from './chain.ts'
+import { createGateway, type Gateway } from './process.ts'
+import { createSteps, type Steps } from './steps.ts'
+
+export const NETWORK = NETWORKS['base-sepolia']
+export const PRICE = 5_000n
+const START = 1_790_000_000_000
+/** A block's time lags behind the clock of the gateway. */
+const LAG_SECONDS = 4
+
+const KEYS: readonly Hex[] = [`0x${'11'.repeat(32)}`, `0x${'22'.repeat(32)}`]
+export const PAYERS = KEYS.map((key) => ({ key, address: privateKeyToAccount(key).address.toLowerCase() as Hex }))
+const digestOf = createDigest(NETWORK)
+const accepted = offerOfV2(createRequirements(OPERATION, NETWORK, PAY_TO))
+
+/** A signed authorization, as the buyer holds it. */
+export interface Payment {
+  readonly key: PaymentKey
+  readonly payload: Readonly<Record<string, unknown>>
+  readonly tx: Omit<Tx, 'hash'>
+}
+
+export interface World {
+  readonly steps: Steps
+  readonly chain: Chain
+  readonly journal: Journal
+  /** The process that moved each row last. */
+  readonly owners: Map<PaymentKey, string>
+  /** Signed transactions by hash: what an intent holds. */
+  readonly sent: Map<Hex, Tx>
+  /** Taken by somebody who may send them yet. */
+  readonly limbo: Tx[]
+  readonly gateways: Gateway[]
+  now(): number
+  advance(seconds: number): void
+  living(): ReadonlySet<string>
+  /** Starts a process. It reconciles before anything else. */
+  boot(): Gateway
+  nextRun(): number
+  newHash(): Hex
+  sign(payer: number): Payment
+  close(): Promise<void>
+}
+
+export async function createWorld(onKill: (id: string) => void): Promise<World> {
+  let clock = START
+  let [runs, hashes, nonces] = [0, 0, 0]
+  const journal = await openJournal({ file: ':memory:', now: () => clock })
+  const steps = createSteps(({ id }) => onKill(id))
+  const gateways: Gateway[] = []
+  const hex = (value: number): Hex => `0x${value.toString(16).padStart(64, '0')}`
+  const world: World = {
+    steps,
+    journal,
+    gateways,
+    chain: createChain(() => Math.floor(clock / 1000) - LAG_SECONDS),
+    owners: new Map(),
+    sent: new Map(),
+    limbo: [],
+    now: () => clock,
+    advance(seconds) {
+      clock += seconds * 1000
+    },
+    living: () => new Set(gateways.filter(({ dead }) => !dead).map(({ id }) => id)),
+    boot() {
+      const gateway = createGateway(world, `process-${gateways.length}`)
+      gateways.push(gateway)
+      return gateway
+    },
+    nextRun: () => (runs += 1),
+    newHash: () => hex((hashes += 1)),
+    sign(payer) {
+      const { key, address: from } = PAYERS[payer] as (typeof PAYERS)[0]
+      const validBefore = BigInt(Math.floor(clock / 1000) + 300)
+      const nonce = hex((nonces += 1))
+      const fields = { from, to: PAY_TO, value: PRICE, validAfter: 0n, validBefore, nonce }
+      const { signature, recid } = secp256k1.ecdsaSign(digestOf(fields), Buffer.from(key.slice(2), 'hex'))
+      const bytes = Buffer.concat([signature, Buffer.from([27 + recid])])
+      const { to } = fields
+      const numbers = { value: String(PRICE), validAfter: '0', validBefore: String(validBefore) }
+      const payment = paymentKey(NETWORK, { from, nonce })
+      return {
+        key: payment,
+        payload: {
+          x402Version: 2,
+          accepted,
+          payload: { signature: `0x${bytes.toString('hex')}`, authorization: { from, to, ...numbers, nonce } },
+        },
+        tx: { key: payment, payer: from, amount: PRICE, validBefore: Number(validBefore) },
+      }
+    },
+    close: () => journal.close(),
+  }
+  return world
+}
