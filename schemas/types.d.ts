@@ -650,6 +650,14 @@ export type Products = {
       }
       output: unknown
     }
+    getGuard: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: unknown
+    }
     getHome: {
       input: {
         params: Readonly<Record<string, unknown>>
@@ -680,6 +688,14 @@ export type Products = {
       asked: {
         params: Readonly<Record<string, unknown>>
         query: AskedPricingQuery
+        body: undefined
+      }
+      output: unknown
+    }
+    getStrategies: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
         body: undefined
       }
       output: unknown
@@ -1427,7 +1443,7 @@ export type AskedCalculatorQuery = {
  */
 export type CostRequest = {
   /**
-   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   * Any spelling: case, dash, slash and underscore do not matter. -PERP behind a crypto market means its perpetual. /v1/cost/symbols lists what is covered.
    */
   symbol: string
   /**
@@ -1460,7 +1476,7 @@ export type CostRequest = {
  */
 export type AskedCostRequest = {
   /**
-   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   * Any spelling: case, dash, slash and underscore do not matter. -PERP behind a crypto market means its perpetual. /v1/cost/symbols lists what is covered.
    */
   symbol: string
   /**
@@ -1715,9 +1731,11 @@ export type CostEstimate = {
    */
   confidence: 'high' | 'medium' | 'low'
   /**
-   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: a class table stands in. beyond_book_depth: the law prices what the book does not hold. above_market_volume: the schedule is shorter than the market needs to trade as much.
+   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: a class table stands in. beyond_book_depth: the law prices what the book does not hold. spot_proxy: a perpetual is priced from its spot market. above_market_volume: the schedule is shorter than the market needs to trade as much.
    */
-  warnings: readonly ('above_10pct_adv' | 'stale_inputs' | 'class_defaults' | 'beyond_book_depth' | 'above_market_volume')[]
+  warnings: readonly (
+    'above_10pct_adv' | 'stale_inputs' | 'class_defaults' | 'beyond_book_depth' | 'spot_proxy' | 'above_market_volume'
+  )[]
   /**
    * Whether the market trades at this moment. The cost is that of trading while it does.
    */
@@ -1747,12 +1765,16 @@ export type CostSymbols = {
     symbol: string
     name: string
     aliases: readonly string[]
-    class: 'spot' | 'perpetual' | 'equity'
+    class: 'spot' | 'equity'
     session: '24x7' | 'us_equity'
     /**
      * Taker fee taken unless the request brings its own.
      */
     fee_bps: number
+    /**
+     * Symbol of its perpetual, priced from the spot market with the fee of perpetuals; null where there is none.
+     */
+    perpetual: string | null
     /**
      * Lengths of the bars held.
      */
@@ -3641,7 +3663,7 @@ export type Preflight = {
  */
 export type PreflightRequest = {
   /**
-   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   * Any spelling: case, dash, slash and underscore do not matter. -PERP behind a crypto market means its perpetual. /v1/cost/symbols lists what is covered.
    */
   symbol: string
   /**
@@ -3814,7 +3836,7 @@ export type PreflightSigner = {
  */
 export type AskedPreflightRequest = {
   /**
-   * Any spelling: case, dash, slash and underscore do not matter. /v1/cost/symbols lists what is covered.
+   * Any spelling: case, dash, slash and underscore do not matter. -PERP behind a crypto market means its perpetual. /v1/cost/symbols lists what is covered.
    */
   symbol: string
   /**

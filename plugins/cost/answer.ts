@@ -80,15 +80,19 @@ function bookOf({ book }: Known, immediate: Immediate | null): CostEstimate['inp
   return { venue: book.venue, as_of: iso(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
 }
 
-/** By where the spread comes from; a step less where anything is stale, and low where a class stands in for data. */
-function confidenceOf({ sources, isStale }: Known): CostEstimate['confidence'] {
+/**
+ * By where the spread comes from; a step less where anything is stale or the spot market stands in for a perpetual, and
+ * low where a class stands in for data.
+ */
+function confidenceOf({ sources, isStale, className }: Known): CostEstimate['confidence'] {
   if ([sources.spread, sources.volatility, sources.volume].includes('class')) return 'low'
   const isQuoted = sources.spread === 'book' || sources.spread === 'quotes'
-  if (isQuoted) return isStale ? 'medium' : 'high'
-  return isStale ? 'low' : 'medium'
+  const isLess = isStale || className === 'perpetual'
+  if (isQuoted) return isLess ? 'medium' : 'high'
+  return isLess ? 'low' : 'medium'
 }
 
-function warningsOf({ sources, isStale }: Known, order: Order, made: Estimate): CostEstimate['warnings'] {
+function warningsOf({ sources, isStale, className }: Known, order: Order, made: Estimate): CostEstimate['warnings'] {
   const isClass = [sources.spread, sources.volatility, sources.volume].includes('class')
   const isCrowded = order.participationRate === null && (made.participationRate ?? 0) > 1
   return [
@@ -96,6 +100,7 @@ function warningsOf({ sources, isStale }: Known, order: Order, made: Estimate): 
     ...(isStale ? ['stale_inputs' as const] : []),
     ...(isClass ? ['class_defaults' as const] : []),
     ...(made.impactSource === 'book_walk_and_square_root' ? ['beyond_book_depth' as const] : []),
+    ...(className === 'perpetual' ? ['spot_proxy' as const] : []),
     ...(isCrowded ? ['above_market_volume' as const] : []),
   ]
 }

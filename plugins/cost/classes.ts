@@ -37,10 +37,18 @@ export const settingsSchema = {
   },
 } as const
 
+/** BTC-PERP, btcusdt_perp: the perpetual of a spot market. */
+const PERPETUAL = /^(.+?)[-_/ ]?PERP$/i
+
 /**
- * @example classOf('BTC-USD', '24x7') // 'spot'
+ * The market behind a name: a perpetual is looked up as its spot market.
+ *
+ * @example marketOf('btc-perp') // { market: 'btc', isPerpetual: true }
  */
-export function classOf(symbol: string, session: '24x7' | 'us_equity'): ClassName {
-  if (session === 'us_equity') return 'equity'
-  return /[-_]?PERP$/.test(symbol) ? 'perpetual' : 'spot'
+export function marketOf(name: string): { readonly market: string; readonly isPerpetual: boolean } {
+  const [, market] = PERPETUAL.exec(name) ?? []
+  return market === undefined ? { market: name, isPerpetual: false } : { market, isPerpetual: true }
 }
+
+/** What we call the perpetual of a spot market. */
+export const perpetualOf = (symbol: string): string => `${symbol}-PERP`

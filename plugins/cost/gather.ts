@@ -1,8 +1,8 @@
 /** What is known of a symbol at a moment, and where each number comes from. */
-import type { Ask, InputOf, OperationId, OutputOf } from '#gateway'
+import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from '#gateway'
 import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
 import type { BarFigures } from './bars.ts'
-import { type Classes, type ClassName, classOf } from './classes.ts'
+import { type Classes, type ClassName, marketOf, perpetualOf } from './classes.ts'
 import type { History } from './history.ts'
 import type { Inputs } from './inputs.ts'
 
@@ -54,8 +54,10 @@ export async function gather(
 ): Promise<Known> {
   const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> =>
     ask(id, { params: {}, query, body: undefined } as InputOf<Id>)
-  const session = await of('getTradingSession', { symbol: asked })
+  const { market, isPerpetual } = marketOf(asked)
+  const session = await of('getTradingSession', { symbol: market })
   const { symbol } = session
+  if (isPerpetual && session.session === 'us_equity') throw new NotFound(`symbol: ${symbol} has no perpetual`)
   const dayMinutes = session.session === '24x7' ? 1440 : 390
   const traded = { symbol, session: session.session, openSince: session.is_open ? session.opened : null, dayMinutes }
   const [{ symbols }, { book: held }, { quotes: told }, bars] = await Promise.all([
@@ -65,7 +67,7 @@ export async function gather(
     history(ask, traded, at),
   ])
   const about = symbols.find((one) => one.symbol === symbol) as CoveredSymbols['symbols'][number]
-  const className = classOf(symbol, session.session)
+  const className = session.session === 'us_equity' ? 'equity' : isPerpetual ? 'perpetual' : 'spot'
   const row = classes[className]
   const book = held && at - held.time <= BOOK_SECONDS ? held : null
   const quoted = book || !told ? null : quotedOf(told, bars?.to ?? 0)
@@ -94,7 +96,7 @@ export async function gather(
   const until = session.is_open ? at : (session.closes ?? at)
   const ageOf = ({ time }: { time: number }): number => Math.max(0, until - time)
   return {
-    symbol,
+    symbol: isPerpetual ? perpetualOf(symbol) : symbol,
     className,
     session,
     inputs: {

@@ -2,7 +2,7 @@
 import { type Call, definePlugin } from '#gateway'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
 import { answerOf } from './answer.ts'
-import { type Classes, classOf, settingsSchema } from './classes.ts'
+import { type Classes, perpetualOf, settingsSchema } from './classes.ts'
 import { gather } from './gather.ts'
 import { createHistory } from './history.ts'
 import { method } from './method.ts'
@@ -24,7 +24,7 @@ export default definePlugin({
       const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
       const listed = symbols.map(async ({ symbol, name, aliases, session, intervals }) => {
         const { book } = await ask('getBook', { params: {}, query: { symbol }, body: undefined })
-        const className = classOf(symbol, session)
+        const className = session === 'us_equity' ? ('equity' as const) : ('spot' as const)
         return {
           symbol,
           name,
@@ -32,6 +32,7 @@ export default definePlugin({
           class: className,
           session,
           fee_bps: classes[className].fee_bps,
+          perpetual: className === 'spot' ? perpetualOf(symbol) : null,
           bar_seconds: intervals,
           book: book !== null && asOf.getTime() / 1000 - book.time <= 120,
         }

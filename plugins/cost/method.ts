@@ -48,6 +48,7 @@ export function method(classes: Classes): Method {
       'It is an expectation for one order in an ordinary market, not a quote: the book may have moved when you arrive.',
       'Turnover and book are those of one venue; an order routed to several pays less.',
       'The coefficients were not fitted to your orders. Signals that others trade too cost more.',
+      'A perpetual is priced from its spot market, with the fee of perpetuals; its own book is not held.',
       'The spreads of liquid crypto markets, a hundredth of a basis point, cannot be seen in bars; without a book they are overstated.',
     ],
     sources: [

@@ -10,16 +10,28 @@ export interface Check {
   readonly detail: string
 }
 
-/** The regime, or why there is none to look at. */
-export type RegimeView = Snapshot | { readonly missing: string }
+/** What was found, or why there is nothing to look at. */
+export interface Missing {
+  readonly missing: string
+}
+export type RegimeView = Snapshot | Missing
+/** Median over the venues of what a long pays in eight hours, a fraction. */
+export type FundingView = { readonly rate8h: number; readonly venues: number } | Missing
 
 const ADV_WARN = 0.01
 const ADV_FAIL = 0.1
 const LIMIT_SIGMAS = 5
 const FRESH_SECONDS = 300
+/** Three times a day for a year: 55%. */
+const FUNDING_BPS = 5
 
 /** Every check in a fixed order; one that cannot be made says so and never passes. */
-export function checksOf(request: PreflightRequest, regime: RegimeView, cost: CostEstimate): readonly Check[] {
+export function checksOf(
+  request: PreflightRequest,
+  regime: RegimeView,
+  cost: CostEstimate,
+  funding: FundingView,
+): readonly Check[] {
   return [
     regimeCheck(regime),
     costCheck(request, cost),
@@ -28,7 +40,7 @@ export function checksOf(request: PreflightRequest, regime: RegimeView, cost: Co
     limitCheck(request, cost),
     freshnessCheck(regime, cost),
     sessionCheck(cost),
-    notChecked('funding', `${cost.symbol} is not a perpetual; no funding is paid.`),
+    fundingCheck(request, funding),
   ]
 }
 
@@ -119,6 +131,14 @@ function sessionCheck({ session: { is_open, next_open }, symbol }: CostEstimate)
     limit: 'open',
     detail,
   }
+}
+
+/** What the position pays in eight hours: a buyer where the rate is positive, a seller where it is negative. */
+function fundingCheck({ side }: PreflightRequest, funding: FundingView): Check {
+  if ('missing' in funding) return notChecked('funding', funding.missing)
+  const value = 1e4 * (side === 'buy' ? funding.rate8h : -funding.rate8h)
+  const detail = `Holding it pays ${value.toFixed(2)} bps in eight hours, the median of ${funding.venues} venues.`
+  return { check: 'funding', status: value > FUNDING_BPS ? 'warn' : 'pass', value, limit: FUNDING_BPS, detail }
 }
 
 function percent(share: number): string {

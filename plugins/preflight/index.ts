@@ -1,9 +1,10 @@
 /** Trade preflight: regime, cost and limits in one signed answer that says allow, reduce or deny. It places nothing. */
-import { type Ask, type Call, definePlugin, ServiceError } from '#gateway'
+import { type Call, definePlugin } from '#gateway'
 import type { Hex } from 'viem'
 import type { Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
+import { askFunding, askRegime } from './asking.ts'
 import { canonicalize } from './canonical.ts'
-import { checksOf, decide, type RegimeView } from './checks.ts'
+import { checksOf, decide } from './checks.ts'
 import { migrations, openKeys, type PublishedKey } from './keys.ts'
 import { method, MODEL } from './method.ts'
 
@@ -48,8 +49,8 @@ export default definePlugin({
     async function signed(call: Call, request: PreflightRequest, demo: { demo?: true }): Promise<Preflight> {
       const { id, ask, asOf } = call
       const cost = await ask('estimateExecutionCost', { params: {}, query: {}, body: orderOf(request) })
-      const regime = await regimeOf(ask, cost.inputs.class === 'equity' ? cost.symbol : null)
-      const checks = checksOf(request, regime, cost)
+      const [regime, funding] = await Promise.all([askRegime(call, cost), askFunding(call, cost)])
+      const checks = checksOf(request, regime, cost, funding)
       const { decision, recommended } = decide(request, regime, cost, checks)
       const answer = {
         id,
@@ -92,17 +93,6 @@ export default definePlugin({
 function orderOf(request: PreflightRequest) {
   const { limit_price: _l, max_cost_bps: _c, account_equity_usd: _e, max_position_pct: _p, client_ref: _r, ...order } = request // prettier-ignore
   return order
-}
-
-/** The regime of crypto markets; of an equity it says nothing. A regime that cannot be told at the moment is missing. */
-async function regimeOf(ask: Ask, equity: string | null): Promise<RegimeView> {
-  if (equity !== null) return { missing: `The regime is that of a crypto market and says nothing of ${equity}.` }
-  try {
-    return await ask('getRegimeCurrent', { params: {}, query: {}, body: undefined })
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'product_suspended') return { missing: error.message }
-    throw error
-  }
 }
 
 function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey) {

@@ -33,7 +33,7 @@ export function method(): Method {
           ['limit_distance', null, 'further than 5 hourly standard deviations'],
           ['data_freshness', null, 'older than 300 seconds, or than that at the last close'],
           ['session', null, 'closed'],
-          ['funding', null, null],
+          ['funding', 'a perpetual that pays more than 5 bps in eight hours, the median of the venues', null],
         ],
       },
     ],

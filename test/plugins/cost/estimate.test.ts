@@ -109,6 +109,7 @@ describe('the cost of an order', () => {
     expect(confidence({})).to.equal('medium')
     expect(confidence({ isStale: true })).to.equal('low')
     expect(confidence({ sources: { ...sources, volume: 'class' } })).to.equal('low')
+    expect(confidence({ sources: { ...sources, spread: 'book' }, className: 'perpetual' })).to.equal('medium')
   })
 
   it('never falls with size, and holds its total within its range', () => {

@@ -81,6 +81,14 @@ describe('what is known of a symbol', () => {
     expect(sunday).to.include({ age: 0, isStale: false })
   })
 
+  it('comes from the spot market for its perpetual, in a class of its own', async () => {
+    await place()
+    const [spot, perpetual] = [await look('BTC-USD'), await look('btcusdt_perp')]
+    expect(perpetual).to.deep.equal({ ...spot, symbol: 'BTC-USD-PERP', className: 'perpetual' })
+    const failure = await look('SPY-PERP').catch((error: unknown) => error)
+    expect((failure as Error).message).to.equal('symbol: SPY has no perpetual')
+  })
+
   it('is not found under a name that is not covered', async () => {
     await place()
     const failure = await look('DOGE-EUR').catch((error: unknown) => error)

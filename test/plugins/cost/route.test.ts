@@ -116,9 +116,15 @@ describe('POST /v1/cost/estimate', () => {
     const { count, symbols } = (await json(answer)) as { count: number; symbols: Record<string, unknown>[] }
     expect(count).to.equal(symbols.length)
     const of = (name: string) => symbols.find(({ symbol }) => symbol === name)
-    expect(of('BTC-USD')).to.include({ class: 'spot', session: '24x7', fee_bps: 10, book: true })
+    expect(of('BTC-USD')).to.include({
+      class: 'spot',
+      session: '24x7',
+      fee_bps: 10,
+      perpetual: 'BTC-USD-PERP',
+      book: true,
+    })
     expect(of('AAPL')).to.include({ class: 'equity', session: 'us_equity', fee_bps: 0.3, book: false })
-    for (const { symbol } of symbols.slice(0, 3).concat(symbols.slice(-1))) {
+    for (const symbol of [of('BTC-USD')!['perpetual'], 'SOL-USD', 'NVDA']) {
       const priced = await buy(url, shop.wallet, 1, { method: 'POST', body: { ...ORDER, symbol } })
       expect(priced.status, String(symbol)).to.equal(200)
     }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { type Check, checksOf, decide, type RegimeView } from '../../../plugins/preflight/checks.ts'
+import { type Check, checksOf, decide, type FundingView, type RegimeView } from '../../../plugins/preflight/checks.ts'
 import type { CostEstimate, PreflightRequest, Snapshot } from '../../../schemas/types.d.ts'
 import { answer, knownWith } from '../cost/known.ts'
 
@@ -30,10 +30,17 @@ const STABLE: Snapshot = {
 }
 const VOLATILE: Snapshot = { ...STABLE, regime: 'VOLATILE', position_scalar: 0.5 }
 
-function look(request: Partial<PreflightRequest> = {}, regime: RegimeView = STABLE, more: Partial<CostEstimate> = {}) {
+const SPOT: FundingView = { missing: 'BTC-USD is not a perpetual; no funding is paid.' }
+
+function look(
+  request: Partial<PreflightRequest> = {},
+  regime: RegimeView = STABLE,
+  more: Partial<CostEstimate> = {},
+  funding: FundingView = SPOT,
+) {
   const order = { ...REQUEST, ...request }
   const cost = { ...answer({ notional_usd: order.notional_usd }, knownWith(null)), ...more }
-  const checks = checksOf(order, regime, cost)
+  const checks = checksOf(order, regime, cost, funding)
   return { ...decide(order, regime, cost, checks), checks }
 }
 const statusOf = (checks: readonly Check[], name: Check['check']) => checks.find(({ check }) => check === name)?.status
@@ -105,6 +112,17 @@ describe('the checks before a trade', () => {
     const status = (limit_price: number) => statusOf(look({ limit_price }).checks, 'limit_distance')
     expect([97.9, 98, 102, 102.1].map(status)).to.deep.equal(['fail', 'pass', 'pass', 'fail'])
     expect(look({ limit_price: 101 }).checks[4]?.value).to.be.closeTo(0.01 / (0.02 / Math.sqrt(24)), 1e-9)
+  })
+
+  it('warn where holding a perpetual pays more than 5 bps in eight hours', () => {
+    const funding = (side: 'buy' | 'sell', rate8h: number) =>
+      look({ side }, STABLE, {}, { rate8h, venues: 3 }).checks[7]
+    expect(funding('buy', 0.0006)).to.include({ check: 'funding', status: 'warn', limit: 5 })
+    expect(funding('buy', 0.0006)?.value).to.be.closeTo(6, 1e-9)
+    expect(funding('sell', 0.0006)).to.include({ status: 'pass' })
+    expect(funding('sell', 0.0006)?.value).to.be.closeTo(-6, 1e-9)
+    expect(funding('sell', -0.0006)).to.include({ status: 'warn' })
+    expect(look({}, STABLE, {}, { rate8h: 0.0006, venues: 3 }).decision).to.equal('reduce')
   })
 
   it('deny on data older than five minutes and in a closed market', () => {

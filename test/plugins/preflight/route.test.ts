@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
@@ -25,6 +25,7 @@ describe('POST /v1/trade/preflight', function () {
   before(async () => {
     for (const name of ['service', 'market', 'regime', 'cost', 'preflight'])
       cpSync(join(root, `catalog/${name}.json`), join(folder, `${name}.json`))
+    cpSync(join(root, 'catalog/x/perp-funding-rates.json'), join(folder, 'x/perp-funding-rates.json'))
     shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
     url = `${shop.url}/v1/trade/preflight`
   })
@@ -90,6 +91,15 @@ describe('POST /v1/trade/preflight', function () {
     expect(checks[0]).to.include({ check: 'regime', status: 'not_checked' })
   })
 
+  it('asks what a perpetual pays', async () => {
+    const { cost, checks } = await paid({ ...ORDER, symbol: 'BTC-PERP' })
+    expect(cost.symbol).to.equal('BTC-USD-PERP')
+    expect(cost.components.fee_bps).to.equal(5)
+    expect(checks[7]).to.include({ check: 'funding', limit: 5 })
+    expect(checks[7]?.status).to.be.oneOf(['pass', 'warn'])
+    expect(checks[7]?.detail).to.match(/the median of \d+ venues/)
+  })
+
   it('answers 404 and 422 without charging', async () => {
     const header = await payment(url, shop.wallet, 2, { method: 'POST' })
     const tried = async (body: object): Promise<Response> => send(url, header, 2, { method: 'POST', body })
@@ -114,15 +124,24 @@ describe('POST /v1/trade/preflight', function () {
     const run = promisify(execFile)
     const script = (...more: string[]) =>
       run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', shop.url, ...more], { cwd: root })
-    const file = join(folder, 'answer.json.txt')
     const preflight = await paid(ORDER)
-    writeFileSync(file, JSON.stringify(preflight, null, 2))
-    expect((await script(file)).stdout).to.equal(
-      `valid: ${preflight.decision}, signed by ${preflight.signature.signer}\n`,
+    const files = { good: preflight, forged: { ...preflight, recommended_notional_usd: 1e9 } }
+    const [good, forged] = await Promise.all(
+      Object.entries(files).map(([name, answer]) => {
+        const file = join(folder, `${name}.txt`)
+        writeFileSync(file, JSON.stringify(answer, null, 2))
+        return script(file).catch((error: unknown) => error as { code: number; stdout: string })
+      }),
     )
-    writeFileSync(file, JSON.stringify({ ...preflight, recommended_notional_usd: 1e9 }))
-    const failure = (await script(file).catch((error: unknown) => error)) as { code: number; stdout: string }
-    expect(failure.code).to.equal(1)
-    expect(failure.stdout).to.match(/^NOT VALID: /)
+    expect(good?.stdout).to.equal(`valid: ${preflight.decision}, signed by ${preflight.signature.signer}\n`)
+    expect(forged).to.include({ code: 1 })
+    expect(forged?.stdout).to.match(/^NOT VALID: /)
+  })
+
+  it('shows the ten lines of that script in its document', () => {
+    const script = readFileSync(join(root, 'scripts/verify-preflight.ts'), 'utf8')
+    const lines = script.slice(script.indexOf('const canonical'), script.indexOf('\n\nprocess.stdout'))
+    expect(lines.split('\n')).to.have.length(10)
+    expect(readFileSync(join(root, 'docs/preflight.md'), 'utf8')).to.contain(lines)
   })
 })
