@@ -4,7 +4,7 @@ import type { Catalog, Example, Operation, Product, Service, Upstream } from './
 import { type Draft, draftsOf, type OperationDraft, strings } from './draft.ts'
 import { frozen, frozenMap } from './frozen.ts'
 import { CatalogError, type Mistake } from './mistake.ts'
-import { nameMistakes } from './names.ts'
+import { type Held, nameMistakes } from './names.ts'
 import { NO_PLANS, planDrafts, planMistakes, planProduct, readPlans, routeFields } from './plans.ts'
 import { parsePrice } from './price.ts'
 import { type CatalogDocument, isObject } from './read.ts'
@@ -15,6 +15,8 @@ import { shapeMistakes } from './shape.ts'
 export interface CreateOptions {
   /** Files of product documents to leave out; what they name still exists for the others. */
   readonly without?: ReadonlySet<string>
+  /** Who had which name before; else a name belongs to the first document that has it. */
+  readonly held?: Held
 }
 
 const SECONDS = 10
@@ -36,7 +38,7 @@ export function createCatalog(
   const mistakes = [
     ...documents.flatMap(shapeMistakes),
     ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
-    ...nameMistakes(drafts, purchases),
+    ...nameMistakes(drafts, purchases, options.held),
     ...(plans
       ? planMistakes(
           plans,

@@ -1,22 +1,33 @@
 /** What the documents must keep among each other: names are unique, and every name leads somewhere. */
 import type { Draft, OperationDraft } from './draft.ts'
 import { type Mistake, pointerOf } from './mistake.ts'
+import type { Route } from './route.ts'
+
+/** Which document had a name in the edition before: it keeps it, whatever order the files are in. */
+export type Held = (kind: 'product' | 'operation' | 'route' | 'tool', name: string) => string | undefined
+
+const nobody: Held = () => undefined
 
 /** One operation id, route, tool and product each; `uses` and `replacement` name what exists; nobody asks in a circle. */
-export function nameMistakes(drafts: readonly Draft[], taken: readonly OperationDraft[]): Mistake[] {
+export function nameMistakes(
+  drafts: readonly Draft[],
+  taken: readonly OperationDraft[],
+  held: Held = nobody,
+): Mistake[] {
   const operations = [...drafts.flatMap((draft) => draft.operations), ...taken]
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
+  const products = [
+    ...taken.slice(0, 1),
+    ...drafts.map(({ file, product }) => ({ file, product, pointer: '/product' })),
+  ]
   return [
-    ...repeated(
-      [...taken.slice(0, 1), ...drafts.map(({ file, product }) => ({ file, product, pointer: '/product' }))],
-      'product',
-      ({ product }) => [product, `The product ${product}`],
-    ),
-    ...repeated(operations, 'operation', ({ id }) => [id, `The operation ${id}`]),
-    ...repeated(operations, 'route', ({ route }) =>
+    ...repeated(products, 'product', held, ({ product }) => [product, `The product ${product}`]),
+    ...repeated(operations, 'operation', held, ({ id }) => [id, `The operation ${id}`]),
+    ...repeated(operations, 'route', held, ({ route }) =>
       route ? [route.shape, `The route ${route.method} ${route.path}`] : null,
     ),
-    ...repeated(operations, 'tool', ({ id, tool }) => (tool ? [tool, `The tool ${tool} of ${id}`] : null)),
+    ...repeated(operations, 'tool', held, ({ id, tool }) => (tool ? [tool, `The tool ${tool} of ${id}`] : null)),
+    ...overlaps(operations, held),
     ...drafts.flatMap((draft) => useMistakes(draft, byId)),
     ...circles(drafts, byId),
     ...replacementMistakes(operations),
@@ -28,26 +39,57 @@ interface Placed {
   readonly pointer: string
 }
 
-/** A mistake for each item whose name an earlier one has. */
+/** A mistake for each item whose name another has: the one that held it before, else the first. */
 function repeated<Item extends Placed>(
   items: readonly Item[],
-  kind: string,
+  kind: 'product' | 'operation' | 'route' | 'tool',
+  held: Held,
   nameOf: (item: Item) => readonly [name: string, words: string] | null,
 ): Mistake[] {
-  const first = new Map<string, Item>()
-  return items.flatMap((item) => {
-    const named = nameOf(item)
-    if (!named) return []
-    const [name, words] = named
-    const other = first.get(name)
-    if (!other) {
-      first.set(name, item)
-      return []
-    }
+  const owners = new Map<string, Item>()
+  const named = items.flatMap((item) => {
+    const name = nameOf(item)
+    return name ? [{ item, name: name[0], words: name[1] }] : []
+  })
+  for (const { item, name } of named)
+    if (!owners.has(name) || (held(kind, name) === item.file && owners.get(name)?.file !== item.file))
+      owners.set(name, item)
+  return named.flatMap(({ item, name, words }) => {
+    const other = owners.get(name) as Item
+    if (other === item) return []
     const { file, pointer } = item
     const message = `${words} is already at ${other.file}#${other.pointer}. Write another.`
     return [{ file, pointer: kind === 'route' ? `${pointer}/route` : pointer, rule: `${kind}-taken`, message }]
   })
+}
+
+/** A mistake for each route that shares an address with a route of another product: nobody answers for another. */
+function overlaps(operations: readonly OperationDraft[], held: Held): Mistake[] {
+  const routed = operations.flatMap(({ route, ...operation }) => (route ? [{ ...operation, route }] : []))
+  const isHeld = ({ route, file }: (typeof routed)[number]): boolean => held('route', route.shape) === file
+  const open = new Set(routed.filter(({ route }) => route.params.length > 0))
+  return [...open].flatMap((one) =>
+    routed.flatMap((other) => {
+      const isSecondLook = open.has(other) && routed.indexOf(other) < routed.indexOf(one)
+      if (isSecondLook || one.product === other.product || !isShared(one.route, other.route)) return []
+      const [first, second] = routed.indexOf(one) < routed.indexOf(other) ? [one, other] : [other, one]
+      const [owner, blamed] = isHeld(second) && !isHeld(first) ? [second, first] : [first, second]
+      const message =
+        `The route ${blamed.route.method} ${blamed.route.path} shares addresses with ${owner.route.method} ` +
+        `${owner.route.path} at ${owner.file}#${owner.pointer}. Write a path of this product's own.`
+      return [{ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message }]
+    }),
+  )
+}
+
+/** True where some address fits both, and they are not one route: segment by segment equal, or a parameter. */
+function isShared(one: Route, other: Route): boolean {
+  if (one.method !== other.method || one.shape === other.shape) return false
+  const [mine, theirs] = [one.path.split('/'), other.path.split('/')]
+  return (
+    mine.length === theirs.length &&
+    mine.every((segment, at) => segment === theirs[at] || segment.startsWith('{') || (theirs[at] ?? '').startsWith('{'))
+  )
 }
 
 function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Mistake[] {

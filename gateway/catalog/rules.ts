@@ -8,6 +8,9 @@ import { fieldsOf, references, type Schemas } from './schemas.ts'
 
 type Report = (pointer: string, rule: string, message: string) => void
 
+/** What the gateway serves before it looks at the catalog. */
+const RESERVED = /^\/(mcp|assets)(\/|$)/
+
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
 /** The mistakes of one document, operation by operation. */
@@ -66,6 +69,8 @@ function accessRules({ fields, routeText, route, isPriced, isInternal, isRetired
       'route',
       `Is ${JSON.stringify(routeText)}. Write "METHOD /path/{param}" without query or trailing slash.`,
     )
+  else if (RESERVED.test(route.path))
+    at('/route', 'route-taken', `${route.path} belongs to the gateway. Write another path.`)
   const { price } = fields
   if (price === undefined) at('', 'price', 'Has no price. Write "free" or US dollars, e.g. "0.005".')
   else if (typeof price === 'string' && isPriced && /^[0.]+$/.test(price) && parsePrice(price) === null)

@@ -1,6 +1,6 @@
 /** Builds an edition: documents read, plugins loaded and set up, schemas compiled, all checked together. */
 import type { Catalog, Product } from '../catalog/catalog.ts'
-import { createCatalog } from '../catalog/create.ts'
+import { createCatalog, type CreateOptions } from '../catalog/create.ts'
 import { CatalogError, type Mistake } from '../catalog/mistake.ts'
 import { type CatalogDocument, readDocuments } from '../catalog/read.ts'
 import { sellsPlans } from '../catalog/plans.ts'
@@ -10,6 +10,7 @@ import type { Logger, Migration, Plugin, PluginContext } from '../plugin.ts'
 import { assemble } from './assemble.ts'
 import type { Copy } from './copies.ts'
 import type { Edition, Withheld } from './edition.ts'
+import { heldBy } from './held.ts'
 import type { Instance } from './instance.ts'
 import type { JobLease } from './jobs.ts'
 import { loadPlugin, PluginError, type PluginPlaces } from './plugins.ts'
@@ -66,13 +67,14 @@ export async function buildEdition(
 
 async function build(options: EditionOptions) {
   const { log, previous, setupSeconds = SETUP_SECONDS } = options
+  const held = previous ? { held: heldBy(previous.catalog) } : {}
   const before = (previous && makings.get(previous)) ?? new Map<string, Made>()
   const read = await readDocuments(options.catalogDir)
   const files = await readSchemas(options.schemaDir)
   const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
   const fresh = withPluginSchemas(files.schemas, loaded.plugins.values())
   const mistakes = [...read.mistakes, ...files.mistakes, ...loaded.mistakes]
-  mistakes.push(...check(read.documents, fresh, mistakes))
+  mistakes.push(...check(read.documents, fresh, held, mistakes))
 
   const documents = new Map(read.documents.map((document) => [document.file, document]))
   const withheld = new Set<string>()
@@ -91,7 +93,7 @@ async function build(options: EditionOptions) {
     const stays = [...before.values()].filter(({ document }) => documents.get(document.file) === document)
     const schemas = withFormerSchemas(fresh, previous?.catalog.schemas ?? fresh, stays)
     const setUp = createSetup({ ...options, setupSeconds }, schemas, createValidators(schemas))
-    const { catalog } = createCatalog([...documents.values()], schemas, { without: withheld })
+    const { catalog } = createCatalog([...documents.values()], schemas, { ...held, without: withheld })
     const make = async (product: Product): Promise<Made | Failed> => {
       const { file } = product
       const document = documents.get(file) as CatalogDocument
@@ -139,10 +141,11 @@ function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Made
 function check(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
+  held: Pick<CreateOptions, 'held'>,
   before: readonly Mistake[],
 ): readonly Mistake[] {
   try {
-    const { mistakes } = createCatalog(documents, schemas)
+    const { mistakes } = createCatalog(documents, schemas, held)
     const kinds = new Set(['service.json', 'plans.json'])
     if (before.some(({ file }) => kinds.has(file))) throw new CatalogError(mistakes)
     return mistakes

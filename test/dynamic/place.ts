@@ -56,7 +56,7 @@ export async function openPlace(options: PlaceOptions = {}): Promise<Place> {
     catalog: (file, content) => write(catalogDir, file, content),
     plugin: (file, source) => write(pluginDir, file, source),
     drop,
-    remove: (...path) => rmSync(join(folder, ...path), { recursive: true }),
+    remove: (...path) => rmSync(join(folder, ...path), { recursive: true, force: true }),
     get,
     json: async (path) => (await (await get(path)).json()) as Record<string, unknown>,
     async close() {

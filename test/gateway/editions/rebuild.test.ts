@@ -75,6 +75,51 @@ describe('an edition after another', () => {
       expect(mended.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
     })
 
+  const thefts: readonly (readonly [string, object])[] = [
+    ['route', thing('throws', { route: 'GET /v1/gold' })],
+    ['operation', { ...thing('throws'), operations: { getGold: { ...thing('throws').operations.getThing } } }],
+    ['product', { ...thing('throws'), product: 'gold' }],
+    ['tool', { ...thing('throws'), operations: { get_gold: { ...thing('throws').operations.getThing, tool: true } } }],
+    [
+      'address',
+      thing('throws', { route: 'GET /v1/{any}', params: { type: 'object', properties: { any: { type: 'string' } } } }),
+    ],
+  ]
+  for (const [what, thief] of thefts)
+    it(`leaves the ${what} with the product that has it, whatever the newcomer's file is called`, async () => {
+      const { edition } = await open({ 'gold.json': gold() })
+      write('a.json', thief)
+      const next = await build(edition)
+      expect(next.mistakes.map(({ file }) => file)).to.include('a.json')
+      expect(next.mistakes.map(({ file }) => file)).not.to.include('gold.json')
+      expect(idsOf(next.edition)).to.deep.equal(['gold'])
+      expect(next.edition.withheld.map(({ file }) => file)).to.deep.equal(['a.json'])
+    })
+
+  const schemas: readonly (readonly [string, unknown])[] = [
+    ['is half written', '{ "$id": '],
+    ['has lost what is referred to', { $id: 'gold.json', $defs: {} }],
+    ['is no schema', { $id: 'gold.json', $defs: { Price: { type: 'nonsense' } } }],
+    ['refuses the example', { $id: 'gold.json', $defs: { Price: { type: 'string' } } }],
+  ]
+  for (const [title, schema] of schemas)
+    it(`goes on with the schema as it was where its file ${title}`, async () => {
+      const response = { $ref: 'gold.json#/$defs/Price' }
+      const document = gold({ response, example: { request: {}, response: { price: 1 } } })
+      const sound = { $id: 'gold.json', $defs: { Price: PRICED } }
+      const { edition } = await open({ 'gold.json': document, 'tin.json': thing('throws') }, {}, { 'gold.json': sound })
+      writeSchema('gold.json', schema)
+      write('tin.json', thing('throws', { price: '0.02' }))
+      const next = await build(edition)
+      expect(next.mistakes.length).to.be.greaterThan(0)
+      expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
+      expect(next.edition.catalog.schemas.get('gold.json')).to.deep.equal(sound)
+      expect(next.edition.catalog.operations.get('getThing')?.price).to.equal(20_000n)
+      expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+      writeSchema('gold.json', sound)
+      expect((await build(next.edition)).mistakes).to.deep.equal([])
+    })
+
   it('is the old one where the service or the plans are mistaken', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('service.json', '{}')
