@@ -60,7 +60,7 @@ export function page(report: AuditReport) {
       severity,
       where: [symbol, leg, field].filter(Boolean).join(', '),
       price: price === undefined ? '' : FINE.format(price),
-      figures: Object.entries(rest).map(([name, value]) => `${name} ${written(value)}`),
+      figures: Object.entries(rest).map(([name, value]) => `${name.replaceAll('_', ' ')} ${written(value)}`),
     })),
     checks: fills.checks.map((check) => ({ ...check, status: check.status.replaceAll('_', ' ') })),
   }
@@ -120,7 +120,11 @@ function overfitting({ overfitting: it }: AuditReport): Figure[] {
   return [
     { label: 'Probabilistic Sharpe ratio', figure: percent(it.psr), note: 'against zero' },
     { label: 'Best Sharpe ratio by luck', figure: number(it.sr0), note: 'a year, expected' },
-    { label: 'Minimum track record', figure: `${number(it.min_trl_trades)} trades`, note: years(it.min_trl_years) },
+    {
+      label: 'Minimum track record',
+      figure: it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
+      note: years(it.min_trl_years),
+    },
     {
       label: 'Minimum backtest length',
       figure: years(it.min_btl_years),

@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs'
+import type { Method } from '../../schemas/types.d.ts'
 import { MODEL } from './audit.ts'
 import { costPerSide, PRESETS } from './presets.ts'
 
-interface Measured {
-  readonly command: string
-  readonly rows: readonly (readonly (string | number | null)[])[]
-}
+/** Written by `npm run bench:products -- --write`. */
+const measured = JSON.parse(
+  readFileSync(new URL('measured.json', import.meta.url), 'utf8'),
+) as Required<Method>['tables']
 
-const FILE = new URL('./measured.json', import.meta.url)
-
-/** The account of the method for the methodology page: the figures are those the bench wrote last. */
-export function method() {
+/** common.json#/$defs/Method */
+export function method(): Method {
   return {
     model: MODEL,
     paragraphs: [
@@ -81,7 +80,7 @@ export function method() {
           preset.basis,
         ]),
       },
-      ...measuredTable(),
+      ...measured,
     ],
     limits: [
       'Mid, small and micro cap, currency and futures costs are assumptions: no quotes were at hand.',
@@ -94,15 +93,4 @@ export function method() {
       'Layouts: freqtrade, vectorbt, backtesting.py, QuantConnect LEAN and TradingView, as they export them',
     ],
   }
-}
-
-/** What `npm run bench:products` measured; nothing where it was never run. */
-function measuredTable() {
-  let measured: Measured
-  try {
-    measured = JSON.parse(readFileSync(FILE, 'utf8')) as Measured
-  } catch {
-    return []
-  }
-  return [{ caption: `Measured by ${measured.command}`, columns: ['what', 'measured', 'bar'], rows: measured.rows }]
 }

@@ -62,7 +62,6 @@ function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBa
     dsr: fixed(dsr, 4),
     sentence: sentence(track, dsr, sr0),
     figures: [
-      { label: 'Deflated Sharpe ratio', figure: fixed(dsr, 4) },
       { label: 'Probabilistic Sharpe ratio, against zero', figure: fixed(psr, 4) },
       { label: 'Best Sharpe ratio expected by luck, a year', figure: fixed(sr0, 4) },
       { label: 'Minimum track record at 95%', figure: days },

@@ -39,7 +39,8 @@ export function createWitness(): Witness {
       if (!(h > l)) return
       ;(sign === 1 ? buys : sells).add((price - l) / (h - l))
       // A fill at the open or the close is no touch, though the bar may have turned there.
-      touching.add((price === h || price === l) && price !== o && price !== c ? 1 : 0)
+      const isTouch = (isAt(price, h) || isAt(price, l)) && !isAt(price, o) && !isAt(price, c)
+      touching.add(isTouch ? 1 : 0)
       if (leg === 'entry' && Math.abs(price / o - 1) <= SAME && c !== o) agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
     },
     flags() {
@@ -80,6 +81,14 @@ export function createWitness(): Witness {
       return flags
     },
   }
+}
+
+/** The very price, or what rounding to the decimals of the fill makes of it. */
+function isAt(price: number, level: number): boolean {
+  if (price === level) return true
+  if (Math.abs(price / level - 1) > SAME) return false
+  const decimals = Math.max(2, String(price).split('.')[1]?.length ?? 0)
+  return decimals <= 15 && Number(level.toFixed(decimals)) === price
 }
 
 function createMean() {

@@ -26,7 +26,7 @@ export function returnsOf(trades: readonly Trade[], preset: Preset, extraBps: nu
   for (const [index, { sign, qty, entryPrice, exitPrice, fees }] of trades.entries()) {
     const made = sign * (exitPrice / entryPrice - 1)
     gross[index] = made
-    const paid = hasFees ? Math.abs(fees) / (qty * entryPrice) : Number.NaN
+    const paid = hasFees ? fees / (qty * entryPrice) : Number.NaN
     const isReported = Number.isFinite(paid)
     if (isReported) reported += 1
     const perSide = costPerSide(preset) + extraBps - (isReported ? preset.commission : 0)

@@ -14,6 +14,8 @@ export interface ReadOptions {
 }
 
 export const MAX_TRIALS = 256
+/** A clock that names no zone may be ahead of UTC. */
+const FARTHEST_ZONE = 14 * 3_600_000
 
 /** What the readers of every layout share: cells by field, names by index, findings that take a row out. */
 export interface Builder {
@@ -96,7 +98,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
       refuseFormula(cell, place(row, field))
       const time = moments.read(cell, place(row, field))
       if (time === null) exclude(row, { code: 'unparseable_time', field: name(field) })
-      else if (time > options.now) {
+      else if (time > options.now + (moments.zoned() ? 0 : FARTHEST_ZONE)) {
         exclude(row, { code: 'future_time', field: name(field) })
         return null
       }

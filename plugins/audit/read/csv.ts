@@ -22,6 +22,8 @@ const MAX_CELL = 4096
 /** Longer physical lines cannot be rows of 64 cells. */
 const MAX_LINE = MAX_COLUMNS * (MAX_CELL + 3)
 const PIECE = 262_144
+const LF = 10
+const CR = 13
 /** Pieces without the end of a row: an open quote is swallowing the file. */
 const MAX_IDLE = 4
 const DELIMITERS = [',', ';', '\t'] as const
@@ -130,20 +132,29 @@ async function* decode(
 
 /** Refuses files that are no tables before a parser meets them. */
 function assertLines(bytes: Buffer, refusal: (line: number) => InvalidInput): void {
-  let start = 0
-  let line = 1
-  for (let i = 0; i < bytes.length; i += 1) {
-    const byte = bytes[i]
-    if (byte === 10 || byte === 13) {
-      start = i + 1
-      if (byte === 10) line += 1
-    } else if (i - start > MAX_LINE) throw refusal(line)
+  for (let [start, line] = [0, 1]; start < bytes.length; line += 1) {
+    const found = bytes.indexOf(LF, start)
+    const end = found === -1 ? bytes.length : found
+    if (end - start > MAX_LINE && longest(bytes.subarray(start, end)) > MAX_LINE) throw refusal(line)
+    start = end + 1
   }
+}
+
+/** Length of the longest line of a text whose lines, if it has several, end in a carriage return alone. */
+function longest(bytes: Buffer): number {
+  let most = 0
+  for (let start = 0; start < bytes.length;) {
+    const found = bytes.indexOf(CR, start)
+    const end = found === -1 ? bytes.length : found
+    most = Math.max(most, end - start)
+    start = end + 1
+  }
+  return most
 }
 
 function lineAt(bytes: Buffer, end: number): number {
   let line = 1
-  for (let at = bytes.indexOf(10); at !== -1 && at < end; at = bytes.indexOf(10, at + 1)) line += 1
+  for (let at = bytes.indexOf(LF); at !== -1 && at < end; at = bytes.indexOf(LF, at + 1)) line += 1
   return line
 }
 

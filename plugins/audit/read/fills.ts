@@ -1,7 +1,7 @@
 import type { Fill } from '../ledger.ts'
 import type { Builder } from './builder.ts'
-import { isSigned, readSide } from './side.ts'
-import type { RowReader } from './trips.ts'
+import { isSigned, readSide, settleSigns } from './side.ts'
+import { type RowReader, settleFees } from './trips.ts'
 
 interface Execution {
   readonly row: number
@@ -20,7 +20,7 @@ interface Lot extends Execution {
 }
 
 /** Orders that never became a fill, in LEAN's words. */
-const FILLED = /^(?:filled|partially ?filled|closed|executed|done)$/i
+const FILLED = /^(?:filled|partially ?filled|closed|completed?|executed|done)$/i
 const DUST = 1e-9
 
 /** Rows that are executions, matched first in first out into round trips, symbol by symbol and trial by trial. */
@@ -42,24 +42,29 @@ export function readFills(builder: Builder): RowReader {
     if (price <= 0) exclude(row, { code: 'nonpositive_price', field: name('price') })
     const time = needTime(cells, row, 'time')
     const qty = needNumber(cells, row, 'qty')
-    if (qty === 0 || (qty < 0 && !isSigned(builder, cells)))
-      exclude(row, { code: 'nonpositive_qty', field: name('qty') })
+    if (qty === 0) exclude(row, { code: 'nonpositive_qty', field: name('qty') })
     const sign = readSide(builder, cells, row, qty)
     if (counts.excluded > before || symbol === null || time === null || sign === null) return
-    const fee = number(cells, row, 'fees')
     executions.push({
       row,
       symbol,
       sign,
       time,
       price,
-      qty: Math.abs(qty),
-      fee: Math.abs(fee),
+      qty: isSigned(builder, cells) ? Math.abs(qty) : qty,
+      fee: number(cells, row, 'fees'),
       trial: builder.trial(cells, row),
     })
   }
 
-  return { row, end: () => match(builder, inOrder(executions)) }
+  return {
+    row,
+    end() {
+      settleSigns(builder, executions)
+      match(builder, inOrder(executions))
+      settleFees(builder)
+    },
+  }
 }
 
 /** By time; where several have one time, as the file has them, which may run backwards. */

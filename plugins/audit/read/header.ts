@@ -29,15 +29,44 @@ export type Field =
 /** Names by field, letters and digits only, the surer ones first. */
 const NAMES: Readonly<Record<Field, readonly string[]>> = {
   symbol: ['symbol', 'ticker', 'pair', 'instrument', 'market', 'column', 'asset', 'symbols', 'security'],
-  side: ['side', 'direction', 'position', 'positionside', 'tradedirection', 'buysell', 'action'],
+  side: ['side', 'direction', 'positionside', 'tradedirection', 'buysell', 'action'],
   short: ['isshort', 'short'],
   qty: ['qty', 'quantity', 'size', 'amount', 'contracts', 'shares', 'units', 'volume', 'positionsizeqty', 'sizeqty'],
   stake: ['stakeamount', 'stake'],
-  entryTime: ['entrytime', 'entrydate', 'entrydatetime', 'entrytimestamp', 'opendate', 'opentime', 'opentimestamp'],
+  entryTime: [
+    'entrytime',
+    'entrydate',
+    'entrydatetime',
+    'entrytimestamp',
+    'opendate',
+    'opentime',
+    'opentimestamp',
+    'entryindex',
+  ],
   entryPrice: ['entryprice', 'avgentryprice', 'openrate', 'openprice', 'avgopenprice', 'entryrate'],
-  exitTime: ['exittime', 'exitdate', 'exitdatetime', 'exittimestamp', 'closedate', 'closetime', 'closetimestamp'],
+  exitTime: [
+    'exittime',
+    'exitdate',
+    'exitdatetime',
+    'exittimestamp',
+    'closedate',
+    'closetime',
+    'closetimestamp',
+    'exitindex',
+  ],
   exitPrice: ['exitprice', 'avgexitprice', 'closerate', 'closeprice', 'avgcloseprice', 'exitrate'],
-  time: ['time', 'datetime', 'date', 'timestamp', 'filltime', 'tradetime', 'executedat', 'executiontime', 'timeutc'],
+  time: [
+    'time',
+    'datetime',
+    'dateandtime',
+    'date',
+    'timestamp',
+    'filltime',
+    'tradetime',
+    'executedat',
+    'executiontime',
+    'timeutc',
+  ],
   price: ['price', 'fillprice', 'avgprice', 'avgfillprice', 'executionprice', 'tradeprice'],
   fees: ['fees', 'fee', 'commission', 'commissions', 'totalfees', 'feeamount', 'orderfee'],
   entryFees: ['entryfees', 'entryfee', 'entrycommission'],
@@ -45,7 +74,7 @@ const NAMES: Readonly<Record<Field, readonly string[]>> = {
   entryRate: ['feeopen'],
   exitRate: ['feeclose'],
   pnl: ['pnl', 'profitabs', 'profit', 'profitloss', 'pl', 'netpnl', 'netpl', 'realizedpnl', 'realisedpnl', 'netprofit'],
-  trial: ['trial', 'trialid', 'trialno', 'run', 'variant'],
+  trial: ['trial', 'trialid', 'trialno', 'variant'],
   status: ['status', 'orderstatus'],
   number: ['trade', 'tradeno', 'tradenumber'],
   type: ['type', 'ordertype'],
@@ -66,7 +95,7 @@ export interface Header {
 const ROUND_TRIP: readonly Field[] = ['entryTime', 'entryPrice', 'exitTime', 'exitPrice']
 
 /** "Price USD", as TradingView names the currency. */
-const IN_CURRENCY = /^((?:[Ee]ntry |[Ee]xit )?[Pp]rice|Profit|Net P&L) [A-Z]{3,5}$/
+const IN_CURRENCY = /^((?:[Ee]ntry |[Ee]xit )?[Pp]rice|Profit|Net P&L|Net PnL) [A-Z]{3,5}$/
 
 /** Case, spaces and punctuation do not matter. */
 export function plain(name: string): string {

@@ -30,3 +30,27 @@ export function isSigned({ has, text }: Builder, cells: readonly string[]): bool
   const type = text(cells, 'type')
   return !UP.test(type) && !DOWN.test(type)
 }
+
+interface Signed {
+  readonly row: number
+  readonly sign: 1 | -1
+  readonly qty: number
+}
+
+/**
+ * Makes quantities positive, in place. A negative one beside a side is a mistake and its row is left out, unless
+ * everything that is sold, and nothing else, is written so.
+ */
+export function settleSigns({ exclude, name }: Builder, items: Signed[]): void {
+  const isConvention = items.every(({ qty, sign }) => !(qty * sign < 0))
+  let kept = 0
+  for (const item of items) {
+    const isMistake = item.qty < 0 && !isConvention
+    if (isMistake) exclude(item.row, { code: 'nonpositive_qty', field: name('qty') })
+    else {
+      items[kept] = item.qty < 0 ? { ...item, qty: -item.qty } : item
+      kept += 1
+    }
+  }
+  items.length = kept
+}

@@ -1,7 +1,7 @@
 import type { Trade } from '../ledger.ts'
 import type { Builder } from './builder.ts'
 import { isUnset } from './cells.ts'
-import { isSigned, readSide } from './side.ts'
+import { isSigned, readSide, settleSigns } from './side.ts'
 
 export interface RowReader {
   row(cells: readonly string[], row: number): void
@@ -64,7 +64,8 @@ export function readTrips(builder: Builder): RowReader {
   return {
     row,
     end() {
-      settleSigns(builder)
+      settleSigns(builder, trades)
+      settleFees(builder)
       for (const trade of trades) addFills(builder, trade)
     },
   }
@@ -85,17 +86,10 @@ function fees(
   return number(cells, row, 'fees')
 }
 
-/** A negative quantity beside a side is a mistake, unless every short, and nothing but shorts, is written so. */
-function settleSigns({ trades, exclude, name }: Builder): void {
-  const isConvention = trades.every(({ qty, sign }) => !(qty * sign < 0))
-  const kept = trades.flatMap((trade): Trade[] => {
-    if (!(trade.qty < 0)) return [trade]
-    if (isConvention) return [{ ...trade, qty: -trade.qty }]
-    exclude(trade.row, { code: 'nonpositive_qty', field: name('qty') })
-    return []
-  })
-  trades.length = 0
-  for (const trade of kept) trades.push(trade)
+/** Fees written as negative amounts throughout are costs all the same; among positive ones a negative one is a rebate. */
+export function settleFees({ trades }: Builder): void {
+  if (trades.some(({ fees }) => fees > 0)) return
+  for (const [index, trade] of trades.entries()) if (trade.fees < 0) trades[index] = { ...trade, fees: -trade.fees }
 }
 
 /** Both executions of a round trip. */

@@ -45,7 +45,7 @@ describe('the figures of an audit', () => {
       kurtosis: 1.5,
       max_drawdown: -0.0208,
       trades_per_year: 28.096153846153847,
-      turnover_per_year: 56.192307692307694,
+      turnover_per_year: 2 * 28.096153846153847,
       exposure: 0.4230769230769231,
       average_holding_days: 5.5,
     }

@@ -93,6 +93,31 @@ describe('a ledger', () => {
     expect(report.performance.gross_expectancy_bps).to.be.closeTo(100, 1e-9)
   })
 
+  it('may write what is sold as negative, beside a side', async () => {
+    const trip = 'X,long,5,2024-01-02,100,2024-01-03,101'
+    const short = 'X,short,-5,2024-01-04,100,2024-01-05,99'
+    const both = await auditOf([ROUND_TRIPS, trip, short], { preset: 'zero' })
+    expect(both.ledger).to.include({ trades: 2, excluded: 0 })
+    expect(both.performance.win_rate).to.equal(1)
+    const fills = ['time,symbol,action,qty,price', '2024-01-02,X,BUY,5,100', '2024-01-03,X,SELL,-5,101']
+    expect((await auditOf(fills)).ledger).to.include({ trades: 1, open: 0, excluded: 0 })
+    const mixed = [...fills, '2024-01-04,X,BUY,-5,100']
+    expect(await auditOf([...mixed, ...fills.slice(1, 2), '2024-01-09,X,SELL,5,101']).then(found)).to.deep.equal([
+      '1 nonpositive_qty',
+      '2 nonpositive_qty',
+    ])
+  })
+
+  it('takes fees written as negative amounts for fees', async () => {
+    const rows = (fee: number): string[] => [
+      `${ROUND_TRIPS},commission`,
+      `X,long,10,2024-01-02,100,2024-01-03,101,${fee}`,
+    ]
+    const { net_expectancy_bps: net } = (await auditOf(rows(2), { preset: 'zero' })).performance
+    expect(net).to.be.closeTo(80, 1e-9)
+    expect((await auditOf(rows(-2), { preset: 'zero' })).performance.net_expectancy_bps).to.equal(net)
+  })
+
   it('reads times of many makes as the same moments', async () => {
     const moments = [
       '2024-03-04T14:30:00Z',

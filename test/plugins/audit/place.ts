@@ -1,5 +1,6 @@
 /** Audits in tests: real bar quality behind `ask`, no bars of the service's own unless a test brings them. */
 import { type Audit, audit, type AuditRequest } from '../../../plugins/audit/audit.ts'
+import { nyseClosed } from '../../../plugins/quant/nyse.ts'
 import { ask as bench } from '../../../scripts/bench/products/audit.ts'
 import type { Trip } from '../../../scripts/bench/products/layouts.ts'
 import type { Ask } from '../../../gateway/plugin.ts'
@@ -45,19 +46,19 @@ export interface Day {
   readonly volume: number
 }
 
-/** Prices in cents that wander: one day each from a Monday on, without weekends, for one stock. */
+/** Prices in cents that wander: one day each from a Monday on, without weekends and holidays, for one stock. */
 export function days(count: number, seed = 1): Day[] {
   const next = uniform(seed)
   const list: Day[] = []
   let price = 100
   for (let time = Date.UTC(2018, 0, 8); list.length < count; time += 86_400_000) {
-    const weekday = new Date(time).getUTCDay()
-    if (weekday === 0 || weekday === 6) continue
+    const day = new Date(time).toISOString().slice(0, 10)
+    if (nyseClosed(day) !== null) continue
     const open = cents(price * (1 + (next() - 0.5) * 0.01))
     const close = cents(open * (1 + (next() - 0.5) * 0.03))
     const high = cents(Math.max(open, close) + 0.3 + next())
     const low = cents(Math.min(open, close) - 0.3 - next())
-    list.push({ day: new Date(time).toISOString().slice(0, 10), open, high, low, close, volume: 1_000_000 })
+    list.push({ day, open, high, low, close, volume: 1_000_000 })
     price = close
   }
   return list

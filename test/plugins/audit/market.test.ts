@@ -1,0 +1,134 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import type { Ask } from '../../../gateway/plugin.ts'
+import market from '../../../plugins/market/index.ts'
+import { stand, type Stand } from '../stand.ts'
+import { auditOf, barsText, days, found, line, NOW, ROUND_TRIPS, trips } from './place.ts'
+
+const list = days(100)
+const ledger = trips(list)
+const MINUTES = Date.UTC(2024, 2, 4) / 1000
+const { settings } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
+  settings: Readonly<Record<string, unknown>>
+}
+const statusOf = (report: Awaited<ReturnType<typeof auditOf>>, check: string) =>
+  report.fills.checks.find((one) => one.check === check)
+
+describe('an audit against our own bars', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  let placed: Stand
+  const ask: Ask = async (id, input) => placed.call(id, (input as { query: object }).query)
+
+  before(async () => {
+    writeFileSync(join(folder, 'daily_raw_acme_lean.csv'), barsText(list).replaceAll(/^[^,]+,/gm, ''))
+    const rows = Array.from({ length: 1440 }, (_, i) => `${MINUTES + i * 60},100,${101 + (i % 2)},99,100,50`)
+    writeFileSync(
+      join(folder, 'bitfinex_btcusd_1m_2024.csv'),
+      `timestamp,open,high,low,close,volume\n${rows.filter((_, i) => i !== 61).join('\n')}\n`,
+    )
+    const setting = { now: () => NOW, dataMode: 'replay', replayDir: folder, replayShift: 'none' } as const
+    placed = await stand([{ plugin: market, settings }], setting)
+  })
+  after(async () => {
+    await placed.stop()
+    rmSync(folder, { recursive: true })
+  })
+
+  it('checks fills by day', async () => {
+    const trip = { ...ledger[5]!, entryPrice: 250 }
+    const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, trip).map(line)], { ask })
+    expect(found(report)).to.deep.equal(['5 outside_range entry'])
+    expect(report.fills).to.include({ reference: 'market', checked: 2 * ledger.length, not_checked: 0 })
+  })
+
+  it('checks fills by minute, under any spelling of the symbol', async () => {
+    const header = 'pair,open_date,open_rate,close_date,close_rate,amount,is_short'
+    const report = await auditOf(
+      [
+        header,
+        'BTC/USDT,2024-03-04 00:10:30+00:00,101.5,2024-03-04 00:11:30+00:00,101.5,1,False',
+        'BTC/USDT,2024-03-04 01:00:30+00:00,100,2024-03-04 01:01:30+00:00,105,1,True',
+        'BTC/USDT,2024-03-04 02:00:00+00:00,100,2024-03-04 03:00:00+00:00,100,60,True',
+      ],
+      { ask },
+    )
+    // Even minutes reach 101 and odd ones 102; in minute 61 nothing traded, so it bounds no price.
+    expect(found(report)).to.deep.equal(['0 outside_range entry', '2 exceeds_volume entry', '2 exceeds_volume exit'])
+    expect(report.fills).to.include({ checked: 5, not_checked: 1 })
+  })
+
+  it('does not take the end of our bars for the end of a symbol', async () => {
+    const early = { ...ledger[0]!, entryTime: '2015-06-01' }
+    const report = await auditOf([ROUND_TRIPS, ...ledger.with(0, early).map(line)], { ask })
+    expect(found(report)).to.deep.equal([])
+    expect(report.fills.not_checked).to.equal(1)
+    expect(statusOf(report, 'outside_range')?.status).to.equal('partly_checked')
+    expect(statusOf(report, 'listing')?.reasons).to.include('our own bars do not say when a symbol was listed')
+  })
+
+  it('never uses bars that were made up: the check is not made, and says so', async () => {
+    const wrong = { ...ledger[5]!, entryPrice: 250, exitTime: '2018-02-10' }
+    const unfit = 'reference bars are sample data'
+    const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, wrong).map(line)], { ask, unfit })
+    // The calendar is no bar: a Saturday stays a Saturday.
+    expect(found(report)).to.deep.equal(['5 closed_market exit'])
+    expect(report.fills).to.include({ reference: 'none', checked: 0 })
+    expect(statusOf(report, 'outside_range')).to.deep.include({ status: 'not_checked', reasons: [unfit] })
+  })
+
+  it('prefers the bars that are sent', async () => {
+    const report = await auditOf([ROUND_TRIPS, ...ledger.map(line)], { ask, bars: barsText(list), unfit: 'sample' })
+    expect(report.fills).to.include({ reference: 'uploaded', not_checked: 0 })
+  })
+
+  it('knows nothing of a symbol nobody lists', async () => {
+    const report = await auditOf([ROUND_TRIPS, 'ZZZ,long,1,2024-01-02,100,2024-01-03,101'], { ask })
+    expect(statusOf(report, 'session')).to.deep.include({
+      status: 'not_checked',
+      reasons: ['no reference bars of this symbol'],
+    })
+  })
+})
+
+describe('uploaded bars', () => {
+  const minutes = (zone: string): string =>
+    [
+      'time,open,high,low,close',
+      ...Array.from({ length: 60 }, (_, i) => `2024-03-04 10:${String(i).padStart(2, '0')}:00${zone},100,101,99,100`),
+    ].join('\n')
+  const trade = (zone: string): string => `X,long,1,2024-03-04 10:05:30${zone},102,2024-03-04 10:07:00${zone},100`
+
+  it('may be of minutes: a fill belongs to the bar that is open', async () => {
+    expect(found(await auditOf([ROUND_TRIPS, trade('Z')], { bars: minutes('Z') }))).to.deep.equal([
+      '0 outside_range entry',
+    ])
+    expect(found(await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('') }))).to.deep.equal([
+      '0 outside_range entry',
+    ])
+  })
+
+  it('are not held against times of an unknown zone', async () => {
+    const report = await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('Z') })
+    expect(found(report)).to.deep.equal([])
+    expect(statusOf(report, 'outside_range')?.reasons[0]).to.contain('one names a zone')
+  })
+
+  it('of minutes bound the whole day of a ledger of dates', async () => {
+    const report = await auditOf([ROUND_TRIPS, 'X,long,1,2024-03-04,101,2024-03-04,98'], { bars: minutes('') })
+    expect(found(report)).to.deep.equal(['0 outside_range exit'])
+  })
+
+  it('may state their splits', async () => {
+    const list = days(30).map((day, i) => ({ ...day, split: i === 10 ? 7 : 1 }))
+    const text = ['symbol,date,open,high,low,close,volume,split_coefficient']
+    for (const { day, open, high, low, close, split } of list)
+      text.push(`ACME,${day},${open},${high},${low},${close},900,${split}`)
+    const held = (exit: number): string => `ACME,long,1,${list[8]!.day},${list[8]!.close},${list[12]!.day},${exit}`
+    const raw = await auditOf([ROUND_TRIPS, held(list[8]!.close / 7)], { bars: text.join('\n') })
+    expect(found(raw)).to.include('0 split_not_adjusted')
+    const adjusted = await auditOf([ROUND_TRIPS, held(list[12]!.close)], { bars: text.join('\n') })
+    expect(found(adjusted)).to.deep.equal([])
+  })
+})

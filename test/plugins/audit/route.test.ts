@@ -1,0 +1,204 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import { expect } from 'chai'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { proves } from '../../requirements.ts'
+import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+import { barsText, days, line, ROUND_TRIPS, trips } from './place.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const list = days(200)
+const ledger = trips(list)
+const far = { ...ledger[7]!, entryPrice: 500 }
+const file = `${[ROUND_TRIPS, ...ledger.with(7, far).map(line)].join('\n')}\n`
+const bars = barsText(list)
+const BROWSER = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+interface Told {
+  readonly rid: string
+  readonly report_url: string
+  readonly verdict: string
+  readonly fills: { readonly findings: readonly { readonly row: number; readonly code: string }[] }
+}
+
+describe('POST /v1/audit', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'audit-'))
+  let shop: TestGateway
+  let url: string
+  before(async () => {
+    for (const name of ['service', 'audit', 'audit-pages', 'market', 'qc'])
+      cpSync(join(root, 'catalog', `${name}.json`), join(folder, `${name}.json`))
+    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${shop.url}/v1/audit`
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const bought = async (body: FormData | string, headers: Record<string, string> = {}): Promise<Response> => {
+    const signature = await payment(url, shop.wallet, 2, { method: 'POST' })
+    return fetch(url, { method: 'POST', body, headers: { ...headers, 'payment-signature': signature } })
+  }
+  const form = (fields: Readonly<Record<string, string>>): FormData => {
+    const parts = new FormData()
+    parts.set('file', new Blob([file], { type: 'text/csv' }), 'ledger.csv')
+    for (const [name, value] of Object.entries(fields)) parts.set(name, value)
+    return parts
+  }
+
+  it('asks 5.00 and answers a paid call with the report', async () => {
+    proves('audit-price')
+    const { response, v1 } = await offer(url, { method: 'POST', body: { file } })
+    expect(response.status).to.equal(402)
+    expect(v1.accepts[0]).to.include({ maxAmountRequired: '5000000' })
+    const answer = await buy(url, shop.wallet, 2, { method: 'POST', body: { file, bars, preset: 'etf_liquid' } })
+    expect(answer.status).to.equal(200)
+    expect(receipt(answer)).to.include({ success: true })
+    const report = (await json(answer)) as unknown as Told
+    expect(report.fills.findings).to.have.length(1)
+    expect(report.fills.findings[0]).to.include({ row: 7, code: 'outside_range' })
+    expect(report).to.include({ verdict: 'reject', report_url: `/report/${report.rid}` })
+    expect(report).to.have.nested.property('assumptions.cost_per_side_bps', 1.5)
+  })
+
+  it('takes the ledger as JSON, as text/csv and as a multipart file: the same report', async () => {
+    const told = [
+      await bought(JSON.stringify({ file }), { 'content-type': 'application/json' }),
+      await bought(file, { 'content-type': 'text/csv' }),
+      await bought(form({ preset: '', n_trials: '' })),
+    ]
+    const reports = await Promise.all(told.map(async (answer) => (await answer.json()) as Told))
+    const same = (report: Told): object => ({ ...report, rid: '', report_url: '', as_of: '' })
+    for (const report of reports) expect(same(report)).to.deep.equal(same(reports[0]!))
+    expect(new Set(reports.map(({ rid }) => rid)).size).to.equal(3)
+  })
+
+  const hostile: Readonly<Record<string, readonly [body: object, status: number, ...loc: (string | number)[]]>> = {
+    'no file': [{}, 422, 'body', 'file'],
+    'a number for a file': [{ file: 7 }, 422, 'body', 'file'],
+    'an unknown preset': [{ file, preset: 'free' }, 422, 'body', 'preset'],
+    'no trial': [{ file, n_trials: 0 }, 422, 'body', 'n_trials'],
+    'half a trial': [{ file, n_trials: 1.5 }, 422, 'body', 'n_trials'],
+    'costs out of range': [{ file, extra_bps: -11 }, 422, 'body', 'extra_bps'],
+    'a field nobody knows': [{ file, secret: 1 }, 422, 'body', 'secret'],
+    'a formula for a symbol': [{ file, symbol: '=1+1' }, 422, 'body', 'symbol'],
+    'NaN for a price': [
+      { file: `${ROUND_TRIPS}\nX,long,1,2024-01-02,NaN,2024-01-03,1\n` },
+      422,
+      'body',
+      'file',
+      0,
+      'entry_price',
+    ],
+    'a million rows': [{ file: `${ROUND_TRIPS}\n${'X,long,1,2024-01-02,1,2024-01-03,1\n'.repeat(1_000_000)}` }, 413],
+  }
+  for (const [what, [body, status, ...loc]] of Object.entries(hostile))
+    it(`answers ${status} to ${what} and charges nothing`, async () => {
+      const settled = shop.settler.transfers.length
+      const header = await payment(url, shop.wallet, 2, { method: 'POST' })
+      const answer = await send(url, header, 2, { method: 'POST', body })
+      expect(answer.status).to.equal(status)
+      const told = await json(answer)
+      if (loc.length > 0) expect((told['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
+      expect(shop.settler.transfers.length).to.equal(settled)
+    })
+
+  it('answers 413 to more than 40 MB', async () => {
+    const answer = await bought('x'.repeat(42_000_001), { 'content-type': 'text/csv' })
+    expect(answer.status).to.equal(413)
+  })
+
+  it('names the presets to those who name another', async () => {
+    const answer = await bought(JSON.stringify({ file, preset: 'free' }), { 'content-type': 'application/json' })
+    expect(JSON.stringify(await answer.json()))
+      .to.contain('large_cap')
+      .and.to.contain('zero')
+  })
+
+  it('is the tool audit_backtest, with the CSV as a string', async () => {
+    const client = new Client({ name: 'test', version: '1' })
+    await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
+    const tool = (await client.listTools()).tools.find(({ name }) => name === 'audit_backtest')
+    expect(tool?.inputSchema.properties?.['file']).to.include({ type: 'string' })
+    expect(tool?.inputSchema.required).to.deep.equal(['file'])
+    const signature = await payment(url, shop.wallet, 2, { method: 'POST' })
+    const answer = await client.callTool({
+      name: 'audit_backtest',
+      arguments: { file, bars, payment_signature: signature },
+    })
+    expect(answer.isError ?? false).to.equal(false)
+    expect((answer.structuredContent as Told).fills.findings[0]).to.include({ code: 'outside_range' })
+    await client.close()
+  })
+
+  describe('the web form', () => {
+    const submit = (body: FormData, headers: Record<string, string> = {}): Promise<Response> =>
+      fetch(`${shop.url}/audit`, { method: 'POST', body, headers, redirect: 'manual' })
+
+    it('is free; a program gets the verdict and the address', async () => {
+      proves('audit-form')
+      const answer = await submit(form({ preset: 'crypto_perp', n_trials: '25', extra_bps: '1.5' }))
+      expect(answer.status).to.equal(200)
+      const told = await json(answer)
+      expect(told).to.have.all.keys('rid', 'report_url', 'verdict', 'reasons', 'summary')
+      const page = await (await fetch(`${shop.url}${String(told['report_url'])}`, { headers: BROWSER })).text()
+      expect(page).to.contain('25 trials').and.to.contain('6.5 bps (crypto perp), 1.5 bps extra')
+    })
+
+    it('leads a browser to a report that no index keeps', async () => {
+      const parts = form({})
+      parts.set('bars', new Blob([bars]), 'bars.csv')
+      const answer = await submit(parts, BROWSER)
+      expect(answer.status).to.equal(303)
+      const path = answer.headers.get('location') ?? ''
+      expect(path).to.match(/^\/report\/[\w-]{22,}$/)
+      const page = await fetch(`${shop.url}${path}`, { headers: BROWSER })
+      expect(page.headers.get('x-robots-tag')).to.contain('noindex')
+      expect(page.headers.get('cache-control')).to.contain('no-store')
+      const html = await page.text()
+      expect(html).to.contain('<meta name="robots" content="noindex').and.to.contain('<h1>Reject</h1>')
+      expect(html.indexOf('Reject')).to.be.below(html.indexOf('outside range'))
+    })
+
+    it('shows text of the ledger escaped', async () => {
+      const evil = '"<img src=x onerror=alert(1)>"'
+      const parts = form({})
+      parts.set('file', new Blob([`${ROUND_TRIPS}\n${evil},long,1,2024-01-02,9,2024-01-02,8\n`]), '<script>.csv')
+      parts.set('bars', new Blob([`symbol,date,open,high,low,close\n${evil},2024-01-02,1,1,1,1\n`]), 'bars.csv')
+      const { report_url: path } = await json(await submit(parts))
+      const html = await (await fetch(`${shop.url}${String(path)}`, { headers: BROWSER })).text()
+      expect(html).to.contain('&lt;img src=x').and.not.to.contain('<img')
+    })
+
+    it('leads a browser back with the code where the file is no ledger', async () => {
+      const parts = form({})
+      parts.set('file', new Blob(['a,b\n1,2\n']), 'x.csv')
+      const answer = await submit(parts, BROWSER)
+      expect(answer.headers.get('location')).to.equal('/audit-tool?err=validation_failed')
+      const page = await (await fetch(`${shop.url}/audit-tool?err=validation_failed`, { headers: BROWSER })).text()
+      expect(page).to.contain('role="alert"').and.to.contain('could not be read as a ledger')
+      expect(page).to.contain('<option value="large_cap">').and.to.contain('enctype="multipart/form-data"')
+    })
+
+    it('lets whoever holds the address delete the report', async () => {
+      const made = async (): Promise<string> =>
+        `${shop.url}${String((await json(await submit(form({}))))['report_url'])}`
+      const [one, other] = [await made(), await made()]
+      const deleted = await fetch(one, { method: 'DELETE' })
+      expect(await json(deleted)).to.include({ deleted: true })
+      const pressed = await fetch(`${other}/delete`, { method: 'POST', headers: BROWSER, redirect: 'manual' })
+      expect([pressed.status, pressed.headers.get('location')]).to.deep.equal([303, '/audit-tool?deleted=1'])
+      for (const gone of [one, other]) expect((await fetch(gone, { headers: BROWSER })).status).to.equal(404)
+      expect((await fetch(one, { method: 'DELETE' })).status, 'again').to.equal(200)
+    })
+
+    it('shows a sample before anyone has sent a ledger', async () => {
+      const html = await (await fetch(`${shop.url}/report/sample`, { headers: BROWSER })).text()
+      expect(html).to.contain('made-up trades').and.not.to.contain('Delete this report')
+    })
+  })
+})
