@@ -1,0 +1,153 @@
+/** A store of its own with the real writer and the real handlers, asked as the gateway would ask them. */
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Access, Handler, Knex } from '#gateway'
+import { createCatalog } from '../../../gateway/catalog/create.ts'
+import { readDocuments } from '../../../gateway/catalog/read.ts'
+import { readSchemas } from '../../../gateway/catalog/schemas.ts'
+import { createValidators } from '../../../gateway/catalog/validators.ts'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import { migrate } from '../../../gateway/stores/migrations.ts'
+import { createHandlers } from '../../../plugins/potus/handlers.ts'
+import { createWriter, type Written, type WriteOptions } from '../../../plugins/potus/ingest/writer.ts'
+import { readSources, type Source, type SourceSettings } from '../../../plugins/potus/sources/source.ts'
+import { createReader } from '../../../plugins/potus/store/read.ts'
+import { migrations } from '../../../plugins/potus/store/tables.ts'
+
+export const root = resolve(import.meta.dirname, '../../..')
+/** Recorded payloads; absent outside the place where they are kept. */
+export const SHARED = resolve(root, '../shared/data/potus')
+
+export const fixture = (name: string): Buffer => readFileSync(join(root, 'test/fixtures/potus', name))
+
+const documents = await readDocuments(join(root, 'catalog'))
+const { schemas } = await readSchemas(join(root, 'schemas'))
+export const { catalog } = createCatalog(documents.documents, schemas)
+const validatorsOf = createValidators(schemas)
+
+export const LIVE: Access = { kind: 'token', plan: 'live-24h', subject: '0xb2', expiresAt: new Date(8.64e15) }
+export const PAID: Access = { kind: 'payment', payer: '0xb2', amount: 1n }
+
+export interface Asked {
+  readonly params?: object
+  readonly query?: object
+  /** Default: the clock, minus what the operation holds back from a payer. */
+  readonly asOf?: number
+  readonly access?: Access
+  /** The answer is large and its form was looked at elsewhere. */
+  readonly unchecked?: boolean
+}
+
+export interface Newsroom {
+  readonly db: Knex
+  readonly sources: ReadonlyMap<string, Source>
+  /** The clock; tests move it. */
+  time: number
+  /** A body as the source would send it, fetched now. */
+  poll(source: string, body: Buffer | string | null, more?: Partial<Parameters<Newsroom['write']>[0]>): Promise<Written>
+  write(poll: Parameters<ReturnType<typeof createWriter>['write']>[0], options?: WriteOptions): Promise<Written>
+  /** The answer of an operation, checked against its schema. */
+  ask<Answer = Record<string, never>>(operation: string, asked?: Asked): Promise<Answer>
+  close(): Promise<void>
+}
+
+export interface Setting {
+  readonly time?: number
+  readonly settings?: Readonly<Record<string, SourceSettings>>
+  readonly dataMode?: 'sample' | 'replay' | 'online'
+  readonly shift?: number | null
+  readonly db?: Knex
+}
+
+export async function openNewsroom({
+  time = Date.UTC(2026, 4, 1),
+  settings,
+  dataMode = 'online',
+  shift = null,
+  db,
+}: Setting = {}): Promise<Newsroom> {
+  const store = db ?? openDatabase({ file: ':memory:' })
+  await migrate(store, 'potus', migrations)
+  const list = readSources(settings)
+  const sources = new Map(list.map((source) => [source.id, source]))
+  const reader = createReader(store)
+  const room = { time }
+  const writer = createWriter(
+    store,
+    () => room.time,
+    (source) => sources.get(source)?.publisher ?? source,
+  )
+  const handlers = createHandlers({
+    db: store,
+    reader,
+    marks: { dataMode, shift: () => shift, sources },
+    sources: list,
+    product: 'potus',
+    now: () => new Date(room.time),
+    assertReady: () => {},
+  }) as unknown as Record<string, Handler>
+
+  return Object.assign(room, {
+    db: store,
+    sources,
+    write: writer.write,
+    poll(id: string, body: Buffer | string | null, more: object = {}) {
+      const source = sources.get(id) as Source
+      const bytes = body === null ? null : Buffer.from(body)
+      return writer.write({ source, at: room.time, url: source.url, status: 200, headers: {}, body: bytes, ...more })
+    },
+    async ask<Answer>(id: string, { params = {}, query = {}, asOf, access = PAID, unchecked }: Asked = {}): Promise<Answer> {
+      const operation = catalog.operations.get(id)
+      if (!operation) throw new Error(`the catalog has no ${id}`)
+      const validators = validatorsOf(operation)
+      const moment = asOf ?? room.time - (access.kind === 'token' ? 0 : operation.maxFreshnessSeconds) * 1000
+      const answer = await (handlers[id] as Handler)({
+        id: 'test',
+        operation,
+        catalog,
+        input: validators.input({ params: { ...params }, query: { ...query }, body: undefined }),
+        access,
+        asOf: new Date(moment),
+        signal: new AbortController().signal,
+        ask: async () => ({ count: 0 }) as never,
+      })
+      const wrong = unchecked ? null : validators.answer(answer)
+      if (wrong !== null) throw new Error(`${id} breaks its schema: ${wrong}`)
+      return answer as Answer
+    },
+    close: async () => {
+      if (!db) await store.destroy()
+    },
+  })
+}
+
+/** An RSS feed of the White House's form. */
+export function feedOf(
+  items: readonly { key: string; title?: string; text: string; at: number; path?: string; label?: string }[],
+  built = 'Fri, 02 Oct 2026 13:40:11 +0000',
+): string {
+  const entries = items.map(
+    ({ key, title = key, text, at, path = 'releases', label }) => `<item><title>${title}</title>
+<link>https://www.whitehouse.gov/${path}/2026/05/${key}/</link><pubDate>${new Date(at).toUTCString()}</pubDate>
+${label ? `<category><![CDATA[${label}]]></category>` : ''}<guid isPermaLink="false">https://www.whitehouse.gov/?p=${key}</guid>
+<content:encoded><![CDATA[<p>${text}</p>]]></content:encoded></item>`,
+  )
+  return `<?xml version="1.0" encoding="UTF-8"?><rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><title>News</title><lastBuildDate>${built}</lastBuildDate>${entries.join('')}</channel></rss>`
+}
+
+/** A mirror's feed of posts. */
+export function postsOf(posts: readonly { id?: string; text: string; at: number; guid?: string }[]): string {
+  const items = posts.map(
+    ({
+      id,
+      text,
+      at,
+      guid,
+    }) => `<item><title><![CDATA[${text || '[No Title] - Post from May 1, 2026'}]]></title><description><![CDATA[<p>${text}</p>]]></description>
+<pubDate>${new Date(at).toUTCString()}</pubDate>${guid ? `<guid>${guid}</guid>` : ''}${id ? `<truth:originalUrl>https://truthsocial.com/@realDonaldTrump/${id}</truth:originalUrl><truth:originalId>${id}</truth:originalId>` : ''}</item>`,
+  )
+  return `<rss version="2.0" xmlns:truth="https://truthsocial.com/ns"><channel><title>Posts</title>${items.join('')}</channel></rss>`
+}
+
+/** A post id that carries a time. */
+export const postId = (at: number, salt = 7): string => String((BigInt(at) << 16n) + BigInt(salt))
