@@ -3,7 +3,7 @@ import { calculate } from '../../../plugins/calculator/calculate.ts'
 import { examine } from '../../../plugins/qc/index.ts'
 import type { Ask } from '../../../gateway/plugin.ts'
 import { LAYOUT_NAMES, type Trip, writeLedger } from './layouts.ts'
-import { atLeast, atMost, type Measure, shown } from './measure.ts'
+import { atLeast, atMost, type Measure } from './measure.ts'
 import { readRecorded } from './recorded.ts'
 
 const PART = 'backtest audit'
@@ -121,14 +121,24 @@ function measurePaper(): Measure[] {
   })
 }
 
+/** Time of the processor, not of the clock: the machine may have other work. The first run warms up. */
 async function measureTime(): Promise<Measure[]> {
   const file = Buffer.from(`symbol,side,qty,entry_time,entry_price,exit_time,exit_price\n${rows().join('\n')}\n`)
-  const begun = performance.now()
-  const { ledger } = await run(file)
-  const seconds = (performance.now() - begun) / 1000
+  const times: number[] = []
+  for (let i = 0; i < 3; i += 1) {
+    const before = process.cpuUsage()
+    await run(file)
+    const { user, system } = process.cpuUsage(before)
+    times.push((user + system) / 1e6)
+  }
   return [
-    shown(PART, 'file for the time', `${ledger.trades} trades, ${(file.length / 1e6).toFixed(1)} MB`),
-    atMost(PART, 'seconds for it, statistics included', seconds, 3, 2),
+    atMost(
+      PART,
+      `processor seconds for ${ROWS} trades (${(file.length / 1e6).toFixed(1)} MB)`,
+      Math.min(...times),
+      3,
+      2,
+    ),
   ]
 }
 
