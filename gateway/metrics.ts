@@ -69,7 +69,7 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     labelNames: ['bucket'] as const,
     registers,
   })
-  registerState(registers, journal, edition)
+  registerState(registry, journal, edition)
   const listeners: ((step: Step) => void)[] = []
   const recent: number[] = []
 
@@ -139,8 +139,9 @@ function stepOf({ credential }: CallRequest, answer: Answer): Pick<Step, 'kind' 
 }
 
 /** Gauges that are asked for at the moment of a scrape. */
-function registerState(registers: [Registry], journal: MetricsParts['journal'], edition: () => Edition): void {
-  new Gauge({
+function registerState(registry: Registry, journal: MetricsParts['journal'], edition: () => Edition): void {
+  const registers: Registry[] = []
+  const payments = new Gauge({
     name: 'tollgate_payments',
     help: 'Payments in the ledger by state; submitted ones are pending.',
     labelNames: ['state'] as const,
@@ -149,7 +150,7 @@ function registerState(registers: [Registry], journal: MetricsParts['journal'], 
       for (const [state, number] of Object.entries(await journal.counts())) this.set({ state }, number)
     },
   })
-  new Gauge({
+  const owed = new Gauge({
     name: 'tollgate_owed_payments',
     help: 'Payments settled and not deliverable, not repaid yet.',
     registers,
@@ -157,7 +158,7 @@ function registerState(registers: [Registry], journal: MetricsParts['journal'], 
       this.set((await journal.debts()).length)
     },
   })
-  new Gauge({
+  const up = new Gauge({
     name: 'tollgate_product_up',
     help: '1 where the product answers, 0 where it is suspended or withheld.',
     labelNames: ['product'] as const,
@@ -167,16 +168,17 @@ function registerState(registers: [Registry], journal: MetricsParts['journal'], 
       for (const { product, status } of edition().status()) this.set({ product }, status === 'ok' ? 1 : 0)
     },
   })
-  new Gauge({
+  const jobs = new Gauge({
     name: 'tollgate_job_failures',
     help: 'Failed runs of background jobs since the product was set up.',
     labelNames: ['product', 'job'] as const,
     registers,
     async collect() {
       this.reset()
-      for (const [product, { jobs }] of Object.entries(await edition().facts()))
-        for (const [job, { failures }] of Object.entries((jobs ?? {}) as Record<string, { failures: number }>))
+      for (const [product, { jobs: runs }] of Object.entries(await edition().facts()))
+        for (const [job, { failures }] of Object.entries((runs ?? {}) as Record<string, { failures: number }>))
           this.set({ product, job }, failures)
     },
   })
+  for (const gauge of [payments, owed, up, jobs]) registry.registerMetric(gauge as Gauge)
 }
