@@ -36,6 +36,9 @@ export interface Config {
   readonly viewDir: string
   readonly pluginDirs: readonly string[]
   readonly operatorToken: string | null
+  /** Wallets whose payments are no revenue, lower case. */
+  readonly ownWallets: readonly string[]
+  readonly alertWebhookUrl: string | null
   readonly sandboxBlockSeconds: number
   readonly logLevel: string
   /** Values for `env:NAME` in catalog documents. Null where the variable is not set. */
@@ -111,6 +114,8 @@ export function readConfig(environment: Environment = process.env): Config {
     viewDir: join(root, 'views'),
     pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(root, folder)),
     operatorToken: text('OPERATOR_TOKEN'),
+    ownWallets: (text('OWN_WALLETS') ?? '').toLowerCase().split(/\s+/).filter(Boolean),
+    alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
     secret: (name) => environment[name] ?? null,

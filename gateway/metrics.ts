@@ -180,5 +180,5 @@ function registerState(registry: Registry, journal: MetricsParts['journal'], edi
           this.set({ product, job }, failures)
     },
   })
-  for (const gauge of [payments, owed, up, jobs]) registry.registerMetric(gauge as Gauge)
+  for (const gauge of [payments, owed, up, jobs]) registry.registerMetric(gauge)
 }

@@ -147,7 +147,7 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
       wasReadable = true
       return null
     }
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = error instanceof Error ? error.message : 'unknown'
     log.warn({ err: error }, 'the chain could not be read for reconciliation')
     const details = { reason }
     if (

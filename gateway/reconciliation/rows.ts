@@ -114,7 +114,7 @@ export async function openRows(db: Knex) {
     },
     async counts(): Promise<ReadonlyMap<Bucket, number>> {
       const rows = await db(TABLE).groupBy('bucket').select('bucket').count<{ bucket: Bucket; n: number }[]>({ n: '*' })
-      return new Map(rows.map(({ bucket, n }) => [bucket, Number(n)]))
+      return new Map(rows.map(({ bucket, n }) => [bucket, n]))
     },
     /** Rows that alarm and of which nobody was told yet; what our own wallets did alarms nobody. */
     async untold(limit: number): Promise<readonly Row[]> {
