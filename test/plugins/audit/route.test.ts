@@ -29,7 +29,7 @@ describe('POST /v1/audit', () => {
   let shop: TestGateway
   let url: string
   before(async () => {
-    for (const name of ['service', 'audit', 'audit-pages', 'market', 'qc'])
+    for (const name of ['service', 'documents', 'audit', 'audit-pages', 'market', 'qc'])
       cpSync(join(root, 'catalog', `${name}.json`), join(folder, `${name}.json`))
     shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
     url = `${shop.url}/v1/audit`
@@ -50,8 +50,18 @@ describe('POST /v1/audit', () => {
     return parts
   }
 
-  it('asks 5.00 and answers a paid call with the report', async () => {
+  it('costs the same in every document', async () => {
     proves('audit-price')
+    const read = async (path: string): Promise<string> => (await fetch(shop.url + path)).text()
+    expect(JSON.parse(await read('/pricing.json'))).to.have.nested.property('prices_usd.POST /v1/audit', 5)
+    expect(JSON.parse(await read('/.well-known/x402'))).to.have.deep.nested.property('paid_endpoints', {
+      'POST /v1/audit': '$5.00',
+      'POST /v1/bars/qc': '$0.05',
+    })
+    expect(await read('/llms.txt')).to.match(/POST \/v1\/audit[^\n]*\$5\.00/)
+  })
+
+  it('asks 5.00 and answers a paid call with the report', async () => {
     const { response, v1 } = await offer(url, { method: 'POST', body: { file } })
     expect(response.status).to.equal(402)
     expect(v1.accepts[0]).to.include({ maxAmountRequired: '5000000' })
