@@ -2,6 +2,8 @@
 import type { Bars } from '../../schemas/types.d.ts'
 import { edgeSpread } from '../quant/edge.ts'
 import { garmanKlass } from '../quant/garman-klass.ts'
+import { moments } from '../quant/moments.ts'
+import { quantileSorted } from '../quant/quantile.ts'
 
 export interface BarFigures {
   /** EDGE, clipped at zero; null where it cannot be told. */
@@ -19,33 +21,42 @@ export interface BarFigures {
 }
 
 /** A stretch of bars: [from, to). */
-interface Day {
+interface Stretch {
   readonly from: number
   readonly to: number
 }
 
 const DAY = 86_400
+const LEAST_BARS = { intraday: 60, daily: 5 }
 /** A day with fewer bars says nothing of its spread by itself. */
 const EDGE_BARS = 60
-const LEAST_BARS = { intraday: 60, daily: 5 }
+/** Then bars are taken so many at a time, a month of days. */
+const BLOCK = 21
+/** Daily bars behind volatility and turnover; the spread takes all there are. */
+const RECENT_DAYS = 30
+/** A day's variance counts as at most so many times the usual one: daily bars keep misprints. */
+const LARGEST_VARIANCE = 10
 const RETURN_SECONDS = 300
 
 /**
  * Figures of bars, oldest first, at any interval up to a day; null where there are too few (60, or 5 of a day).
  * `dayMinutes` is the length of a trading day.
  *
- * Spread: EDGE of each UTC day with at least 60 bars, averaged with its sign over the days, then clipped at zero; of all
- * bars together where no day has as many. Volatility: five-minute returns within the days, √(Σr² day/covered); of daily
- * bars the root of the mean Garman-Klass variance. Turnover: Σ volume · close, brought to one day alike.
+ * Spread: EDGE of each UTC day with at least 60 bars, averaged with its sign over the days, then clipped at zero. Where
+ * no day has as many, EDGE of blocks of 21 bars, whose mean counts only when it is more than two standard errors above
+ * zero: in long bars a small spread drowns in volatility. Volatility: five-minute returns within the days,
+ * √(Σr² day/covered); of daily bars the root of the mean Garman-Klass variance of the last 30. Turnover: Σ volume · close,
+ * brought to one day alike.
  */
 export function figuresOf(bars: Bars, dayMinutes: number): BarFigures | null {
-  const { count, interval_seconds, time, close } = bars
+  const { count, interval_seconds, time, close, volume } = bars
   const isDaily = interval_seconds >= DAY
   if (count < (isDaily ? LEAST_BARS.daily : LEAST_BARS.intraday)) return null
   const days = daysOf(bars)
-  const covered = isDaily ? count : minutesOf(bars, days) / dayMinutes
-  const variance = isDaily ? meanRange(bars) : squaredReturns(bars, days) / covered
-  const turnover = bars.volume.reduce((sum, volume, i) => sum + volume * close[i]!, 0) / covered
+  const recent = { from: isDaily ? Math.max(0, count - RECENT_DAYS) : 0, to: count }
+  const covered = isDaily ? recent.to - recent.from : minutesOf(bars, days) / dayMinutes
+  const variance = isDaily ? meanRange(bars, recent) : squaredReturns(bars, days) / covered
+  const turnover = sumOver(recent, (i) => volume[i]! * close[i]!) / covered
   return {
     spreadBps: spreadOf(bars, days),
     sigmaDaily: variance > 0 ? Math.sqrt(variance) : null,
@@ -58,9 +69,15 @@ export function figuresOf(bars: Bars, dayMinutes: number): BarFigures | null {
   }
 }
 
+function sumOver({ from, to }: Stretch, of: (i: number) => number): number {
+  let sum = 0
+  for (let i = from; i < to; i += 1) sum += of(i)
+  return sum
+}
+
 /** UTC days: a session of New York lies within one. */
-function daysOf({ count, time }: Bars): Day[] {
-  const days: Day[] = []
+function daysOf({ count, time }: Bars): Stretch[] {
+  const days: Stretch[] = []
   for (let from = 0; from < count;) {
     const day = Math.floor(time[from]! / DAY)
     let to = from + 1
@@ -71,17 +88,27 @@ function daysOf({ count, time }: Bars): Day[] {
   return days
 }
 
-function minutesOf({ time, interval_seconds }: Bars, days: readonly Day[]): number {
+function minutesOf({ time, interval_seconds }: Bars, days: readonly Stretch[]): number {
   return days.reduce((sum, { from, to }) => sum + (time[to - 1]! - time[from]! + interval_seconds) / 60, 0)
 }
 
-/** In bps. */
-function spreadOf(bars: Bars, days: readonly Day[]): number | null {
-  const single = days.filter(({ from, to }) => to - from >= EDGE_BARS)
-  const stretches = single.length > 0 ? single : [{ from: 0, to: bars.count }]
+/** In bps; null where it cannot be told. */
+function spreadOf(bars: Bars, days: readonly Stretch[]): number | null {
+  const whole = days.filter(({ from, to }) => to - from >= EDGE_BARS)
+  const stretches = whole.length > 0 ? whole : blocksOf(bars.count)
   const spreads = stretches.map(({ from, to }) => edgeOf(bars, from, to)).filter((spread) => spread !== null)
   if (spreads.length === 0) return null
-  return 1e4 * Math.max(0, spreads.reduce((sum, spread) => sum + spread, 0) / spreads.length)
+  const { mean, variance } = moments(spreads)
+  if (whole.length > 0) return 1e4 * Math.max(0, mean)
+  return mean > 2 * Math.sqrt(variance / (spreads.length - 1)) ? 1e4 * mean : null
+}
+
+/** Whole blocks, the last one ending with the last bar. */
+function blocksOf(count: number): Stretch[] {
+  return Array.from({ length: Math.floor(count / BLOCK) }, (_, i) => {
+    const to = count - i * BLOCK
+    return { from: to - BLOCK, to }
+  })
 }
 
 function edgeOf({ open, high, low, close }: Bars, from: number, to: number): number | null {
@@ -95,7 +122,7 @@ function edgeOf({ open, high, low, close }: Bars, from: number, to: number): num
 }
 
 /** Of five minutes, or of the bars where they are longer; the first of a day starts at its open. */
-function squaredReturns({ time, open, close }: Bars, days: readonly Day[]): number {
+function squaredReturns({ time, open, close }: Bars, days: readonly Stretch[]): number {
   let sum = 0
   for (const { from, to } of days) {
     let last = open[from]!
@@ -109,6 +136,13 @@ function squaredReturns({ time, open, close }: Bars, days: readonly Day[]): numb
   return sum
 }
 
-function meanRange({ count, open, high, low, close }: Bars): number {
-  return open.reduce((sum, o, i) => sum + garmanKlass(o, high[i]!, low[i]!, close[i]!), 0) / count
+function meanRange({ open, high, low, close }: Bars, { from, to }: Stretch): number {
+  const variances = Array.from({ length: to - from }, (_, i) =>
+    garmanKlass(open[from + i]!, high[from + i]!, low[from + i]!, close[from + i]!),
+  )
+  const usual = quantileSorted(
+    variances.toSorted((a, b) => a - b),
+    0.5,
+  )
+  return moments(variances.map((variance) => Math.min(variance, LARGEST_VARIANCE * usual))).mean
 }

@@ -4,10 +4,10 @@ import { LRUCache } from 'lru-cache'
 import { type BarFigures, figuresOf } from './bars.ts'
 
 const DAY = 86_400
-/** Ten days, as Almgren et al. average volume and volatility; of daily bars thirty. */
-const DAYS = { continuous: 10, sessions: 10, daily: 30 }
-/** Calendar days that hold ten sessions in any year. */
-const REACH = { continuous: DAYS.continuous, sessions: 17, daily: 45 }
+/** Ten days, as Almgren et al. average volume and volatility. */
+const SESSIONS = 10
+/** Calendar days to read: the last ten, those that hold ten sessions in any year, and a year of daily bars. */
+const REACH = { continuous: 10, sessions: 17, daily: 366 }
 const INTRADAY_SECONDS = 3600
 /** A finer series is preferred unless a coarser one reaches this much further. */
 const BEHIND_SECONDS = 7 * DAY
@@ -24,7 +24,7 @@ export interface Traded {
 export type History = (ask: Ask, traded: Traded, at: number) => Promise<BarFigures | null>
 
 /**
- * The last ten days of the finest bars up to an hour long, or the last thirty daily bars. Figures are kept for the
+ * The last ten days of the finest bars up to an hour long, or the last year of daily bars. Figures are kept for the
  * minute they were made in; callers who come while they are made wait for them.
  */
 export function createHistory(): History {
@@ -66,8 +66,8 @@ async function read(ask: Ask, traded: Traded, at: number): Promise<BarFigures | 
   const to = Math.min(end, at)
   const query = { symbol, from: Math.floor(to - reach * DAY), to: Math.floor(to), interval }
   const bars = await ask('getBars', { params: {}, query, body: undefined })
-  if (interval === DAY) return figuresOf(lastOf(bars, bars.count - DAYS.daily, bars.count), dayMinutes)
-  return session === '24x7' ? figuresOf(bars, dayMinutes) : figuresOf(sessionsOf(bars, traded), dayMinutes)
+  const isWhole = interval === DAY || session === '24x7'
+  return figuresOf(isWhole ? bars : sessionsOf(bars, traded), dayMinutes)
 }
 
 type Bars = Parameters<typeof figuresOf>[0]
@@ -79,22 +79,21 @@ function sessionsOf(bars: Bars, { openSince }: Traded): Bars {
   const starts: number[] = []
   for (let i = 0; i < end; i += 1)
     if (i === 0 || Math.floor(bars.time[i]! / DAY) !== Math.floor(bars.time[i - 1]! / DAY)) starts.push(i)
-  return lastOf(bars, starts.at(-DAYS.sessions) ?? 0, end)
+  return between(bars, starts.at(-SESSIONS) ?? 0, end)
 }
 
-function lastOf(bars: Bars, from: number, to: number): Bars {
-  const start = Math.max(0, from)
-  const part = (column: Float64Array): Float64Array => column.subarray(start, to)
+function between(bars: Bars, from: number, to: number): Bars {
+  const part = (column: Float64Array): Float64Array => column.subarray(from, to)
   const { time, open, high, low, close, volume, state } = bars
   return {
     ...bars,
-    count: to - start,
+    count: to - from,
     time: part(time),
     open: part(open),
     high: part(high),
     low: part(low),
     close: part(close),
     volume: part(volume),
-    state: state.subarray(start, to),
+    state: state.subarray(from, to),
   }
 }

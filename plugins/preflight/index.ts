@@ -9,7 +9,7 @@ import { migrations, openKeys, type PublishedKey } from './keys.ts'
 import { method, MODEL } from './method.ts'
 
 const VALID_SECONDS = 60
-/** What the demo asks about the first covered market. */
+/** What the demo asks about the first market that is always open, else the first. */
 const DEMO = {
   side: 'buy',
   notional_usd: 25_000,
@@ -75,7 +75,8 @@ export default definePlugin({
         preflightTrade: (call: Call<{ body: PreflightRequest }>) => signed(call as Call, call.input.body, {}),
         async getPreflightDemo(call: Call) {
           const { symbols } = await call.ask('getSymbols', { params: {}, query: {}, body: undefined })
-          return signed(call, { symbol: symbols[0]?.symbol ?? 'BTC-USD', ...DEMO }, { demo: true })
+          const { symbol = 'BTC-USD' } = symbols.find(({ session }) => session === '24x7') ?? symbols[0] ?? {}
+          return signed(call, { symbol, ...DEMO }, { demo: true })
         },
         async getPreflightSigner(): Promise<PreflightSigner> {
           const [current, ...previous] = (await keys.published()).map(publicKeyOf)

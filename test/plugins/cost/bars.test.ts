@@ -96,6 +96,20 @@ describe('what bars say of trading', () => {
     expect(figuresOf(daily, 390)?.sigmaDaily).to.be.closeTo(sigma!, 1e-12)
   })
 
+  it('tells a spread from daily bars only where it stands out of the noise', () => {
+    const spread = (width: number) =>
+      figuresOf(bars({ days: 252, perDay: 1, interval: DAY, sigma: 0.02, spread: width }), 390)?.spreadBps
+    expect(spread(0.0005)).to.equal(null)
+    expect(spread(0.04)).to.be.within(300, 500)
+  })
+
+  it('does not let one misprint of a day make a market wild', () => {
+    const daily = bars({ days: 30, perDay: 1, interval: DAY, sigma: 0.02 })
+    const { sigmaDaily } = figuresOf(daily, 390)!
+    daily.high[11] = daily.high[11]! * 1.5
+    expect(figuresOf(daily, 390)?.sigmaDaily).to.be.within(sigmaDaily!, 1.2 * sigmaDaily!)
+  })
+
   it('says nothing of too few bars, of a market that does not move or does not trade', () => {
     expect(figuresOf(bars({ days: 1, perDay: 59 }), 1440)).to.equal(null)
     expect(figuresOf(bars({ days: 4, perDay: 1, interval: DAY }), 1440)).to.equal(null)
