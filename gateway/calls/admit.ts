@@ -6,6 +6,7 @@ import type { Operation, Plan } from '../catalog/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
 import type { PresentedPayment } from '../payments/payments.ts'
+import type { PaidAnswer } from '../payments/purchase.ts'
 import type { Access } from '../plugin.ts'
 import type { Answer, CallRequest } from './call.ts'
 import { lasting } from './lasting.ts'
@@ -30,7 +31,7 @@ export interface Entry {
 }
 
 /** Returns permission to run, or the answer the caller gets instead (a twin's). Throws ServiceError to refuse. */
-export async function admit(parts: ServeParts, entry: Entry): Promise<Admission | Answer> {
+export async function admit(parts: ServeParts, entry: Entry): Promise<Admission | PaidAnswer> {
   const { edition, operation, request, presented } = entry
   const asOf = (maxFreshnessSeconds: number): Date => new Date(parts.now().getTime() - maxFreshnessSeconds * 1000)
   const unpaid = (access: Access, maxFreshnessSeconds: number): Admission => ({
@@ -66,6 +67,22 @@ export async function admit(parts: ServeParts, entry: Entry): Promise<Admission 
     signal: request.signal,
     settle: async (answer) => ({ ...answer, ...(await purchase.settle(answer)) }),
     release: (error) => purchase.release(error),
+  }
+}
+
+/** Permission to fetch once more a stream that has been paid for; nothing is settled or released. */
+export function readmit(parts: ServeParts, { operation, request }: Entry, { receipt }: PaidAnswer): Admission {
+  const { payer = '', amount = 0n } = receipt ?? {}
+  return {
+    access: { kind: 'payment', payer, amount, at: parts.now() },
+    asOf: new Date(parts.now().getTime() - operation.maxFreshnessSeconds * 1000),
+    signal: request.signal,
+    settle: async (answer) => ({
+      ...answer,
+      headers: { ...answer.headers, 'idempotent-replay': 'true' },
+      ...(receipt ? { receipt } : {}),
+    }),
+    release: async () => {},
   }
 }
 

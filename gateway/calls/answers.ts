@@ -1,4 +1,5 @@
 /** A handler's value, or an error, as the bytes a caller gets. */
+import { Streamed } from '../editions/passage.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../payments/requirements.ts'
 import { Reply } from '../plugin.ts'
@@ -14,6 +15,8 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function answerOf(value: unknown, onlyViewed = false): Answer {
   const reply = value instanceof Reply ? value : new Reply(value)
   if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
+  if (reply instanceof Streamed)
+    return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), stream: reply.carried }
   const headers = Object.fromEntries(Object.entries(reply.headers).map(([name, text]) => [name.toLowerCase(), text]))
   const { body } = reply
   if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))

@@ -1,5 +1,6 @@
 /** What a transport hands to `serve`, and what it gets back. Neither side knows the other's wire. */
 import type { RawInput } from '../editions/edition.ts'
+import type { Carried } from '../editions/passage.ts'
 import type { ServiceError } from '../errors.ts'
 import type { Quote } from '../payments/requirements.ts'
 import type { Receipt } from '../payments/receipts.ts'
@@ -47,4 +48,6 @@ export interface Answer {
   readonly receipt?: Receipt
   /** Server-sent events instead of a body. */
   readonly events?: AsyncIterable<ServerEvent>
+  /** Bytes of an upstream instead of a body: passed on by the transport, or dropped. */
+  readonly stream?: Carried
 }

@@ -8,7 +8,7 @@ import { SettlementError } from '../payments/purchase.ts'
 import type { Call, Input, Logger } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
 import { traced } from '../tracing.ts'
-import { type Admission, admit } from './admit.ts'
+import { type Admission, admit, readmit } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest } from './call.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -33,22 +33,26 @@ export function createServe(parts: ServeParts): Serve {
     if (operation.price !== null && !request.credential) throw new ServiceError('payment_required')
     const raw = await request.read()
     const presented = operation.price === null ? null : present(operation, request, raw)
-    if (presented && !(presented instanceof ServiceError)) {
-      const kept = await payments.recall(operation, presented)
-      if (kept) return kept
-    }
+    const isReadable = presented && !(presented instanceof ServiceError)
+    const kept = isReadable ? await payments.recall(operation, presented) : null
+    if (kept && !kept.again) return kept
     if (operation.retired) throw retired(operation.replacement)
     const input = bound.validate(raw)
     bound.assertAvailable()
     const attributes = { 'call.id': request.id, 'operation.id': operation.id }
-    const admission = await traced('admit', attributes, () => admit(parts, { edition, operation, request, presented }))
-    if ('status' in admission) return admission
+    const entry = { edition, operation, request, presented }
+    const admitted = kept ?? (await traced('admit', attributes, () => admit(parts, entry)))
+    if ('status' in admitted && !admitted.again) return admitted
+    const admission = 'status' in admitted ? readmit(parts, entry, admitted) : admitted
+    let answer: Answer | null = null
     try {
       const call = callOf(edition, bound, request, input, admission)
       const value = await traced('handle', attributes, () => bound.handle(call))
-      const answer = answerOf(value, operation.view !== null && operation.response === null)
-      return await traced('settle', attributes, () => admission.settle(answer))
+      const made = answerOf(value, operation.view !== null && operation.response === null)
+      answer = made
+      return await traced('settle', attributes, () => admission.settle(made))
     } catch (error) {
+      answer?.stream?.drop()
       await admission.release(error)
       throw error
     }

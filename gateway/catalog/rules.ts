@@ -11,6 +11,9 @@ type Report = (pointer: string, rule: string, message: string) => void
 /** What the gateway serves before it looks at the catalog. */
 const RESERVED = /^\/(mcp|assets)(\/|$)/
 
+/** What a body is decoded from for a plugin; an upstream takes what it likes. */
+const READ_MEDIA = ['application/json', 'multipart/form-data', 'application/x-www-form-urlencoded', 'text/csv']
+
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
 /** The mistakes of one document, operation by operation. */
@@ -41,10 +44,30 @@ function makerRules({ content, operations }: Draft, report: Report): void {
     report('', 'maker', 'Names neither plugin nor upstream. Write one of them.')
   if (plugin !== undefined && upstream !== undefined)
     report('/upstream', 'maker', 'Names a plugin and an upstream. Keep one of them.')
-  if (upstream === undefined || !isObject(upstream)) return
+  if (upstream !== undefined && isObject(upstream)) upstreamRules(String(upstream['url']), operations, report)
+  else
+    for (const { pointer, fields } of operations)
+      [fields['body_media'] ?? []].flat().forEach((media, index) => {
+        const at = pointer + pointerOf('body_media', ...(Array.isArray(fields['body_media']) ? [index] : []))
+        if (!READ_MEDIA.includes(String(media)))
+          report(at, 'media', `A plugin is given ${READ_MEDIA.join(', ')}. Write one of these.`)
+      })
+}
+
+/** Who is called stays with the catalog: a caller fills in parts of the path and the query, and nothing before them. */
+function upstreamRules(url: string, operations: readonly OperationDraft[], report: Report): void {
+  const [, authority = ''] = /^https?:\/\/([^/?#]*)/.exec(url) ?? []
+  if (!URL.canParse(url.replace(/[{}]/g, '')) || url.includes('#') || authority.includes('@'))
+    report('/upstream/url', 'address', 'Is no address to call. Write "http://host/path", credentials as a header.')
+  if (authority.includes('{'))
+    report(
+      '/upstream/url',
+      'address',
+      'Lets the caller choose the host. Write the host out; parameters go into the path.',
+    )
   for (const { pointer, route, isInternal } of operations) {
     if (isInternal) report(`${pointer}/internal`, 'maker', 'An upstream has no internal operations. Remove it.')
-    for (const name of paramsOf(typeof upstream['url'] === 'string' ? upstream['url'] : ''))
+    for (const name of paramsOf(url))
       if (route && !route.params.includes(name))
         report(
           '/upstream/url',

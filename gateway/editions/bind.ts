@@ -7,6 +7,7 @@ import { askFrom } from './ask.ts'
 import { withinBudget } from './budget.ts'
 import type { BoundOperation, Edition } from './edition.ts'
 import type { Instance } from './instance.ts'
+import { Streamed } from './passage.ts'
 
 export interface BindParts {
   readonly operation: Operation
@@ -24,12 +25,14 @@ const SAMPLE_EVERY = 100
 
 export function bind({ operation, instance, validators, edition, uses, checkAnswers, log }: BindParts): BoundOperation {
   const breaker = instance.breaker(operation.id)
+  const isUpstream = instance.plugin === null
   const handler = instance.handlers[operation.handler] as Handler
 
   function assertFits(answer: unknown): void {
     if (operation.internal) return
     const isSampled = instance.answered(operation.id) % SAMPLE_EVERY === 1
     if (!checkAnswers && !isSampled) return
+    if (answer instanceof Streamed) return
     if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
     const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
     if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
@@ -51,7 +54,11 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
 
   return {
     operation,
-    validate: (raw) => validators.input(raw),
+    passesOn: isUpstream,
+    validate(raw) {
+      const input = validators.input(raw)
+      return isUpstream && raw.passage ? { ...input, passage: raw.passage } : input
+    },
     async handle(call) {
       if (operation.retired) throw new ServiceError('retired')
       try {

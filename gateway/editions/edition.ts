@@ -4,16 +4,21 @@
  */
 import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
 import type { Call, Facts, Input } from '../plugin.ts'
+import type { Passage } from './passage.ts'
 
 /** What a transport hands over before validation: strings as they came, the body decoded by media type. */
 export interface RawInput {
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
+  /** What an upstream gets as it came; only where the operation passes on. */
+  readonly passage?: Passage
 }
 
 export interface BoundOperation {
   readonly operation: Operation
+  /** An upstream answers it, and gets the request as it came. */
+  readonly passesOn?: boolean
   /** Defaults applied, strings coerced. Throws InvalidInput listing every mistake. */
   validate(raw: RawInput): Input
   /**

@@ -111,10 +111,6 @@ function upstreamInstance(
   { secret, log, now, lease }: Options,
 ): Instance | Failed {
   const { file, id, operations, upstream } = product
-  if (upstream?.stream) {
-    const message = 'Streams are not carried yet. Remove this field to answer JSON.'
-    return { mistakes: [{ file, pointer: '/upstream/stream', rule: 'stream', message }] }
-  }
   const { value: headers, missing } = withSecrets(upstream?.headers ?? {}, secret, '/upstream/headers')
   if (missing.length > 0) return { mistakes: missing.map((one) => missingSecret(file, one)) }
   const key = instanceKey(headers, operations, upstream)

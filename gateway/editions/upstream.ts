@@ -1,48 +1,99 @@
-/** A product without code: its operations are answered by an address of ours, JSON for JSON. */
+/** A product without code: its operations are answered by an address of ours, whole or as a stream. */
 import type { Operation, Product, Upstream } from '../catalog/catalog.ts'
+import { isFile } from '../catalog/compiler.ts'
+import { isObject } from '../catalog/read.ts'
 import { paramsOf } from '../catalog/route.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
-import type { Call, Handler } from '../plugin.ts'
+import { type Call, type Handler, Reply } from '../plugin.ts'
+import { type PassedInput, type Sent, Streamed } from './passage.ts'
 
-/** `headers` with their secrets already in place. One handler per operation of the product. */
+const JSON_MEDIA = 'application/json'
+const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
+
+/** What is known of one operation before any call. `headers` hold their secrets already. */
+interface Way {
+  readonly upstream: Upstream
+  readonly headers: Readonly<Record<string, string>>
+  readonly operation: Operation
+}
+
+/** One handler per operation of the product. */
 export function createUpstream(product: Product, headers: Readonly<Record<string, string>>): Record<string, Handler> {
   const upstream = product.upstream as Upstream
+  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   return Object.fromEntries(
-    product.operations.map((operation) => [
-      operation.handler,
-      (call: Call) => forward(upstream, headers, operation, call),
-    ]),
+    product.operations.map((operation) => {
+      const way = { upstream, headers: lower, operation }
+      return [operation.handler, (call: Call) => (upstream.stream ? stream(way, call) : forward(way, call))]
+    }),
   )
 }
 
-async function forward(
-  upstream: Upstream,
-  headers: Readonly<Record<string, string>>,
-  { method }: Operation,
-  { input, signal }: Call,
-): Promise<unknown> {
-  const hasBody = input.body !== undefined
-  const timeout = AbortSignal.timeout(upstream.timeoutSeconds * 1000)
-  let response: Response
-  try {
-    response = await fetch(address(upstream.url, input), {
-      method,
-      headers: { accept: 'application/json', ...(hasBody ? { 'content-type': 'application/json' } : {}), ...headers },
-      ...(hasBody ? { body: JSON.stringify(input.body) } : {}),
+/** Asks, and waits for the whole answer. */
+async function forward({ upstream, headers, operation }: Way, { input, signal, id }: Call): Promise<unknown> {
+  const sent = await bodyOf(operation, input)
+  const type = sent ? { 'content-type': sent.type } : {}
+  const isText = operation.response?.['type'] === 'string'
+  const response = await within(upstream.timeoutSeconds, signal, (until) =>
+    fetch(address(upstream.url, input), {
+      method: operation.method,
+      headers: { accept: isText ? '*/*' : 'application/json', ...type, 'x-call-id': id, ...headers },
+      ...(sent ? { body: sent.bytes } : {}),
       redirect: 'manual',
-      signal: AbortSignal.any([signal, timeout]),
-    })
-    if (response.ok) return parsed(await text(response, upstream.maxBytes))
-    await response.body?.cancel()
+      signal: until,
+    }).then(async (answer) => ({
+      answer,
+      bytes: answer.ok ? await whole(answer, upstream.maxBytes) : await none(answer),
+    })),
+  )
+  const { answer, bytes } = response
+  if (!answer.ok) throw refusal(answer.status, answer.headers.get('retry-after'))
+  if (!isText) return parsed(bytes)
+  return new Reply(bytes, { headers: { 'content-type': answer.headers.get('content-type') ?? 'text/plain' } })
+}
+
+/** Asks, and waits until the answer has begun. */
+async function stream({ upstream, headers, operation }: Way, { input, signal, id }: Call): Promise<Streamed> {
+  const { passage } = input as PassedInput
+  if (!passage) throw new Error('a stream is only passed on over HTTP')
+  const { body } = passage
+  const carried = await within(upstream.timeoutSeconds, signal, (until) =>
+    passage.carry({
+      url: address(upstream.url, input),
+      method: operation.method,
+      headers: { ...passage.headers, ...(body ? { 'content-type': body.type } : {}), 'x-call-id': id, ...headers },
+      body: body?.bytes ?? null,
+      idleSeconds: upstream.timeoutSeconds,
+      signal: until,
+    }),
+  )
+  if (carried.status >= 200 && carried.status < 300 && carried.status !== 204) return new Streamed(carried)
+  carried.drop()
+  throw refusal(carried.status, carried.headers['retry-after'] ?? null)
+}
+
+async function within<Value>(
+  seconds: number,
+  signal: AbortSignal,
+  work: (until: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const timeout = AbortSignal.timeout(seconds * 1000)
+  try {
+    return await work(AbortSignal.any([signal, timeout]))
   } catch (error) {
-    if (error instanceof ServiceError) throw error
+    if (error instanceof ServiceError || error instanceof BadAnswer) throw error
     if (timeout.aborted) throw new ServiceError('product_timeout', undefined, { cause: error })
     throw new Error('the upstream could not be reached', { cause: error })
   }
-  throw refusal(response)
 }
 
-/** The upstream's address with path parameters encoded and the query of the call added. */
+/** The upstream answered, and not as it should. */
+class BadAnswer extends Error {}
+
+/**
+ * The upstream's address with path parameters encoded and the query of the call added. Whatever the caller sends, it
+ * stays below the address that the catalog gives.
+ */
 function address(template: string, { params, query }: Call['input']): URL {
   let filled = template
   for (const name of paramsOf(template)) {
@@ -56,29 +107,58 @@ function address(template: string, { params, query }: Call['input']): URL {
   return url
 }
 
-async function text(response: Response, maxBytes: number): Promise<string> {
+/** The body as it was sent; a call that did not come over HTTP brings a value, which is written in the first media type. */
+async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Call['input']): Promise<Sent | null> {
+  const { body, passage } = input as PassedInput
+  if (passage) return passage.body
+  if (body === undefined) return null
+  if (media === JSON_MEDIA) return { type: media, bytes: Buffer.from(JSON.stringify(body)) }
+  const fields = Object.entries(isObject(body) ? body : {})
+  const [file] = fields.map(([, value]) => value).filter(isFile)
+  if (!FORMS.includes(media)) return { type: media, bytes: Buffer.from(file?.bytes ?? '') }
+  const form = media === FORMS[0] ? new FormData() : new URLSearchParams()
+  for (const [name, value] of fields)
+    if (isFile(value) && form instanceof FormData) form.append(name, new Blob([value.bytes]), name)
+    else form.append(name, String(value))
+  const written = new Response(form)
+  return { type: written.headers.get('content-type') ?? media, bytes: Buffer.from(await written.arrayBuffer()) }
+}
+
+async function whole(response: Response, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += chunk.byteLength
-    if (size > maxBytes) throw new Error(`the upstream sent more than ${maxBytes} bytes`)
+    if (size > maxBytes) throw new BadAnswer(`the upstream sent more than ${maxBytes} bytes`)
     chunks.push(chunk)
   }
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
 
-function parsed(body: string): unknown {
+async function none(response: Response): Promise<Buffer> {
+  await response.body?.cancel()
+  return Buffer.alloc(0)
+}
+
+function parsed(bytes: Buffer): unknown {
   try {
-    return JSON.parse(body)
+    return JSON.parse(bytes.toString('utf8'))
   } catch (error) {
     throw new Error('the upstream did not answer JSON', { cause: error })
   }
 }
 
-/** A redirect could lead anywhere with our secrets, so it is a failure like any other status. */
-function refusal({ status, headers }: Response): Error {
+/**
+ * What a status outside 2xx means to the caller. A redirect could lead anywhere with our secrets, so it is a failure;
+ * what the upstream says against the request is the caller's to mend, and no failure of the product.
+ */
+function refusal(status: number, retryAfter: string | null): Error {
   if (status === 404) return new NotFound()
-  const seconds = Number(headers.get('retry-after') ?? 60)
+  if (status === 413) return new ServiceError('body_too_large')
+  if (status === 415) return new ServiceError('media_unsupported')
+  if ([400, 409, 416, 422].includes(status))
+    return new InvalidInput(`The source of this product refused the request (status ${status}).`)
+  const seconds = Number(retryAfter ?? 60)
   if (status === 429 || status === 503) return new Unavailable(undefined, Number.isFinite(seconds) ? seconds : 60)
   return new Error(`the upstream answered ${status}`)
 }

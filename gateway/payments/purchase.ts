@@ -20,7 +20,12 @@ import type { Receipt } from './receipts.ts'
 export interface PaidAnswer extends StoredAnswer {
   /** Absent where nothing was charged: the product answered outside 2xx or with no body. */
   readonly receipt?: Receipt
+  /** The payment bought a stream, of which no copy is kept: it is to be fetched again. */
+  readonly again?: true
 }
+
+/** An answer to be paid for. A stream has no body to keep: an empty one is stored for it. */
+export type Deliverable = StoredAnswer & { readonly stream?: object }
 
 export interface Purchase {
   readonly payer: PaymentRecord['payer']
@@ -28,7 +33,7 @@ export interface Purchase {
   /** When the payment was taken into work. */
   readonly reservedAt: Date
   /** Stores, settles, and returns the answer with its receipt. Throws SettlementError where it cannot be delivered. */
-  settle(answer: StoredAnswer): Promise<PaidAnswer>
+  settle(answer: Deliverable): Promise<PaidAnswer>
   /** Gives the reservation back. Does nothing once the answer is stored. */
   release(error: unknown): Promise<void>
 }
@@ -84,8 +89,9 @@ export function createPurchase(parts: PurchaseParts): Purchase {
     }
   }
 
-  const settle = async (answer: StoredAnswer): Promise<PaidAnswer> => {
-    if (answer.status < 200 || answer.status > 299 || answer.body.length === 0) {
+  const settle = async (answer: Deliverable): Promise<PaidAnswer> => {
+    const isEmpty = answer.body.length === 0 && !answer.stream
+    if (answer.status < 200 || answer.status > 299 || isEmpty) {
       await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
       return answer
     }

@@ -89,8 +89,21 @@ export function createRecall(parts: RecallParts) {
         throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', {
           fields: { transaction: record.transaction },
         })
+      if (answer.body.length === 0 && nowSeconds() >= Number(record.validBefore))
+        throw new ServiceError(
+          'payment_already_used',
+          'This payment is spent, and its time to fetch the stream again is over.',
+          {
+            fields: { transaction: record.transaction },
+          },
+        )
       const receipt = receiptOf(record, network, payload.version, record.transaction ?? '')
       return replayed({ ...answer, receipt })
+    }
+    if (answer?.body.length === 0 && record.state === 'answered') {
+      // A stream that was never sent for: nothing is kept that could be given, so it is bought anew.
+      await journal.released(record.key, record.attempt, 'the stream was not delivered')
+      return null
     }
     if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
     const requirements = requirementsOf(record)
@@ -110,7 +123,7 @@ export function createRecall(parts: RecallParts) {
       }
       const paid = await conclude(work, await settler.status(record), answer)
       flight.land({ result: paid })
-      return paid
+      return paid.body.length === 0 ? replayed(paid) : paid
     } catch (error) {
       flight.land({ error })
       throw error
@@ -120,6 +133,7 @@ export function createRecall(parts: RecallParts) {
 
 /** Says that the answer was made for an earlier request (the name is the one in use; no RFC has it yet). */
 function replayed(paid: PaidAnswer): PaidAnswer {
+  if (paid.body.length === 0) return { ...paid, again: true }
   return { ...paid, headers: { ...paid.headers, 'idempotent-replay': 'true' } }
 }
 

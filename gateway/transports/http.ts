@@ -7,12 +7,14 @@ import { errorAnswer } from '../calls/answers.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Config } from '../config.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
+import type { Carried } from '../editions/passage.ts'
 import { ServiceError } from '../errors.ts'
 import type { Network } from '../payments/payment.ts'
 import type { Logger } from '../plugin.ts'
 import { createHeaders, optionsHeaders } from './headers.ts'
 import { createLimiter, type Limit } from './limit.ts'
 import { wantsPage } from './negotiate.ts'
+import { createProxy } from './proxy.ts'
 import type { Render } from './render.ts'
 import { callRequest, clientOf, headerToken, watchCaller } from './request.ts'
 import { createResponder, type Exchange } from './respond.ts'
@@ -30,6 +32,14 @@ export interface HttpParts {
   readonly render: Render
   readonly mcp: { handle(request: IncomingMessage, response: ServerResponse): Promise<void> }
   readonly limit?: Limit
+  /** Answers /operator and /metrics; absent or null: they do not exist. */
+  readonly operator?: ((request: Request, response: Response, visit: OperatorVisit) => Promise<void>) | null
+}
+
+interface OperatorVisit {
+  readonly id: string
+  readonly edition: Edition
+  readonly path: string
 }
 
 const MCP_METHODS = ['GET', 'POST']
@@ -45,13 +55,14 @@ interface Visit {
 const visitOf = (response: Response): Visit => response.locals['visit'] as Visit
 
 /** Creates the server. `close()` stops accepting, ends event streams, and lets running calls finish. */
-export function createHttp({ editions, serve, config, network, log, render, mcp, limit }: HttpParts): Server {
+export function createHttp({ editions, serve, config, network, log, render, mcp, limit, operator }: HttpParts): Server {
   const { baseUrl, viewDir } = config
   const closing = new AbortController()
   const headers = createHeaders(baseUrl)
   const respond = createResponder({ headers, render, log, closing: closing.signal })
   const admit = createLimiter(limit)
   const routers = new WeakMap<Edition, Router>()
+  const proxy = createProxy()
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
   app.set('query parser', false).set('trust proxy', ['loopback', 'linklocal', 'uniquelocal'])
@@ -68,9 +79,20 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
     const { operation } = bound
     response.locals['route'] = operation.route
     const caller = watchCaller(response)
-    const call = callRequest({ request, response, operation, target, baseUrl, id, signal: caller.signal })
+    const carrier = bound.passesOn ? proxy : null
+    const call = callRequest({
+      request,
+      response,
+      operation,
+      target,
+      baseUrl,
+      id,
+      signal: caller.signal,
+      proxy: carrier,
+    })
     const answer = await serve(edition, bound, call)
     respond(exchangeOf(request, response, bound), answer)
+    if (answer.stream) await passOn(answer.stream, request, response)
     if (!answer.events) return
     const signal = AbortSignal.any([caller.signal, closing.signal])
     const isCurrent = (): boolean => request.method !== 'HEAD' && editions.current === edition
@@ -123,6 +145,13 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
     await mcp.handle(request, response)
   })
 
+  if (operator)
+    app.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
+      const { id, edition, target } = visitOf(response)
+      response.locals['route'] = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
+      await operator(request, response, { id, edition, path: target.path })
+    })
+
   app.use('/assets', (request, response, next) => {
     response.locals['route'] = 'GET /assets/*'
     if (!ASSET_METHODS.includes(request.method)) return otherwise(request, response, ASSET_METHODS)
@@ -156,7 +185,14 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
   }
 
   const server = createServer(app, closing)
+  server.once('close', () => proxy.close())
   return server
+}
+
+async function passOn(stream: Carried, request: Request, response: Response): Promise<void> {
+  if (request.method !== 'HEAD') return stream.pipe(response)
+  stream.drop()
+  response.end()
 }
 
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {

@@ -4,6 +4,8 @@ import type { Request } from 'express'
 import type { CallRequest, Credential } from '../calls/call.ts'
 import { TOKEN_HEADER, type Operation } from '../catalog/catalog.ts'
 import { readBody } from './body.ts'
+import { readWhole } from './passage.ts'
+import { askedHeaders, type Proxy } from './proxy.ts'
 import { parsePairs, publicUrl, type Target } from './target.ts'
 
 const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
@@ -55,10 +57,13 @@ export interface HttpCall {
   readonly baseUrl: string
   readonly id: string
   readonly signal: AbortSignal
+  /** Set where an upstream answers: it gets the body as it came. */
+  readonly proxy: Proxy | null
 }
 
 /** Builds the CallRequest. Nothing is read until `read` is called. */
-export function callRequest({ request, response, operation, target, baseUrl, id, signal }: HttpCall): CallRequest {
+export function callRequest(call: HttpCall): CallRequest {
+  const { request, response, operation, target, baseUrl, id, signal, proxy } = call
   const { headers } = request
   const params = { ...request.params }
   const key = headers['idempotency-key']
@@ -75,11 +80,11 @@ export function callRequest({ request, response, operation, target, baseUrl, id,
     ...streamWish(headers),
     async read() {
       if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
-      return {
-        params,
-        query: parsePairs(target.search),
-        body: await readBody(request, operation),
-      }
+      const query = parsePairs(target.search)
+      if (!proxy) return { params, query, body: await readBody(request, operation) }
+      const { body, sent } = await readWhole(request, operation)
+      const passage = { body: sent, headers: askedHeaders(headers), carry: proxy.carry }
+      return { params, query, body, passage }
     },
   }
 }

@@ -53,7 +53,7 @@ export function createResponder({ headers, render, log, closing }: ResponderPart
       operation?.form && browser
         ? { ...answer, status: 303, headers: { location: formTarget(operation.form, answer) }, body: Buffer.alloc(0) }
         : shown(exchange, answer)
-    const isPage = sent.headers['content-type']?.startsWith('text/html') ?? false
+    const isPage = !answer.stream && sent.headers['content-type']?.startsWith('text/html') === true
     const isNegotiated = operation?.view != null && operation.response !== null
     const all: Record<string, string | number> = {
       ...(isPage ? headers.page : headers.data),
@@ -68,6 +68,10 @@ export function createResponder({ headers, render, log, closing }: ResponderPart
     if (answer.events) {
       all['content-type'] = 'text/event-stream; charset=utf-8'
       all['x-accel-buffering'] = 'no'
+      response.writeHead(sent.status, all)
+      return
+    }
+    if (answer.stream) {
       response.writeHead(sent.status, all)
       return
     }

@@ -59,12 +59,18 @@ function requestBody(operation: Operation, body: JsonSchema, bundle: Bundle): ob
   const example = operation.example?.request.body
   const content = operation.bodyMedia.map((media, index) => [
     media,
-    media.startsWith('text/')
-      ? { schema: { type: 'string' }, ...(typeof example === 'string' ? { example } : {}) }
+    isRaw(media)
+      ? { schema: rawSchema(media), ...(typeof example === 'string' ? { example } : {}) }
       : { schema, ...(index === 0 && example !== undefined ? { example } : {}) },
   ])
   return { required: true, content: Object.fromEntries(content) as object }
 }
+
+/** Sent as it is, without fields. */
+const isRaw = (media: string): boolean => !/json$|^multipart\/|form-urlencoded$/.test(media)
+
+const rawSchema = (media: string): object =>
+  media.startsWith('text/') ? { type: 'string' } : { type: 'string', contentMediaType: media }
 
 function responses(operation: Operation, bundle: Bundle): object {
   const { response, view, example } = operation

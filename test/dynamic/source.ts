@@ -1,0 +1,47 @@
+/** A service of somebody else's, for upstream products: it remembers what it was asked, and answers as it is told. */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface Asked {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+export interface Source {
+  readonly url: string
+  readonly asked: Asked[]
+  /** Connections that were opened so far. */
+  readonly connections: ReadonlySet<Socket>
+  /** How the next requests are answered. */
+  answer: (response: ServerResponse, asked: Asked, request: IncomingMessage) => void
+  close(): Promise<void>
+}
+
+export async function openSource(): Promise<Source> {
+  const connections = new Set<Socket>()
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk: Buffer) => chunks.push(chunk))
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request
+      const asked = { method, url, headers, body: Buffer.concat(chunks) }
+      source.asked.push(asked)
+      source.answer(response, asked, request)
+    })
+  })
+  server.on('connection', (socket) => connections.add(socket))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+  const source: Source = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked: [],
+    connections,
+    answer: (response) => response.end('{}'),
+    async close() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+  return source
+}
