@@ -57,6 +57,27 @@ export const format = {
     return `${GROUPED.format(seconds / size)} ${unit}${seconds / size === 1 ? '' : 's'}`
   },
 
+  /** A size in the largest decimal unit that divides it well: 42000000 is "42 MB", 4096 is "4.1 kB". */
+  bytes(count: number): string {
+    const units = [
+      ['MB', 1_000_000],
+      ['kB', 1000],
+    ] as const
+    const [unit, size] = units.find(([, size]) => count >= size) ?? ['bytes', 1]
+    return `${Number((count / size).toFixed(1))} ${unit}`
+  },
+
+  /**
+   * JSON for a data block inside a page (script type application/ld+json): no sign in it can end the block or begin
+   * another.
+   */
+  dataBlock(value: unknown): string {
+    return JSON.stringify(value).replace(
+      /[<>&\u2028\u2029]/g,
+      (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    )
+  },
+
   /** Prose cut where it has code in backticks: "see `a`" is a piece of text and a piece of code. */
   pieces(prose: string): readonly { readonly text: string; readonly isCode: boolean }[] {
     return prose.split('`').map((text, index) => ({ text, isCode: index % 2 === 1 }))

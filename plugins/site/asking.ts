@@ -3,15 +3,16 @@ import { type Call, type Catalog, type Operation, ServiceError } from '#gateway'
 
 const NOTHING = { params: {}, query: {}, body: undefined } as const
 
-/** The answer of an operation without input. */
-export async function ask<Answer>(call: Call, operation: string): Promise<Answer> {
-  return (await call.ask(operation, NOTHING)) as Answer
+/** The answer of an operation, without input unless some is given. */
+export async function ask<Answer>(call: Call, operation: string, input: object = {}): Promise<Answer> {
+  return (await call.ask(operation, { ...NOTHING, ...input })) as Answer
 }
 
-/** The same, or null where the product behind it cannot answer: a page has more to show than one product. */
-export async function askIfThere<Answer>(call: Call, operation: string): Promise<Answer | null> {
+/** The same, or null where the product is not sold or cannot answer: a page has more to show than one product. */
+export async function askIfThere<Answer>(call: Call, operation: string, input: object = {}): Promise<Answer | null> {
+  if (!call.catalog.operations.has(operation)) return null
   try {
-    return await ask<Answer>(call, operation)
+    return await ask<Answer>(call, operation, input)
   } catch (error) {
     if (error instanceof ServiceError) return null
     throw error

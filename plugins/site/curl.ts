@@ -3,20 +3,25 @@ import type { Operation } from '#gateway'
 
 type Shown = Pick<Operation, 'method' | 'path' | 'bodyMedia' | 'example'>
 
-/**
- * The example request as a curl command. A JSON body is sent as it is; of a form each field; a file by its name.
- */
-export function curl({ method, path, bodyMedia, example }: Shown, baseUrl: string): string {
-  const { params = {}, query = {}, body } = example?.request ?? {}
+/** The path of the example request, with its parameters and its query; a parameter without an example stays in braces. */
+export function examplePath({ path, example }: Pick<Shown, 'path' | 'example'>): string {
+  const { params = {}, query = {} } = example?.request ?? {}
   const filled = path.replace(/\{([^}]+)\}/g, (braces, name: string) =>
     params[name] === undefined ? braces : encodeURIComponent(text(params[name])),
   )
   const search = new URLSearchParams(
     Object.entries(query).map(([name, value]): [string, string] => [name, text(value)]),
   ).toString()
-  const address = quoted(baseUrl + filled + (search === '' ? '' : `?${search}`))
+  return filled + (search === '' ? '' : `?${search}`)
+}
+
+/**
+ * The example request as a curl command. A JSON body is sent as it is; of a form each field; a file by its name.
+ */
+export function curl({ method, path, bodyMedia, example }: Shown, baseUrl: string): string {
+  const address = quoted(baseUrl + examplePath({ path, example }))
   const lines = [method === 'GET' ? `curl -i ${address}` : `curl -i -X ${method} ${address}`]
-  return [...lines, ...bodyArguments(bodyMedia[0], body)].join(' \\\n  ')
+  return [...lines, ...bodyArguments(bodyMedia[0], example?.request.body)].join(' \\\n  ')
 }
 
 function bodyArguments(media: string | undefined, body: unknown): readonly string[] {

@@ -2,7 +2,8 @@
 import type { Call, Catalog, Operation } from '#gateway'
 import { ask, askIfThere, byPrice, type Discovery, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
-import { changes, chartOf, type ReadPast } from './past.ts'
+import type { Read } from './kept.ts'
+import { changes, chartOf, type Past } from './past.ts'
 import { problem } from './problem.ts'
 
 /** What the free sample holds of interest here. */
@@ -44,7 +45,7 @@ const ORIGINS: Readonly<Record<string, string>> = {
   replay: 'Recorded data, replayed.',
 }
 
-export async function home(call: Call, readPast: ReadPast) {
+export async function home(call: Call, readPast: Read<Past>) {
   const { catalog } = call
   const [discovery, health, sample, stats, past] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),

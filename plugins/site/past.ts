@@ -1,6 +1,6 @@
 /** The regime of the last 30 delayed days: what it said, and how the market then moved. */
 import type { Call, Chart } from '#gateway'
-import { ServiceError } from '#gateway'
+import { kept, type Read } from './kept.ts'
 
 /** A stretch of time under one label; epoch milliseconds. */
 export interface Run {
@@ -19,6 +19,7 @@ export interface Returns {
 /** One snapshot an hour: what a page needs to size a position. */
 export interface Hour {
   readonly at: number
+  readonly volatile: boolean
   readonly scalar: number
 }
 
@@ -45,37 +46,23 @@ interface Bars {
   readonly close: ArrayLike<number>
 }
 
-export type ReadPast = (call: Call) => Promise<Past | null>
-
 const DAYS = 30
-const HOUR = 3_600_000
+export const HOUR = 3_600_000
 export const DAY = 86_400_000
 const YEAR = 365 * DAY
 const BAR = 300_000
 const MOST = 10_000
 
 /**
- * Reads the past as of the call, once an hour: snapshots are never rewritten, so an hour's answer stays true. Null where
- * there is less than a day of it, or the products behind it cannot answer.
+ * The past as of the call, read once an hour: snapshots are never rewritten, so an hour's answer stays true. Null where
+ * there is less than a day of it.
  */
-export function createPast(): ReadPast {
-  let kept: { readonly hour: number; readonly past: Promise<Past | null> } | null = null
-  return async (call) => {
-    if (!['getRegimeHistory', 'getBars'].every((id) => call.catalog.operations.has(id))) return null
-    const hour = Math.floor(call.asOf.getTime() / HOUR)
-    if (kept?.hour !== hour) kept = { hour, past: read(call, hour * HOUR) }
-    const asked = kept
-    try {
-      const past = await asked.past
-      // Nothing yet may be something in a minute.
-      if (past === null && kept === asked) kept = null
-      return past
-    } catch (error) {
-      if (kept === asked) kept = null
-      if (error instanceof ServiceError) return null
-      throw error
-    }
-  }
+export function createPast(): Read<Past> {
+  return kept(HOUR, (call) =>
+    ['getRegimeHistory', 'getBars'].every((id) => call.catalog.operations.has(id))
+      ? read(call, Math.floor(call.asOf.getTime() / HOUR) * HOUR)
+      : Promise.resolve(null),
+  )
 }
 
 async function read(call: Call, until: number): Promise<Past | null> {
@@ -90,8 +77,9 @@ async function read(call: Call, until: number): Promise<Past | null> {
     symbol = page.symbol
     for (const { as_of, regime, position_scalar: scalar } of page.snapshots) {
       const at = Date.parse(as_of)
-      extend(runs, { from: at, to: at + 60_000, volatile: regime === 'VOLATILE' })
-      if (at % HOUR === 0) hours.push({ at, scalar })
+      const volatile = regime === 'VOLATILE'
+      extend(runs, { from: at, to: at + 60_000, volatile })
+      if (at % HOUR === 0) hours.push({ at, volatile, scalar })
     }
     start = page.next_start
   }

@@ -1,23 +1,36 @@
-/** The price page: every priced route and plan of the catalog, and how to pay. */
+/** The price page: every priced route and plan of the catalog, what changed, and how to pay. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, byPrice, type Discovery, routeParts, shown } from './asking.ts'
+import { ask, askIfThere, byPrice, type Discovery, routeParts, shown } from './asking.ts'
+import { curl, examplePath } from './curl.ts'
 import { problem } from './problem.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
+/** Longer samples stand in the documentation only. */
+const LONGEST_SAMPLE = 1600
 
-interface Row {
-  readonly id: string
+interface PriceHistory {
+  readonly changes: readonly {
+    readonly operation: string
+    readonly route: string
+    readonly old_price_usd: number | null
+    readonly new_price_usd: number | null
+    readonly changed_at: string
+  }[]
+}
+
+/** What a wallet in the browser is told of a route: where to ask, and the price the page shows. */
+interface Till {
   readonly method: string
-  readonly path: string
-  readonly href: string
-  readonly summary: string
-  readonly maxFreshnessSeconds: number
-  readonly price: bigint | null
+  readonly address: string
+  readonly amount: string
 }
 
 export async function pricing(call: Call) {
   const { catalog } = call
-  const { payment } = await ask<Discovery>(call, 'getDiscovery')
+  const [{ base_url: baseUrl, payment }, history] = await Promise.all([
+    ask<Discovery>(call, 'getDiscovery'),
+    askIfThere<PriceHistory>(call, 'getPriceHistory'),
+  ])
   const founding = shown(catalog).find(({ route }) => route === 'POST /founding')
   return {
     thanks: call.input.query['ok'] === 1,
@@ -30,9 +43,11 @@ export async function pricing(call: Call) {
     program: payment.program ?? null,
     /** The sandbox and the test network are paid with the project's own command. */
     isTest: payment.network !== 'base',
-    first: cheapest(catalog),
-    groups: groups(catalog),
-    plans: plans(catalog),
+    first: cheapest(catalog, baseUrl),
+    tool: toolCall(catalog),
+    groups: groups(catalog, baseUrl, history),
+    changes: changesOf(history),
+    plans: plans(catalog, baseUrl),
     planModel: catalog.plans.model,
     planNote: catalog.plans.note,
     tokenHeader: TOKEN_HEADER,
@@ -40,41 +55,96 @@ export async function pricing(call: Call) {
   }
 }
 
-function cheapest(catalog: Catalog): Row | null {
-  const [operation] = shown(catalog)
+function cheapest(catalog: Catalog, baseUrl: string) {
+  const [operation] = pricedGets(catalog)
+  return operation ? row(operation, catalog, baseUrl) : null
+}
+
+/** Priced routes that need no input, the cheapest first. */
+function pricedGets(catalog: Catalog): readonly Operation[] {
+  return shown(catalog)
     .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
-    .sort((one, other) => Number((one.price ?? 0n) - (other.price ?? 0n)))
-  return operation ? row(operation) : null
+    .sort((one, other) => byPrice([one], [other]))
+}
+
+/** A paid tool as an MCP client calls it. */
+function toolCall(catalog: Catalog) {
+  const [operation] = pricedGets(catalog).filter(({ tool }) => tool !== null)
+  if (operation === undefined) return null
+  const { tool: name, example } = operation
+  const given = { ...example?.request.query, payment_signature: '<base64 of the signed payment>' }
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }, null, 2)
 }
 
 /** Products with their priced routes, the cheapest product first; purchases of plans stand apart. */
-function groups(catalog: Catalog) {
+function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null) {
   const priced = shown(catalog).filter(({ price, plan }) => price !== null && plan === null)
   return catalog.products
     .map(({ id, title, summary }) => ({
       id: `product-${id}`,
       title,
       summary,
-      operations: priced.filter(({ product }) => product === id).map(row),
+      operations: priced
+        .filter(({ product }) => product === id)
+        .map((operation) => ({
+          ...row(operation, catalog, baseUrl),
+          since: history?.changes.find((change) => change.operation === operation.id)?.changed_at ?? null,
+        })),
     }))
     .filter(({ operations }) => operations.length > 0)
     .sort((one, other) => byPrice(one.operations, other.operations))
 }
 
-function row(operation: Operation): Row {
-  const { id, summary, maxFreshnessSeconds, price } = operation
-  return { id, ...routeParts(operation), href: `/docs#${id}`, summary, maxFreshnessSeconds, price }
+function row(operation: Operation, catalog: Catalog, baseUrl: string) {
+  const { id, summary, maxFreshnessSeconds, price, example } = operation
+  const sample = example?.response === undefined ? '' : JSON.stringify(example.response, null, 2)
+  return {
+    id,
+    ...routeParts(operation),
+    href: `/docs#${id}`,
+    summary,
+    maxFreshnessSeconds,
+    price,
+    curl: curl(operation, baseUrl),
+    sample: sample.length > 0 && sample.length <= LONGEST_SAMPLE ? sample : null,
+    till: tillOf(operation, catalog),
+  }
 }
 
-function plans(catalog: Catalog) {
+/** A browser can buy what it can ask for without writing a body. */
+function tillOf(operation: Operation, catalog: Catalog): Till | null {
+  const { method, path, price, plan } = operation
+  if (price === null || (method !== 'GET' && plan === null)) return null
+  const address = needsInput(operation, catalog) ? examplePath(operation) : path
+  return address.includes('{') ? null : { method, address, amount: String(price) }
+}
+
+function needsInput({ path, query }: Operation, catalog: Catalog): boolean {
+  const ref = query?.['$ref']
+  const [file = '', pointer = ''] = typeof ref === 'string' ? ref.split('#/') : []
+  const found = pointer
+    .split('/')
+    .reduce<unknown>((at, token) => (at as Record<string, unknown> | undefined)?.[token], catalog.schemas.get(file))
+  const { required = [] } = ((ref === undefined ? query : found) ?? {}) as { required?: readonly string[] }
+  return path.includes('{') || required.length > 0
+}
+
+/** Changes of what was sold before, newest first: the first day of a route is no change, nor is a page that goes. */
+function changesOf(history: PriceHistory | null) {
+  return (history?.changes ?? []).filter(
+    ({ old_price_usd: before, new_price_usd: after }) => before !== null && (before > 0 || (after ?? 0) > 0),
+  )
+}
+
+function plans(catalog: Catalog, baseUrl: string) {
   const purchases = shown(catalog).filter(({ plan }) => plan !== null)
   return purchases.flatMap((operation) => {
     const { plan } = operation
     if (plan === null) return []
     return [
       {
+        ...row(operation, catalog, baseUrl),
         label: plan.label,
-        ...row(operation),
         seconds: plan.durationSeconds,
         freshnessSeconds: plan.maxFreshnessSeconds,
         enabled: plan.enabled,

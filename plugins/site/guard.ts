@@ -1,0 +1,78 @@
+/** What the service refuses to do and how it protects a buyer, with its state at this moment. */
+import type { Call, Catalog } from '#gateway'
+import { ask, byPrice, type Discovery, routeParts, shown } from './asking.ts'
+
+interface Health {
+  readonly status: string
+  readonly data_mode: string
+  readonly settler: { readonly ready: boolean; readonly reason?: string }
+  readonly products: readonly { readonly product: string; readonly status: string; readonly reason?: string }[]
+  readonly withheld: readonly { readonly product: string }[]
+  readonly started: string
+  readonly time: string
+}
+
+const MODES = [
+  {
+    id: 'online',
+    name: 'Online',
+    meaning: 'The public sources, each with its own health. This is what real money buys.',
+  },
+  {
+    id: 'replay',
+    name: 'Replay',
+    meaning: 'Recorded data, through the same code. For tests and measurements.',
+  },
+  {
+    id: 'sample',
+    name: 'Sample',
+    meaning: 'Made-up data from a generator of our own. For trying the service; it says nothing about any market.',
+  },
+] as const
+
+export async function guard(call: Call) {
+  const { catalog } = call
+  const [health, { payment }] = await Promise.all([
+    ask<Health>(call, 'getHealth'),
+    ask<Discovery>(call, 'getDiscovery'),
+  ])
+  return {
+    network: payment.network,
+    currency: payment.currency,
+    isWell: health.status === 'ok',
+    settler: health.settler,
+    products: states(health, catalog),
+    mode: health.data_mode,
+    modes: MODES.map((mode) => ({ ...mode, isCurrent: mode.id === health.data_mode })),
+    started: health.started,
+    time: health.time,
+    limits: limits(catalog),
+  }
+}
+
+/** What is sold, and whether it can be bought now. Products without a price are the service's own furniture. */
+function states({ products }: Health, catalog: Catalog) {
+  const titles = new Map(catalog.products.map(({ id, title }) => [id, title]))
+  const sold = new Set(shown(catalog).flatMap(({ price, product }) => (price === null ? [] : [product])))
+  return products
+    .filter(({ product, status }) => sold.has(product) || status !== 'ok')
+    .map(({ product, status }) => ({
+      id: product,
+      title: titles.get(product) ?? product,
+      status,
+      isWell: status === 'ok',
+    }))
+}
+
+/** The largest body and the longest wait of every paid operation. */
+function limits(catalog: Catalog) {
+  return shown(catalog)
+    .filter(({ price, plan }) => price !== null && plan === null)
+    .sort((one, other) => byPrice([one], [other]))
+    .map((operation) => ({
+      ...routeParts(operation),
+      href: `/docs#${operation.id}`,
+      bytes: operation.body === null ? null : operation.maxBytes,
+      seconds: operation.timeoutSeconds,
+    }))
+}

@@ -1,0 +1,132 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import type { TypedDataDefinition } from 'viem'
+import { hasChromium, openService, type Service } from './service.ts'
+
+/** What stands in the browser for a wallet: it hands every request over to the test. */
+const PROVIDER = `window.ethereum = { request: ({ method, params }) => window.walletRequest(method, params).then(({ error, result }) => {
+  if (error) throw Object.assign(new Error(error.message), error)
+  return result
+}) }`
+
+interface Asked {
+  readonly method: string
+  readonly params: readonly unknown[] | undefined
+}
+
+describe('the wallet in the browser', function () {
+  this.timeout(60_000)
+  let service: Service
+
+  before(async function () {
+    if (!hasChromium()) this.skip()
+    service = await openService()
+  })
+  after(() => service?.close())
+
+  /** The price page in a browser with a scripted wallet, which signs as the sandbox's buyer. */
+  async function openWithWallet({ chain = 84_532, declines = false } = {}) {
+    const { page, complaints, close } = await service.open('')
+    const asked: Asked[] = []
+    let current = chain
+    const answer = async (method: string, params?: readonly unknown[]): Promise<unknown> => {
+      asked.push({ method, params })
+      if (method === 'eth_requestAccounts') return [service.buyer.address]
+      if (method === 'eth_chainId') return `0x${current.toString(16)}`
+      if (method === 'wallet_switchEthereumChain') {
+        current = Number((params?.[0] as { chainId: string }).chainId)
+        return null
+      }
+      if (method !== 'eth_signTypedData_v4') throw new Error(`no ${method} here`)
+      const typed = JSON.parse(params?.[1] as string) as TypedDataDefinition
+      if (Number(typed.domain?.chainId) !== current) throw new Error('the domain is of another chain')
+      return service.buyer.signTypedData(typed)
+    }
+    await page.exposeFunction('walletRequest', async (method: string, params?: readonly unknown[]) => {
+      if (declines && method === 'eth_signTypedData_v4') return { error: { code: 4001, message: 'User rejected.' } }
+      return { result: await answer(method, params) }
+    })
+    await page.addInitScript(PROVIDER)
+    await page.goto(`${service.url}/pricing`)
+    return { page, asked, complaints, close }
+  }
+
+  const till = (page: Page, address: string) => page.locator(`form.till[data-address="${address}"]`)
+
+  it('shows no button where there is no wallet', async () => {
+    const { page, close } = await service.open('/pricing')
+    expect(await page.locator('form.till:visible').count()).to.equal(0)
+    expect(await page.locator('#wallet-none').isVisible()).to.equal(true)
+    await close()
+  })
+
+  it('buys a route: one signature, the answer and the transaction on the page, the money moved', async () => {
+    const { page, asked, complaints, close } = await openWithWallet()
+    await service.moved()
+    const one = till(page, '/v1/potus/feeds')
+    await one.getByRole('button').click()
+    await one.locator('output', { hasText: 'Paid in transaction 0x' }).waitFor()
+    expect(await one.locator('output').textContent()).to.contain('"feeds"')
+    expect(asked.map(({ method }) => method)).to.deep.equal([
+      'eth_requestAccounts',
+      'eth_chainId',
+      'eth_signTypedData_v4',
+    ])
+    expect(await service.moved()).to.deep.equal({ buyer: -250_000n, payee: 250_000n })
+    expect(complaints.filter((text) => !text.includes('402'))).to.deep.equal([])
+    await close()
+  })
+
+  it('asks a wallet on another chain to switch before it signs', async () => {
+    const { page, asked, close } = await openWithWallet({ chain: 1 })
+    const one = till(page, '/v1/potus/archive')
+    await one.getByRole('button').click()
+    await one.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    expect(asked.find(({ method }) => method === 'wallet_switchEthereumChain')?.params).to.deep.equal([
+      { chainId: '0x14a34' },
+    ])
+    await close()
+  })
+
+  it('buys a plan, whose token then opens its routes', async () => {
+    const { page, close } = await openWithWallet()
+    const one = till(page, '/v1/potus/subscribe/archive/30d')
+    await one.getByRole('button').click()
+    await one.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    const text = (await one.locator('output').textContent()) ?? ''
+    const { token } = JSON.parse(text.slice(text.indexOf('{'))) as { token: string }
+    const opened = await fetch(`${service.url}/v1/potus/archive`, { headers: { 'x-service-token': token } })
+    expect(opened.status).to.equal(200)
+    await close()
+  })
+
+  it('pays nothing where the signature is declined', async () => {
+    const { page, close } = await openWithWallet({ declines: true })
+    await service.moved()
+    const one = till(page, '/v1/potus/feeds')
+    await one.getByRole('button').click()
+    await one.locator('output', { hasText: 'You declined' }).waitFor()
+    expect(await service.moved()).to.deep.equal({ buyer: 0n, payee: 0n })
+    await close()
+  })
+
+  it('repeats the same payment after a broken connection, and pays once', async () => {
+    const { page, asked, close } = await openWithWallet()
+    await service.moved()
+    let cut = 0
+    await page.route('**/v1/potus/entities', async (route) => {
+      if (route.request().headers()['payment-signature'] === undefined || cut > 0) return route.continue()
+      cut += 1
+      await route.fetch()
+      await route.abort('connectionreset')
+    })
+    const one = till(page, '/v1/potus/entities')
+    await one.getByRole('button').click()
+    await one.locator('output', { hasText: 'The connection broke' }).waitFor()
+    await one.getByRole('button').click()
+    await one.locator('output', { hasText: 'Paid in transaction' }).waitFor()
+    expect(asked.filter(({ method }) => method === 'eth_signTypedData_v4')).to.have.length(1)
+    expect(await service.moved()).to.deep.equal({ buyer: -250_000n, payee: 250_000n })
+    await close()
+  })
+})

@@ -1,0 +1,131 @@
+// Buys from a wallet in the browser (EIP-1193): reads the offer of a route, has the payment signed (EIP-712, EIP-3009)
+// and asks again with it. Without this script, or without a wallet, the page says how else a route is paid.
+const wallets = []
+const tills = [...document.querySelectorAll('form.till')]
+const choice = document.querySelector('#wallet-choice')
+const TYPES = {
+  EIP712Domain: fields('name string, version string, chainId uint256, verifyingContract address'),
+  TransferWithAuthorization: fields(
+    'from address, to address, value uint256, validAfter uint256, validBefore uint256, nonce bytes32',
+  ),
+}
+const REPEATS = 10
+
+function fields(list) {
+  return list.split(', ').map((pair) => ({ name: pair.split(' ')[0], type: pair.split(' ')[1] }))
+}
+
+/** A wallet made itself known: every till opens. */
+function welcome(name, provider) {
+  if (wallets.some((wallet) => wallet.provider === provider)) return
+  wallets.push({ name, provider })
+  choice.append(new Option(name, wallets.length - 1))
+  document.querySelector('#wallet-none').hidden = true
+  document.querySelector('#wallet-found').hidden = false
+  for (const till of tills) till.hidden = false
+}
+
+window.addEventListener('eip6963:announceProvider', ({ detail }) => welcome(detail.info.name, detail.provider))
+window.dispatchEvent(new Event('eip6963:requestProvider'))
+if (wallets.length === 0 && window.ethereum) welcome('Wallet of this browser', window.ethereum)
+
+for (const till of tills) {
+  const button = till.querySelector('button')
+  const output = till.querySelector('output')
+  const say = (text) => {
+    output.hidden = false
+    output.textContent = text
+  }
+  till.addEventListener('submit', (event) => {
+    event.preventDefault()
+    button.disabled = true
+    buy(till, say)
+      .catch((error) => say(wordsFor(error)))
+      .finally(() => (button.disabled = false))
+  })
+}
+
+/** From the offer to the answer. A payment that may have been sent is kept: repeating it is never charged twice. */
+async function buy(till, say) {
+  if (!till.payment) {
+    say('Reading the offer…')
+    const { offer, now } = await readOffer(till)
+    say('Waiting for the wallet to sign…')
+    till.payment = await sign(wallets[choice.value].provider, offer, now)
+  }
+  for (let turn = 0; turn < REPEATS; turn += 1) {
+    say(turn === 0 ? 'Paying…' : 'The chain has not confirmed it yet. Asking again with the same payment…')
+    const answer = await ask(till, { 'payment-signature': till.payment })
+    const body = await answer.json()
+    if (answer.ok) {
+      till.payment = undefined
+      return say(paid(answer, body))
+    }
+    if (body.retry === 'new_quote' || body.retry === 'never') till.payment = undefined
+    if (body.retry !== 'same_payment') throw new Error(`${answer.status}: ${body.message}`)
+    await new Promise((wake) => setTimeout(wake, 1000 * Math.min(5, Number(answer.headers.get('retry-after')) || 1)))
+  }
+  throw new Error(
+    'Not confirmed yet. Press the button again in a minute: the same payment is used, nothing is paid twice.',
+  )
+}
+
+const ask = ({ dataset }, headers) =>
+  fetch(dataset.address, {
+    method: dataset.method,
+    headers: { accept: 'application/json', ...headers },
+    cache: 'no-store',
+  })
+
+/** What the route asks for, and the clock of the service: the one of this machine may be wrong. */
+async function readOffer(till) {
+  const answer = await ask(till)
+  if (answer.status !== 402) throw new Error(`${answer.status}: ${(await answer.json()).message}`)
+  const { accepts } = fromBase64(answer.headers.get('payment-required'))
+  const offer = accepts.find(({ scheme, network }) => scheme === 'exact' && network.startsWith('eip155:'))
+  if (offer.amount !== till.dataset.amount) throw new Error('The price has changed. Please load this page again.')
+  return { offer, now: Math.floor(Date.parse(answer.headers.get('date')) / 1000) }
+}
+
+async function sign(provider, offer, now) {
+  const [from] = await provider.request({ method: 'eth_requestAccounts' })
+  const chainId = Number(offer.network.split(':')[1])
+  const chain = `0x${chainId.toString(16)}`
+  if (Number(await provider.request({ method: 'eth_chainId' })) !== chainId)
+    await provider.request({ method: 'wallet_switchEthereumChain', params: [{ chainId: chain }] })
+  const authorization = {
+    from,
+    to: offer.payTo,
+    value: offer.amount,
+    validAfter: String(now - 600),
+    validBefore: String(now + offer.maxTimeoutSeconds),
+    nonce: `0x${[...crypto.getRandomValues(new Uint8Array(32))].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`,
+  }
+  const { name, version } = offer.extra
+  const typed = {
+    types: TYPES,
+    primaryType: 'TransferWithAuthorization',
+    domain: { name, version, chainId, verifyingContract: offer.asset },
+    message: authorization,
+  }
+  const signature = await provider.request({ method: 'eth_signTypedData_v4', params: [from, JSON.stringify(typed)] })
+  return toBase64({ x402Version: 2, accepted: offer, payload: { signature, authorization } })
+}
+
+function paid(answer, body) {
+  const { transaction } = fromBase64(answer.headers.get('payment-response'))
+  return `Paid in transaction ${transaction}\n\n${JSON.stringify(body, null, 2)}`
+}
+
+function wordsFor(error) {
+  if (error.code === 4001) return 'You declined in the wallet. Nothing was paid.'
+  if (error.code === 4902) return 'The wallet does not know this network. Add it there, then try again.'
+  if (error instanceof TypeError)
+    return 'The connection broke. Press the button again: the same payment is used, nothing is paid twice.'
+  return error.message
+}
+
+const toBase64 = (value) => btoa(String.fromCharCode(...new TextEncoder().encode(JSON.stringify(value))))
+
+const fromBase64 = (text) =>
+  JSON.parse(new TextDecoder().decode(Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0))))
