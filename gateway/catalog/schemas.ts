@@ -96,7 +96,7 @@ export function dereference(schema: JsonSchema, schemas: Schemas): JsonSchema {
     if (Array.isArray(node)) return node.map((item) => inline(item, from, within))
     if (!isObject(node)) return node
     const entries = Object.entries(node)
-      .filter(([key]) => !['$ref', '$id', '$schema', '$defs'].includes(key))
+      .filter(([key]) => !['$ref', '$id', '$schema', '$defs', 'tsType'].includes(key))
       .map(([key, value]) => [key, DATA.has(key) ? value : inline(value, from, within)] as const)
     const own = Object.fromEntries(entries)
     if (typeof node['$ref'] !== 'string') return own

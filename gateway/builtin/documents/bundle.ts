@@ -28,7 +28,7 @@ interface Base {
 /** Values of these keywords are data, not schemas. */
 const DATA = new Set(['const', 'enum', 'default', 'example', 'examples'])
 /** Keywords that would move or name a schema once it stands inside another document. */
-const OWN = new Set(['$id', '$schema', '$defs', '$comment'])
+const OWN = new Set(['$id', '$schema', '$defs', '$comment', 'tsType'])
 
 export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: string): Bundle {
   const schemas: Record<string, JsonSchema> = {}
