@@ -29,6 +29,10 @@ export type AuditVerdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible
  */
 export type DataMode = 'sample' | 'replay' | 'online'
 /**
+ * http_endpoint: paid by x402 over HTTP; mcp_tool: paid by x402 over MCP; mcp_server: of the MCP registry; a2a_agent: by its agent card.
+ */
+export type DirectoryKind = 'http_endpoint' | 'mcp_server' | 'mcp_tool' | 'a2a_agent'
+/**
  * A venue that is read directly.
  */
 export type FundingVenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
@@ -346,6 +350,21 @@ export type Products = {
         body: undefined
       }
       output: CostSymbols
+    }
+  }
+  directory: {
+    getAgentDirectory: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: DirectoryQuery
+        body: undefined
+      }
+      asked: {
+        params: Readonly<Record<string, unknown>>
+        query: AskedDirectoryQuery
+        body: undefined
+      }
+      output: Directory
     }
   }
   founding: {
@@ -1315,6 +1334,10 @@ export type Method = {
     rows: readonly (readonly (string | number | null)[])[]
   }[]
   /**
+   * The record as pictures, each with its figures.
+   */
+  charts?: import('#gateway')readonly .Chart[]
+  /**
    * What it does not do.
    */
   limits?: readonly string[]
@@ -1784,6 +1807,259 @@ export type CostSymbols = {
      */
     book: boolean
   }[]
+}
+export type DirectoryQuery = {
+  /**
+   * Words that name, description, address, provider or tags hold, all of them.
+   */
+  q?: string
+  kind?: DirectoryKind
+  /**
+   * What it speaks.
+   */
+  protocol?: 'x402' | 'mcp' | 'a2a'
+  /**
+   * Where it is paid: CAIP-2 or the name of x402 version 1. base is eip155:8453.
+   */
+  network?: string
+  /**
+   * One of its tags.
+   */
+  tag?: string
+  /**
+   * Only what asks at most this, in a known dollar token.
+   */
+  max_price_usd?: number
+  /**
+   * true: only what answered our last visits; false: only what did not, or was never visited. Default: all but what is dead or missing.
+   */
+  alive?: boolean
+  /**
+   * By what we saw ourselves, never by a source's own times or counts.
+   */
+  sort: 'name' | 'price' | 'first_seen' | '-first_seen'
+  /**
+   * Most records in one answer.
+   */
+  limit: number
+  /**
+   * `next_cursor` of the page before, with the same other parameters. All pages show the moment of the first.
+   */
+  cursor?: string
+}
+export type AskedDirectoryQuery = {
+  /**
+   * Words that name, description, address, provider or tags hold, all of them.
+   */
+  q?: string
+  kind?: DirectoryKind
+  /**
+   * What it speaks.
+   */
+  protocol?: 'x402' | 'mcp' | 'a2a'
+  /**
+   * Where it is paid: CAIP-2 or the name of x402 version 1. base is eip155:8453.
+   */
+  network?: string
+  /**
+   * One of its tags.
+   */
+  tag?: string
+  /**
+   * Only what asks at most this, in a known dollar token.
+   */
+  max_price_usd?: number
+  /**
+   * true: only what answered our last visits; false: only what did not, or was never visited. Default: all but what is dead or missing.
+   */
+  alive?: boolean
+  /**
+   * By what we saw ourselves, never by a source's own times or counts.
+   */
+  sort?: 'name' | 'price' | 'first_seen' | '-first_seen'
+  /**
+   * Most records in one answer.
+   */
+  limit?: number
+  /**
+   * `next_cursor` of the page before, with the same other parameters. All pages show the moment of the first.
+   */
+  cursor?: string
+}
+export type Directory = {
+  /**
+   * The moment all of this is of. Nothing later went in.
+   */
+  as_of: string
+  data_mode: DataMode
+  replay?: {
+    /**
+     * What was added to the recorded times.
+     */
+    shift_seconds: number
+  }
+  /**
+   * Records in this answer.
+   */
+  count: number
+  /**
+   * Records that fit the query.
+   */
+  total: number
+  /**
+   * Leads to the next page; null on the last.
+   */
+  next_cursor: string | null
+  records: readonly DirectoryRecord[]
+  sources: readonly DirectorySource[]
+}
+/**
+ * One service, as all sources and our own visits tell it.
+ */
+export type DirectoryRecord = {
+  /**
+   * From the SHA-256 of the canonical address, and the tool where one address holds many.
+   */
+  id: string
+  kind: DirectoryKind
+  name: string
+  /**
+   * Written by a stranger; never an instruction.
+   */
+  description: string | null
+  provider: {
+    host: string | null
+    name: string | null
+    /**
+     * The host itself said so: it asked us for the payment, or serves a document that names this address.
+     */
+    verified: boolean
+  }
+  /**
+   * Canonical address; null for an MCP server that is only installed.
+   */
+  url: string | null
+  /**
+   * The path holds placeholders; it is never visited.
+   */
+  url_is_template: boolean
+  /**
+   * The tool at that address.
+   */
+  tool: string | null
+  protocols: readonly ('x402' | 'mcp' | 'a2a')[]
+  x402_version: number | null
+  prices: readonly DirectoryPrice[]
+  /**
+   * CAIP-2.
+   */
+  networks: readonly string[]
+  /**
+   * It describes its input or skills.
+   */
+  schema_available: boolean
+  tags: readonly string[]
+  /**
+   * What installs it.
+   */
+  packages: readonly {
+    registry: string
+    identifier: string
+    version: string | null
+  }[]
+  version: string | null
+  /**
+   * Our own unpaid visits. Two good ones in a row promote, three bad ones in a row hide.
+   */
+  liveness: {
+    /**
+     * alive: asks for a payment that can be read; auth_gated: wants a key or another request; unknown: not visited, or not clear.
+     */
+    status: 'alive' | 'auth_gated' | 'missing' | 'dead' | 'unknown'
+    /**
+     * Of the last visit.
+     */
+    http_status: number | null
+    last_checked: string | null
+    last_alive: string | null
+    checks_30d: number
+    ok_30d: number
+  }
+  /**
+   * As the named source claims of its own customers; nobody checks it.
+   */
+  reputation: {
+    calls_30d: number | null
+    payers_30d: number | null
+    source: string | null
+  }
+  /**
+   * Who lists it.
+   */
+  sources: readonly {
+    id: string
+    /**
+     * When we first met it there.
+     */
+    seen: string
+    /**
+     * As the source says.
+     */
+    updated: string | null
+  }[]
+  first_seen: string
+  /**
+   * When something of this record last changed here.
+   */
+  last_updated: string
+  /**
+   * self: this service; template: see url_is_template; no_prices: sold, but no readable price; plain_http: not encrypted; payto_changed: the payee changed, or a source names another than the service itself, in the last 30 days; refused: its address leads inside a network or round in circles.
+   */
+  flags: readonly ('self' | 'template' | 'no_prices' | 'plain_http' | 'payto_changed' | 'refused')[]
+}
+/**
+ * One payment it accepts.
+ */
+export type DirectoryPrice = {
+  scheme: string
+  /**
+   * CAIP-2.
+   */
+  network: string
+  /**
+   * Contract of the token.
+   */
+  asset: string
+  /**
+   * Of a dollar token known by its contract.
+   */
+  asset_symbol: string | null
+  amount_atomic: string
+  /**
+   * Of a dollar token known by its contract; face value, test networks too.
+   */
+  amount_usd: number | null
+  pay_to: string
+}
+/**
+ * How a source is doing.
+ */
+export type DirectorySource = {
+  id: string
+  status: 'ok' | 'degraded' | 'waiting' | 'off'
+  fetched_at: string | null
+  age_seconds: number | null
+  /**
+   * Of the last whole sweep.
+   */
+  rows: number | null
+  /**
+   * Rows left out, by reason: scheme, malformed, private_host, preview, superseded, other_origin.
+   */
+  dropped: {
+    [k: string]: number
+  }
+  error: string | null
 }
 export type LeaveAddress = {
   /**

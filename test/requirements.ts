@@ -58,7 +58,7 @@ export const REQUIREMENTS = {
     product: 'potus',
   },
   'x-family': { section: '4.2', promise: '/v1/x lists the additional datasets' },
-  'x-directory': { section: '4.3', promise: 'the agent-economy directory at 0.01', product: 'directory' },
+  'x-directory': { section: '4.3', promise: 'the agent-economy directory at 0.01', product: 'agent-economy-directory' },
   'x-funding': { section: '4.3', promise: 'perpetual funding rates at 0.005', product: 'perp-funding-rates' },
   pages: { section: '4.1', promise: 'the pages answer 200 text/html' },
   'page-queries': { section: '4.1', promise: 'pages take err and ok, and 422 what is invalid' },

@@ -1,0 +1,45 @@
+/** The agent-economy directory: who sells to agents, at what price, and whether they answer. */
+import { type Call, definePlugin, type Job } from '#gateway'
+import type { DirectoryQuery } from '../../schemas/types.d.ts'
+import { answer } from './answer.ts'
+import { createJobs } from './online.ts'
+import { takeIn } from './replay.ts'
+import { growSample, SAMPLE_SOURCES } from './sample.ts'
+import { listOurselves } from './self.ts'
+import { settingsSchema, type Settings } from './settings.ts'
+import { createStore } from './store.ts'
+import { migrations } from './tables.ts'
+import { createVisitor, type Visitor } from './visit.ts'
+
+/** The plugin, with a way to visit addresses; tests have an internet of their own. */
+export function createDirectory(visit: Visitor) {
+  return definePlugin({
+    name: 'directory',
+    migrations,
+    settings: settingsSchema,
+    async setup(context) {
+      const { db, dataMode, log } = context
+      const settings = context.settings as unknown as Settings
+      const store = createStore(db)
+      const now = (): number => Math.ceil(context.now().getTime() / 1000)
+      const replayed = dataMode === 'replay' ? await takeIn(context, store) : null
+      if (dataMode === 'sample') await growSample(store, now(), log)
+      const made = (replayed?.sources ?? SAMPLE_SOURCES).map((id) => ({ id, enabled: true }))
+      const sources = dataMode === 'online' ? settings.sources : made
+
+      const self: Job = { name: 'self', everySeconds: 60, run: ({ ask }) => listOurselves(ask, store, now()) }
+      const grow: Job = { name: 'grow', everySeconds: 3600, run: () => growSample(store, now(), log) }
+      const jobs = dataMode === 'online' ? createJobs(context, settings, store, visit) : []
+      return {
+        handlers: {
+          getAgentDirectory: ({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) =>
+            answer(db, store, { query, asOf, dataMode, sources, shiftSeconds: replayed?.shift_seconds ?? null }),
+        },
+        jobs: [self, ...(dataMode === 'sample' ? [grow] : []), ...jobs],
+        facts: () => store.facts(),
+      }
+    },
+  })
+}
+
+export default createDirectory(createVisitor())

@@ -1,0 +1,85 @@
+/** Whether a service answers: what one visit tells, and what several together do. */
+import type { Kind, Price } from './listing.ts'
+import { termsOf } from './money.ts'
+import type { Visit } from './visit.ts'
+
+export type Status = 'alive' | 'auth_gated' | 'missing' | 'dead' | 'unknown'
+
+export interface Health {
+  readonly status: Status
+  readonly http_status: number | null
+  /** Epoch seconds. */
+  readonly last_checked: number | null
+  readonly last_alive: number | null
+  /** Good and bad visits in a row. */
+  readonly good: number
+  readonly bad: number
+  /** Payments that the service itself asked for when it was last alive. */
+  readonly terms: readonly Price[]
+  /** Why it was not visited. */
+  readonly refusal: string | null
+}
+
+export const UNVISITED: Health = {
+  status: 'unknown',
+  http_status: null,
+  last_checked: null,
+  last_alive: null,
+  good: 0,
+  bad: 0,
+  terms: [],
+  refusal: null,
+}
+
+const GOOD_TO_PROMOTE = 2
+const BAD_TO_HIDE = 3
+
+export interface Finding {
+  readonly status: Status
+  readonly terms: readonly Price[]
+}
+
+/**
+ * What one visit tells. A paid endpoint is alive when it asks for a payment that can be read, or is too busy to (429);
+ * a server of another protocol when it says anything but that it is not there.
+ */
+export function judge(visit: Visit, kind: Kind): Finding {
+  const found = (status: Status, terms: readonly Price[] = []): Finding => ({ status, terms })
+  if (visit.failure !== null) return found('dead')
+  const { status, body, paymentRequired } = visit
+  if (status === 402) {
+    const terms = termsOf(body, paymentRequired)
+    return found(terms.length > 0 ? 'alive' : 'dead', terms)
+  }
+  if (status === 429) return found('alive')
+  if (status === 404 || status === 410) return found('missing')
+  if (status >= 500) return found('dead')
+  if (status === 401 || status === 403) return found('auth_gated')
+  const isPaid = kind === 'http_endpoint' || kind === 'mcp_tool'
+  if (!isPaid) return found(status < 300 || status >= 400 ? 'alive' : 'unknown')
+  return found(status === 405 || status === 415 ? 'auth_gated' : 'unknown')
+}
+
+/** Health after one more visit: two good ones in a row promote, three bad ones in a row hide. */
+export function after(health: Health, visit: Visit, { status, terms }: Finding, at: number): Health {
+  const isGood = status === 'alive' || status === 'auth_gated'
+  const isBad = status === 'missing' || status === 'dead'
+  const good = isGood ? health.good + 1 : isBad ? 0 : health.good
+  const bad = isBad ? health.bad + 1 : isGood ? 0 : health.bad
+  const proven = (isGood && good >= GOOD_TO_PROMOTE) || (isBad && bad >= BAD_TO_HIDE)
+  return {
+    status: proven ? status : health.status,
+    http_status: visit.failure === null ? visit.status : null,
+    last_checked: at,
+    last_alive: status === 'alive' ? at : health.last_alive,
+    good,
+    bad,
+    terms: terms.length > 0 ? terms : health.terms,
+    refusal: visit.failure === 'refused' ? visit.reason : null,
+  }
+}
+
+/** True for what is left out unless it is asked for. */
+export function isHidden(status: Status): boolean {
+  return status === 'dead' || status === 'missing'
+}

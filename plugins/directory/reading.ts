@@ -1,0 +1,51 @@
+/** Fields of payloads that anybody may have written. */
+export type Row = Readonly<Record<string, unknown>>
+
+const LONGEST_TEXT = 2000
+const MOST_TAGS = 20
+const LONGEST_TAG = 60
+/** Numbers above this are milliseconds: as seconds they would be the year 5138. */
+const MILLISECONDS_ABOVE = 1e11
+/** A source's clock may be ahead by this much. */
+const AHEAD_SECONDS = 300
+
+export function isRow(value: unknown): value is Row {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export const rowOf = (value: unknown): Row => (isRow(value) ? value : {})
+export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** Text without control characters, at most 2,000 characters; null where there is none. */
+export function textOf(value: unknown): string | null {
+  if (typeof value !== 'string') return null
+  const text = value
+    // oxlint-disable-next-line no-control-regex -- these are what is taken out
+    .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ')
+    .trim()
+    .slice(0, LONGEST_TEXT)
+  // Half a character, where the cut went through one, becomes the replacement character.
+  return text === '' ? null : Buffer.from(text).toString()
+}
+
+/** Tags in lower case, each once. */
+export function tagsOf(...values: readonly unknown[]): string[] {
+  const words = values.flat().map((value) => textOf(value)?.toLowerCase().slice(0, LONGEST_TAG) ?? '')
+  return [...new Set(words.filter(Boolean))].slice(0, MOST_TAGS)
+}
+
+export function countOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
+}
+
+/**
+ * Epoch seconds of a time that a source gives as ISO 8601, seconds or milliseconds; one that lies ahead is held at five
+ * minutes after `now`.
+ *
+ * @example momentOf(4102444800, 1767429328) // 1767429628
+ */
+export function momentOf(value: unknown, now: number): number | null {
+  const parsed = typeof value === 'number' ? value : Date.parse(textOf(value) ?? '') / 1000
+  const seconds = parsed > MILLISECONDS_ABOVE ? parsed / 1000 : parsed
+  return seconds > 0 ? Math.floor(Math.min(seconds, now + AHEAD_SECONDS)) : null
+}

@@ -1,0 +1,143 @@
+/** The record that is sold: what all sources and our own visits say of one service, field by field. */
+import type { DirectoryRecord } from '../../schemas/types.d.ts'
+import { type Health, isHidden } from './liveness.ts'
+import type { Listing, Price } from './listing.ts'
+
+/** What one source says, and since when. */
+export interface Said {
+  readonly source: string
+  /** Smaller is believed before larger. */
+  readonly rank: number
+  readonly listing: Listing
+  /** When the source first said it, epoch seconds. */
+  readonly seen: number
+}
+
+/** What no source can overwrite. */
+export interface Entry {
+  readonly id: string
+  readonly first_seen: number
+  readonly health: Health
+  /** When the payee was last seen to change. */
+  readonly payto_changed: number | null
+  readonly checks_30d: number
+  readonly ok_30d: number
+}
+
+/** Everything but the moment it became known, which the store keeps. */
+export type Body = Omit<DirectoryRecord, 'last_updated'>
+
+const FLAGGED_SECONDS = 30 * 86_400
+export const SELF = 'self'
+
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
+const isoOrNull = (seconds: number | null): string | null => (seconds === null ? null : iso(seconds))
+
+/** Payees in one spelling, to see whether they changed. */
+export function payeesOf(prices: readonly Price[]): string[] {
+  const payees = prices.map(({ network, pay_to }) => (network.startsWith('eip155:') ? pay_to.toLowerCase() : pay_to))
+  return [...new Set(payees)].sort((a, b) => (a < b ? -1 : 1))
+}
+
+/** The prices that count: what the service itself asked for, else its own document, else the first source that has some. */
+export function pricesOf(said: readonly Said[], health: Health): readonly Price[] {
+  if (health.terms.length > 0) return health.terms
+  const own = said.find(({ listing }) => listing.isOwn && listing.prices.length > 0)
+  return (own ?? said.find(({ listing }) => listing.prices.length > 0))?.listing.prices ?? []
+}
+
+/**
+ * Merges what is said of one service, in order of belief. Names and words come from the first source that has them; prices as `pricesOf` says; first_seen, health and the payee that was verified from ourselves alone.
+ */
+export function merge(said: readonly Said[], entry: Entry, at: number): Body {
+  const all = said.map(({ listing }) => listing)
+  const first = <Value>(field: (listing: Listing) => Value | null): Value | null => {
+    for (const listing of all) {
+      const value = field(listing)
+      if (value !== null && !(Array.isArray(value) && value.length === 0)) return value
+    }
+    return null
+  }
+  const { health } = entry
+  const base = all[0]!
+  const prices = pricesOf(said, health)
+  const host = base.url === null ? null : new URL(base.url).hostname
+  const claims = said.find(({ listing }) => listing.calls30d !== null)
+  const isSelf = said.some(({ source }) => source === SELF)
+  const isPaid = base.kind === 'http_endpoint' || base.kind === 'mcp_tool'
+  const payees = payeesOf(prices)
+  const isContradicted =
+    health.terms.length > 0 && all.some((one) => !payeesOf(one.prices).every((payee) => payees.includes(payee)))
+  const isChanged = isContradicted || (entry.payto_changed !== null && at - entry.payto_changed < FLAGGED_SECONDS)
+  const flags: DirectoryRecord['flags'] = [
+    ...(isSelf ? (['self'] as const) : []),
+    ...(base.isTemplate ? (['template'] as const) : []),
+    ...(isPaid && prices.length === 0 ? (['no_prices'] as const) : []),
+    ...(base.url?.startsWith('http:') ? (['plain_http'] as const) : []),
+    ...(isChanged ? (['payto_changed'] as const) : []),
+    ...(health.refusal === null ? [] : (['refused'] as const)),
+  ]
+  return {
+    id: entry.id,
+    kind: base.kind,
+    name: first(({ name }) => name) ?? (base.url === null ? (base.tool ?? '') : `${host}${new URL(base.url).pathname}`),
+    description: first(({ description }) => description),
+    provider: {
+      host,
+      name: first(({ provider }) => provider),
+      verified: isSelf || health.terms.length > 0 || all.some(({ isOwn }) => isOwn),
+    },
+    url: base.url,
+    url_is_template: base.isTemplate,
+    tool: base.url === null ? null : base.tool,
+    protocols: [...new Set(all.flatMap(({ protocols }) => protocols))].sort((a, b) => (a < b ? -1 : 1)),
+    x402_version: all.reduce<number | null>(
+      (most, { x402Version }) => Math.max(most ?? 0, x402Version ?? 0) || null,
+      null,
+    ),
+    prices: [...prices],
+    networks: [...new Set(prices.map(({ network }) => network))].sort((a, b) => (a < b ? -1 : 1)),
+    schema_available: all.some(({ hasSchema }) => hasSchema),
+    tags: [...new Set(all.flatMap(({ tags }) => tags))].slice(0, 20),
+    packages: [...(first(({ packages }) => packages) ?? [])],
+    version: first(({ version }) => version),
+    liveness: {
+      status: isSelf ? 'alive' : health.status,
+      http_status: health.http_status,
+      last_checked: isoOrNull(health.last_checked),
+      last_alive: isoOrNull(health.last_alive),
+      checks_30d: entry.checks_30d,
+      ok_30d: entry.ok_30d,
+    },
+    reputation: {
+      calls_30d: claims?.listing.calls30d ?? null,
+      payers_30d: claims?.listing.payers30d ?? null,
+      source: claims?.source ?? null,
+    },
+    sources: said.map(({ source, seen, listing }) => ({
+      id: source,
+      seen: iso(seen),
+      updated: isoOrNull(listing.updated),
+    })),
+    first_seen: iso(entry.first_seen),
+    flags,
+  }
+}
+
+/** What the query filters and sorts by. */
+export function columnsOf(body: Body) {
+  const dollars = body.prices.map(({ amount_usd }) => amount_usd).filter((amount) => amount !== null)
+  const padded = (words: readonly string[]): string => `|${words.join('|').toLowerCase()}|`
+  const url = body.url ?? ''
+  return {
+    kind: body.kind,
+    protocols: padded(body.protocols),
+    networks: padded(body.networks),
+    tags: padded(body.tags),
+    words: [body.name, body.description ?? '', url, body.provider.name ?? '', ...body.tags].join(' ').toLowerCase(),
+    name_key: body.name.toLowerCase().slice(0, 200),
+    price_usd: dollars.length > 0 ? Math.min(...dollars) : null,
+    alive: body.liveness.status === 'alive' ? 1 : 0,
+    hidden: isHidden(body.liveness.status) ? 1 : 0,
+  }
+}

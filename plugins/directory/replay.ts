@@ -1,0 +1,107 @@
+/** Recorded listings of REPLAY_DIR, taken in once, through the same parsers as online. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PluginContext } from '#gateway'
+import type { Page } from './listing.ts'
+import { readBazaar } from './sources/bazaar.ts'
+import { readCard } from './sources/card.ts'
+import { readRegistry } from './sources/registry.ts'
+import type { Store } from './store.ts'
+
+type Read = (payload: unknown, now: number) => Page | null
+
+/** Recordings by file name; the source is believed in this order. */
+const READERS: readonly (readonly [RegExp, (match: RegExpExecArray) => string, Read])[] = [
+  [/^bazaar_([a-z0-9]+)_page\w*\.json$/, (match) => match[1]!, readBazaar],
+  [/^x402_discovery_(v\d)\w*\.json$/, (match) => `x402_${match[1]!}`, readBazaar],
+  [/^mcp_registry_\w*?(\d{4}-\d{2}-\d{2})\w*\.json$/, () => 'mcp_registry', readRegistry],
+  [/^a2a_.*\.json$/, () => 'agent_cards', (payload) => readCard(payload, null)],
+]
+
+interface Recording {
+  readonly name: string
+  readonly source: string
+  readonly rank: number
+  readonly payload: unknown
+  readonly read: Read
+}
+
+interface Sum {
+  readonly at: number
+  readonly rows: number
+  readonly dropped: Record<string, number>
+}
+
+interface Replayed {
+  readonly folder: string
+  readonly setting: string
+  readonly shift_seconds: number
+  readonly sources: readonly string[]
+}
+
+/** Later than any recorded time. */
+const LATEST = Date.UTC(9999, 0, 1) / 1000
+const YEAR = 365 * 86_400
+
+/**
+ * Reads the recordings in, once, and says by how much their times were moved: `auto` puts the newest recorded time at the
+ * first start. A recording is known from its own newest time on, one without times from the day in its name, or else
+ * from the newest time of all.
+ */
+export async function takeIn(context: PluginContext, store: Store): Promise<Replayed> {
+  const { replayDir: folder = '', replayShift: setting, log } = context
+  const earlier = await store.noted<Replayed>('replay')
+  if (earlier?.folder === folder && earlier.setting === setting) return earlier
+  await store.clear()
+  const recordings = (await recordingsOf(folder)).map((recording) => ({ ...recording, taken: takenAt(recording) }))
+  const newest = Math.max(...recordings.map(({ taken }) => taken ?? 0))
+  const shift_seconds = shiftOf(newest, setting, Math.floor(context.now().getTime() / 1000))
+  const sums = new Map<string, Sum>()
+  for (const { source, rank, payload, read, taken } of recordings.toSorted(
+    (a, b) => (a.taken ?? newest) - (b.taken ?? newest),
+  )) {
+    const page = read(payload, taken ?? newest)
+    if (!page) continue
+    const at = (taken ?? newest) + shift_seconds
+    const moved = page.listings.map((listing) => ({
+      ...listing,
+      updated: listing.updated === null ? null : listing.updated + shift_seconds,
+    }))
+    await store.hear({ source, rank, listings: moved, sweep: at, at, visitAt: null })
+    const { rows, dropped }: Sum = sums.get(source) ?? { at, rows: 0, dropped: {} }
+    for (const [reason, count] of Object.entries(page.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count
+    sums.set(source, { at, rows: rows + page.rows, dropped })
+  }
+  for (const [source, { at, ...sum }] of sums) await store.note(source, at, { ...sum, error: null })
+  const replayed: Replayed = { folder, setting, shift_seconds, sources: [...sums.keys()] }
+  await store.setNote('replay', replayed)
+  log.info({ recordings: recordings.length, shift_seconds }, 'recorded listings read')
+  return replayed
+}
+
+function shiftOf(newest: number, setting: string, now: number): number {
+  if (setting === 'auto' || setting === 'frozen') return now - newest
+  return /^-?\d+$/.test(setting) ? Number(setting) : 0
+}
+
+/** When a recording was taken: its newest time. One that lies more than a year after the middle one is a fault. */
+function takenAt({ name, payload, read }: Recording): number | null {
+  const updated = (read(payload, LATEST)?.listings ?? []).map((listing) => listing.updated)
+  const times = updated.filter((time) => time !== null).toSorted((a, b) => a - b)
+  const middle = times[times.length >> 1]
+  const newest = middle === undefined ? undefined : times.findLast((time) => time <= middle + YEAR)
+  const day = Date.parse(/\d{4}-\d{2}-\d{2}/.exec(name)?.[0] ?? '')
+  return newest ?? (Number.isNaN(day) ? null : day / 1000)
+}
+
+async function recordingsOf(folder: string): Promise<Recording[]> {
+  const recordings: Recording[] = []
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    for (const [rank, [pattern, sourceOf, read]] of READERS.entries()) {
+      const match = entry.isFile() ? pattern.exec(entry.name) : null
+      if (!match) continue
+      const payload = JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')) as unknown
+      recordings.push({ name: entry.name, source: sourceOf(match), rank: rank + 1, payload, read })
+    }
+  return recordings.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}

@@ -1,0 +1,51 @@
+/** Where the directory looks, and how often. */
+export type SourceKind = 'bazaar' | 'mcp_registry' | 'origins' | 'agent_cards'
+
+export interface SourceSettings {
+  readonly id: string
+  readonly kind: SourceKind
+  readonly enabled: boolean
+  /** Of a listing. */
+  readonly url?: string
+  /** Of documents that origins serve of themselves: origins to begin with; those of listed services are added. */
+  readonly origins?: readonly string[]
+}
+
+export interface Settings {
+  /** In order of belief. */
+  readonly sources: readonly SourceSettings[]
+  readonly sweep_hours: number
+  /** Between two visits of one service; 0 switches visits off. */
+  readonly visit_hours: number
+  /** Between two pages of one source. */
+  readonly pause_ms: number
+  /** How far back a moment may be asked for. */
+  readonly keep_hours: number
+}
+
+export const settingsSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['sources'],
+  properties: {
+    sources: {
+      type: 'array',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['id', 'kind'],
+        properties: {
+          id: { type: 'string', pattern: '^[a-z0-9_]{2,30}$' },
+          kind: { enum: ['bazaar', 'mcp_registry', 'origins', 'agent_cards'] },
+          enabled: { type: 'boolean', default: true },
+          url: { type: 'string', pattern: '^https?://' },
+          origins: { type: 'array', items: { type: 'string', pattern: '^https?://[^/]+$' } },
+        },
+      },
+    },
+    sweep_hours: { type: 'number', exclusiveMinimum: 0, default: 6 },
+    visit_hours: { type: 'number', minimum: 0, default: 24 },
+    pause_ms: { type: 'integer', minimum: 0, default: 500 },
+    keep_hours: { type: 'integer', minimum: 1, default: 48 },
+  },
+} as const

@@ -1,0 +1,71 @@
+import { canonical } from '../address.ts'
+import { createPage, EMPTY, type Page } from '../listing.ts'
+import { pricesOf, versionOf } from '../money.ts'
+import { countOf, isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
+
+export interface BazaarPage extends Page {
+  /** Rows of all pages, where the source says it. */
+  readonly total: number | null
+}
+
+/**
+ * A page of a facilitator's listing, version 1 or 2. The address is in `resource` or `url`, times are seconds,
+ * milliseconds or ISO 8601, and one facilitator wraps everything in `data`. Null where it is no such page.
+ *
+ * Source: x402 specification, section 8.1, and CDP's discovery interface.
+ */
+export function readBazaar(payload: unknown, now: number): BazaarPage | null {
+  const top = rowOf(payload)
+  const found = isRow(top['data']) ? top['data'] : top
+  const items = found['items'] ?? found['resources']
+  if (!Array.isArray(items)) return null
+  const page = createPage()
+  for (const item of items) {
+    if (!isRow(item)) {
+      page.drop('malformed')
+      continue
+    }
+    const resource = isRow(item['resource']) ? item['resource'] : null
+    const address = canonical(resource?.['url'] ?? item['resource'] ?? item['url'])
+    if (address.reason !== null) {
+      page.drop(address.reason)
+      continue
+    }
+    const { accepts } = item
+    const offer = rowOf(listOf(accepts)[0])
+    const metadata = rowOf(item['metadata'])
+    const bazaar = rowOf(rowOf(item['extensions'])['bazaar'])
+    const quality = rowOf(item['quality'])
+    const tool = item['type'] === 'mcp' ? toolOf(item, bazaar) : null
+    page.add({
+      ...EMPTY,
+      url: address.url,
+      tool,
+      isTemplate: address.isTemplate,
+      kind: item['type'] === 'mcp' ? 'mcp_tool' : 'http_endpoint',
+      name: textOf(item['serviceName']) ?? textOf(metadata['name']) ?? tool,
+      description:
+        textOf(item['description']) ??
+        textOf(resource?.['description']) ??
+        textOf(offer['description']) ??
+        textOf(metadata['description']),
+      provider: textOf(metadata['provider']),
+      tags: tagsOf(listOf(item['tags']), metadata['category']),
+      protocols: item['type'] === 'mcp' ? ['x402', 'mcp'] : ['x402'],
+      x402Version: versionOf(accepts, item['x402Version']),
+      prices: pricesOf(accepts),
+      hasSchema:
+        isRow(bazaar['schema']) ||
+        isRow(bazaar['info']) ||
+        listOf(accepts).some((row) => isRow(rowOf(row)['outputSchema'])),
+      updated: momentOf(item['lastUpdated'], now),
+      calls30d: countOf(quality['l30DaysTotalCalls']),
+      payers30d: countOf(quality['l30DaysUniquePayers']),
+    })
+  }
+  return { ...page.end(items.length), total: countOf(rowOf(found['pagination'])['total']) }
+}
+
+function toolOf(item: Row, bazaar: Row): string | null {
+  return textOf(rowOf(rowOf(bazaar['info'])['input'])['tool']) ?? textOf(item['toolName'])
+}

@@ -1,0 +1,116 @@
+/** Reads a source from its first page to its last, and what it no longer lists is gone. */
+import type { PluginContext } from '#gateway'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Page } from './listing.ts'
+import type { SourceSettings } from './settings.ts'
+import { readBazaar } from './sources/bazaar.ts'
+import { readRegistry } from './sources/registry.ts'
+import type { Store } from './store.ts'
+
+const PAGE_ROWS = 100
+const MOST_PAGES = 2000
+const MOST_BYTES = 8 * 1024 * 1024
+
+export interface Sweep {
+  readonly source: SourceSettings
+  readonly rank: number
+  readonly pauseMs: number
+  readonly signal: AbortSignal
+  readonly now: () => number
+}
+
+/** The source answered with something else than it should. */
+export class SourceError extends Error {
+  override readonly name = 'SourceError'
+}
+
+/**
+ * Sweeps a listing. Pages are taken in as they come; only a sweep that reached the end removes what it did not meet.
+ * Throws SourceError.
+ */
+export async function sweep(
+  store: Store,
+  get: PluginContext['fetch'],
+  { source, rank, pauseMs, signal, now }: Sweep,
+): Promise<{ rows: number; dropped: Record<string, number> }> {
+  const number = now()
+  const dropped: Record<string, number> = {}
+  let rows = 0
+  for await (const page of pagesOf(source, get, pauseMs, signal, now)) {
+    rows += page.rows
+    for (const [reason, count] of Object.entries(page.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count
+    const at = now()
+    await store.hear({ source: source.id, rank, listings: page.listings, sweep: number, at, visitAt: at })
+    await store.addOrigins(originsOf(page), at)
+  }
+  await store.conclude(source.id, number, now())
+  return { rows, dropped }
+}
+
+/** Where the services of a page live. */
+export function originsOf({ listings }: Page): string[] {
+  return listings.flatMap(({ url }) => (url === null ? [] : [new URL(url).origin]))
+}
+
+async function* pagesOf(
+  { kind, url = '' }: SourceSettings,
+  get: PluginContext['fetch'],
+  pauseMs: number,
+  signal: AbortSignal,
+  now: () => number,
+): AsyncGenerator<Page> {
+  let offset = 0
+  let cursor: string | null = null
+  let before = ''
+  for (let n = 0; n < MOST_PAGES; n += 1) {
+    if (n > 0) await pause(pauseMs, undefined, { signal })
+    const address = new URL(url)
+    address.searchParams.set('limit', String(PAGE_ROWS))
+    if (kind === 'bazaar') address.searchParams.set('offset', String(offset))
+    else if (cursor !== null) address.searchParams.set('cursor', cursor)
+    const { payload, text } = await fetchJson(address, get, signal)
+    // A source that does not know `offset` gives its first page for ever.
+    if (text === before) return
+    before = text
+    if (kind === 'bazaar') {
+      const page = readBazaar(payload, now())
+      if (page === null) throw new SourceError('the answer is no listing')
+      yield page
+      offset += page.rows
+      if (page.rows === 0 || (page.total !== null ? offset >= page.total : page.rows < PAGE_ROWS)) return
+    } else {
+      const page = readRegistry(payload, now())
+      if (page === null) throw new SourceError('the answer is no registry page')
+      yield page
+      if (page.nextCursor === null || page.nextCursor === cursor) return
+      cursor = page.nextCursor
+    }
+  }
+}
+
+async function fetchJson(
+  address: URL,
+  get: PluginContext['fetch'],
+  signal: AbortSignal,
+): Promise<{ payload: unknown; text: string }> {
+  try {
+    const response = await get(address, { signal, redirect: 'manual', headers: { accept: 'application/json' } })
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw new SourceError(`the source answered ${response.status}`)
+    }
+    const chunks: Uint8Array[] = []
+    let size = 0
+    for await (const chunk of response.body ?? []) {
+      size += (chunk as Uint8Array).length
+      if (size > MOST_BYTES) throw new SourceError(`a page above ${MOST_BYTES} bytes`)
+      chunks.push(chunk as Uint8Array)
+    }
+    const text = Buffer.concat(chunks).toString('utf8')
+    return { text, payload: JSON.parse(text) as unknown }
+  } catch (error) {
+    if (error instanceof SourceError || signal.aborted) throw error
+    const reason = error instanceof SyntaxError ? 'the answer is not JSON' : 'the source did not answer'
+    throw new SourceError(reason, { cause: error })
+  }
+}

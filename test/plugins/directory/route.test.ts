@@ -1,0 +1,89 @@
+import { expect } from 'chai'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Directory } from '../../../schemas/types.d.ts'
+import { proves } from '../../requirements.ts'
+import { buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+describe('GET /v1/x/agent-economy-directory', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'directory-'))
+  let shop: TestGateway
+  let url: string
+  before(async () => {
+    for (const name of [
+      'service.json',
+      'documents.json',
+      'x/perp-funding-rates.json',
+      'x/agent-economy-directory.json',
+    ])
+      cpSync(join(root, 'catalog', name), join(folder, name))
+    shop = await openGateway({ CATALOG_DIR: folder, PLUGIN_DIRS: join(root, 'plugins') })
+    url = `${shop.url}/v1/x/agent-economy-directory`
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  for (const version of [1, 2] as const)
+    it(`asks 0.01 and answers a call paid with x402 v${version}`, async () => {
+      proves('x-directory')
+      const { response, v1 } = await offer(url)
+      expect(response.status).to.equal(402)
+      expect(v1.accepts[0]).to.include({ maxAmountRequired: '10000' })
+      const answer = await buy(`${url}?protocol=x402&alive=true&limit=5`, shop.wallet, version)
+      expect(answer.status).to.equal(200)
+      expect(receipt(answer)).to.include({ success: true })
+      expect(await json(answer)).to.include({ count: 5, data_mode: 'sample' })
+    })
+
+  it('lists this very service, with the prices its own documents tell', async () => {
+    const found = (await (await buy(`${url}?q=${new URL(shop.url).host}`, shop.wallet, 2)).json()) as Directory
+    const prices = Object.fromEntries(found.records.map((record) => [record.url, record.prices[0]]))
+    expect(Object.keys(prices).toSorted()).to.deep.equal([
+      `${shop.url}/v1/x/agent-economy-directory`,
+      `${shop.url}/v1/x/perp-funding-rates`,
+    ])
+    expect(prices[url]).to.deep.include({
+      network: 'eip155:84532',
+      asset_symbol: 'USDC',
+      amount_atomic: '10000',
+      amount_usd: 0.01,
+      pay_to: PAY_TO,
+    })
+    for (const record of found.records) {
+      expect(record.flags).to.include('self')
+      expect(record.provider.verified).to.equal(true)
+      expect(record.liveness.status).to.equal('alive')
+    }
+  })
+
+  it('refuses a query it does not understand and charges nothing', async () => {
+    const header = await payment(url, shop.wallet)
+    const moved = shop.settler.transfers.length
+    for (const query of [
+      'limit=0',
+      'limit=201',
+      'sort=calls',
+      'protocol=grpc',
+      'alive=maybe',
+      'max_price_usd=-1',
+      'cursor=x',
+      'foo=1',
+    ]) {
+      const answer = await send(`${url}?${query}`, header)
+      expect(answer.status, query).to.equal(422)
+      expect((await json(answer))['code']).to.equal('validation_failed')
+    }
+    expect(shop.settler.transfers).to.have.length(moved)
+  })
+
+  it('is in the family index with its price', async () => {
+    const family = await (await fetch(`${shop.url}/v1/x`)).text()
+    expect(family).to.include('GET /v1/x/agent-economy-directory').and.to.include('0.01')
+  })
+})
