@@ -43,6 +43,8 @@ export interface Config {
   readonly logLevel: string
   /** Values for `env:NAME` in catalog documents. Null where the variable is not set. */
   readonly secret: (name: string) => string | null
+  /** All variables as given, for a process of its own with the same configuration. */
+  readonly environment: Environment
 }
 
 /** All configuration mistakes at once; the message is a list for people. */
@@ -119,6 +121,7 @@ export function readConfig(environment: Environment = process.env): Config {
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
     secret: (name) => environment[name] ?? null,
+    environment,
   }
   mistakes.push(...missing(config, values['ALLOW_SAMPLE_SALES'] === true))
   if (mistakes.length > 0) throw new ConfigError(mistakes)

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createDocumentsPlugin } from './builtin/documents/index.ts'
 import { createPlansPlugin } from './builtin/plans.ts'
 import { createReissue } from './builtin/reissue.ts'
-import { createServe, type Serve } from './calls/serve.ts'
+import { createServe } from './calls/serve.ts'
 import type { Mistake } from './catalog/mistake.ts'
 import { createClock } from './clock.ts'
 import type { Config } from './config.ts'
@@ -18,6 +18,7 @@ import type { Edition } from './editions/edition.ts'
 import { createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
 import { createLog } from './log.ts'
+import { createOversight } from './oversight.ts'
 import { openJournal } from './payments/journal/index.ts'
 import type { Journal } from './payments/payment.ts'
 import { createPayments } from './payments/payments.ts'
@@ -151,22 +152,25 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
   })
 
+  const render = createRenderer({ viewDirs: [config.viewDir] })
+  const stores = { config, road, journal, db, lease, prices, revocations }
+  const oversight = await createOversight({ ...stores, swap: () => swap, render, log, now: clock.wall })
+  const { metrics, console: operator } = oversight
   const payments = createPayments({
     network: road.network,
     payTo: road.payTo,
     baseUrl: config.baseUrl,
     journal,
-    settler: road.settler,
+    settler: metrics.timed(road.settler),
     now: clock.wall,
     formerPrices: prices.former,
   })
   const flow = createServe({ payments, tokens, now: clock.data, log })
-  const serve: Serve = (edition, ...call) => swap.during(edition, () => flow(edition, ...call))
+  const serve = metrics.watch((edition, ...call) => swap.during(edition, () => flow(edition, ...call)))
   const onEdition = (listener: (edition: Edition) => void): (() => void) =>
     swap.onEdition((edition, { catalog }) => void (edition.catalog.version === catalog.version || listener(edition)))
   const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl: config.baseUrl, network: road.network, log })
-  const render = createRenderer({ viewDirs: [config.viewDir] })
-  const server = createHttp({ editions: swap, serve, config, log, render, mcp, network: road.network })
+  const server = createHttp({ editions: swap, serve, config, log, render, mcp, network: road.network, operator })
 
   let watch: Watch | null = null
   const reloadQuietly = (): void =>
@@ -200,6 +204,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
         log,
       })
       reconciler.start(overrides.reconcileSeconds ?? RECONCILE_SECONDS)
+      oversight.start()
       const { port } = server.address() as AddressInfo
       const host = config.host.includes(':') ? `[${config.host}]` : config.host
       return `http://${host}:${port}`
@@ -211,6 +216,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       mcp.close()
       await closed(server)
       await payments.idle()
+      await oversight.stop()
       await swap.close()
       await lease.end()
       await journal.close()

@@ -16,7 +16,7 @@ import { type Bucket, BUCKETS } from '../../../gateway/reconciliation/buckets.ts
 import { createComparison } from '../../../gateway/reconciliation/reconciliation.ts'
 import { openRows, type Rows } from '../../../gateway/reconciliation/rows.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
-import { answerOf, INTENT, reservationOf } from '../../contracts/payment.ts'
+import { answerOf, INTENT, reservationOf, TRANSACTION } from '../../contracts/payment.ts'
 import { recorder, useScene } from '../../support/scene.ts'
 import { newBuyer } from '../../support/settling.ts'
 
@@ -92,7 +92,7 @@ describe('reconciliation on a doctored chain', () => {
     if (to === 'released') return void (await journal.released(key, 1, 'gone'))
     await journal.answered(key, 1, answerOf('{}'))
     await journal.submitted(key, 1, INTENT)
-    if (to === 'settled') await journal.settled(key, 1, hash ?? INTENT.transaction)
+    if (to === 'settled') await journal.settled(key, 1, hash ?? TRANSACTION)
   }
 
   const newest = async (bucket: Bucket) => rows.list([bucket], 100)
@@ -149,7 +149,7 @@ describe('reconciliation on a doctored chain', () => {
     ])
     expect(told.find(({ event }) => event === 'reconciliation.unknown')?.details.rows).to.have.length(3)
 
-    await journal.settled(paymentKey(scene.chain.network, sent), 1, INTENT.transaction)
+    await journal.settled(paymentKey(scene.chain.network, sent), 1, TRANSACTION)
     await transfer(lost)
     const third = await compare()
     expect(third.buckets).to.deep.equal({
