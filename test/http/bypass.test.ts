@@ -1,71 +1,9 @@
 import { expect } from 'chai'
 import { rawRequest, requestLine } from './raw.ts'
 import { openShop, PRICED, type Shop, stock } from './shop.ts'
+import { TARGETS } from './spellings.ts'
 
 const SECRET = 'what is sold'
-
-/** Other spellings of /v1/data/current, by raw request target. */
-const TARGETS = [
-  '/v1/data/current/',
-  '/v1/data/current//',
-  '//v1/data/current',
-  '/v1//data/current',
-  '/v1/data//current',
-  '/./v1/data/current',
-  '/v1/./data/current',
-  '/v1/x/../data/current',
-  '/v1/data/x/../current',
-  '/../v1/data/current',
-  '/%2e/v1/data/current',
-  '/v1/%2e%2e/v1/data/current',
-  '/v1/x/%2E%2e/data/current',
-  '/v1%2fdata%2fcurrent',
-  '/v1/data%2Fcurrent',
-  '/v1/data/current%2f',
-  '/%2fv1/data/current',
-  '/v1\\data\\current',
-  '/v1/data\\current',
-  '/v1/data/current\\',
-  '/v1%5cdata%5ccurrent',
-  '/v1/data/current%5C',
-  '/V1/data/current',
-  '/v1/DATA/current',
-  '/v1/data/Current',
-  '/v1/data/CURRENT',
-  '/v1/data/%63urrent',
-  '/v1/data/curren%74',
-  '/v1/d%61ta/current',
-  '/v1/data/current%',
-  '/v1/data/current%2',
-  '/v1/data/current%zz',
-  '/v1/data/current%ff',
-  '/v1/data/current%c0%ae',
-  '/v1/data/current%00',
-  '/v1/data/current%00.json',
-  '/v1/data/current%0a',
-  '/v1/data/current%20',
-  '/v1/data/current;',
-  '/v1/data/current;a=b',
-  '/v1;a=b/data/current',
-  '/v1/data/current.json',
-  '/v1/data/current.',
-  '/v1/data/current~',
-  '/v1/data/current,',
-  '/v1/data/current&a=b',
-  '/v1/data/current#fragment',
-  '/v1/data/current%23',
-  '/v1/data/current%3f',
-  '/v1/data/current%3Fx=1',
-  '/v1/data/*',
-  '/v1/data/:id',
-  '/v1/data/{id}',
-  '/v1/data/__proto__',
-  '/v1/data/current/extra',
-  '/mcp/v1/data/current',
-  '/assets/../v1/data/current',
-  '/assets/%2e%2e/v1/data/current',
-  '/assets/..%2fv1/data/current',
-]
 
 describe('another spelling of a priced address', () => {
   let shop: Shop

@@ -6,6 +6,8 @@ import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
 import { gold, TELLER, thing } from '../../support/catalog.ts'
 import { idsOf, useShop } from './shop.ts'
 
+const HOST = { type: 'object', properties: { host: { type: 'string' } } }
+
 describe('an edition', () => {
   const { open } = useShop()
 
@@ -80,10 +82,26 @@ describe('an edition', () => {
       /price: Is required/,
     ],
     [
-      'is a stream',
-      { ...thing('stream', { tool: false }), plugin: undefined, upstream: { url: 'http://a', stream: true } },
-      '/upstream/stream',
-      /Streams are not carried/,
+      'lets the caller choose the host of its upstream',
+      {
+        ...thing('up', { route: 'GET /v1/up/{host}', params: HOST }),
+        plugin: undefined,
+        upstream: { url: 'http://{host}/' },
+      },
+      '/upstream/url',
+      /Write the host out/,
+    ],
+    [
+      'has credentials in the address of its upstream',
+      { ...thing('up'), plugin: undefined, upstream: { url: 'http://user:word@internal/' } },
+      '/upstream/url',
+      /credentials as a header/,
+    ],
+    [
+      'takes what no plugin is given',
+      thing('throws', { route: 'POST /v1/throws', body: {}, body_media: ['image/png'] }),
+      '/operations/getThing/body_media/0',
+      /Write one of these/,
     ],
     [
       'is an upstream without its secret',

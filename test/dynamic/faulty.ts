@@ -1,0 +1,74 @@
+/** A gateway that sells gold all the time, while a faulty product comes and goes beside it. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { buy, json } from '../support/agent.ts'
+import { gold, type thing } from '../support/catalog.ts'
+import { openPlace, type Place, root, until } from './place.ts'
+
+const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
+/** Of a hundred tries of a hung import or set-up none should be a machine that is merely busy. */
+export const SETUP_SECONDS = 2
+const FILE = 'x/faulty.json'
+
+export interface Bench {
+  place: Place
+  /** How each sale of gold ended: 200, or something else that went wrong. */
+  readonly sales: (number | string)[]
+  /** Drops the fixture in, with a document that names it, and waits until the gateway has looked at both. */
+  add(document: ReturnType<typeof thing>): Promise<void>
+  remove(): Promise<void>
+}
+
+/** Registers the hooks of the suite it is called in. After each test every sale of gold must have gone well. */
+export function useBench(): Bench {
+  const knows = (): boolean =>
+    bench.place.gateway.mistakes.some(({ file }) => file === FILE) ||
+    bench.place.gateway.current.catalog.products.some(({ file }) => file === FILE)
+  const bench = {
+    sales: [],
+    async add(document: ReturnType<typeof thing>) {
+      bench.place.drop(document.plugin)
+      bench.place.catalog(FILE, document)
+      await until(knows)
+    },
+    async remove() {
+      bench.place.remove('catalog', 'x')
+      await until(() => !knows())
+    },
+  } as unknown as Bench
+  let isOver = false
+  let selling: Promise<void>
+
+  async function sell(): Promise<void> {
+    const { place, sales } = bench
+    while (!isOver) {
+      const outcome = await buy(`${place.url}/v1/gold`, place.wallet).then(
+        async (answer) => ((await json(answer))['price'] === 1900 ? answer.status : `${answer.status}, wrong`),
+        (error: unknown) => String(error),
+      )
+      sales.push(outcome)
+      await new Promise((wake) => setTimeout(wake, 20))
+    }
+  }
+
+  before(async () => {
+    bench.place = await openPlace({
+      catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() },
+      plugins: ['gold'],
+      overrides: { setupSeconds: SETUP_SECONDS },
+    })
+    selling = sell()
+  })
+  afterEach(async () => {
+    await bench.remove()
+    expect(bench.sales.filter((outcome) => outcome !== 200)).to.deep.equal([])
+    expect(bench.sales.length).to.be.greaterThan(0)
+  })
+  after(async () => {
+    isOver = true
+    await selling
+    await bench.place.close()
+  })
+  return bench
+}

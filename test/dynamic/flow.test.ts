@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { expect } from 'chai'
+import { buy, payment, receipt } from '../support/agent.ts'
+import { until } from './place.ts'
+import { FILES, useStreams } from './stream.ts'
+
+describe('a stream of an upstream, on its way', () => {
+  const shop = useStreams()
+
+  it('is sent for with nothing of the caller but what was asked, and our secret', async () => {
+    const header = await payment(shop.url, shop.place.wallet)
+    const answer = await shop.head(header, {
+      accept: 'video/mp4',
+      authorization: 'Bearer callers',
+      cookie: 'a=b',
+      connection: 'keep-alive, x-forwarded-for',
+      'x-service-token': 'token',
+      'x-forwarded-for': '10.0.0.1',
+      'x-forwarded-host': 'evil.example',
+      'idempotency-key': '1234567890123456',
+      expect: '100-continue',
+      te: 'trailers',
+      'proxy-authorization': 'Basic',
+      upgrade: 'h2c',
+    })
+    answer.resume()
+    const [asked] = shop.source.asked
+    expect(asked?.url).to.equal('/files/big')
+    const { host, 'x-call-id': call, connection, ...rest } = asked?.headers ?? {}
+    expect(host).to.equal(new URL(shop.source.url).host)
+    expect(call).to.match(/^[0-9a-f-]{36}$/)
+    expect(connection).to.be.oneOf(['keep-alive', undefined])
+    expect(rest).to.deep.equal({ accept: 'video/mp4', authorization: 'Bearer s3cret' })
+  })
+
+  it('lets nothing of the upstream leave but the body and what describes it', async () => {
+    shop.source.answer = (response) =>
+      response
+        .writeHead(200, {
+          'content-type': 'text/html',
+          'content-disposition': 'attachment; filename="a.html"',
+          'set-cookie': ['a=b', 'c=d'],
+          server: 'secret/1.0',
+          'www-authenticate': 'Basic',
+          location: 'http://internal/',
+          'access-control-allow-origin': 'http://internal',
+          'content-security-policy': 'default-src *',
+          'x-internal': 'yes',
+          'proxy-authenticate': 'Basic',
+          trailer: 'x-late',
+          'payment-response': 'forged',
+          'alt-svc': 'h3=":443"',
+        })
+        .end('<script>alert(1)</script>')
+    const answer = await buy(shop.url, shop.place.wallet)
+    const headers = Object.fromEntries(answer.headers)
+    expect(headers).to.include({
+      'content-type': 'text/html',
+      'content-disposition': 'attachment; filename="a.html"',
+      'access-control-allow-origin': '*',
+      'content-security-policy': `default-src 'none'; frame-ancestors 'none'`,
+    })
+    expect(receipt(answer)).to.include({ success: true })
+    for (const name of [
+      'set-cookie',
+      'server',
+      'www-authenticate',
+      'location',
+      'x-internal',
+      'proxy-authenticate',
+      'trailer',
+      'alt-svc',
+    ])
+      expect(headers).not.to.have.property(name)
+  })
+
+  it('waits for a caller who reads slowly, instead of filling memory', async () => {
+    const TOTAL = 64 * 1024 * 1024
+    let written = 0
+    shop.source.answer = (response) => {
+      const chunk = Buffer.alloc(256 * 1024)
+      const more = (): void => {
+        while (written < TOTAL) {
+          written += chunk.length
+          if (!response.write(chunk)) return void response.once('drain', more)
+        }
+        response.end()
+      }
+      more()
+    }
+    const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+    answer.pause()
+    let last = -1
+    while (last !== written) {
+      last = written
+      await new Promise((wake) => setTimeout(wake, 100))
+    }
+    expect(written).to.be.lessThan(TOTAL / 2)
+    let size = 0
+    for await (const chunk of answer) size += (chunk as Buffer).length
+    expect(size).to.equal(TOTAL)
+  })
+
+  it('ends as broken off, for the caller too, where the upstream breaks off or stops sending', async () => {
+    for (const stop of [(response: { destroy(): void }) => response.destroy(), () => {}]) {
+      shop.source.answer = (response) => {
+        response.writeHead(200, { 'content-length': '1000' }).write('a part')
+        setTimeout(() => stop(response), 20)
+      }
+      const answer = await buy(shop.url, shop.place.wallet)
+      const failure = await answer.text().catch((error: unknown) => error)
+      expect(failure).to.be.instanceOf(Error)
+    }
+  })
+
+  it('is given up where the caller leaves', async () => {
+    let closed = false
+    shop.source.answer = (response) => {
+      response.write('a part')
+      response.on('close', () => (closed = true))
+    }
+    const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+    await once(answer, 'data')
+    answer.destroy()
+    await until(() => closed)
+  })
+
+  it('uses its connections again', async () => {
+    await (await buy(shop.url, shop.place.wallet)).text()
+    const before = shop.source.connections.size
+    for (let count = 0; count < 5; count++) await (await buy(shop.url, shop.place.wallet)).text()
+    expect(shop.source.connections.size).to.equal(before)
+  })
+
+  it('may be free, and then needs no payment', async () => {
+    const answer = await fetch(`${shop.place.url}/v1/free/big`)
+    expect([answer.status, await answer.text()]).to.deep.equal([200, 'bytes'])
+    const head = await fetch(`${shop.place.url}/v1/free/big`, { method: 'HEAD' })
+    expect([head.status, await head.text()]).to.deep.equal([200, ''])
+  })
+
+  it('goes on over a new edition', async () => {
+    let finish = (): void => {}
+    shop.source.answer = (response) => {
+      response.write('first ')
+      finish = () => response.end('last')
+    }
+    const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+    await once(answer, 'data')
+    shop.place.catalog('files.json', { ...FILES(shop.source.url), title: 'Other files' })
+    await shop.place.gateway.reload()
+    finish()
+    const [last] = (await once(answer, 'data')) as [Buffer]
+    expect(last.toString()).to.equal('last')
+  })
+})

@@ -1,0 +1,68 @@
+/** A gateway that sells streams, and the service they come from. */
+import { once } from 'node:events'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { openPlace, type Place } from './place.ts'
+import { openSource, type Source } from './source.ts'
+
+const NAME = { type: 'object', required: ['name'], properties: { name: { type: 'string', maxLength: 50 } } }
+
+export const FILES = (url: string) => ({
+  product: 'files',
+  title: 'Files',
+  summary: 'Large files.',
+  upstream: {
+    url: `${url}/files/{name}`,
+    headers: { authorization: 'env:FILES_KEY' },
+    timeout_seconds: 1,
+    stream: true,
+  },
+  operations: {
+    getFile: {
+      route: 'GET /v1/files/{name}',
+      summary: 'A file.',
+      price: '0.01',
+      params: NAME,
+      query: { type: 'object', properties: { part: { type: 'integer' } } },
+    },
+    getFreeFile: { route: 'GET /v1/free/{name}', summary: 'A file.', price: 'free', params: NAME, response: {} },
+  },
+})
+
+export interface StreamShop {
+  place: Place
+  source: Source
+  url: string
+  /** Settlements so far. */
+  transfers(): number
+  /** Sends a payment and resolves as soon as the head of the answer is there. */
+  head(header: string, headers?: Record<string, string>): Promise<IncomingMessage>
+}
+
+/** Registers the hooks of the suite it is called in; the fields are there once they have run. */
+export function useStreams(): StreamShop {
+  const shop = {
+    transfers: () => shop.place.settler.transfers.length,
+    async head(header, headers = {}) {
+      const sent = httpRequest(shop.url, { headers: { 'payment-signature': header, ...headers } })
+      sent.end()
+      const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+      return answer
+    },
+  } as StreamShop
+
+  before(async () => {
+    shop.source = await openSource()
+    const catalog = { 'files.json': FILES(shop.source.url) }
+    shop.place = await openPlace({ catalog, environment: { FILES_KEY: 'Bearer s3cret' } })
+    shop.url = `${shop.place.url}/v1/files/big`
+  })
+  after(async () => {
+    await shop.place.close()
+    await shop.source.close()
+  })
+  beforeEach(() => {
+    shop.source.asked.length = 0
+    shop.source.answer = (response) => response.end('bytes')
+  })
+  return shop
+}
