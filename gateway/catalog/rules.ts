@@ -47,9 +47,9 @@ function makerRules({ content, operations }: Draft, report: Report): void {
   if (upstream !== undefined && isObject(upstream)) upstreamRules(String(upstream['url']), operations, report)
   else
     for (const { pointer, fields } of operations)
-      [fields['body_media'] ?? []].flat().forEach((media, index) => {
+      [fields['body_media'] ?? []].flat().forEach((media: unknown, index) => {
         const at = pointer + pointerOf('body_media', ...(Array.isArray(fields['body_media']) ? [index] : []))
-        if (!READ_MEDIA.includes(String(media)))
+        if (typeof media === 'string' && !READ_MEDIA.includes(media))
           report(at, 'media', `A plugin is given ${READ_MEDIA.join(', ')}. Write one of these.`)
       })
 }

@@ -15,6 +15,6 @@ export async function readWhole(
   const length = { 'content-length': String(bytes.length) }
   const copy = Object.assign(Readable.from([bytes]), { headers: { ...headers, ...length } })
   const body = await readBody(copy as unknown as IncomingMessage, rules)
-  const type = headers['content-type'] ?? (rules.bodyMedia[0] as string)
+  const type = headers['content-type'] ?? rules.bodyMedia[0] ?? ''
   return { body, sent: bytes.length === 0 ? null : { type, bytes } }
 }

@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import type { CallRequest, Credential } from '../calls/call.ts'
+import type { Passage } from '../editions/passage.ts'
 import { TOKEN_HEADER, type Operation } from '../catalog/catalog.ts'
 import { readBody } from './body.ts'
 import { readWhole } from './passage.ts'
@@ -83,7 +84,7 @@ export function callRequest(call: HttpCall): CallRequest {
       const query = parsePairs(target.search)
       if (!proxy) return { params, query, body: await readBody(request, operation) }
       const { body, sent } = await readWhole(request, operation)
-      const passage = { body: sent, headers: askedHeaders(headers), carry: proxy.carry }
+      const passage = { body: sent, headers: askedHeaders(headers), carry: (to) => proxy.carry(to) } satisfies Passage
       return { params, query, body, passage }
     },
   }

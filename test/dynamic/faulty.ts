@@ -37,12 +37,12 @@ export function useBench(): Bench {
       await until(() => !knows())
     },
   } as unknown as Bench
-  let isOver = false
+  const over = new AbortController()
   let selling: Promise<void>
 
   async function sell(): Promise<void> {
     const { place, sales } = bench
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const outcome = await buy(`${place.url}/v1/gold`, place.wallet).then(
         async (answer) => ((await json(answer))['price'] === 1900 ? answer.status : `${answer.status}, wrong`),
         (error: unknown) => String(error),
@@ -66,7 +66,7 @@ export function useBench(): Bench {
     expect(bench.sales.length).to.be.greaterThan(0)
   })
   after(async () => {
-    isOver = true
+    over.abort()
     await selling
     await bench.place.close()
   })
