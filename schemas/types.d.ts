@@ -1333,10 +1333,7 @@ export type Method = {
     columns: readonly string[]
     rows: readonly (readonly (string | number | null)[])[]
   }[]
-  /**
-   * The record as pictures, each with its figures.
-   */
-  charts?: import('#gateway')readonly .Chart[]
+  charts?: ReadonlyArray<import('#gateway').Chart>
   /**
    * What it does not do.
    */

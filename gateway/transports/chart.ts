@@ -7,7 +7,7 @@ import { scaleLinear, scaleLog, scaleUtc } from 'd3-scale'
 import { area, curveLinear, curveStepAfter, line } from 'd3-shape'
 
 /** What a colour means; views/assets/chart.css says which one it is. */
-export type Tone = 'main' | 'second' | 'muted' | 'good' | 'bad'
+export type Tone = 'main' | 'second' | 'third' | 'muted' | 'good' | 'bad'
 
 export interface Axis {
   readonly label: string

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 import { MODEL } from './model.ts'
+import { pictures, type Recorded } from './pictures.ts'
 
 interface Figures {
   readonly forward_vol_ratio: number | null
@@ -13,13 +14,7 @@ interface Figures {
 }
 
 interface Measured {
-  readonly results: readonly {
-    readonly recording: string
-    readonly first: string
-    readonly last: string
-    readonly figures: Figures
-    readonly baseline: Figures
-  }[]
+  readonly results: readonly (Recorded & { readonly figures: Figures; readonly baseline: Figures })[]
 }
 
 /** Written by `npm run bench:regime -- --write FILE...`. */
@@ -65,6 +60,7 @@ export function method(): Method {
         rows: rows('baseline').map((row) => row.slice(0, 6)),
       },
     ],
+    charts: pictures(measured.results),
     limits: [
       'A recording of a month is graded from its first day: the fixed coefficients and a boundary of a few days carry it, and it shows.',
       'In a year when volatility doubles, the trailing boundary lags behind and more hours count as VOLATILE.',

@@ -1,5 +1,5 @@
 /** How the numbers are made. Each product tells it itself, through an operation that this page may ask. */
-import type { Call, Operation, Product } from '#gateway'
+import type { Call, Chart, Operation, Product } from '#gateway'
 import { askIfThere, byPrice } from './asking.ts'
 
 /** common.json#/$defs/Method */
@@ -12,6 +12,7 @@ export interface Method {
     readonly columns: readonly string[]
     readonly rows: readonly (readonly (string | number | null)[])[]
   }[]
+  readonly charts?: readonly Chart[]
   readonly limits?: readonly string[]
   readonly sources?: readonly string[]
 }
@@ -51,6 +52,7 @@ function section({ id, title, summary, operations }: Product, method: Method | '
     paragraphs: told?.paragraphs ?? operations.filter(isDescribed).map(({ description }) => description),
     formulas: told?.formulas ?? [],
     tables: told?.tables ?? [],
+    charts: told?.charts ?? [],
     limits: told?.limits ?? [],
     sources: told?.sources ?? [],
     missing: method === null ? 'The measured figures cannot be shown at the moment.' : null,

@@ -13,9 +13,10 @@ import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { fillQuiet, readRecording, recognise } from '../../plugins/market/recording.ts'
 import { joinPieces, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/replay.ts'
+import type { Curves } from '../../plugins/regime/curves.ts'
 import { createModel, MODEL } from '../../plugins/regime/model.ts'
 import { isoSeconds } from '../../plugins/regime/moment.ts'
-import { baselineOf, figuresOf, type Figures } from './regime/figures.ts'
+import { baselineOf, figuresOf, type Figures, recordOf } from './regime/figures.ts'
 import { tableOf } from './regime/table.ts'
 import { since, track } from './regime/track.ts'
 import { badPrintTrials, prefixHolds } from './regime/trials.ts'
@@ -29,6 +30,7 @@ export interface Measured {
   readonly interval_minutes: number
   readonly figures: Figures
   readonly baseline: Figures
+  readonly curves: Curves
   /** Minutes of changed labels after one bad print, the median of 20. */
   readonly bad_print_minutes: number
   readonly prefix_identical: boolean
@@ -81,6 +83,7 @@ function measure(
     interval_minutes: barMinutes,
     figures: rounded(figuresOf(graded)),
     baseline: rounded(baselineOf(graded)),
+    curves: short(recordOf(graded)),
     bad_print_minutes: ((trials[9]! + trials[10]!) / 2) * barMinutes,
     prefix_identical: prefixHolds(bars, barMinutes, trained ? track(bars, barMinutes) : whole),
     seconds: Math.round(seconds * 100) / 100,
@@ -101,6 +104,15 @@ function rounded(figures: Figures): Figures {
       value === null || Number.isNaN(value) ? null : Math.round(value * 1e4) / 1e4,
     ]),
   ) as unknown as Figures
+}
+
+/** To four digits after the point, as the figures. */
+function short({ calibration, persistence }: Curves): Curves {
+  const four = (value: number): number => Math.round(value * 1e4) / 1e4
+  return {
+    calibration: calibration.map(([stated, right, share]) => [four(stated), four(right), four(share)] as const),
+    persistence: persistence.map(([hours, all, volatile]) => [hours, four(all), four(volatile)] as const),
+  }
 }
 
 const { values, positionals } = parseArgs({

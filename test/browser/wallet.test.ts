@@ -34,7 +34,8 @@ describe('the wallet in the browser', function () {
       if (method === 'eth_requestAccounts') return [service.buyer.address]
       if (method === 'eth_chainId') return `0x${current.toString(16)}`
       if (method === 'wallet_switchEthereumChain') {
-        current = Number((params?.[0] as { chainId: string }).chainId)
+        const [{ chainId }] = params as readonly [{ chainId: string }]
+        current = Number(chainId)
         return null
       }
       if (method !== 'eth_signTypedData_v4') throw new Error(`no ${method} here`)

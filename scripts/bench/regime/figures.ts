@@ -1,5 +1,6 @@
 /** Figures of a track, and of the baseline it must beat. */
-import { grade, type Grades } from '../../../plugins/regime/grade.ts'
+import { type Curves, curvesOf } from '../../../plugins/regime/curves.ts'
+import { grade, type Graded, type Grades } from '../../../plugins/regime/grade.ts'
 import type { Track } from './track.ts'
 
 export interface Figures extends Grades {
@@ -15,13 +16,21 @@ const forwardOf = ({ realized, stepMinutes, count }: Track): Float64Array => {
   return Float64Array.from({ length: count }, (_, i) => (i + hour < count ? realized[i + hour]! : NaN))
 }
 
+/** A track as it is graded. */
+function gradedOf(track: Track, forward: Float64Array): Graded {
+  const { stepMinutes, volatile, probability, boundary } = track
+  return { stepMinutes, volatile, probability, boundary: boundary.map(Math.exp), forward: forward.map(Math.exp) }
+}
+
+/** The model's record as curves. */
+export const recordOf = (track: Track): Curves => curvesOf(gradedOf(track, forwardOf(track)))
+
 /** The model's figures. */
 export function figuresOf(track: Track): Figures {
   const forward = forwardOf(track)
-  const { stepMinutes, volatile, probability, boundary } = track
   const [raw, scaled] = dailyVolatility(track)
   return {
-    ...grade({ stepMinutes, volatile, probability, boundary: boundary.map(Math.exp), forward: forward.map(Math.exp) }),
+    ...grade(gradedOf(track, forward)),
     correlation: correlation(track.forecast, forward),
     daily_vol_cv: variation(raw),
     scaled_daily_vol_cv: variation(scaled),
@@ -30,16 +39,10 @@ export function figuresOf(track: Track): Figures {
 
 /** The baseline: VOLATILE while the last hour was above the same boundary. It states no probability. */
 export function baselineOf(track: Track): Figures {
-  const { stepMinutes, realized, boundary } = track
+  const { realized, boundary } = track
   const volatile = Uint8Array.from(realized, (value, i) => (value > boundary[i]! ? 1 : 0))
   const forward = forwardOf(track)
-  const grades = grade({
-    stepMinutes,
-    volatile,
-    probability: volatile,
-    boundary: boundary.map(Math.exp),
-    forward: forward.map(Math.exp),
-  })
+  const grades = grade({ ...gradedOf(track, forward), volatile, probability: volatile })
   const nothing = { brier: NaN, ece: NaN, daily_vol_cv: null, scaled_daily_vol_cv: null }
   return { ...grades, ...nothing, correlation: correlation(realized, forward) }
 }

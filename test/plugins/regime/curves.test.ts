@@ -1,0 +1,43 @@
+import { expect } from 'chai'
+import { curvesOf } from '../../../plugins/regime/curves.ts'
+import { pictures } from '../../../plugins/regime/pictures.ts'
+
+describe('the record of the regime as curves', () => {
+  /** Twelve hours VOLATILE, twelve STABLE, and so on; the next hour bears out three labels of four. */
+  const count = 480
+  const volatile = Uint8Array.from({ length: count }, (_, i) => (Math.floor(i / 12) % 2 === 0 ? 1 : 0))
+  const graded = {
+    stepMinutes: 60,
+    volatile,
+    probability: Float64Array.from(volatile, (label) => (label === 1 ? 0.76 : 0.24)),
+    boundary: new Float64Array(count).fill(1),
+    forward: Float64Array.from(volatile, (label, i) => ((i % 4 === 0 ? 1 - label : label) === 1 ? 2 : 0.5)),
+  }
+
+  it('sets the confidence stated beside the share that was right', () => {
+    expect(
+      curvesOf(graded).calibration.map(([stated, right, share]) => [+stated.toFixed(4), right, share]),
+    ).to.deep.equal([[0.76, 0.75, 1]])
+  })
+
+  it('counts the labels that are the same some hours later', () => {
+    const { persistence } = curvesOf(graded)
+    const after = new Map(persistence.map(([hours, all, stays]) => [hours, [all, stays]]))
+    expect(after.get(1)![1]).to.be.closeTo(11 / 12, 0.01)
+    expect(after.get(6)![1]).to.be.closeTo(0.5, 0.02)
+    expect(after.get(12)).to.deep.equal([0, 0])
+    expect(after.get(24)![1]).to.equal(1)
+  })
+
+  it('shows recordings of most of a year, and no picture where there is none', () => {
+    const recorded = {
+      recording: 'one',
+      first: '2025-01-01T00:00:00Z',
+      last: '2025-12-31T00:00:00Z',
+      interval_minutes: 1,
+      curves: curvesOf(graded),
+    }
+    expect(pictures([recorded]).map(({ id }) => id)).to.deep.equal(['regime-calibration', 'regime-persistence'])
+    expect(pictures([{ ...recorded, last: '2025-03-01T00:00:00Z' }])).to.deep.equal([])
+  })
+})
