@@ -24,7 +24,7 @@ export async function prove(runs: number, seed?: number): Promise<Proof> {
     for (const [name, count] of taken) steps.set(name, (steps.get(name) ?? 0) + count)
   }
   const result = await fc.check(
-    fc.asyncProperty(fc.array(choice, { maxLength: 220, size: 'max' }), async (choices) => add(await run(choices))),
+    fc.asyncProperty(fc.array(choice, { maxLength: 500, size: 'max' }), async (choices) => add(await run(choices))),
     { numRuns: runs, endOnFailure: false, ...(seed === undefined ? {} : { seed }) },
   )
   const crashPoints = [...steps.keys()].filter((name) => / (before|after)$/.test(name))

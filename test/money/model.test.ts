@@ -1,0 +1,62 @@
+import { expect } from 'chai'
+import { prove } from './model/prove.ts'
+import { always, appended, atLast, type Facts } from './model/laws.ts'
+
+describe('the money path against a model', function () {
+  this.timeout(60_000)
+
+  it('obeys every law in random runs with crashes and faults at every step', async () => {
+    const { figures, failure } = await prove(200)
+    expect(failure).to.equal(null)
+    expect(figures['runs']).to.equal(200)
+    for (const name of ['transfers', 'delivered', 'replayed', 'released', 'pending', 'crashes', 'faults'])
+      expect(figures[name], name).to.be.greaterThan(20)
+  })
+
+  describe('has laws that', () => {
+    const settled = [{ state: 'reserved' }, { state: 'answered' }, { state: 'submitted' }, { state: 'settled' }]
+    const facts = (change: Partial<Facts> = {}, body: string | null = '{}', states = settled): Facts => ({
+      purchases: [{ word: 'word', payments: [{ payment: { key: 'p' }, body, abandoned: false }] }] as never,
+      rows: new Map([
+        [
+          'p',
+          {
+            record: { state: states.at(-1)?.state, attempt: 1, amount: 5n },
+            events: states.map(({ state }, at) => ({ state, attempt: 1, at, detail: null })),
+          },
+        ],
+      ]) as never,
+      transfers: new Map([['p', 5n]]),
+      ...change,
+    })
+    const broken = (about: Facts): string => [...always(about), ...atLast(about)].join('; ')
+
+    it('are obeyed by a payment that was settled and delivered', () => {
+      expect(broken(facts())).to.equal('')
+    })
+
+    it('are broken by each way to lose money', () => {
+      expect(broken(facts({ transfers: new Map() })))
+        .to.contain('delivered unpaid')
+        .and.contain('the chain moved 0')
+      expect(broken(facts({}, null))).to.contain('neither delivered nor owed')
+      expect(broken(facts({}, '{}', settled.slice(0, 3)))).to.contain('left submitted')
+      expect(broken(facts({}, '{}', [{ state: 'reserved' }, { state: 'settled' }]))).to.contain('took the path')
+      const [purchase] = facts().purchases
+      const one = purchase?.payments[0] as object
+      const second = { ...one, payment: { key: 'q' } }
+      const twice = { ...purchase, payments: [one, second] }
+      const transfers = new Map([...facts().transfers, ['q', 5n] as const])
+      expect(broken(facts({ purchases: [twice] as never, transfers }))).to.contain('charged 2 times')
+      const abandoned = { ...purchase, payments: [{ ...one, abandoned: true }] }
+      expect(broken(facts({ purchases: [abandoned] as never }))).to.contain('told that it was not')
+    })
+
+    it('let events be added and not changed', () => {
+      const event = { at: 1, attempt: 1, state: 'reserved', detail: null } as const
+      expect(appended([event], [event, { ...event, state: 'released' }])).to.equal(true)
+      expect(appended([event], [{ ...event, at: 2 }])).to.equal(false)
+      expect(appended([event], [])).to.equal(false)
+    })
+  })
+})
