@@ -4,6 +4,7 @@ import { ask, askIfThere, byPrice, type Discovery, shown, tools } from './asking
 import { curl } from './curl.ts'
 import type { Read } from './kept.ts'
 import { changes, chartOf, type Past } from './past.ts'
+import { linkedService } from './linked.ts'
 import { problem } from './problem.ts'
 
 /** What the free sample holds of interest here. */
@@ -57,6 +58,7 @@ export async function home(call: Call, readPast: Read<Past>) {
   const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
   return {
+    linked: linkedService(catalog, discovery.base_url),
     problem: problem(call.input.query['err']),
     network: payment.network,
     currency: payment.currency,

@@ -2,6 +2,7 @@
 import type { Call, Catalog, Operation } from '#gateway'
 import { ask, askIfThere, byPrice, type Discovery, routeParts, shown } from './asking.ts'
 import { curl, examplePath } from './curl.ts'
+import { linkedOffers } from './linked.ts'
 import { problem } from './problem.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
@@ -33,6 +34,7 @@ export async function pricing(call: Call) {
   ])
   const founding = shown(catalog).find(({ route }) => route === 'POST /founding')
   return {
+    linked: linkedOffers(catalog, baseUrl),
     thanks: call.input.query['ok'] === 1,
     problem: problem(call.input.query['err']),
     network: payment.network,

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { proves } from '../../requirements.ts'
 import { openPages, type PageShop } from './shop.ts'
 
-const PAGES = ['/', '/pricing', '/methodology', '/docs']
+const PAGES = ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']
 
 describe('the pages', () => {
   let shop: PageShop
@@ -25,8 +25,8 @@ describe('the pages', () => {
     for (const path of [...PAGES, '/nowhere', '/v1/regime/current']) {
       const text = await html(path)
       expect(text.match(/\bstyle=|<style|\bon[a-z]+="|javascript:/i), path).to.equal(null)
-      expect(text.match(/<script(?![^>]*src="\/assets\/)/), path).to.equal(null)
-      const loaded = [...text.matchAll(/<(?:link|script|img)[^>]+(?:href|src)="([^"]+)"/g)].map(
+      expect(text.match(/<script(?![^>]*(?:src="\/assets\/|type="application\/ld\+json"))/), path).to.equal(null)
+      const loaded = [...text.matchAll(/<(?:link(?! rel="canonical")|script|img)[^>]+(?:href|src)="([^"]+)"/g)].map(
         (match) => match[1] as string,
       )
       expect(
@@ -35,6 +35,40 @@ describe('the pages', () => {
       ).to.deep.equal([])
       for (const address of loaded) expect((await fetch(shop.url + address)).status, address).to.equal(200)
     }
+  })
+
+  it('say who they are to search engines and to those who share them', async () => {
+    for (const path of ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']) {
+      const text = await html(path)
+      expect(text, path).to.contain(`<link rel="canonical" href="${shop.url}${path}">`)
+      const [, title] = /<title>([^<]+)<\/title>/.exec(text) ?? []
+      expect(title?.length, path).to.be.within(10, 65)
+      const [, words] = /<meta name="description" content="([^"]+)"/.exec(text) ?? []
+      expect(words?.length, path).to.be.within(50, 170)
+      const [, image] = /<meta property="og:image" content="([^"]+)"/.exec(text) ?? []
+      const card = await fetch(image as string)
+      expect([card.status, card.headers.get('content-type')]).to.deep.equal([200, 'image/png'])
+      const [, data] = /<script type="application\/ld\+json">(.+?)<\/script>/.exec(text) ?? []
+      expect(JSON.parse(data as string), path).to.have.property('@context', 'https://schema.org')
+    }
+  })
+
+  it('keep out of every index what is nobody else’s business', async () => {
+    for (const path of ['/nowhere', '/v1/regime/current', '/pricing?ok=many']) {
+      const text = await html(path)
+      expect(text, path).to.contain('<meta name="robots" content="noindex"')
+      expect(text, path).not.to.contain('canonical').and.not.to.contain('ld+json')
+    }
+  })
+
+  it('offer every priced route to search engines at its price', async () => {
+    const [, data] = /<script type="application\/ld\+json">(.+?)<\/script>/.exec(await html('/pricing')) ?? []
+    const { itemListElement } = JSON.parse(data as string) as { itemListElement: { name: string; price: string }[] }
+    expect(itemListElement.map(({ name, price }) => [name, price])).to.have.deep.members([
+      ['GET /v1/regime/current', '0.005'],
+      ['GET /v1/regime/day/*', '2.00'],
+      ['One day', '50.00'],
+    ])
   })
 
   it('lead only to addresses that exist', async () => {
@@ -120,6 +154,24 @@ describe('the pages', () => {
       expect(text, shown).to.contain(shown)
     expect(text).to.contain('spendControls').and.to.contain('maxValue')
     expect(text).to.contain('action="/founding"')
+  })
+
+  it('say on the guard page what is sold now, what it may cost in size and time, and what feeds it', async () => {
+    const text = await html('/guard')
+    for (const shown of [
+      'Everything can be bought and settled',
+      'Market regime',
+      '/v1/regime/current',
+      '10 s',
+      'Sample <span class="badge">now',
+    ])
+      expect(text, shown).to.contain(shown)
+  })
+
+  it('compute on the strategies page what the products at hand can say, and leave out the rest', async () => {
+    const text = await html('/strategies')
+    expect(text).to.contain('$100,000 × 0.7500 = $75,000').and.to.contain('$14.40')
+    expect(text).not.to.contain('Know the cost before the edge').and.not.to.contain('Ask once more')
   })
 
   it('tell the method of a product that tells it, with its figures', async () => {

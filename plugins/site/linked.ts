@@ -1,0 +1,54 @@
+/** What search engines are told of the service and its prices (https://schema.org, as JSON-LD). */
+import type { Catalog, Operation } from '#gateway'
+import { shown } from './asking.ts'
+
+const CONTEXT = 'https://schema.org'
+
+/** The service itself, for the start page. */
+export function linkedService({ service }: Catalog, baseUrl: string) {
+  const organization = {
+    '@type': 'Organization',
+    '@id': `${baseUrl}/#organization`,
+    name: service.name,
+    url: `${baseUrl}/`,
+  }
+  return {
+    '@context': CONTEXT,
+    '@graph': [
+      { ...organization, logo: `${baseUrl}/assets/icon-180.png` },
+      { '@type': 'WebSite', name: service.name, description: service.summary, url: `${baseUrl}/` },
+      {
+        '@type': 'WebAPI',
+        name: service.name,
+        description: service.description,
+        documentation: `${baseUrl}/docs`,
+        provider: { '@id': organization['@id'] },
+        isAccessibleForFree: false,
+      },
+    ],
+  }
+}
+
+/** Every priced route as an offer: US dollars a call. */
+export function linkedOffers(catalog: Catalog, baseUrl: string) {
+  return {
+    '@context': CONTEXT,
+    '@type': 'OfferCatalog',
+    name: `${catalog.service.name}: prices`,
+    url: `${baseUrl}/pricing`,
+    itemListElement: shown(catalog).flatMap((operation) =>
+      operation.price === null ? [] : [offer(operation, baseUrl)],
+    ),
+  }
+}
+
+function offer({ id, displayRoute, summary, priceText, plan }: Operation, baseUrl: string) {
+  return {
+    '@type': 'Offer',
+    name: plan?.label ?? displayRoute,
+    description: summary,
+    price: priceText,
+    priceCurrency: 'USD',
+    url: `${baseUrl}/docs#${id}`,
+  }
+}
