@@ -15,6 +15,9 @@ export const SETTLE_SECONDS = 6
  */
 export const SLACK_SECONDS = 3_600
 
+/** The reason of a signature that is not the payer's key's. A contract wallet's may be good all the same. */
+export const NOT_SIGNED = 'invalid_exact_evm_payload_signature'
+
 const HALF_ORDER = Buffer.from('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', 'hex')
 const DOMAIN_TYPE = 'EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)'
 const TRANSFER_TYPE =
@@ -154,7 +157,7 @@ function same(one: unknown, other: string): boolean {
 }
 
 function unsigned(message: string): Refusal {
-  return refusal('invalid_exact_evm_payload_signature', message)
+  return refusal(NOT_SIGNED, message)
 }
 
 function refusal(reason: string, message: string): Refusal {

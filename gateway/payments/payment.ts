@@ -1,5 +1,7 @@
 /** The words of the money path. Amounts are bigint atomic units of USDC; times are seconds since the epoch, UTC. */
 
+import type { RefusedOutcome } from './settlers/settler.ts'
+
 export type Hex = `0x${string}`
 
 /** A chain and the USDC contract on it. */
@@ -218,31 +220,4 @@ export interface JournalEvent {
   readonly detail: string | null
 }
 
-/** What became of a settlement. `refused` proves that nothing was or can be transferred. */
-export type Outcome =
-  | { readonly state: 'settled'; readonly transaction: Hex }
-  | { readonly state: 'refused'; readonly reason: string; readonly message: string; readonly transaction?: Hex }
-  | { readonly state: 'pending'; readonly transaction: Hex | null }
-
-export type RefusedOutcome = Extract<Outcome, { state: 'refused' }>
-
-/** The only road to the chain. */
-export interface Settler {
-  readonly kind: 'chain' | 'facilitator' | 'scripted'
-  /** Asks the chain what an offline check cannot know (balance, used nonce, contract wallets). Null: go ahead. */
-  check(payload: PaymentPayload, requirements: PaymentRequirements): Promise<Refusal | null>
-  /**
-   * Sends the payment. `record` is awaited before anything leaves; when it resolves to false nothing is sent and the
-   * outcome is pending. `waitMs` bounds how long confirmation is waited for.
-   */
-  settle(
-    payload: PaymentPayload,
-    requirements: PaymentRequirements,
-    options: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: 'submitted' | 'confirmed' },
-  ): Promise<Outcome>
-  /** What the chain says of a submitted payment; sends a chain intent again where it has vanished. Never guesses. */
-  status(record: PaymentRecord): Promise<Outcome>
-  /** False, with a reason, while payments cannot be settled. Cheap: answered from the last look. */
-  health(): { readonly ready: boolean; readonly reason?: string }
-  close(): Promise<void>
-}
+export type { Outcome, RefusedOutcome, Settler } from './settlers/settler.ts'

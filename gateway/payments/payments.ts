@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { createExact } from './exact.ts'
+import { createExact, NOT_SIGNED } from './exact.ts'
 import { identifierOf } from './identifier.ts'
 import { createFlights } from './flight.ts'
 import { decodePayment } from './payload.ts'
@@ -22,6 +22,7 @@ import {
 import type { FormerPrices } from './prices.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './recall.ts'
+import { createUnproven } from './unproven.ts'
 import { createQuotes, createRequirements, type Quote } from './requirements.ts'
 
 export interface PaymentsParts {
@@ -81,6 +82,7 @@ export function createPayments(parts: PaymentsParts): Payments {
   const flights = createFlights<PaidAnswer>()
   const nowSeconds = (): number => Math.floor(now().getTime() / 1000)
   const { pause = delay } = parts
+  const unproven = createUnproven()
   const recall = createRecall({ network, journal, settler, exact, flights, nowSeconds, pause })
   const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
 
@@ -125,7 +127,9 @@ export function createPayments(parts: PaymentsParts): Payments {
     const { payload, key, fingerprint, identifier, callId, signal } = presented
     const { requirements, priceVersion } = asked(operation, payload, version)
     const refusal = exact(payload, requirements, nowSeconds())
-    if (refusal) throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
+    const proven = refusal === null
+    if (refusal && refusal.reason !== NOT_SIGNED)
+      throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
     const health = settler.health()
     if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
@@ -134,7 +138,8 @@ export function createPayments(parts: PaymentsParts): Payments {
     const flight = flights.takeOff(presented)
     if (!flight) return (await recall(operation, presented)) ?? admit(operation, presented, version)
     try {
-      const doubt = await settler.check(payload, requirements)
+      if (!proven) await unproven(payload.from)
+      const doubt = await settler.check(payload, requirements, { proven })
       if (doubt) throw new ServiceError('payment_invalid', doubt.message, { reason: doubt.reason })
       const { reserved, record } = await journal.reserve({
         key,

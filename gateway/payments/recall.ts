@@ -4,7 +4,7 @@
  */
 import type { Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import type { createExact } from './exact.ts'
+import { type createExact, NOT_SIGNED } from './exact.ts'
 import type { Flights } from './flight.ts'
 import type { Journal, Network, PaymentPayload, PaymentRecord, PaymentRequirements, Settler } from './payment.ts'
 import type { PresentedPayment } from './payments.ts'
@@ -32,12 +32,14 @@ export function createRecall(parts: RecallParts) {
     for (;;) {
       const flight = flights.find(key)
       if (flight) {
-        const { passenger } = flight
-        if (passenger.payload.signature !== payload.signature) return null
-        if (passenger.fingerprint !== presented.fingerprint) throw conflict(null)
+        const isTwin = flight.passenger.payload.signature === payload.signature || isSigned(payload)
+        if (isTwin && flight.passenger.fingerprint !== presented.fingerprint) throw conflict(null)
         const landing = await flight.landed
-        if (landing && 'error' in landing) throw landing.error
-        if (landing) return replayed(landing.result)
+        // Somebody who cannot show the signature waits, and is then told what anybody is told.
+        if (isTwin && landing) {
+          if ('error' in landing) throw landing.error
+          return replayed(landing.result)
+        }
       }
       const record = await journal.find(key)
       if (!record || record.state === 'released') {
@@ -63,6 +65,13 @@ export function createRecall(parts: RecallParts) {
   function isGenuine(record: PaymentRecord, payload: PaymentPayload): boolean {
     if (record.signature.toLowerCase() === payload.signature.toLowerCase()) return true
     return exact(payload, requirementsOf(record), Number(record.validAfter) + 1) === null
+  }
+
+  /** One authorization can be signed in several ways, each as good as the other. */
+  function isSigned(payload: PaymentPayload): boolean {
+    const { value: amount, to: payTo, validAfter } = payload
+    const asked = { scheme: 'exact', network, amount, payTo, maxTimeoutSeconds: Number.MAX_SAFE_INTEGER } as const
+    return exact(payload, asked, Number(validAfter) + 1) === null
   }
 
   function requirementsOf(record: PaymentRecord): PaymentRequirements {
@@ -114,7 +123,9 @@ export function createRecall(parts: RecallParts) {
     try {
       if (record.state === 'answered') {
         const refusal = exact(payload, requirements, nowSeconds())
-        if (!refusal) return await send(work, answer)
+        // A contract wallet's signature was judged by the chain when it was reserved.
+        const isKept = refusal?.reason === NOT_SIGNED && record.signature === payload.signature
+        if (!refusal || isKept) return await send(work, answer)
         if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
           flight.land(null)
           return null

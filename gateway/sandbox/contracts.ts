@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { word } from '../payments/settlers/token.ts'
 import type { Hex } from '../payments/payment.ts'
 
-/** Where Multicall3 lives on every network that has it. */
-export const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
+export { MULTICALL3 } from '../payments/settlers/multicall.ts'
 
 /** Deployed code of usdc.sol or multicall3.sol. */
 export function runtimeOf(name: 'usdc' | 'multicall3'): Hex {

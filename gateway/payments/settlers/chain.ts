@@ -11,7 +11,8 @@ import { createRpc, RpcError } from './rpc.ts'
 import { createSender, type Sending } from './sender.ts'
 import { createSigner } from './signer.ts'
 import { createSimulate } from './simulate.ts'
-import { isKeySignature, settleData, type Transfer, transferOf } from './token.ts'
+import { type Transfer, transferOf } from './token.ts'
+import { createWallets, KEY_GAS } from './wallets.ts'
 
 export interface ChainSettlerOptions {
   readonly rpcUrl: string
@@ -21,23 +22,22 @@ export interface ChainSettlerOptions {
   readonly log: Logger
   /** How long a payment waits for its block before it is called pending. */
   readonly confirmSeconds: number
+  /** Factories whose wallets may pay before they exist (ERC-6492). */
+  readonly factories?: readonly Hex[]
 }
 
-/** USDC on Base takes 86,000 for a key's signature; unused gas is not paid. */
-const KEY_GAS = 200_000n
-/** A contract wallet checks its own signature, and may take its time. */
-const CONTRACT_GAS = 600_000n
 /** A transaction offers several times the current price, so this many must be affordable for one to be taken. */
 const LEAST_SETTLEMENTS = 5n
 const LOOK_SECONDS = 15
 
 /** Throws where the node is reached and is of another chain. A node that is down makes the settler not ready. */
 export async function createChainSettler(options: ChainSettlerOptions): Promise<Settler> {
-  const { rpcUrl, key, network, log, confirmSeconds } = options
+  const { rpcUrl, key, network, log, confirmSeconds, factories = [] } = options
   const rpc = createRpc(rpcUrl)
   const signer = createSigner(key, network.chainId)
   const sender = createSender({ rpc, signer, log })
-  const simulate = createSimulate(rpc, network)
+  const wallets = createWallets(rpc, network.asset, factories)
+  const simulate = createSimulate(rpc, wallets)
   const judge = createJudge(rpc, network)
   const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: 'the node cannot be reached' })
   const wrongChain = `the node is not of ${network.name}, chain ${network.chainId}`
@@ -98,11 +98,16 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   return {
     kind: 'chain',
 
-    check: (payload) => reading(() => simulate(payload)),
+    check: (payload, _requirements, { proven } = { proven: true }) =>
+      reading(
+        async () => (proven ? null : await wallets.foreign(payload.from, payload.signature)) ?? simulate(payload),
+      ),
 
     async settle(payload, { payTo, amount }, { record, wait }) {
-      const gas = isKeySignature(payload.signature) ? KEY_GAS : CONTRACT_GAS
-      const sending = await reading(() => sender.prepare(network.asset, settleData(payload), gas))
+      const settlement = await reading(() => wallets.settlementOf(payload))
+      if ('reason' in settlement) return { state: 'refused', ...settlement }
+      const { to, data, gas } = settlement
+      const sending = await reading(() => sender.prepare(to, data, gas))
       const { nonce: senderNonce, raw, hash: transaction, fromBlock } = sending
       const intent: Intent = { kind: 'chain', transaction, raw, sender: signer.address, senderNonce, fromBlock }
       let recorded = false

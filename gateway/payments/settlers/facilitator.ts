@@ -11,6 +11,7 @@ import { createJudge, type Question, type TransactionReceipt } from './judge.ts'
 import { createRemote, type Remote, type SettleAnswer } from './remote.ts'
 import { createRpc } from './rpc.ts'
 import { createSimulate } from './simulate.ts'
+import { createWallets } from './wallets.ts'
 
 export interface FacilitatorSettlerOptions {
   /** Base addresses, first choice first. */
@@ -25,6 +26,8 @@ export interface FacilitatorSettlerOptions {
   readonly timeoutSeconds?: number
   /** How long the chain may take to show what a facilitator says it did. */
   readonly confirmSeconds?: number
+  /** Factories whose wallets may pay before they exist (ERC-6492), as far as the facilitator makes them. */
+  readonly factories?: readonly Hex[]
 }
 
 const LOOK_SECONDS = 60
@@ -33,9 +36,10 @@ const POLL_MS = 500
 const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|eip6492_)(?!.*transaction)/
 
 export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Settler {
-  const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = 30, confirmSeconds = 10 } = options
+  const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = 30, confirmSeconds = 10, factories = [] } = options
   const rpc = createRpc(rpcUrl)
-  const simulate = createSimulate(rpc, network)
+  const wallets = createWallets(rpc, network.asset, factories)
+  const simulate = createSimulate(rpc, wallets)
   const judge = createJudge(rpc, network)
   const remotes = urls.map((url) => createRemote({ url, network, baseUrl, timeoutSeconds, log }))
   const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: 'the node cannot be reached' })
@@ -109,7 +113,10 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   return {
     kind: 'facilitator',
 
-    check: (payload) => reading(() => simulate(payload)),
+    check: (payload, _requirements, { proven } = { proven: true }) =>
+      reading(
+        async () => (proven ? null : await wallets.foreign(payload.from, payload.signature)) ?? simulate(payload),
+      ),
 
     async settle(payload, requirements, { record }) {
       const [first] = willing(remotes)
