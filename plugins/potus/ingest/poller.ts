@@ -8,7 +8,7 @@ import type { Writer } from './writer.ts'
 
 export interface PollerParts {
   readonly db: Knex
-  readonly writer: Writer
+  readonly writer: Pick<Writer, 'write'>
   readonly fetcher: Fetcher
   readonly sources: readonly Source[]
   readonly log: Logger

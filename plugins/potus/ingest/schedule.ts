@@ -31,7 +31,7 @@ function isNear(time: string, at: number): boolean {
   const pattern = `${minute} ${hour} * * 1-5`
   const cron = slots.get(pattern) ?? new Cron(pattern, { timezone: ZONE, paused: true })
   slots.set(pattern, cron)
-  const next = cron.nextRun(new Date(at - AFTER_MS))
+  const next = cron.nextRun(new Date(at - AFTER_MS - 1000))
   return next !== null && next.getTime() <= at + BEFORE_MS
 }
 

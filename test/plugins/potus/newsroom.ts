@@ -9,7 +9,7 @@ import { createValidators } from '../../../gateway/catalog/validators.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { createHandlers } from '../../../plugins/potus/handlers.ts'
-import { createWriter, type Written, type WriteOptions } from '../../../plugins/potus/ingest/writer.ts'
+import { createWriter, type Writer, type Written } from '../../../plugins/potus/ingest/writer.ts'
 import { readSources, type Source, type SourceSettings } from '../../../plugins/potus/sources/source.ts'
 import { createReader } from '../../../plugins/potus/store/read.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
@@ -45,7 +45,8 @@ export interface Newsroom {
   time: number
   /** A body as the source would send it, fetched now. */
   poll(source: string, body: Buffer | string | null, more?: Partial<Parameters<Newsroom['write']>[0]>): Promise<Written>
-  write(poll: Parameters<ReturnType<typeof createWriter>['write']>[0], options?: WriteOptions): Promise<Written>
+  readonly write: Writer['write']
+  readonly add: Writer['add']
   /** The answer of an operation, checked against its schema. */
   ask<Answer = Record<string, never>>(operation: string, asked?: Asked): Promise<Answer>
   close(): Promise<void>
@@ -91,12 +92,16 @@ export async function openNewsroom({
     db: store,
     sources,
     write: writer.write,
+    add: writer.add,
     poll(id: string, body: Buffer | string | null, more: object = {}) {
       const source = sources.get(id) as Source
       const bytes = body === null ? null : Buffer.from(body)
       return writer.write({ source, at: room.time, url: source.url, status: 200, headers: {}, body: bytes, ...more })
     },
-    async ask<Answer>(id: string, { params = {}, query = {}, asOf, access = PAID, unchecked }: Asked = {}): Promise<Answer> {
+    async ask<Answer>(
+      id: string,
+      { params = {}, query = {}, asOf, access = PAID, unchecked }: Asked = {},
+    ): Promise<Answer> {
       const operation = catalog.operations.get(id)
       if (!operation) throw new Error(`the catalog has no ${id}`)
       const validators = validatorsOf(operation)

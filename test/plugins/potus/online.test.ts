@@ -1,0 +1,255 @@
+/** The poller against real servers that behave as sources do, good and bad. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { pino } from 'pino'
+import { createFetcher, type Fetcher } from '../../../plugins/potus/ingest/fetch.ts'
+import { pauseOf, pollJobs } from '../../../plugins/potus/ingest/poller.ts'
+import { paceOf } from '../../../plugins/potus/ingest/schedule.ts'
+import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
+import { feedOf, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
+
+type Behaviour = (request: IncomingMessage, response: ServerResponse) => void
+
+const START = Date.UTC(2026, 4, 1, 12)
+const MINUTE = 60_000
+const xml =
+  (body: string, headers: Record<string, string> = {}): Behaviour =>
+  (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/rss+xml', ...headers }).end(body)
+  }
+
+describe('the poller', () => {
+  let room: Newsroom
+  let fetcher: Fetcher
+  const servers: Server[] = []
+  const leaving = new AbortController()
+  const release = [{ key: 'r', text: 'A release about copper.', at: START - MINUTE }]
+
+  async function serve(
+    behaviour: Behaviour,
+  ): Promise<{ url: string; seen: IncomingMessage[]; act(next: Behaviour): void }> {
+    const seen: IncomingMessage[] = []
+    let current = behaviour
+    const server = createServer((request, response) => {
+      seen.push(request)
+      current(request, response)
+    })
+    servers.push(server)
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
+    const { port } = server.address() as AddressInfo
+    return { url: `http://127.0.0.1:${port}/feed`, seen, act: (next) => void (current = next) }
+  }
+  async function open(urls: Readonly<Record<string, string>>) {
+    const off = Object.fromEntries(
+      readSources().map(({ id }) => [id, { enabled: id in urls, ...(urls[id] ? { url: urls[id] } : {}) }]),
+    )
+    room = await openNewsroom({ time: START, settings: off })
+    fetcher = createFetcher()
+    const sources = [...room.sources.values()]
+    const jobs = pollJobs({
+      db: room.db,
+      writer: room,
+      fetcher,
+      sources,
+      log: pino({ level: 'silent' }),
+      now: () => room.time,
+    })
+    const run = (id?: string) =>
+      Promise.all(
+        jobs
+          .filter(({ name }) => id === undefined || name === `poll ${id}`)
+          .map((job) => job.run({ signal: leaving.signal, ask: (async () => ({})) as never })),
+      )
+    const feed = async (id: string) =>
+      (await room.ask<{ feeds: Record<string, unknown>[] }>('getPotusFeeds')).feeds.find(
+        (one) => one['id'] === id,
+      ) as Record<string, unknown>
+    return { run, feed, jobs }
+  }
+  afterEach(async () => {
+    await fetcher.close()
+    await room.close()
+    for (const server of servers.splice(0)) {
+      server.closeAllConnections()
+      server.close()
+    }
+  })
+
+  it('lets one source answer a page, one hang, one refuse and one lie about the time: the others do not notice', async function () {
+    this.timeout(30_000)
+    const good = await serve(xml(feedOf(release)))
+    const page = await serve(
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Just a moment...</html>'),
+    )
+    const hanging = await serve(() => {})
+    const busy = await serve((_, response) => void response.writeHead(503, { 'retry-after': '120' }).end('busy'))
+    const future = await serve(xml(feedOf([{ key: 'f', text: 'x', at: START + 3_600_000 }])))
+    const { run, feed } = await open({
+      'wh.news': good.url,
+      'wh.actions': page.url,
+      'truth.mirror': hanging.url,
+      'fed.press': busy.url,
+      'state.press': future.url,
+    })
+    await run()
+    expect(await feed('wh.news')).to.include({ status: 'ok', consecutive_failures: 0, items_24h: 1 })
+    const failures = await Promise.all(['wh.actions', 'truth.mirror', 'fed.press', 'state.press'].map(feed))
+    expect(failures.map(({ status, consecutive_failures: count }) => [status, count])).to.deep.equal(
+      Array.from({ length: 4 }, () => ['failing', 1]),
+    )
+    expect(failures.map(({ last_failure: why }) => why)).to.satisfy(
+      ([a, b, c, d]: string[]) =>
+        a?.startsWith('not_a_feed') &&
+        /HEADERS_TIMEOUT|in time/.test(b ?? '') &&
+        c === 'It answered 503.' &&
+        d?.startsWith('future_date'),
+    )
+    const { items, state } = await room.ask<{ items: object[]; state: object }>('getPotusLive')
+    expect(items).to.have.length(1)
+    expect(state).to.include({ sources_ok: 1, sources_late: 4 })
+    // The one that asked for patience gets it; the one that hung is tried again when its pause is over.
+    room.time += 119_000
+    await run('fed.press')
+    expect(busy.seen).to.have.length(1)
+    room.time += 2_000
+    busy.act(xml(feedOf(release)))
+    await run('fed.press')
+    expect(await feed('fed.press')).to.include({ status: 'ok', consecutive_failures: 0, last_failure: null })
+  })
+
+  it('sends validators by hand, and an answer of 304 costs nothing', async () => {
+    const etag = '"site-wide"'
+    const source = await serve((request, response) =>
+      request.headers['if-none-match'] === etag
+        ? void response.writeHead(304).end()
+        : xml(feedOf(release), { etag, 'last-modified': 'Fri, 01 May 2026 11:59:00 GMT' })(request, response),
+    )
+    const { run, feed } = await open({ 'wh.news': source.url })
+    for (let n = 0; n < 4; n += 1) {
+      await run()
+      room.time += MINUTE
+    }
+    expect(source.seen.map(({ headers }) => headers['if-none-match'])).to.deep.equal([undefined, etag, etag, etag])
+    expect(source.seen[1]?.headers['if-modified-since']).to.equal('Fri, 01 May 2026 11:59:00 GMT')
+    expect(await feed('wh.news')).to.include({ http_304_share: 0.75, status: 'ok' })
+  })
+
+  it('calls what a source showed before the first look back-fill, and what it shows later live', async () => {
+    const source = await serve(
+      xml(postsOf([{ id: postId(START - 3_600_000), text: 'Before.', at: START - 3_600_000 }])),
+    )
+    const { run } = await open({ 'truth.mirror': source.url })
+    await run()
+    room.time += MINUTE
+    const at = room.time - 5000
+    source.act(xml(postsOf([{ id: postId(at), text: 'After.', at }])))
+    await run()
+    const { items } = await room.ask<{
+      items: { text: string; available_at: string; latency_ms: number | null; provenance: { ingest: string } }[]
+    }>('getPotusLive')
+    expect(items.map(({ text, latency_ms, provenance }) => [text, latency_ms, provenance.ingest])).to.deep.equal([
+      ['After.', 5000, 'live'],
+      ['Before.', null, 'backfill'],
+    ])
+    expect(items[1]?.available_at).to.equal('2026-05-01T11:00:00Z')
+  })
+
+  it('follows a redirect on the same host only, and reads no body without end', async () => {
+    const source = await serve((request, response) =>
+      request.url?.startsWith('/feed')
+        ? void response.writeHead(301, { location: '/moved' }).end()
+        : xml(feedOf(release))(request, response),
+    )
+    const elsewhere = await serve(
+      (_, response) => void response.writeHead(302, { location: 'http://example.invalid/feed' }).end(),
+    )
+    const endless = await serve((_, response) => {
+      response.writeHead(200)
+      const more = (): void => {
+        while (!response.destroyed && response.write(Buffer.alloc(65_536, 'x')));
+      }
+      response.on('drain', more)
+      more()
+    })
+    const { run, feed } = await open({
+      'wh.news': source.url,
+      'wh.actions': elsewhere.url,
+      'wh.briefings': endless.url,
+    })
+    await run()
+    expect(await feed('wh.news')).to.include({ status: 'ok' })
+    expect((await feed('wh.actions'))['last_failure']).to.match(/another host/)
+    expect((await feed('wh.briefings'))['last_failure']).to.match(/longer than/)
+  })
+
+  it('passes caches by where a source has no validators, and says who it is', async () => {
+    const source = await serve((_, response) => void response.writeHead(200).end('{"count":0,"results":[]}'))
+    const state = await serve(xml(feedOf(release)))
+    const { run } = await open({ 'fr.pi': source.url, 'state.press': state.url })
+    await run()
+    expect(source.seen[0]?.url).to.equal(`/feed?_=${START}`)
+    expect(source.seen[0]?.headers['user-agent']).to.match(/^tollgate\//)
+    expect(state.seen[0]?.headers['user-agent']).to.match(/^Mozilla\/5\.0 \(compatible; /)
+  })
+
+  it('asks a host for one thing at a time', async () => {
+    let [now, most] = [0, 0]
+    const source = await serve((request, response) => {
+      now += 1
+      most = Math.max(most, now)
+      setTimeout(() => {
+        now -= 1
+        xml(feedOf(release))(request, response)
+      }, 50)
+    })
+    const { run } = await open({ 'wh.news': source.url, 'wh.actions': source.url, 'wh.briefings': source.url })
+    await run()
+    expect([source.seen.length, most]).to.deep.equal([3, 1])
+  })
+
+  it('waits twice as long after each failure, rests after five, and never longer than an hour', () => {
+    const source = { pollSeconds: 60 }
+    const waits = [1, 2, 3, 4, 5, 6, 7].map((failures) => pauseOf(source, failures, {}, START, () => 0.5) / 1000)
+    expect(waits).to.deep.equal([60, 120, 240, 480, 960, 1920, 3600])
+    expect(pauseOf(source, 1, { 'retry-after': '90' }, START)).to.equal(90_000)
+    expect(pauseOf(source, 1, { 'retry-after': new Date(START + 45_000).toUTCString() }, START)).to.equal(45_000)
+    expect(pauseOf(source, 1, { 'retry-after': '999999' }, START)).to.equal(3_600_000)
+  })
+
+  it('is quick around the slots of the Federal Register in New York, summer and winter', () => {
+    const source = readSources().find(({ id }) => id === 'fr.pi') as Source
+    const pace = (moment: string) => paceOf(source, Date.parse(moment))
+    expect(['2026-07-01T15:13:00Z', '2026-07-01T15:15:00Z', '2026-07-01T15:35:00Z'].map(pace)).to.deep.equal([
+      120, 120, 120,
+    ])
+    expect(['2026-07-01T15:12:00Z', '2026-07-01T15:36:00Z', '2026-07-01T16:15:00Z'].map(pace)).to.deep.equal([
+      900, 900, 900,
+    ])
+    expect(pace('2026-12-01T16:15:00Z')).to.equal(120)
+    expect(pace('2026-07-04T15:15:00Z')).to.equal(900)
+    const docs = readSources().find(({ id }) => id === 'fr.docs') as Source
+    expect([
+      paceOf(docs, Date.parse('2026-07-01T15:00:00Z')),
+      paceOf(docs, Date.parse('2026-07-01T05:00:00Z')),
+    ]).to.deep.equal([900, 3600])
+  })
+
+  it('leaves alone what nobody may read or nobody has seen a payload of', () => {
+    const sources = readSources()
+    const off = sources.filter(({ enabled }) => !enabled).map(({ id }) => id)
+    expect(off).to.include.members([
+      'fed.press',
+      'state.press',
+      'treasury.bulletins',
+      'war.releases',
+      'doj.press',
+      'govinfo.dcpd',
+      'truth.api',
+      'rollcall.calendar',
+    ])
+    expect(sources.filter(({ verified, enabled }) => !verified && enabled)).to.deep.equal([])
+    expect(() => readSources({ 'wh.nothing': { enabled: true } })).to.throw(RangeError, 'wh.nothing')
+  })
+})

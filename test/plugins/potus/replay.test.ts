@@ -1,0 +1,151 @@
+/** Recorded polls through the writer: the figures that were measured on them, and the same bytes twice. */
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { expect } from 'chai'
+import { readRecordings } from '../../../plugins/potus/replay/recording.ts'
+import { play, shiftOf } from '../../../plugins/potus/replay/replay.ts'
+import type { Written } from '../../../plugins/potus/ingest/writer.ts'
+import { LIVE, type Newsroom, openNewsroom, SHARED } from './newsroom.ts'
+
+const DAY = 86_400_000
+
+describe('a recording', function () {
+  this.timeout(180_000)
+  let folder: string
+  before(function () {
+    if (!existsSync(SHARED)) {
+      this.test?.parent?.tests.forEach(
+        (test) => (test.title += ' (skipped: no recorded payloads in ../shared/data/potus)'),
+      )
+      this.skip()
+    }
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-replay-'))
+  })
+  after(() => folder && rmSync(folder, { recursive: true, force: true }))
+
+  function copyOf(name: string, ...paths: readonly string[]): string {
+    const home = join(folder, name)
+    for (const path of paths) {
+      mkdirSync(join(home, 'data'), { recursive: true })
+      cpSync(join(SHARED, path), join(home, path.includes('.') ? join('data', basename(path)) : path), {
+        recursive: true,
+      })
+    }
+    return home
+  }
+  async function played(
+    path: string,
+    until = Infinity,
+  ): Promise<{ room: Newsroom; sum: Record<string, number>; polls: Record<string, number> }> {
+    const room = await openNewsroom({ time: 0, dataMode: 'replay', shift: 0 })
+    const recorded = (await readRecordings(path, room.sources)).filter(({ at }) => at <= until)
+    const sum: Record<string, number> = {}
+    const polls: Record<string, number> = {}
+    for (const entry of recorded) {
+      const written: Written = await play(room, room.sources, [entry])
+      const { outcome, ...figures } = written
+      for (const [name, figure] of Object.entries(figures)) sum[name] = (sum[name] ?? 0) + figure
+      if (entry.body) polls[outcome] = (polls[outcome] ?? 0) + 1
+    }
+    room.time = Math.min(until, (recorded.at(-1)?.at ?? 0) + DAY)
+    return { room, sum, polls }
+  }
+
+  it('of 38 polls and 1,298 posts gives the figures that were measured on it', async () => {
+    const path = copyOf(
+      'developer',
+      'whitehouse-briefings-rss',
+      'truthsocial/posts_2026-01-26_2026-03-14.jsonl',
+      'truthsocial/trumpstruth_2026-02-28_2026-03-14.jsonl',
+    )
+    const { room, sum, polls } = await played(path)
+    expect(polls).to.deep.equal({ new: 22, unchanged: 16 })
+    expect(sum).to.include({ items: 1520, fresh: 1338, revised: 13, held: 11, repeated: 158 })
+    // One post in two places is one cluster: 306 of the mirror's 315 are in the other recording by their second.
+    const rows = (await room.db('potus_events').groupBy('cluster').select('cluster').countDistinct('source as n')) as {
+      n: number
+    }[]
+    expect(rows.filter(({ n }) => n > 1).length).to.equal(293)
+    expect(sum['joined']).to.equal(354)
+    const states = (await room.db('potus_versions').groupBy('status').select('status').count('* as n')) as {
+      status: string
+      n: number
+    }[]
+    expect(Object.fromEntries(states.map(({ status, n }) => [status, n]))).to.deep.equal({
+      active: 1338,
+      corrected: 13,
+      retracted: 1,
+    })
+    await room.close()
+  })
+
+  it('gives the same bytes twice while the clock stands still', async () => {
+    const path = copyOf(
+      'polls',
+      'whitehouse-briefings-rss',
+      'whitehouse-wordpress',
+      'truthsocial/trumpstruth_rss_excerpt.xml',
+      'truthsocial/truth_archive_2025-10.json',
+      'federalregister/documents_executive_orders_2026-10-02.json',
+    )
+    const answers = async (): Promise<string> => {
+      const { room } = await played(path)
+      const questions = [
+        'getPotus',
+        'getPotusLive',
+        'getPotusEvents1m',
+        'getPotusEvents15m',
+        'getPotusArchive',
+        'getPotusEntities',
+        'getPotusFeeds',
+      ]
+      const all = await Promise.all(
+        questions.map((id) => room.ask(id, { access: LIVE, query: id === 'getPotusArchive' ? { limit: 500 } : {} })),
+      )
+      const latest = await room.ask('getPotusEvent', { params: { selector: 'latest' } })
+      await room.close()
+      return JSON.stringify([...all, latest])
+    }
+    const first = await answers()
+    expect(first).to.include('"replay":{"shift_ms":0')
+    expect(await answers()).to.equal(first)
+  })
+
+  it('holds every file of the folder, and no body of it is broken', async () => {
+    const room = await openNewsroom()
+    const recorded = await readRecordings(SHARED, room.sources)
+    const counts: Record<string, number> = {}
+    for (const { source } of recorded) counts[source] = (counts[source] ?? 0) + 1
+    expect(counts).to.deep.equal({
+      'wh.briefings': 38,
+      'wh.news': 1,
+      'truth.archive': 984,
+      'truth.mirror': 863,
+      'fr.docs': 2,
+      'fr.pi': 1,
+    })
+    for (const entry of recorded.filter(({ body }) => body !== null))
+      expect(['new', 'unchanged']).to.include((await play(room, room.sources, [entry])).outcome)
+    await room.close()
+  })
+
+  it('is moved by whole weeks so that four fifths of it are past, or as it was told', () => {
+    const recorded = Array.from({ length: 11 }, (_, n) => ({
+      source: 'wh.news',
+      at: n * DAY,
+      url: '',
+      body: null,
+      item: null,
+    }))
+    const now = 100 * DAY + 12_345
+    const shift = shiftOf(recorded, 'auto', now)
+    expect(shift % (7 * DAY)).to.equal(0)
+    expect(Math.abs(8 * DAY + shift - now)).to.be.at.most(3.5 * DAY)
+    expect([
+      shiftOf(recorded, 'none', now),
+      shiftOf(recorded, 'frozen:2026-01-01', now),
+      shiftOf(recorded, '-60', now),
+    ]).to.deep.equal([0, 0, -60_000])
+  })
+})

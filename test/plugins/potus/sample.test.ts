@@ -1,0 +1,92 @@
+/** The made-up news. */
+import { expect } from 'chai'
+import { createWriter } from '../../../plugins/potus/ingest/writer.ts'
+import { sampleDay } from '../../../plugins/potus/sample/day.ts'
+import { createSample, SAMPLE_START } from '../../../plugins/potus/sample/sample.ts'
+import { LIVE, openNewsroom } from './newsroom.ts'
+
+const DAY = 86_400_000
+const HOUR = 3_600_000
+
+describe('the sample of the feed', () => {
+  async function open(time: number) {
+    const room = await openNewsroom({ time, dataMode: 'sample' })
+    const writer = createWriter(
+      room.db,
+      () => room.time,
+      (source) => room.sources.get(source)?.publisher ?? source,
+    )
+    return { room, sample: createSample(room.db, writer, room.sources, () => room.time) }
+  }
+  const week = (room: Awaited<ReturnType<typeof open>>['room'], from: number, to: number) =>
+    room.ask<{ items: { text: string; seq: number; data_mode: string; url: string }[] }>('getPotusArchive', {
+      access: LIVE,
+      query: { from, to, limit: 500 },
+    })
+
+  it('is a function of the day: the same bytes in every process', () => {
+    const midnight = Date.UTC(2026, 6, 7)
+    expect(sampleDay(midnight)).to.deep.equal(sampleDay(midnight))
+    expect(sampleDay(midnight)).not.to.deep.equal(sampleDay(midnight + DAY))
+    expect(sampleDay(midnight).every(({ at }) => at >= midnight && at < midnight + DAY)).to.equal(true)
+  })
+
+  it('is there at once, is marked in every text, and tells the same past whenever it was opened', async () => {
+    const time = Date.UTC(2026, 6, 7, 15)
+    const [early, late] = [await open(time), await open(time + 7 * HOUR)]
+    await early.sample.open()
+    const { items } = await week(early.room, 0, time)
+    expect(items.length).to.be.greaterThan(30)
+    expect(
+      items.every(
+        ({ text, data_mode: mode, url }) =>
+          mode === 'sample' &&
+          url.startsWith('https://sample.invalid/') &&
+          (text.startsWith('SAMPLE, made up:') || /^Signed \d/.test(text)),
+      ),
+    ).to.equal(true)
+    // Opened at another hour, and filled backwards: every record is the same, number and hash included.
+    await late.sample.open()
+    await late.sample.step()
+    await early.sample.step()
+    const range = [time - 3 * DAY, time] as const
+    expect(await week(late.room, ...range)).to.deep.include({ items: (await week(early.room, ...range)).items })
+    await early.room.close()
+    await late.room.close()
+  })
+
+  it('runs on as time does, and reaches back to its first day and no further', async () => {
+    const { room, sample } = await open(SAMPLE_START + 4 * DAY)
+    await sample.open()
+    const seq = async () => (await room.ask<{ next_since_seq: number }>('getPotusLive')).next_since_seq
+    const before = await seq()
+    room.time += 20 * HOUR
+    await sample.step()
+    expect(await seq()).to.be.greaterThan(before)
+    for (let n = 0; n < 4; n += 1) await sample.step()
+    const row = (await room.db('potus_events').min('available_at as first').first()) as { first: number }
+    expect(row.first).to.be.within(SAMPLE_START, SAMPLE_START + DAY)
+    await room.close()
+  })
+
+  it('goes on after a restart without doubling anything', async () => {
+    const time = Date.UTC(2026, 6, 7, 15)
+    const { room, sample } = await open(time)
+    await sample.open()
+    const count = async () => ((await room.db('potus_events').count('* as n').first()) as { n: number }).n
+    const before = await count()
+    const writer = createWriter(
+      room.db,
+      () => room.time,
+      (source) => room.sources.get(source)?.publisher ?? source,
+    )
+    const again = createSample(room.db, writer, room.sources, () => room.time)
+    await again.open()
+    expect(await count()).to.equal(before)
+    // A note lost with the process: the day is written again, and is the same.
+    await room.db('potus_notes').where('name', 'like', 'sample:%').delete()
+    await createSample(room.db, writer, room.sources, () => room.time).open()
+    expect(await count()).to.equal(before)
+    await room.close()
+  })
+})
