@@ -2,6 +2,7 @@
 import type { Ask, Job, Logger } from '../plugin.ts'
 
 export interface JobCount {
+  /** Runs that have ended, well or not. */
   readonly runs: number
   readonly failures: number
 }
@@ -44,10 +45,8 @@ export function createJobs({ product, jobs, askNow, lease, log }: JobParts): Job
     const count = counts.get(job.name) as { runs: number; failures: number }
     const begun = performance.now()
     try {
-      if (await holds(job)) {
-        count.runs += 1
-        await leased(job, () => job.run({ signal, ask: askNow(job.name, signal) }))
-      }
+      if (await holds(job))
+        await leased(job, () => job.run({ signal, ask: askNow(job.name, signal) })).finally(() => (count.runs += 1))
     } catch (error) {
       if (!signal.aborted) {
         count.failures += 1
