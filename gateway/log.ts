@@ -1,16 +1,16 @@
 /** JSON logs: call id and payment key, never a payment header, a token or a body. */
-import { type Logger, pino, stdTimeFunctions } from 'pino'
+import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
 /** @example createLog('info').info({ call: 'c1' }, 'ready') → {"level":"info","time":"2026-…Z","call":"c1","msg":"ready"} */
-export function createLog(level: string): Logger {
+export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label) => ({ level: label }) },
-      redact: ['headers', 'req.headers', 'payment', 'token', 'body', '*.headers.authorization'],
+      redact: ['headers', 'req.headers', 'credential', 'signature', 'token', 'body', '*.headers.authorization'],
     },
-    pino.destination({ dest: 1, sync: false }),
+    destination ?? pino.destination({ dest: 1, sync: false }),
   )
 }

@@ -87,7 +87,7 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
       async run(fields) {
         const id = textField(fields, 'id', ID)
         await revocations.revoke(id, 'by the operator')
-        log.info({ token: id }, 'a token was revoked')
+        log.info({ subscription: id }, 'a token was revoked')
         return { revoked: id }
       },
     },

@@ -34,6 +34,8 @@ export function createServe(parts: ServeParts): Serve {
     const raw = await request.read()
     const presented = operation.price === null ? null : present(operation, request, raw)
     const isReadable = presented && !(presented instanceof ServiceError)
+    if (isReadable)
+      log.info({ call: request.id, operation: operation.id, payment: presented.key }, 'a payment was presented')
     const kept = isReadable ? await payments.recall(operation, presented) : null
     if (kept && !kept.again) return kept
     if (operation.retired) throw retired(operation.replacement)

@@ -144,6 +144,6 @@ function stored({ transaction, amount, isOwn, ...rest }: Row): Stored {
   }
 }
 
-function row({ transaction_hash: transaction, amount, own, alerted: _, ...rest }: Stored): Row {
+function row({ transaction_hash: transaction, amount, own, alerted: _alerted, ...rest }: Stored): Row {
   return { ...rest, transaction, amount: amount === null ? null : BigInt(amount), isOwn: own === 1 }
 }

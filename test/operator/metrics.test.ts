@@ -1,0 +1,85 @@
+import { expect } from 'chai'
+import { createLog } from '../../gateway/log.ts'
+import { ask, buy, json, payment, send } from '../support/agent.ts'
+import { openGateway } from '../support/gateway.ts'
+
+const TOKEN = 'correct-horse-battery'
+const bearer = { authorization: `Bearer ${TOKEN}` }
+
+/** The value of a sample, by its full name with labels. */
+function sample(text: string, name: string): number {
+  const line = text.split('\n').find((candidate) => candidate.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1) ?? Number.NaN)
+}
+
+describe('metrics and logs', () => {
+  it('count offers, refusals by reason, what was not charged, deliveries, pending ones and settle latency', async () => {
+    const shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
+    const { url, wallet } = shop
+    await ask(`${url}/v1/echo/a`)
+    await buy(`${url}/v1/echo/a`, wallet)
+    const header = await payment(`${url}/v1/echo/b`, wallet)
+    for (let times = 0; times < 3; times++) await send(`${url}/v1/echo/b`, header)
+    await send(`${url}/v1/late`, header)
+    await buy(`${url}/v1/echo`, wallet, 2, { method: 'POST', body: { text: 'a', fault: 'throw' } })
+    shop.settler.next('timeout')
+    await buy(`${url}/v1/echo/c`, wallet)
+
+    const scrape = await ask(`${url}/metrics`, { headers: bearer })
+    expect(scrape.headers.get('content-type')).to.match(/^text\/plain; version=0\.0\.4/)
+    const text = await scrape.text()
+    const calls = (operation: string, kind: string, reason = ''): number =>
+      sample(text, `tollgate_calls_total{operation="${operation}",kind="${kind}",reason="${reason}"}`)
+    expect(calls('getEcho', 'offered')).to.equal(4)
+    expect(calls('getEcho', 'delivered')).to.equal(2)
+    expect(calls('getEcho', 'repeated')).to.equal(2)
+    expect(calls('getEcho', 'pending', 'settlement_pending')).to.equal(1)
+    expect(calls('getLate', 'refused', 'payment_conflict')).to.equal(1)
+    expect(calls('postEcho', 'not_charged', 'product_failed')).to.equal(1)
+    expect(sample(text, 'tollgate_product_failures_total{product="echo",code="product_failed"}')).to.equal(1)
+    expect(sample(text, 'tollgate_settle_seconds_count{outcome="settled"}')).to.equal(2)
+    expect(sample(text, 'tollgate_settle_seconds_count{outcome="pending"}')).to.equal(1)
+    expect(sample(text, 'tollgate_payments{state="submitted"}')).to.equal(1)
+    expect(sample(text, 'tollgate_owed_payments')).to.equal(0)
+    expect(sample(text, 'tollgate_product_up{product="echo"}')).to.equal(1)
+    await shop.close()
+  })
+
+  it('name call and payment, and never a payment, a token or a body', async () => {
+    const lines: string[] = []
+    const log = createLog('trace', { write: (line: string) => void lines.push(line) })
+    const shop = await openGateway({ OPERATOR_TOKEN: TOKEN }, { log })
+    const { url, wallet } = shop
+    const secrets = [TOKEN]
+    for (const version of [1, 2] as const) {
+      const header = await payment(`${url}/v1/echo/quietly?times=3`, wallet, version)
+      const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: { signature: string } }
+      secrets.push(header, payload.signature)
+      const paid = await send(`${url}/v1/echo/quietly?times=3`, header, version)
+      expect(paid.status).to.equal(200)
+      const call = paid.headers.get('x-call-id') ?? '?'
+      const own = lines.filter((line) => line.includes(call)).map((line) => JSON.parse(line) as Record<string, unknown>)
+      const key = shop.settler.transfers.at(-1)?.key
+      expect(own.map((line) => line['payment']).filter(Boolean)).to.deep.equal([key])
+      await send(`${url}/v1/late`, header, version)
+    }
+    const failing = { method: 'POST', body: { text: 'words of a buyer', fault: 'throw' } }
+    secrets.push('words of a buyer')
+    await buy(`${url}/v1/echo`, wallet, 2, failing)
+    await send(`${url}/v1/echo/quietly`, 'not a payment at all')
+    secrets.push('not a payment at all')
+    const { token } = await json(await buy(`${url}/v1/passes/late/1h`, wallet, 2, { method: 'POST' }))
+    await ask(`${url}/v1/late`, { headers: { 'x-service-token': String(token) } })
+    await ask(`${url}/v1/late`, { headers: { 'x-service-token': 'a-token-of-nobody' } })
+    secrets.push(String(token), 'a-token-of-nobody')
+    await ask(`${url}/operator`, { headers: bearer })
+    await fetch(`${url}/operator/login`, { method: 'POST', body: new URLSearchParams({ token: 'a-guess-of-a-token' }) })
+    secrets.push('a-guess-of-a-token')
+    await shop.close()
+
+    expect(lines.length).to.be.greaterThan(15)
+    for (const line of lines) expect(() => JSON.parse(line) as unknown).not.to.throw()
+    const told = secrets.filter((secret) => lines.some((line) => line.includes(secret)))
+    expect(told).to.deep.equal([])
+  })
+})
