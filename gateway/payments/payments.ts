@@ -140,7 +140,10 @@ export function createPayments(parts: PaymentsParts): Payments {
     try {
       if (!proven) await unproven(payload.from)
       const doubt = await settler.check(payload, requirements, { proven })
-      if (doubt) throw new ServiceError('payment_invalid', doubt.message, { reason: doubt.reason })
+      if (doubt) {
+        const { message } = refusal?.reason === doubt.reason ? refusal : doubt
+        throw new ServiceError('payment_invalid', message, { reason: doubt.reason })
+      }
       const { reserved, record } = await journal.reserve({
         key,
         fingerprint,

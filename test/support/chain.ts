@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Context } from 'mocha'
 import { anvilBinary, freePort } from '../../gateway/sandbox/anvil.ts'
-import { balanceData, mintData, runtimeOf } from '../../gateway/sandbox/contracts.ts'
+import { balanceData, mintData, MULTICALL3, runtimeOf } from '../../gateway/sandbox/contracts.ts'
 import { NETWORKS } from '../../gateway/payments/networks.ts'
 import type { Hex, Network } from '../../gateway/payments/payment.ts'
 import { createRpc, type Rpc } from '../../gateway/payments/settlers/rpc.ts'
@@ -59,6 +59,7 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
     await new Promise((wake) => setTimeout(wake, 25))
   }
   await rpc.call('anvil_setCode', network.asset, runtimeOf('usdc'))
+  await rpc.call('anvil_setCode', MULTICALL3, runtimeOf('multicall3'))
   await rpc.call('anvil_setBalance', FAUCET, hex(10n ** 20n))
   await rpc.call('anvil_impersonateAccount', FAUCET)
 

@@ -42,7 +42,6 @@ export function createWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): 
   const plain = new LRUCache<Hex, true>({ max: 10_000, ttl: PLAIN_MS })
 
   async function hasCode(account: Hex): Promise<boolean> {
-    if (plain.has(account)) return false
     const code = await rpc.call<Hex>('eth_getCode', account, 'latest')
     if (code === '0x') plain.set(account, true)
     return code !== '0x'
@@ -50,7 +49,7 @@ export function createWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): 
 
   return {
     async foreign(payer, signature) {
-      return isErc6492Signature(signature) || (await hasCode(payer)) ? null : FOREIGN
+      return isErc6492Signature(signature) || (!plain.has(payer) && (await hasCode(payer))) ? null : FOREIGN
     },
 
     async settlementOf(transfer) {

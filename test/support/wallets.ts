@@ -1,0 +1,100 @@
+/** Wallets that are contracts, on a test chain: compiled here, signed for by an ordinary key. */
+import {
+  createWalletClient,
+  encodeFunctionData,
+  http,
+  keccak256,
+  parseAbi,
+  serializeErc6492Signature,
+  toBytes,
+} from 'viem'
+import { generatePrivateKey, type LocalAccount, privateKeyToAccount, toAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import type { Hex } from '../../gateway/payments/payment.ts'
+import { compile } from '../../scripts/compile.ts'
+import type { TestChain } from './chain.ts'
+import { newSettleKey } from './settling.ts'
+import { until } from './scene.ts'
+
+/** Wallets are told from keys by their signatures: 66 bytes, the first of which is 1. */
+const SOURCE = `// SPDX-License-Identifier: MIT
+pragma solidity 0.8.37;
+contract Wallet {
+  address public owner;
+  constructor(address of_) { owner = of_; }
+  function isValidSignature(bytes32 digest, bytes calldata signature) external view returns (bytes4) {
+    address signer = owner == address(0) ? address(this) : owner;
+    if (signature.length != 66 || signature[0] != 0x01) return 0;
+    (bytes32 r, bytes32 s) = abi.decode(signature[1:65], (bytes32, bytes32));
+    return ecrecover(digest, uint8(signature[65]), r, s) == signer ? bytes4(0x1626ba7e) : bytes4(0);
+  }
+}
+contract Factory {
+  function create(address owner) external returns (address) { return address(new Wallet{salt: 0}(owner)); }
+  function addressOf(address owner) external view returns (address) {
+    bytes32 code = keccak256(abi.encodePacked(type(Wallet).creationCode, abi.encode(owner)));
+    return address(uint160(uint256(keccak256(abi.encodePacked(bytes1(0xff), address(this), bytes32(0), code)))));
+  }
+}`
+
+const ABI = parseAbi([
+  'function create(address owner) returns (address)',
+  'function addressOf(address) view returns (address)',
+])
+
+export interface WalletMaker {
+  readonly factory: Hex
+  /** A wallet with USDC; it exists, or comes with a signature that says how to make it (ERC-6492). */
+  newWallet(options: { readonly exists: boolean; readonly balance?: bigint }): Promise<LocalAccount>
+  /** A key whose own account runs the wallet's code (EIP-7702). */
+  newDelegated(): Promise<LocalAccount>
+}
+
+export async function createWalletMaker(chain: TestChain): Promise<WalletMaker> {
+  const factory: Hex = `0x${keccak256(toBytes(String(Math.random()))).slice(-40)}`
+  const delegate: Hex = `0x${keccak256(factory).slice(-40)}`
+  await chain.rpc.call('anvil_setCode', factory, compile('Factory', SOURCE).runtime)
+  await chain.rpc.call('anvil_setCode', delegate, compile('Wallet', SOURCE).runtime)
+  const account = privateKeyToAccount(await newSettleKey(chain))
+  const client = createWalletClient({ account, chain: baseSepolia, transport: http(chain.rpcUrl) })
+  const mined = (hash: Hex): Promise<void> =>
+    until(async () => (await chain.rpc.call('eth_getTransactionReceipt', hash)) !== null)
+
+  /** Signs as the wallet at `address` does for its owner. */
+  const signing = (address: Hex, owner: LocalAccount, wrap = (signature: Hex): Hex => signature): LocalAccount =>
+    toAccount({
+      address,
+      signTypedData: async (data) => wrap(`0x01${(await owner.signTypedData(data as never)).slice(2)}`),
+      signMessage: () => Promise.reject(new Error('not needed')),
+      signTransaction: () => Promise.reject(new Error('not needed')),
+    })
+
+  return {
+    factory,
+    async newWallet({ exists, balance = 1_000_000n }) {
+      const owner = privateKeyToAccount(generatePrivateKey())
+      const call = {
+        to: factory,
+        data: encodeFunctionData({ abi: ABI, functionName: 'addressOf', args: [owner.address] }),
+      }
+      const address: Hex = `0x${(await chain.rpc.call<Hex>('eth_call', call, 'latest')).slice(-40)}`
+      const data = encodeFunctionData({ abi: ABI, functionName: 'create', args: [owner.address] })
+      if (balance > 0n) await chain.mint(address, balance)
+      if (exists) await mined(await client.sendTransaction({ to: factory, data }))
+      return signing(address, owner, (signature) =>
+        exists ? signature : serializeErc6492Signature({ address: factory, data, signature }),
+      )
+    },
+    async newDelegated() {
+      const owner = privateKeyToAccount(generatePrivateKey())
+      await chain.mint(owner.address, 1_000_000n)
+      const authorization = await owner.signAuthorization({
+        contractAddress: delegate,
+        chainId: chain.network.chainId,
+        nonce: 0,
+      })
+      await mined(await client.sendTransaction({ to: account.address, authorizationList: [authorization] }))
+      return signing(owner.address, owner)
+    },
+  }
+}
