@@ -1,5 +1,6 @@
 import type { JobCount } from '../../gateway/editions/jobs.ts'
 import type { Facts } from '../../gateway/plugin.ts'
+import { expect } from 'chai'
 import { readConfig } from '../../gateway/config.ts'
 import { buildStrictly } from '../../scripts/strict.ts'
 import { keepsTheContract } from './plugin.ts'
@@ -7,8 +8,10 @@ import { keepsTheContract } from './plugin.ts'
 const MINUTE = 60_000
 const now = new Date(Math.floor(Date.now() / MINUTE) * MINUTE)
 const { edition, close } = await buildStrictly(readConfig(), () => now)
+/** `npm test -- --product gold`: that one only. */
+const product = process.env['PRODUCT']
 
-describe('every product of the catalog', function () {
+describe(product === undefined ? 'every product of the catalog' : `the product ${product}`, function () {
   this.timeout(120_000)
   before(async () => {
     edition?.start()
@@ -16,7 +19,14 @@ describe('every product of the catalog', function () {
   })
   after(close)
 
-  keepsTheContract(edition, { now })
+  if (product !== undefined)
+    it('is in the catalog', () => {
+      const why = edition?.withheld.find((one) => one.product === product)?.reason
+      const products = edition?.catalog.products.map(({ id }) => id)
+      expect(products, why).to.include(product)
+    })
+
+  keepsTheContract(edition, { now, ...(product === undefined ? {} : { product }) })
 })
 
 /** True while some job has not ended its first run: a first start makes ten months of sample data. */

@@ -1,0 +1,39 @@
+/**
+ * `npm run doctor -- https://gate.example`: why an indexer would not list this service, or a buyer not pay it. Exit 1
+ * where anything is wrong, 2 where nothing answers. `--json` for machines.
+ */
+import { parseArgs } from 'node:util'
+import { type Diagnosis, diagnose } from './doctor/diagnose.ts'
+
+function told({ baseUrl, looked, findings }: Diagnosis): string {
+  const { routes, documents, tools, links } = looked
+  const sorted = [...findings].sort((one, other) => Number(other.isFault) - Number(one.isFault))
+  const lines = sorted.map(
+    ({ isFault, where, rule, problem, fix }) =>
+      `${isFault ? 'FAULT ' : 'advice'} ${where}: ${problem} [${rule}]\n       ${fix}`,
+  )
+  const faults = findings.filter(({ isFault }) => isFault).length
+  lines.push(
+    `${baseUrl}: ${routes} priced routes, ${documents} documents, ${tools} tools and ${links} links looked at; ` +
+      (faults === 0 ? 'no fault.' : `${faults} ${faults === 1 ? 'fault' : 'faults'}.`),
+  )
+  return lines.join('\n')
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: 'boolean', default: false } },
+})
+const [address] = positionals
+try {
+  if (address === undefined || !URL.canParse(address)) throw new Error('Write: npm run doctor -- https://gate.example')
+  const diagnosis = await diagnose(address)
+  const isWell = diagnosis.findings.every(({ isFault }) => !isFault)
+  process.stdout.write(`${values.json ? JSON.stringify({ ok: isWell, ...diagnosis }, null, 2) : told(diagnosis)}\n`)
+  process.exitCode = isWell ? 0 : 1
+} catch (error) {
+  const cause = (error as Error).cause
+  const why = cause instanceof Error ? ` (${cause.message})` : ''
+  process.stderr.write(`${(error as Error).message}${why}\n`)
+  process.exitCode = 2
+}

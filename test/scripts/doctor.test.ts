@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { diagnose, type Diagnosis } from '../../scripts/doctor/diagnose.ts'
+import { openPlace, type Place } from '../dynamic/place.ts'
+import { gold, PRICED, thing } from '../support/catalog.ts'
+import { freePort } from '../support/gateway.ts'
+import { on, PLANTED } from './planted.ts'
+import { openTamper, type Tamper } from './tamper.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const DOCUMENTS = {
+  ...(JSON.parse(readFileSync(join(root, 'catalog/documents.json'), 'utf8')) as object),
+  settings: { docs: '/openapi.json' },
+}
+const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => isFault)
+
+describe('the doctor', function () {
+  this.timeout(60_000)
+  let place: Place
+  let tamper: Tamper
+
+  before(async () => {
+    tamper = await openTamper()
+    const order = { type: 'object', required: ['grams'], properties: { grams: { type: 'number' } } }
+    const example = { request: { body: { grams: 1 } }, response: { price: 1 } }
+    place = await openPlace({
+      catalog: {
+        'documents.json': DOCUMENTS,
+        'gold.json': gold({ example: { request: {}, response: { price: 1900 } } }),
+        'throws.json': thing('throws', { route: 'POST /v1/throws', body: order, response: PRICED, example }),
+      },
+      plugins: ['gold', 'throws'],
+      environment: { BASE_URL: tamper.url },
+    })
+    tamper.target = place.url
+  })
+  after(async () => {
+    await place.close()
+    await tamper.close()
+  })
+
+  it('finds nothing wrong with a small service that is well', async () => {
+    const diagnosis = await diagnose(tamper.url)
+    expect(diagnosis.findings).to.deep.equal([])
+    expect(diagnosis.looked).to.include({ routes: 2, documents: 9, tools: 2 })
+  })
+
+  for (const { title, tampering, rule, where } of PLANTED)
+    it(`finds ${title}`, async () => {
+      tamper.tampering = tampering
+      const { findings } = await diagnose(tamper.url)
+      tamper.tampering = () => {}
+      const found = findings.filter((finding) => finding.rule === rule && finding.where.endsWith(where))
+      expect(found, JSON.stringify(findings)).not.to.have.length(0)
+      for (const { problem, fix, isFault } of found) {
+        expect(isFault).to.equal(true)
+        expect([problem, fix].every((text) => text.length > 5)).to.equal(true)
+      }
+    })
+
+  it('finds no fault with the catalog that is sold', async () => {
+    const own = await openPlace({ own: true })
+    try {
+      const diagnosis = await diagnose(own.url)
+      expect(faultsOf(diagnosis)).to.deep.equal([])
+      expect(diagnosis.looked.routes).to.be.greaterThan(10)
+    } finally {
+      await own.close()
+    }
+  })
+
+  describe('as a program', () => {
+    const run = async (...args: readonly string[]) => {
+      const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts/doctor.ts'), ...args])
+      const texts = ['', '']
+      child.stdout.on('data', (chunk: Buffer) => (texts[0] += chunk.toString()))
+      child.stderr.on('data', (chunk: Buffer) => (texts[1] += chunk.toString()))
+      const [code] = (await once(child, 'close')) as [number]
+      return { code, stdout: texts[0] as string, stderr: texts[1] as string }
+    }
+
+    it('says that all is well, and ends with 0', async () => {
+      const { code, stdout } = await run(tamper.url)
+      expect(stdout).to.match(/2 priced routes, 9 documents, 2 tools and \d+ links looked at; no fault\./)
+      expect(code).to.equal(0)
+    })
+
+    it('says what is wrong and what to do, and ends with 1; as JSON too', async () => {
+      tamper.tampering = on('/v1/gold', ({ headers }) => delete headers['cache-control'])
+      const [words, data] = [await run(tamper.url), await run(tamper.url, '--json')]
+      tamper.tampering = () => {}
+      expect([words.code, data.code]).to.deep.equal([1, 1])
+      expect(words.stdout).to.match(/FAULT {2}GET \/v1\/gold: Its 402 may be cached\. \[cache\]\n +Send cache-control/)
+      const { ok, findings } = JSON.parse(data.stdout) as { ok: boolean; findings: { rule: string }[] }
+      expect([ok, findings.map(({ rule }) => rule)]).to.deep.equal([false, ['cache']])
+    })
+
+    it('ends with 2 where nothing answers, or nothing was asked', async () => {
+      const nobody = await run(`http://127.0.0.1:${await freePort()}`)
+      expect([nobody.code, nobody.stdout]).to.deep.equal([2, ''])
+      expect((await run()).stderr).to.contain('npm run doctor -- https://')
+    })
+  })
+})

@@ -1,0 +1,237 @@
+/** Faults to plant into a service that sells "GET /v1/gold" and "POST /v1/throws", with the rule that must find each. */
+import type { Answered, Tampering } from './tamper.ts'
+
+type Change = (answer: Answered) => unknown
+type Fields = Record<string, unknown>
+
+/** The object or list at a place inside a value. */
+const at = (value: unknown, ...steps: readonly (string | number)[]): Fields =>
+  steps.reduce((node, step) => (node as Fields)[step], value) as Fields
+
+/** Changes a JSON body. */
+const json =
+  (change: (body: unknown) => unknown): Change =>
+  (answer) => {
+    const body: unknown = JSON.parse(answer.body)
+    change(body)
+    answer.body = JSON.stringify(body)
+  }
+
+/** Changes the object of the PAYMENT-REQUIRED header. */
+const v2 =
+  (change: (offer: unknown) => unknown): Change =>
+  ({ headers }) => {
+    const offer: unknown = JSON.parse(Buffer.from(headers['payment-required'] ?? '', 'base64').toString())
+    change(offer)
+    headers['payment-required'] = Buffer.from(JSON.stringify(offer)).toString('base64')
+  }
+
+/** Tampers with the answers of one path, to one method or to all but OPTIONS. */
+export const on =
+  (path: string, change: Change, method?: string): Tampering =>
+  (answer, asked) => {
+    const isMeant = method === undefined ? asked.method !== 'OPTIONS' : asked.method === method
+    if (asked.path.split('?')[0] === path && isMeant) change(answer)
+  }
+
+const GOLD = 'GET /v1/gold'
+const THROWS = 'POST /v1/throws'
+const gold = (change: Change, method?: string): Tampering => on('/v1/gold', change, method)
+const replaced =
+  (text: string, by: string): Change =>
+  (answer) =>
+    (answer.body = answer.body.replace(text, by))
+
+export interface Planted {
+  readonly title: string
+  readonly tampering: Tampering
+  readonly rule: string
+  readonly where: string
+}
+
+const plant = (rule: string, where: string, title: string, tampering: Tampering): Planted => ({
+  title,
+  tampering,
+  rule,
+  where,
+})
+
+export const PLANTED: readonly Planted[] = [
+  plant(
+    'cors',
+    GOLD,
+    'a 402 that pages cannot read',
+    gold(({ headers }) => delete headers['access-control-allow-origin']),
+  ),
+  plant(
+    'cors',
+    GOLD,
+    'a 402 that hides its header',
+    gold(({ headers }) => (headers['access-control-expose-headers'] = 'x-call-id')),
+  ),
+  plant(
+    'cors',
+    GOLD,
+    'OPTIONS that allow no payment',
+    gold(({ headers }) => (headers['access-control-allow-headers'] = 'accept'), 'OPTIONS'),
+  ),
+  plant(
+    'cache',
+    GOLD,
+    'a 402 that may be cached',
+    gold(({ headers }) => delete headers['cache-control']),
+  ),
+  plant(
+    '402',
+    GOLD,
+    'a route that gives itself away',
+    gold((answer) => (answer.status = 200)),
+  ),
+  plant(
+    '402',
+    THROWS,
+    'a route that looks at the input first',
+    on('/v1/throws', (answer) => (answer.status = 422), 'POST'),
+  ),
+  plant(
+    '402',
+    GOLD,
+    'a redirect',
+    gold((answer) => Object.assign(answer, { status: 308, headers: { location: '/' } })),
+  ),
+  plant(
+    'v2',
+    GOLD,
+    'a long description',
+    gold(v2((offer) => (at(offer, 'resource')['description'] = 'x'.repeat(501)))),
+  ),
+  plant('header-size', GOLD, 'a header that is too long', gold(v2((offer) => (at(offer)['more'] = 'x'.repeat(4000))))),
+  plant('v2', GOLD, 'a v2 offer without a payee', gold(v2((offer) => delete at(offer, 'accepts', 0)['payTo']))),
+  plant(
+    'v1',
+    GOLD,
+    'a v1 offer in decimals',
+    gold(json((body) => (at(body, 'accepts', 0)['maxAmountRequired'] = '0.005'))),
+  ),
+  plant(
+    'offers',
+    GOLD,
+    'two offers that differ',
+    gold(json((body) => (at(body, 'accepts', 0)['maxAmountRequired'] = '6000'))),
+  ),
+  plant(
+    'discovery',
+    THROWS,
+    'an example call that breaks its schema',
+    on(
+      '/v1/throws',
+      v2((offer) => (at(offer, 'extensions', 'bazaar', 'info', 'input')['method'] = 'PUT')),
+    ),
+  ),
+  plant(
+    'address',
+    GOLD,
+    'another base address',
+    gold(v2((offer) => (at(offer, 'resource')['url'] = 'http://internal/v1/gold'))),
+  ),
+  plant(
+    'price',
+    '/pricing.json',
+    'another price in the price list',
+    on(
+      '/pricing.json',
+      json((body) => (at(body, 'prices_usd')[GOLD] = 0.006)),
+    ),
+  ),
+  plant(
+    'price',
+    '/.well-known/x402',
+    'another price in the discovery document',
+    on(
+      '/.well-known/x402',
+      json((body) => (at(body, 'paid_endpoints')[GOLD] = '$0.05')),
+    ),
+  ),
+  plant('price', '/llms.txt', 'another price in the text index', on('/llms.txt', replaced('): $0.005.', '): $0.05.'))),
+  plant(
+    'agreement',
+    '/pricing.json',
+    'a route that the price list forgets',
+    on(
+      '/pricing.json',
+      json((body) => delete at(body, 'prices_usd')[GOLD]),
+    ),
+  ),
+  plant(
+    'resources',
+    '/.well-known/x402',
+    'a resource that is none',
+    on(
+      '/.well-known/x402',
+      json((body) => (at(body, 'resources')[2] = 'http://lead.example/')),
+    ),
+  ),
+  plant(
+    'schema',
+    GOLD,
+    'an answer without a schema',
+    on(
+      '/openapi.json',
+      json(
+        (body) => (at(body, 'paths', '/v1/gold', 'get', 'responses', '200')['content'] = { 'application/json': {} }),
+      ),
+    ),
+  ),
+  plant(
+    'example',
+    THROWS,
+    'a body without an example',
+    on(
+      '/openapi.json',
+      json(
+        (body) =>
+          delete at(body, 'paths', '/v1/throws', 'post', 'requestBody', 'content', 'application/json')['example'],
+      ),
+    ),
+  ),
+  plant(
+    'tools',
+    '/mcp',
+    'a tool that is missing',
+    on('/mcp', replaced('"name":"get_gold"', '"name":"get_lead"'), 'POST'),
+  ),
+  plant('price', '/mcp', 'a tool at another price', on('/mcp', replaced('"amount":"5000"', '"amount":"6000"'), 'POST')),
+  plant(
+    'document',
+    '/.well-known/jwks.json',
+    'a document that is gone',
+    on('/.well-known/jwks.json', (answer) => (answer.status = 404)),
+  ),
+  plant(
+    'document',
+    '/sitemap.xml',
+    'a document of the wrong type',
+    on('/sitemap.xml', ({ headers }) => (headers['content-type'] = 'text/plain')),
+  ),
+  plant(
+    'robots',
+    '/robots.txt',
+    'crawlers kept out',
+    on('/robots.txt', (answer) => (answer.body = 'User-agent: *\nDisallow: /v1\n')),
+  ),
+  plant(
+    'link',
+    '/v1/prices/history',
+    'a dead link',
+    on('/v1/prices/history', (answer) => (answer.status = 500)),
+  ),
+  plant(
+    'health',
+    '/health',
+    'a service that is not well',
+    on(
+      '/health',
+      json((body) => (at(body)['status'] = 'degraded')),
+    ),
+  ),
+]
