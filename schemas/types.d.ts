@@ -284,6 +284,14 @@ export type Products = {
     }
   }
   'audit-pages': {
+    downloadReport: {
+      input: {
+        params: ReportAddress
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: AuditReport
+    }
     getAuditTool: {
       input: {
         params: Readonly<Record<string, unknown>>
@@ -791,6 +799,7 @@ export type AuditReport = {
   fills: AuditFills
   performance: AuditPerformance
   overfitting: AuditOverfitting
+  equity?: AuditEquity
   /**
    * What was inferred or assumed.
    */
@@ -1284,6 +1293,27 @@ export type AuditHaircut = {
    * Share of the Sharpe ratio lost.
    */
   haircut: number
+}
+/**
+ * Running sums of the judged trades' returns, one unit a trade, in at most 240 steps. Columns of equal length, oldest first.
+ */
+export type AuditEquity = {
+  /**
+   * Exit of the last trade of each step.
+   */
+  at: readonly string[]
+  /**
+   * Before costs, a fraction.
+   */
+  gross: readonly number[]
+  /**
+   * After costs, a fraction.
+   */
+  net: readonly number[]
+  /**
+   * Deepest fall of net from its peak within the step.
+   */
+  drawdown: readonly number[]
 }
 export type ReportAddress = {
   /**

@@ -61,6 +61,7 @@ const UNITS = {
 
 const Y_TICKS = 4
 const X_TICKS = 5
+const LOG_TICKS = 5
 const DAY = 86_400_000
 /** Nearer to an edge than this, a label is set inside it. */
 const EDGE = 7
@@ -144,7 +145,9 @@ function logarithmic(axis: Axis, domain: readonly [number, number], range: reado
   const scale = scaleLog(domain, range)
   const powers = scale.ticks().filter((tick) => Number.isInteger(Math.log10(tick)))
   const unit = UNITS[axis.unit ?? 'number']
-  const ticks = (powers.length > 1 ? powers : scale.ticks(2)).map((tick) => ({
+  const every = Math.ceil(powers.length / LOG_TICKS)
+  const shown = powers.length > 1 ? powers.filter((_, index) => index % every === 0) : scale.ticks(2)
+  const ticks = shown.map((tick) => ({
     at: round(scale(tick)),
     label: unit(tick, decimalsOf(tick)),
   }))

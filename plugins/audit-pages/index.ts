@@ -23,6 +23,12 @@ export default definePlugin({
         const report = await ask('getAuditReport', { ...NOTHING, query: { rid: input.params.rid } })
         return new Reply(page(report), { headers: PRIVATE })
       },
+      async downloadReport({ ask, input }: Call<{ params: { rid: string } }>) {
+        const { rid } = input.params
+        const report = await ask('getAuditReport', { ...NOTHING, query: { rid } })
+        const disposition = `attachment; filename="audit-${rid}.json"`
+        return new Reply(report, { headers: { ...PRIVATE, 'content-disposition': disposition } })
+      },
     },
   }),
 })

@@ -1,5 +1,6 @@
 /** A report as the page shows it: figures as text, findings as rows. */
 import type { AuditReport } from '../../schemas/types.d.ts'
+import { costSteps, deflationChart, equityCharts, placeOf } from './charts.ts'
 
 const WORDS = {
   reject: { title: 'Reject', tone: 'bad' },
@@ -54,19 +55,27 @@ export function page(report: AuditReport) {
     performance: performance(report),
     overfitting: overfitting(report),
     fills,
+    equity: equityCharts(report),
+    costs: costSteps(report),
+    deflation: deflationChart(report),
     findings: fills.findings.map(({ row, code, severity, leg, field, symbol, price, ...rest }) => ({
       row,
       code,
       severity,
       where: [symbol, leg, field].filter(Boolean).join(', '),
       price: price === undefined ? '' : FINE.format(price),
-      figures: Object.entries(rest).map(([name, value]) => `${name.replaceAll('_', ' ')} ${written(value)}`),
+      place: placeOf({ ...rest, ...(price === undefined ? {} : { price }) }),
+      figures: Object.entries(rest).map(([name, value]) => `${name.replaceAll('_', ' ')} ${written(name, value)}`),
     })),
-    checks: fills.checks.map((check) => ({ ...check, status: check.status.replaceAll('_', ' ') })),
+    checks: fills.checks.filter(({ checked }) => checked > 0),
+    unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0),
   }
 }
 
-const written = (value: unknown): string => (typeof value === 'number' ? FINE.format(value) : String(value))
+function written(name: string, value: unknown): string {
+  if (typeof value !== 'number') return String(value)
+  return (name.endsWith('_bps') ? NUMBER : FINE).format(value)
+}
 
 interface Figure {
   readonly label: string

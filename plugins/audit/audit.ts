@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Ask } from '#gateway'
 import { type Checked, checkLedger } from './checks/check.ts'
+import { equityOf } from './figures/equity.ts'
 import { overfittingOf } from './figures/overfitting.ts'
 import { performanceOf, spanOf } from './figures/performance.ts'
 import { bestOf, type Trial, trialsOf } from './figures/trials.ts'
@@ -76,6 +77,7 @@ export async function audit(request: AuditRequest, { ask, signal, asOf, unfit }:
     fills: fillsPart(checked, findings, structural.share),
     performance,
     overfitting,
+    equity: equityOf(best.trades, best.returns.gross, best.returns.net),
     warnings: [...ledger.warnings, ...checked.warnings],
     model: MODEL,
   }

@@ -1,5 +1,5 @@
 import { deflatedSharpe } from '../quant/dsr.ts'
-import { probabilisticSharpe } from '../quant/psr.ts'
+import { probabilisticSharpe, type SharpeSample } from '../quant/psr.ts'
 import { minimumBacktest, minimumTrackRecord } from '../quant/record.ts'
 
 export interface Track {
@@ -33,6 +33,15 @@ export interface Deflated {
   readonly minBacktestYears: number
 }
 
+/** What the formulas work on: the ratio per observation, and the variance of the trials' ratios in the same unit. */
+export function sampleOf(track: Track): { readonly sample: SharpeSample; readonly variance: number } {
+  const { sharpe, days, skew = 0, kurt = 3, srVariance, periodsPerYear = 252 } = track
+  return {
+    sample: { sharpe: sharpe / Math.sqrt(periodsPerYear), observations: days, skewness: skew, kurtosis: kurt },
+    variance: srVariance === undefined ? 1 / (days - 1) : srVariance / periodsPerYear,
+  }
+}
+
 /**
  * Deflates an annualised Sharpe ratio for the number of trials, by the ratio per observation SR = sharpe/√periods.
  *
@@ -42,16 +51,14 @@ export interface Deflated {
  * // dsr 0.9004, sr0 1.7894: the paper's example
  */
 export function calculate(track: Track): Deflated {
-  const { sharpe, days, trials, skew = 0, kurt = 3, srVariance, periodsPerYear = 252 } = track
-  const root = Math.sqrt(periodsPerYear)
-  const sample = { sharpe: sharpe / root, observations: days, skewness: skew, kurtosis: kurt }
-  const variance = srVariance === undefined ? 1 / (days - 1) : srVariance / periodsPerYear
+  const { sharpe, trials, periodsPerYear = 252 } = track
+  const { sample, variance } = sampleOf(track)
   const { dsr, benchmark } = deflatedSharpe(sample, trials, variance)
   const record = minimumTrackRecord(sample)
   return {
     dsr,
     psr: probabilisticSharpe(sample),
-    sr0: benchmark * root,
+    sr0: benchmark * Math.sqrt(periodsPerYear),
     minTrackDays: record,
     minTrackYears: record / periodsPerYear,
     minBacktestYears: minimumBacktest(sharpe, trials).years,

@@ -1,6 +1,7 @@
 /** The deflated-Sharpe calculator: a page that computes what its address asks. */
 import { type Call, definePlugin, InvalidInput } from '#gateway'
 import { calculate, type Deflated, type Track } from './calculate.ts'
+import { curveOf } from './curve.ts'
 
 interface Query {
   readonly sharpe?: number
@@ -60,6 +61,7 @@ function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBa
   return {
     tone: dsr >= 0.95 ? 'fair' : dsr >= 0.5 ? 'doubt' : 'bad',
     dsr: fixed(dsr, 4),
+    chart: curveOf(track, dsr),
     sentence: sentence(track, dsr, sr0),
     figures: [
       { label: 'Probabilistic Sharpe ratio, against zero', figure: fixed(psr, 4) },

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
+import { deflationCurve } from '../../../plugins/quant/deflation.ts'
 import { deflatedSharpe } from '../../../plugins/quant/dsr.ts'
 import { sharpeError, sharpeScale } from '../../../plugins/quant/lo.ts'
 import { expectedMaximum } from '../../../plugins/quant/maximum.ts'
@@ -124,5 +125,16 @@ describe("Lo's Sharpe ratio", () => {
 
   it('has the standard error √((1 + SR²/2)/T)', () => {
     expect(sharpeError(0.5, 60)).to.be.closeTo(Math.sqrt(1.125 / 60), 1e-15)
+  })
+})
+
+describe('deflation curve', () => {
+  it("passes the paper's example and never rises", () => {
+    const sample = { sharpe: 2.5 / Math.sqrt(250), observations: 1250, skewness: -3, kurtosis: 10 }
+    const curve = deflationCurve(sample, 0.5 / 250, 1000)
+    expect(new Map(curve).get(100)).to.be.closeTo(0.9004, 5e-5)
+    expect([curve[0]?.[0], curve.at(-1)?.[0]]).to.deep.equal([1, 1000])
+    expect(curve[0]?.[1]).to.equal(probabilisticSharpe(sample))
+    for (const [index, [, dsr]] of curve.entries()) if (index > 0) expect(dsr).to.be.at.most(curve[index - 1]![1])
   })
 })

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { draw } from '../../../gateway/transports/chart.ts'
+import { equityOf } from '../../../plugins/audit/figures/equity.ts'
+import { costSteps, deflationChart, equityCharts, placeOf } from '../../../plugins/audit-pages/charts.ts'
+import type { AuditReport } from '../../../schemas/types.d.ts'
+import { auditOf, found } from './place.ts'
+
+const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
+const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
+
+describe('the equity of a report', () => {
+  const trades = (count: number) => Array.from({ length: count }, (_, i) => ({ exitTime: i * 1000 }) as never)
+
+  it('is the running sum before and after costs, with the fall from the peak', () => {
+    const { gross, net, drawdown } = equityOf(
+      trades(3),
+      Float64Array.of(0.2, -0.2, 0.2),
+      Float64Array.of(0.1, -0.3, 0.1),
+    )
+    expect(gross).to.deep.equal([0.2, 0, 0.2])
+    expect(net).to.deep.equal([0.1, -0.2, -0.1])
+    expect(drawdown).to.deep.equal([0, -0.3, -0.2])
+  })
+
+  it('keeps the deepest fall when many trades become few steps', () => {
+    const net = Float64Array.from({ length: 100_000 }, (_, i) => (i === 50_000 ? -5 : i === 50_001 ? 5 : 0.001))
+    const { at, drawdown, net: kept } = equityOf(trades(net.length), net, net)
+    expect(at).to.have.length(240)
+    expect(Math.min(...drawdown)).to.equal(-5)
+    expect(kept.at(-1)).to.be.closeTo(99.998, 1e-6)
+  })
+})
+
+describe('a report as pictures', () => {
+  let report: AuditReport
+  before(async () => {
+    report = (await auditOf(sample('round-trips.csv'), { bars: sample('bars.csv') })) as unknown as AuditReport
+  })
+
+  it('has the sample ledgers to draw from: one impossible fill, whatever the layout', async () => {
+    expect(found(report as never)).to.deep.equal(['17 outside_range entry'])
+    const fills = await auditOf(sample('fills.csv'), { bars: sample('bars.csv') })
+    expect(fills.fills).to.include({ impossible: 1 })
+    expect(fills.performance.gross_expectancy_bps).to.be.closeTo(report.performance.gross_expectancy_bps, 1e-6)
+  })
+
+  it('goes from what a trade makes to what is left of it without a gap', () => {
+    const steps = costSteps(report)
+    const costs = steps.filter(({ total }) => !total).reduce((sum, { amount }) => sum + amount, 0)
+    expect((steps[0]?.amount ?? 0) + costs).to.be.closeTo(steps.at(-1)?.amount ?? 0, 1e-9)
+    expect(steps.at(-1)?.amount).to.equal(report.performance.net_expectancy_bps)
+  })
+
+  it('ends the equity where the expectancy says', () => {
+    const [equity] = equityCharts(report)
+    const after = equity?.series[1]?.points.at(-1)?.[1] ?? 0
+    expect(after).to.be.closeTo((report.performance.net_expectancy_bps * report.performance.trades) / 1e4, 1e-5)
+    expect(draw(equity!).paths).to.have.length(2)
+  })
+
+  it('marks the stated trials on the curve of deflation', () => {
+    const chart = deflationChart(report)
+    expect(chart?.marks?.[0]?.at).to.deep.equal([10, report.overfitting.dsr])
+    const line = chart?.series[0]?.points ?? []
+    expect(line.every(([, value], index) => index === 0 || value <= (line[index - 1]?.[1] ?? 0))).to.equal(true)
+  })
+
+  it('draws nothing where a report of an earlier version, or a short one, has no figures', () => {
+    const { equity: _, ...earlier } = report
+    expect(equityCharts(earlier)).to.deep.equal([])
+    expect(deflationChart({ ...report, overfitting: { ...report.overfitting, dsr: null } })).to.equal(null)
+  })
+
+  it('places a fill beside its bar', () => {
+    const place = placeOf({ price: 9, low: 10, high: 12 })
+    expect(place?.price).to.be.below(place?.low ?? 0)
+    expect(placeOf({ price: 11, low: 10, high: 12 })?.price).to.equal(50)
+    expect(placeOf({ price: 11 })).to.equal(null)
+  })
+})
