@@ -1,7 +1,11 @@
-/** The files of a new product: document, schema, plugin and test. What they say is meant to be written over. */
+/**
+ * The files of a new product: document, schema, plugin and test; or the document alone where an upstream answers. What
+ * they say is meant to be written over.
+ */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { format, resolveConfig } from 'prettier'
+import { paramsOf } from '../gateway/catalog/route.ts'
 
 export interface NewProduct {
   /** Identity and folder name, e.g. "gold-price". */
@@ -10,6 +14,8 @@ export interface NewProduct {
   readonly summary: string
   /** "free", or US dollars: "0.005". */
   readonly price: string
+  /** Address that answers, with parameters in braces; "" where a plugin does. */
+  readonly upstream: string
 }
 
 export interface Places {
@@ -21,24 +27,32 @@ export interface Places {
 
 const FAMILY = 'x'
 
-/** Writes the four files and returns their paths. Throws, having written nothing, where one of them is there already. */
+/**
+ * Writes the files and returns their paths. The document comes last: a gateway that runs takes it up at once. Throws,
+ * having written nothing, where one of them is there already.
+ */
 export async function writeProduct(
   made: NewProduct,
   { root, catalogDir, schemaDir, pluginDir }: Places,
 ): Promise<string[]> {
   const test = join(root, 'test', 'plugins', made.product, 'index.test.ts')
-  const files: readonly (readonly [string, string])[] = [
-    [join(catalogDir, FAMILY, `${made.product}.json`), documentOf(made)],
+  const code: readonly (readonly [string, string])[] = [
     [join(schemaDir, `${made.product}.json`), schemaOf(made)],
     [join(pluginDir, made.product, 'index.ts'), pluginOf(made)],
     [test, testOf(made, relative(dirname(test), root).split(sep).join('/'))],
   ]
+  const document = made.upstream === '' ? documentOf(made) : upstreamOf(made)
+  const files = [
+    ...(made.upstream === '' ? code : []),
+    [join(catalogDir, FAMILY, `${made.product}.json`), document] as const,
+  ]
   const taken = files.map(([file]) => file).filter((file) => existsSync(file))
   if (taken.length > 0) throw new Error(`${taken.join(', ')} is there already. Choose another name.`)
-  for (const [file, text] of files) {
+  const style = await resolveConfig(join(root, 'package.json'))
+  const texts = await Promise.all(files.map(([file, text]) => format(text, { ...style, filepath: file })))
+  for (const [index, [file]] of files.entries()) {
     mkdirSync(dirname(file), { recursive: true })
-    const style = await resolveConfig(join(root, 'package.json'))
-    writeFileSync(file, await format(text, { ...style, filepath: file }), { flag: 'wx' })
+    writeFileSync(file, texts[index] as string, { flag: 'wx' })
   }
   return files.map(([file]) => file)
 }
@@ -70,6 +84,34 @@ function documentOf(made: NewProduct): string {
         response: { $ref: `${product}.json#/$defs/Answer` },
         tool: true,
         example: { request: { query: { limit: 2 } } },
+      },
+    },
+  })
+}
+
+/** A product without code, in one document. */
+function upstreamOf(made: NewProduct): string {
+  const { product, title, summary, price, upstream } = made
+  const names = [...new Set(paramsOf(upstream))]
+  const properties = Object.fromEntries(
+    names.map((name) => [name, { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }]),
+  )
+  return json({
+    $schema: '../../schemas/catalog/product.json',
+    product,
+    family: FAMILY,
+    title,
+    summary,
+    upstream: { url: upstream, timeout_seconds: 5, max_bytes: 1_000_000 },
+    operations: {
+      [`get${pascal(made)}`]: {
+        route: `GET /v1/${[FAMILY, product, ...names.map((name) => `{${name}}`)].join('/')}`,
+        summary,
+        price,
+        ...(names.length > 0 ? { params: { type: 'object', required: names, properties } } : {}),
+        response: { type: 'object' },
+        tool: true,
+        example: { request: { params: Object.fromEntries(names.map((name) => [name, name])) } },
       },
     },
   })
@@ -112,7 +154,7 @@ function schemaOf({ product, title, summary }: NewProduct): string {
 
 function pluginOf(made: NewProduct): string {
   return `/** ${made.summary} */
-import { type Call, definePlugin } from '#gateway'
+import { type Call, definePlugin, Unavailable } from '#gateway'
 
 const HOUR_MS = 3_600_000
 
@@ -122,6 +164,7 @@ export default definePlugin({
     handlers: {
       /** One item an hour up to asOf. Put your own data here: read what was known at asOf, and nothing newer. */
       get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
+        if (dataMode === 'online') throw new Unavailable('These are made-up numbers; the real ones are not here yet.')
         const newest = Math.floor(asOf.getTime() / HOUR_MS)
         const items = Array.from({ length: input.query.limit }, (_, age) => ({
           time: new Date((newest - age) * HOUR_MS).toISOString(),

@@ -14,16 +14,7 @@ const PARTS = [
   'catalog/service.json',
   'test/contracts',
 ]
-const MADE = [
-  '--product',
-  'gold-price',
-  '--title',
-  'Gold price',
-  '--summary',
-  'The price of gold by hour.',
-  '--price',
-  '0.005',
-]
+const MADE = ['gold-price', '--summary', 'The price of gold by hour.', '--price', '0.005']
 
 describe('new-product', () => {
   let copy: string
@@ -68,6 +59,16 @@ describe('new-product', () => {
     expect(tsc.stdout.split('\n').filter((line) => line.includes('gold-price'))).to.deep.equal([])
   }).timeout(60_000)
 
+  it('writes a product without code in one document', () => {
+    const flags = ['--summary', 'Silver by day.', '--price', '0.01', '--upstream', 'http://silver.internal/{day}']
+    const made = run('scripts/new-product.ts', 'silver-price', ...flags)
+    expect(made.stderr).to.equal('')
+    expect(made.stdout).to.match(/^Written:\n {2}catalog\/x\/silver-price\.json\n\n/)
+    const checked = run('scripts/check.ts')
+    expect(checked.stdout).to.match(/\$0\.01 +GET \/v1\/x\/silver-price\/\{day\} +silver-price +getSilverPrice +tool/)
+    expect(checked.status).to.equal(0)
+  }).timeout(60_000)
+
   it('refuses to write over a product', () => {
     const before = readFileSync(join(copy, 'plugins/gold-price/index.ts'), 'utf8')
     const again = run('scripts/new-product.ts', ...MADE)
@@ -77,8 +78,10 @@ describe('new-product', () => {
   }).timeout(60_000)
 
   it('says which answer is missing or wrong, and writes nothing', () => {
-    const missing = run('scripts/new-product.ts', '--product', 'silver')
-    expect(missing.stderr).to.contain('--title')
+    const missing = run('scripts/new-product.ts', 'silver')
+    expect(missing.stderr).to.match(/--summary.*\n.*--price/)
+    const open = run('scripts/new-product.ts', ...MADE.slice(1), 'silver', '--upstream', 'http://{host}.internal/')
+    expect(open.stderr).to.contain('upstream: ')
     const wrong = run('scripts/new-product.ts', '--product', 'Silver Price')
     expect(wrong.stderr).to.contain('lower case')
     expect(existsSync(join(copy, 'plugins/silver'))).to.equal(false)
