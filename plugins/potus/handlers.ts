@@ -75,10 +75,10 @@ export function createHandlers({
     const filter = filterOf(asked, ids)
     if (call.stream && call.access.kind === 'token') return Reply.events(followed(call))
     const asOf = call.asOf.getTime()
-    const feeds = await feedsAt(db, sources, asOf, marks.dataMode)
+    const on = sources.filter(({ enabled }) => enabled)
+    const feeds = await feedsAt(db, on, asOf, marks.dataMode)
     const late = feeds.filter(({ status }) => status === 'late' || status === 'failing').length
-    const off = feeds.filter(({ status }) => status === 'disabled').length
-    const health = { ok: feeds.length - late - off, late }
+    const health = { ok: feeds.length - late, late }
     const state = await stateOf(db, reader, marks, asOf, health, call.signal)
     if (since === undefined) {
       const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null } as const

@@ -73,13 +73,19 @@ function guessed(text: string, taken: readonly (readonly [number, number])[]): G
       .replace(/[’']s$/, '')
       .replace(/^[^\p{L}]+|[^\p{L}.]+$/gu, '')
       .replace(/\.$/, '')
-    return isName(name) ? [{ type: 'person', name }] : []
+    const bare = name.replace(PADDING, '').replace(PADDING_AFTER, '')
+    return isName(bare) ? [{ type: 'person', name: bare }] : []
   })
 }
 
 /** First words of lines, titles and slogans that a grammar takes for given names. */
 const STOP =
   /\b(MAGA|Great|America|American|Americans|Border|Big|Beautiful|Bill|Day|God|Golden|Fake|News|Radical|Left|President|Presidential|Republican|Democrat|Dumocrat|Congress|Act|Order|Section|Title|Will|May|Mark|Rich|Grant|Christmas|Easter|Thanksgiving|Dome|Force|Fury|Total|Complete|Endorsement|Strong|First|Lady|United|States|Attorney|General|Secretary|Governor|Mayor|District|County|State|Country|Savior|Jesus|Christ|Lord|Holy|Supreme|Court|High|School|Ballroom|Award|Prize|Medal|Cup|Bowl|Stadium|Airport|Street|Avenue|Building|Hall|Center|Park|Operation|Midnight|Hammer)\b/
+
+/** Words in capitals around a name that are none of it. */
+const PADDING =
+  /^(?:(?:From|For|With|By|And|The|Of|To|In|On|Deranged|Crooked|Sleepy|Crazy|Dumb|Lying|Failed|Great|Brave|Congratulations|Thank|Exclusive|Breaking|Watch|Poll|Report|Endorsed|Hon|Honorable|King|Queen|Prince|Pope|Sir|Lady) )+(?=\p{Lu}\p{L}+ \p{Lu})/u
+const PADDING_AFTER = / (?:Primetime|Show|Tonight|Live|Podcast|Report|Reports|Says|Poll|Interview)$/
 
 function isName(name: string): boolean {
   const words = name.split(/\s+/)

@@ -99,10 +99,40 @@ export function findNames(words: readonly Word[], text: string): Hit[] {
       if (words[end]!.ends) break
     }
     if (!best) continue
-    if (!isShadowed(best.entry, text)) hits.push(best)
+    if (!isShadowed(best.entry, text) && !isInsideName(best, words)) hits.push(best)
     at = best.to - 1
   }
   return hits
+}
+
+/** What stands before a name and makes it another: East Palestine, the Texas State Senate. */
+const BEFORE = new Set([
+  'East',
+  'West',
+  'North',
+  'South',
+  'Northern',
+  'Southern',
+  'Eastern',
+  'Western',
+  'New',
+  'Port',
+  'Fort',
+  'Lake',
+  'Mount',
+])
+/** What stands after a place and makes it an institution: the Middle East Forum. */
+const AFTER =
+  /^(?:Forum|Institute|Post|Times|Journal|University|College|Center|Council|Foundation|Bank|Street|Avenue|Airport|Tribune|Herald|Gazette|Club|Society|Memorial|Review|Examiner|Yankees|Knicks|Cowboys)$/
+
+/** Part of a longer name that nobody wrote down. */
+function isInsideName({ entry, from, to }: Hit, words: readonly Word[]): boolean {
+  const before = words[from - 1]
+  const after = words[to]
+  const joined = words[to - 1]!.ends ? undefined : after?.text
+  if (entry.type === 'place')
+    return (before !== undefined && !before.ends && BEFORE.has(before.text)) || AFTER.test(joined ?? '')
+  return before?.text === 'State' && (entry.id === 'org:senate' || entry.id === 'org:congress')
 }
 
 function isShadowed({ id }: Entry, text: string): boolean {

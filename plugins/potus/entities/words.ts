@@ -9,16 +9,26 @@ export interface Word {
 }
 
 const WORD = /[\p{L}\p{N}]+(?:[.&’'\-/][\p{L}\p{N}]+)*/gu
+/** The hyphen between a capitalised and a common word, in either order. */
+const MIXED = /(?<=^\p{Lu}[\p{L}.]+)-(?=\p{Ll})|(?<=^\p{Ll}+)-(?=\p{Lu})/u
 const ENDS = /^(?:[;:!?\n(“"]|\.(?:\s|$))/
 
 /**
- * Splits a text. A possessive ending is cut off, dots inside abbreviations stay.
+ * Splits a text. A possessive ending is cut off, dots inside abbreviations stay, and a hyphen parts a name from a common
+ * word: "Obama-era" is two words, "Al-Qaeda" is one.
  *
  * @example wordsIn("China’s U.S. trade").map(({ text }) => text) // ["China", "U.S", "trade"]
  */
 export function wordsIn(text: string): Word[] {
   const words: Word[] = []
   for (const match of text.matchAll(WORD)) {
+    const hyphen = match[0].search(MIXED)
+    if (hyphen > 0) {
+      const [first, rest] = [match[0].slice(0, hyphen), match[0].slice(hyphen + 1)]
+      words.push({ text: first, start: match.index, end: match.index + hyphen, ends: false })
+      words.push({ text: rest, start: match.index + hyphen + 1, end: match.index + match[0].length, ends: false })
+      continue
+    }
     const whole = match[0].replace(/[’'](s|S)$/, '').replaceAll("'", '’')
     const end = match.index + match[0].length
     const after = text.slice(end, end + 2)

@@ -52,7 +52,7 @@ const SKIPPED = new Set(['script', 'style', 'nav', 'svg', 'form', 'noscript', 'b
 const TOPPER = /\bclass\s*=\s*["'][^"']*\bwp-block-whitehouse-topper(?![\w-])/
 const VOID = new Set(['br', 'img', 'hr', 'input', 'meta', 'link', 'source', 'path'])
 const PARAGRAPHS = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'table', 'blockquote', 'hr'])
-const LINES = new Set(['br', 'div', 'li', 'tr', 'section', 'article', 'figure'])
+const LINES = new Set(['div', 'li', 'tr', 'section', 'article', 'figure'])
 
 /**
  * Text of an HTML fragment: menus, scripts and drawings left out, paragraphs kept as blank lines. Text without tags
@@ -78,7 +78,7 @@ export function toText(html: string): string {
       if (skipping.depth === 0) skipping = null
     } else if (!isEnd && !isAlone && (SKIPPED.has(name) || TOPPER.test(match[3] ?? ''))) skipping = { name, depth: 1 }
     else if (PARAGRAPHS.has(name)) text += '\n\n'
-    else if (LINES.has(name)) text += '\n'
+    else if (name === 'br' || (LINES.has(name) && !/\n\s*$/.test(text.slice(-8)))) text += '\n'
   }
   if (!skipping) text += decode(html.slice(at).replace(/\s+/g, ' '))
   return tidy(text)
