@@ -6,6 +6,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createDocumentsPlugin } from './builtin/documents/index.ts'
 import { createPlansPlugin } from './builtin/plans.ts'
+import { createReceiptsPlugin } from './builtin/receipts/index.ts'
+import { withReceipts } from './builtin/receipts/signing.ts'
 import { createReissue } from './builtin/reissue.ts'
 import { createServe } from './calls/serve.ts'
 import type { Mistake } from './catalog/mistake.ts'
@@ -94,6 +96,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
     staleSeconds: STALE_SECONDS,
     answerRetentionSeconds: config.answerRetentionSeconds,
+    isWorking: (key) => payments?.isWorking(key) ?? false,
   })
   await reconciler.run(true)
 
@@ -128,12 +131,13 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const { baseUrl } = config
   const reissue = createReissue({ journal, tokens, baseUrl, revoked, now: clock.wall })
   const plans = createPlansPlugin({ tokens, baseUrl, reissue })
+  const receipts = createReceiptsPlugin({ tokens, network: road.network, journal })
   const build = (previous?: Edition) =>
     buildEdition({
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
       pluginDirs: config.pluginDirs,
-      builtins: [documents, plans],
+      builtins: [documents, plans, receipts],
       copy,
       contextOf: (plugin, product, settings) =>
         createContext({ config, plugin, product, settings, db, kv, log, now: clock.data }),
@@ -166,7 +170,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     formerPrices: prices.former,
   })
   const flow = createServe({ payments, tokens, now: clock.data, log })
-  const serve = metrics.watch((edition, ...call) => swap.during(edition, () => flow(edition, ...call)))
+  const sealed = withReceipts({ tokens, journal, payments, log }, flow)
+  const serve = metrics.watch((edition, ...call) => swap.during(edition, () => sealed(edition, ...call)))
   const onEdition = (listener: (edition: Edition) => void): (() => void) =>
     swap.onEdition((edition, { catalog }) => void (edition.catalog.version === catalog.version || listener(edition)))
   const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl: config.baseUrl, network: road.network, log })

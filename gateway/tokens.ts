@@ -7,6 +7,8 @@ import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import {
   calculateJwkThumbprint,
+  CompactSign,
+  compactVerify,
   type CryptoKey,
   errors,
   exportJWK,
@@ -56,6 +58,10 @@ export interface Tokens {
   verify(token: string): Promise<VerifiedToken>
   /** The public keys (RFC 7517). */
   jwks(): { readonly keys: readonly JWK[] }
+  /** A statement that is no token, signed with the same key: a compact JWS (RFC 7515) of this type. */
+  sign(type: string, statement: Readonly<Record<string, unknown>>): Promise<string>
+  /** The statement in a JWS of ours and of this type, or null: foreign, altered, or of another type. */
+  read(type: string, jws: string): Promise<Readonly<Record<string, unknown>> | null>
 }
 
 /** Ed25519 private keys, the first one signs. */
@@ -74,22 +80,20 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
   const publics = new Map(set.map(({ jwk, publicKey }) => [jwk.kid as string, publicKey]))
   const verified = new LRUCache<string, VerifiedToken>({ max: CACHED_TOKENS })
 
+  const keyOfHeader = ({ kid }: { readonly kid?: string }): CryptoKey => {
+    const key = publics.get(kid ?? '')
+    if (!key) throw new errors.JWKSNoMatchingKey()
+    return key
+  }
+
   async function read(token: string): Promise<VerifiedToken> {
-    const { payload } = await jwtVerify(
-      token,
-      ({ kid }) => {
-        const key = publics.get(kid ?? '')
-        if (!key) throw new errors.JWKSNoMatchingKey()
-        return key
-      },
-      {
-        algorithms: [ALGORITHM],
-        issuer,
-        audience: issuer,
-        currentDate: now(),
-        requiredClaims: ['sub', 'jti', 'iat', 'exp', 'plan', 'tier'],
-      },
-    )
+    const { payload } = await jwtVerify(token, keyOfHeader, {
+      algorithms: [ALGORITHM],
+      issuer,
+      audience: issuer,
+      currentDate: now(),
+      requiredClaims: ['sub', 'jti', 'iat', 'exp', 'plan', 'tier'],
+    })
     const { sub = '', jti = '', exp = 0, plan, tier } = payload
     return { plan: String(plan), tier: String(tier), subject: sub, id: jti, expiresAt: new Date(exp * 1000) }
   }
@@ -117,6 +121,20 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
       return found
     },
     jwks: () => ({ keys: set.map(({ jwk }) => publicPart(jwk)) }),
+    sign: (type, statement) =>
+      new CompactSign(Buffer.from(JSON.stringify(statement)))
+        .setProtectedHeader({ alg: ALGORITHM, kid: signing.jwk.kid as string, typ: type })
+        .sign(signing.privateKey),
+    async read(type, jws) {
+      try {
+        const { payload, protectedHeader } = await compactVerify(jws, keyOfHeader, { algorithms: [ALGORITHM] })
+        if (protectedHeader.typ !== type) return null
+        return JSON.parse(Buffer.from(payload).toString('utf8')) as Record<string, unknown>
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return null
+        throw error
+      }
+    },
   }
 }
 

@@ -1,6 +1,7 @@
 /** An edition for a look at it: everything in memory, no job started, nothing listening, nothing sold. */
 import { createDocumentsPlugin } from '../gateway/builtin/documents/index.ts'
 import { createPlansPlugin } from '../gateway/builtin/plans.ts'
+import { createReceiptsPlugin } from '../gateway/builtin/receipts/index.ts'
 import { CatalogError, type Mistake } from '../gateway/catalog/mistake.ts'
 import type { Config } from '../gateway/config.ts'
 import { buildEdition } from '../gateway/editions/build.ts'
@@ -30,9 +31,10 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
   const kv = openKv({ url: null })
   const tokens = await createTokens({ keys: config.tokenKeys, dataDir: null, issuer: config.baseUrl, now })
   let edition: Edition | null = null
+  const network = NETWORKS[config.network === 'base' ? 'base' : 'base-sepolia']
   const documents = createDocumentsPlugin({
     baseUrl: config.baseUrl,
-    network: NETWORKS[config.network === 'base' ? 'base' : 'base-sepolia'],
+    network,
     payTo: config.payTo ?? NOBODY,
     now,
     editions: () => edition as Edition,
@@ -43,6 +45,8 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
     dataMode: config.dataMode,
     settlerHealth: () => ({ ready: true }),
   })
+  const plans = createPlansPlugin({ tokens, baseUrl: config.baseUrl })
+  const receipts = createReceiptsPlugin({ tokens, network })
   let mistakes: readonly Mistake[]
   try {
     const built = await buildEdition({
@@ -50,7 +54,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
       schemaDir: config.schemaDir,
       pluginDirs: config.pluginDirs,
       copy: createCopies(COPIES),
-      builtins: [documents, createPlansPlugin({ tokens, baseUrl: config.baseUrl })],
+      builtins: [documents, plans, receipts],
       contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
       checkAnswers: true,
       now,

@@ -10,6 +10,8 @@ export interface Receipt {
   readonly amount: bigint
   readonly errorReason?: string
   readonly version: 1 | 2
+  /** The signed receipt of the extension offer-receipt: a compact JWS. */
+  readonly signed?: string
 }
 
 /** v1 knows a closed list of reasons, and a strict v1 client refuses a receipt with any other. */
@@ -65,7 +67,7 @@ function receiptOfV1({
 }
 
 function receiptOfV2(receipt: Receipt): Readonly<Record<string, unknown>> {
-  const { success, transaction, network, payer, amount, errorReason } = receipt
+  const { success, transaction, network, payer, amount, errorReason, signed } = receipt
   return {
     success,
     ...(errorReason === undefined ? {} : { errorReason }),
@@ -73,7 +75,13 @@ function receiptOfV2(receipt: Receipt): Readonly<Record<string, unknown>> {
     network: network.caip2,
     payer,
     amount: String(amount),
+    ...(signed === undefined ? {} : { extensions: { 'offer-receipt': extension(signed) } }),
   }
+}
+
+/** x402, extension offer-receipt 5.1: where a signed receipt stands in a settlement response. */
+function extension(signed: string) {
+  return { info: { version: 1, receipt: { format: 'jws', signature: signed } } }
 }
 
 function base64(value: object): string {

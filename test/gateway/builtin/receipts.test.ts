@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
+import { ask, buy, json, payment, receipt, send } from '../../support/agent.ts'
+import { openGateway, type TestGateway } from '../../support/gateway.ts'
+import { mkdtempSync, cpSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+/** The compact JWS in a settlement response. */
+function signedOf(response: Response): string {
+  const { extensions } = receipt(response) as {
+    extensions: Record<string, { info: { receipt: { signature: string } } }>
+  }
+  return extensions['offer-receipt']?.info.receipt.signature ?? ''
+}
+
+describe('signed receipts', () => {
+  let shop: TestGateway
+  let catalog: string
+
+  before(async () => {
+    catalog = mkdtempSync(join(tmpdir(), 'tollgate-catalog-'))
+    cpSync(join(root, 'test/fixtures/shop/catalog'), catalog, { recursive: true })
+    cpSync(join(root, 'catalog/receipts.json'), join(catalog, 'receipts.json'))
+    cpSync(join(root, 'catalog/documents.json'), join(catalog, 'documents.json'))
+    shop = await openGateway({ CATALOG_DIR: catalog })
+  })
+  after(async () => {
+    await shop.close()
+    rmSync(catalog, { recursive: true })
+  })
+
+  const at = (path: string): string => `${shop.url}${path}`
+  const verify = async (jws: string) =>
+    json(await ask(at('/v1/receipts/verify'), { method: 'POST', body: { receipt: jws } }))
+  const keys = async () =>
+    createLocalJWKSet((await json(await ask(at('/.well-known/jwks.json')))) as unknown as JSONWebKeySet)
+
+  it('state payer, amount, transaction, request and response, and verify offline with the published keys', async () => {
+    const paid = await buy(at('/v1/echo/hello?times=2'), shop.wallet)
+    const jws = signedOf(paid)
+    const { payload, protectedHeader } = await compactVerify(jws, await keys())
+    expect(protectedHeader).to.include({ alg: 'EdDSA', typ: 'x402-receipt' })
+    const stated = JSON.parse(Buffer.from(payload).toString()) as Record<string, unknown>
+    const body = Buffer.from(await paid.arrayBuffer())
+    const row = shop.settler.transfers.at(-1)
+    const record = await shop.gateway.journal.find(row?.key ?? '')
+    expect(stated).to.deep.equal({
+      version: 1,
+      network: 'eip155:84532',
+      resourceUrl: at('/v1/echo/hello?times=2'),
+      payer: shop.wallet.address.toLowerCase(),
+      issuedAt: Math.floor((record?.settledAt ?? 0) / 1000),
+      transaction: receipt(paid)['transaction'],
+      scheme: 'exact',
+      asset: record?.asset,
+      payTo: record?.payTo,
+      amount: '5000',
+      nonce: record?.nonce,
+      requestDigest: `sha256:${record?.fingerprint}`,
+      responseDigest: `sha256:${createHash('sha256').update(body).digest('hex')}`,
+    })
+    expect(await verify(jws)).to.deep.include({ valid: true, reason: null, receipt: stated, ledger: 'settled' })
+  })
+
+  it('fail where one byte of any field is changed, offline and at the route alike', async () => {
+    const jws = signedOf(await buy(at('/v1/echo/abc'), shop.wallet))
+    const [header = '', payload = '', signature = ''] = jws.split('.')
+    const stated = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
+    for (const name of Object.keys(stated)) {
+      const changed = { ...stated, [name]: `${JSON.stringify(stated[name])}0` }
+      const forged = [header, Buffer.from(JSON.stringify(changed)).toString('base64url'), signature].join('.')
+      expect(await verify(forged), name).to.deep.include({ valid: false, receipt: null, ledger: null })
+      expect(await compactVerify(forged, await keys()).catch(() => 'refused'), name).to.equal('refused')
+    }
+  })
+
+  it('are the same, byte for byte, when the answer is sent again, and differ between payments', async () => {
+    const header = await payment(at('/v1/echo/again'), shop.wallet)
+    const first = await send(at('/v1/echo/again'), header)
+    const second = await send(at('/v1/echo/again'), header)
+    expect(second.headers.get('idempotent-replay')).to.equal('true')
+    expect(second.headers.get('payment-response')).to.equal(first.headers.get('payment-response'))
+    expect(signedOf(await buy(at('/v1/echo/again'), shop.wallet))).not.to.equal(signedOf(first))
+  })
+
+  it('stand in the answer to an x402 v1 payer too, beside the receipt in its own form', async () => {
+    const paid = await buy(at('/v1/echo/old'), shop.wallet, 1)
+    expect((await verify(signedOf(paid)))['valid']).to.equal(true)
+    expect(receipt(paid, 'x-payment-response')).to.include({ success: true, network: 'base-sepolia' })
+    expect(paid.headers.get('payment-response')?.length).to.be.lessThan(2_048)
+  })
+
+  it('are no access tokens, and access tokens are no receipts', async () => {
+    const { token } = await json(await buy(at('/v1/passes/late/1h'), shop.wallet, 2, { method: 'POST' }))
+    expect(await verify(String(token))).to.include({ valid: false })
+    const jws = signedOf(await buy(at('/v1/echo/token'), shop.wallet))
+    const refused = await ask(at('/v1/late'), { headers: { 'x-service-token': jws } })
+    expect(refused.status).to.equal(402)
+    expect((await json(refused))['code']).to.equal('token_invalid')
+  })
+
+  it('are shown to people as a page that says valid or not', async () => {
+    const jws = signedOf(await buy(at('/v1/echo/page'), shop.wallet))
+    const page = async (query: string): Promise<string> =>
+      (await ask(at(`/receipt${query}`), { headers: { accept: 'text/html' } })).text()
+    expect(await page(`?jws=${jws}`))
+      .to.contain('Valid.')
+      .and.to.contain('$0.005 USDC')
+    expect(await page(`?jws=${jws.slice(0, -2)}AA`)).to.contain('Not valid.')
+    expect(await page('')).to.contain('Paste a signed receipt')
+  })
+
+  it('leave the state of a payment to whoever holds its signature', async () => {
+    const url = at('/v1/echo/state')
+    const header = await payment(url, shop.wallet)
+    const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
+      payload: { signature: string; authorization: { nonce: string } }
+    }
+    const state = (network: string, signature: string) =>
+      ask(at(`/v1/payments/${network}/${shop.wallet.address}/${payload.authorization.nonce}?signature=${signature}`))
+    expect((await state('base-sepolia', payload.signature)).status, 'before it was sent').to.equal(404)
+    shop.settler.next('timeout')
+    await send(url, header)
+    expect(await json(await state('base-sepolia', payload.signature))).to.include({
+      state: 'submitted',
+      amount: '5000',
+    })
+    await send(url, header)
+    const settled = await json(await state('eip155:84532', payload.signature))
+    expect(settled).to.include({ state: 'settled', route: 'GET /v1/echo/{word}', answer_kept: true })
+    expect(settled['transaction']).to.match(/^0x[0-9a-f]{64}$/)
+    const wrong = `${payload.signature.slice(0, -4)}${payload.signature.endsWith('1b') ? '001c' : '001b'}`
+    const foreign = await state('base-sepolia', wrong)
+    const absent = await state('base', payload.signature)
+    expect([foreign.status, absent.status]).to.deep.equal([404, 404])
+    expect((await json(foreign))['message']).to.equal((await json(absent))['message'])
+    expect(
+      (await ask(at(`/v1/payments/base-sepolia/${shop.wallet.address}/${payload.authorization.nonce}`))).status,
+    ).to.equal(422)
+  })
+})
