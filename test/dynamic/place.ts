@@ -16,6 +16,8 @@ export interface PlaceOptions {
   readonly plugins?: readonly string[]
   /** Begin with the catalog that is sold. */
   readonly own?: boolean
+  /** The project's own plugins may be named too. */
+  readonly ownPlugins?: boolean
   readonly environment?: Readonly<Record<string, string>>
   readonly overrides?: Overrides
 }
@@ -45,7 +47,7 @@ export async function openPlace(options: PlaceOptions = {}): Promise<Place> {
   else write(catalogDir, 'service.json', SERVICE)
   for (const [file, content] of Object.entries(options.catalog ?? {})) write(catalogDir, file, content)
   options.plugins?.forEach((fixture) => drop(fixture))
-  const dirs = options.own ? [pluginDir, join(root, 'plugins')] : [pluginDir]
+  const dirs = options.own || options.ownPlugins ? [pluginDir, join(root, 'plugins')] : [pluginDir]
   const shop = await openGateway(
     { CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter), ...options.environment },
     options.overrides,
