@@ -89,6 +89,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: () => clock.wall().getTime(),
   })
   const journal = overrides.journal?.(opened) ?? opened
+  let isWorking = (_key: string): boolean => false
   const reconciler = createReconciler({
     journal,
     settler: road.settler,
@@ -96,7 +97,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
     staleSeconds: STALE_SECONDS,
     answerRetentionSeconds: config.answerRetentionSeconds,
-    isWorking: (key) => payments?.isWorking(key) ?? false,
+    isWorking: (key) => isWorking(key),
   })
   await reconciler.run(true)
 
@@ -169,6 +170,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     now: clock.wall,
     formerPrices: prices.former,
   })
+  ;({ isWorking } = payments)
   const flow = createServe({ payments, tokens, now: clock.data, log })
   const sealed = withReceipts({ tokens, journal, payments, log }, flow)
   const serve = metrics.watch((edition, ...call) => swap.during(edition, () => sealed(edition, ...call)))

@@ -158,6 +158,11 @@ export interface Journal {
   settled(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
   /** Gives back a reserved or answered payment. Refused once it was submitted: then only the settler can say. */
   released(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
+  /**
+   * Takes over a submitted payment before it is asked about or sent again. False: it is submitted no more. From now on
+   * its former owner cannot give it back as never sent.
+   */
+  claim(key: PaymentKey, attempt: number): Promise<boolean>
   /** Gives back an answered or submitted payment, because the settler proved that nothing moved and nothing can. */
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
   /** A submitted or settled payment whose answer cannot be given any more becomes a debt. */

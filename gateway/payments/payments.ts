@@ -72,6 +72,8 @@ export interface Payments {
    * the catalog whose price is asked. Throws 409 where the payer has used the identifier for another payment.
    */
   admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
+  /** Whether a call of this process is at work on a payment. */
+  isWorking(key: PaymentKey): boolean
   /** Resolves when no payment is being worked on. */
   idle(): Promise<void>
 }
@@ -116,6 +118,7 @@ export function createPayments(parts: PaymentsParts): Payments {
 
     recall: (operation, presented) => legible(() => recall(operation, presented)),
     admit: (operation, presented, version) => legible(() => admit(operation, presented, version)),
+    isWorking: (key) => flights.find(key) !== undefined,
     idle: () => flights.idle(),
   }
 

@@ -142,7 +142,9 @@ export async function conclude(
       await journal.settled(key, attempt, outcome.transaction)
       return { ...answer, receipt: receipt(outcome.transaction) }
     case 'refused':
-      await journal.refused(key, attempt, outcome)
+      // Refused by the ledger: somebody else has taken the payment over and may be sending it.
+      if (!(await journal.refused(key, attempt, outcome)) && outcome.unsent)
+        throw pending(receipt('', 'settlement_pending'))
       throw new SettlementError(
         'settlement_failed',
         `${outcome.message} Nothing was charged; sign a new payment.`,

@@ -132,6 +132,10 @@ export function createRecall(parts: RecallParts) {
         }
         throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
       }
+      if (!(await journal.claim(record.key, record.attempt))) {
+        flight.land(null)
+        return null
+      }
       const paid = await conclude(work, await settler.status(record), answer)
       flight.land({ result: paid })
       return paid.body.length === 0 ? replayed(paid) : paid

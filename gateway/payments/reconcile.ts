@@ -3,7 +3,7 @@
  * `status`), what was not sent is given back.
  */
 import type { Logger } from 'pino'
-import type { Journal, OpenPayment, Settler } from './payment.ts'
+import type { Journal, OpenPayment, PaymentKey, Settler } from './payment.ts'
 
 export interface ReconcilerParts {
   readonly journal: Journal
@@ -14,6 +14,8 @@ export interface ReconcilerParts {
   readonly staleSeconds: number
   /** How long a stored answer is kept after its settlement. */
   readonly answerRetentionSeconds: number
+  /** Whether a call of this process is at work on a payment: its own outcome comes first. */
+  readonly isWorking?: (key: PaymentKey) => boolean
 }
 
 /** What one run did, in rows. */
@@ -49,7 +51,7 @@ const AT_ONCE = 4
 type Verdict = Exclude<keyof Reconciled, 'failed' | 'forgotten'>
 
 export function createReconciler(parts: ReconcilerParts): Reconciler {
-  const { journal, settler, now, log, staleSeconds, answerRetentionSeconds } = parts
+  const { journal, settler, now, log, staleSeconds, answerRetentionSeconds, isWorking = () => false } = parts
   let underWay: Promise<Reconciled> | null = null
   let timer: NodeJS.Timeout | null = null
 
@@ -105,6 +107,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   async function judge(row: OpenPayment): Promise<Verdict> {
     const { key, attempt } = row
+    if (isWorking(key) || !(await journal.claim(key, attempt))) return 'waiting'
     const outcome = await settler.status(row)
     if (outcome.state === 'pending') return 'waiting'
     if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'

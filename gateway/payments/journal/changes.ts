@@ -87,9 +87,11 @@ export function submitted(intent: Intent): MoveFields {
   }
 }
 
-export function refused({ reason, message, transaction }: RefusedOutcome): MoveFields {
+/** @param owner who may say that it was never sent */
+export function refused({ reason, message, transaction, unsent }: RefusedOutcome, owner: string): MoveFields {
   const reverted = transaction === undefined ? {} : { transaction_hash: transaction }
-  return { reason: words(reason), detail: words(`${reason}: ${message}`), ...reverted }
+  const owned = unsent ? { owned: owner } : {}
+  return { reason: words(reason), detail: words(`${reason}: ${message}`), ...reverted, ...owned }
 }
 
 export function because(reason: string): MoveFields {

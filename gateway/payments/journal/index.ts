@@ -67,7 +67,8 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     settled: (key, attempt, transaction) =>
       step(key, attempt, 'settled', { transaction_hash: transaction, detail: transaction }),
     released: (key, attempt, reason) => step(key, attempt, 'released', because(reason)),
-    refused: (key, attempt, outcome) => step(key, attempt, 'refused', refused(outcome)),
+    refused: (key, attempt, outcome) => step(key, attempt, 'refused', refused(outcome, owner)),
+    claim: (key, attempt) => store.claim(key, attempt, owner, now()),
     owed: (key, attempt, reason) => step(key, attempt, 'owed', because(reason)),
     repaid: (key, note) => store.repaid(key, words(`repaid: ${note}`), now()),
     open: () => store.open(),

@@ -97,16 +97,19 @@ UPDATE payments SET
   answer_body = CASE change.state WHEN 'released' THEN NULL
     WHEN 'answered' THEN substring($2::bytea FROM change.body_start FOR change.body_length) ELSE payments.answer_body END
 FROM json_to_recordset($1::json) AS change(
-  key text, attempt integer, state text, allowed text, at bigint, owner text, detail text, intent text,
+  key text, attempt integer, state text, allowed text, owned text, at bigint, owner text, detail text, intent text,
   transaction_hash text, reason text, answer_status integer, answer_headers text, body_start integer, body_length integer)
 WHERE payments.key = change.key AND payments.attempt = change.attempt
-  AND change.allowed LIKE '%' || payments.state || '%'
+  AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
 RETURNING payments.key`
 
 const AMONG = `
 SELECT payments.*, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
 JOIN payments ON payments.key = change.key
   OR (payments.payer = change.payer AND payments.identifier = change.identifier AND payments.state <> 'released')`
+
+const CLAIM = `
+UPDATE payments SET owner = $1, updated_at = $2 WHERE key = $3 AND attempt = $4 AND state = 'submitted' RETURNING key`
 
 const REPAID = `
 UPDATE payments SET state = 'owed', repaid_at = $1, updated_at = $1, detail = $2
@@ -143,6 +146,7 @@ export async function openPostgres(url: string): Promise<Store> {
     },
     // An error the server reports is a statement rolled back; a broken connection tells nothing.
     wroteNothing: (error) => error instanceof DatabaseError && !error.code?.startsWith('57P'),
+    claim: async (key, attempt, owner, at) => (await rows(CLAIM, [owner, at, key, attempt])).length === 1,
     repaid: async (key, note, at) => (await rows(REPAID, [at, note, key])).length === 1,
     forget: async (settledBefore, limit) => (await rows(FORGET, [settledBefore, limit])).length,
     identified: async (payer, identifier) =>

@@ -84,7 +84,7 @@ ON CONFLICT (key) DO UPDATE SET
 WHERE payments.state = 'released'
 RETURNING ${COLUMNS}`
 
-const MOVED_COLUMNS = `key attempt state allowed at owner detail intent transaction_hash reason
+const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason
   answer_status answer_headers body_start body_length`.split(/\s+/)
 
 const MOVE = `
@@ -100,13 +100,16 @@ UPDATE payments SET
     WHEN 'answered' THEN coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0)) ELSE payments.answer_body END
 FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change
 WHERE payments.key = change.key AND payments.attempt = change.attempt
-  AND change.allowed LIKE '%' || payments.state || '%'
+  AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
 RETURNING key`
 
 const AMONG = `
 SELECT payments.*, ${field('key')} AS wanted FROM json_each(?) CROSS JOIN payments
 ON payments.key = ${field('key')}
   OR (payments.payer = ${field('payer')} AND payments.identifier = ${field('identifier')} AND payments.state <> 'released')`
+
+const CLAIM = `
+UPDATE payments SET owner = ?1, updated_at = ?2 WHERE key = ?3 AND attempt = ?4 AND state = 'submitted' RETURNING key`
 
 const REPAID = `
 UPDATE payments SET state = 'owed', repaid_at = ?1, updated_at = ?1, detail = ?2
@@ -144,6 +147,7 @@ export async function openSqlite(file: string): Promise<Store> {
     },
     // After a failed write or sync nobody knows what reached the disk.
     wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',
+    claim: async (key, attempt, owner, at) => (await writer.once(CLAIM, owner, at, key, attempt)).length === 1,
     repaid: async (key, note, at) => (await writer.once(REPAID, at, note, key)).length === 1,
     forget: async (settledBefore, limit) => (await writer.once(FORGET, settledBefore, limit)).length,
     find: async (key) => (await find(key)).map(toRecord)[0] ?? null,

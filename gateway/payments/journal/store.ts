@@ -14,6 +14,8 @@ export interface Store {
   write(group: readonly Change[]): Promise<readonly Written[]>
   /** True where the failed write certainly left no trace. */
   wroteNothing(error: unknown): boolean
+  /** Moves a submitted row to this owner. */
+  claim(key: string, attempt: number, owner: string, at: number): Promise<boolean>
   repaid(key: string, note: string, at: number): Promise<boolean>
   /** Drops the answers of at most `limit` rows settled before; returns how many. */
   forget(settledBefore: number, limit: number): Promise<number>

@@ -123,7 +123,8 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       } catch (error) {
         log.error({ err: error, transaction }, 'a settlement could not be sent')
         void health.look()
-        return { state: 'refused', reason: 'unexpected_settle_error', message: 'The payment could not be sent.' }
+        const message = 'The payment could not be sent.'
+        return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
       }
       const question = questionOf(payload, payTo, amount, fromBlock)
       if (wait === 'confirmed' || !accepted) return confirmed(payload, question, sending)

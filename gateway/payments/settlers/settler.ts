@@ -4,7 +4,14 @@ import type { Hex, Intent, PaymentPayload, PaymentRecord, PaymentRequirements, R
 /** What became of a settlement. `refused` proves that nothing was or can be transferred. */
 export type Outcome =
   | { readonly state: 'settled'; readonly transaction: Hex }
-  | { readonly state: 'refused'; readonly reason: string; readonly message: string; readonly transaction?: Hex }
+  | {
+      readonly state: 'refused'
+      readonly reason: string
+      readonly message: string
+      readonly transaction?: Hex
+      /** It was recorded and could not be sent: true only while nobody else has taken the payment over. */
+      readonly unsent?: true
+    }
   | { readonly state: 'pending'; readonly transaction: Hex | null }
 
 export type RefusedOutcome = Extract<Outcome, { state: 'refused' }>

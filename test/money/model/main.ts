@@ -1,9 +1,13 @@
-/** The long run: `npm run model -- 10000 [seed]`. Prints what the runs did, and exits 1 where a law was broken. */
+/** The long run: `npm run model -- 10000 [seed [shrink]]`. Prints what the runs did, and exits 1 where a law was broken. */
 import { prove } from './prove.ts'
 
-const [runs = '1000', seed] = process.argv.slice(2)
+const [runs = '1000', seed, shrink] = process.argv.slice(2)
 const began = performance.now()
-const { figures, failure } = await prove(Number(runs), seed === undefined ? undefined : Number(seed))
+const { figures, failure } = await prove(
+  Number(runs),
+  seed === undefined ? undefined : Number(seed),
+  shrink === 'shrink',
+)
 for (const [name, value] of Object.entries(figures)) process.stdout.write(`${name.padEnd(28)} ${value}\n`)
 process.stdout.write(`${'seconds'.padEnd(28)} ${((performance.now() - began) / 1000).toFixed(1)}\n`)
 if (failure) process.stdout.write(`\n${failure}\n`)

@@ -7,6 +7,7 @@ import { createLog } from '../../../gateway/log.ts'
 import { type Hex, type Journal, type Outcome, paymentKey, type Settler } from '../../../gateway/payments/payment.ts'
 import { createPayments } from '../../../gateway/payments/payments.ts'
 import { createReconciler } from '../../../gateway/payments/reconcile.ts'
+import type { Tokens } from '../../../gateway/tokens.ts'
 import { Reply } from '../../../gateway/plugin.ts'
 import { PAY_TO } from '../../support/gateway.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
@@ -43,7 +44,15 @@ export function createGateway(world: World, id: string): Gateway {
     pause: () => steps.gate(process, 'pause', () => world.advance(1)),
   })
   const staleSeconds = 600
-  const reconciler = createReconciler({ journal, settler, now, log, staleSeconds, answerRetentionSeconds: 604_800 })
+  const reconciler = createReconciler({
+    journal,
+    settler,
+    now,
+    log,
+    staleSeconds,
+    answerRetentionSeconds: 604_800,
+    isWorking: payments.isWorking,
+  })
   const bound = {
     operation,
     validate: () => ({ params: {}, query: {}, body: null }),
@@ -51,7 +60,7 @@ export function createGateway(world: World, id: string): Gateway {
     handle: () => steps.gate(process, 'handle', (choice) => answer(world, choice)),
   }
   const edition = { catalog, bound: new Map([[operation.id, bound]]) } as unknown as Edition
-  const tokens = { issue: unused, verify: unused, jwks: unused }
+  const tokens = { issue: unused, verify: unused, jwks: unused } as unknown as Tokens
   const serve = createServe({ payments, tokens, now, log })
   return Object.assign(process, {
     open: false,
@@ -99,7 +108,13 @@ function held(world: World, process: Process): Journal {
     submitted: (key, ...rest) => move('submitted', key, () => journal.submitted(key, ...rest)),
     settled: (key, ...rest) => move('settled', key, () => journal.settled(key, ...rest)),
     released: (key, ...rest) => move('released', key, () => journal.released(key, ...rest)),
-    refused: (key, ...rest) => move('refused', key, () => journal.refused(key, ...rest)),
+    refused: (key, attempt, outcome) =>
+      move('refused', key, async () => {
+        // All processes of the model share one opening of the ledger, so who owns a row is compared here.
+        if (outcome.unsent && owners.get(key) !== process.id) return false
+        return journal.refused(key, attempt, outcome)
+      }),
+    claim: (key, attempt) => move('claim', key, () => journal.claim(key, attempt)),
     owed: (key, ...rest) => move('owed', key, () => journal.owed(key, ...rest)),
     open: () =>
       gate('open', async () =>
@@ -160,7 +175,8 @@ function createSettler(world: World, process: Process): Settler {
         if (chosen === 'limbo') world.limbo.push(tx)
         return chosen
       })
-      if (way === 'unsent') return { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.' }
+      if (way === 'unsent')
+        return { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.', unsent: true }
       return gate('confirm', () => verdict(tx))
     },
 

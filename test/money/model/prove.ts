@@ -15,7 +15,8 @@ export interface Proof {
   readonly failure: string | null
 }
 
-export async function prove(runs: number, seed?: number): Promise<Proof> {
+/** @param shrink look for the shortest run that breaks the same law; takes minutes */
+export async function prove(runs: number, seed?: number, shrink = false): Promise<Proof> {
   const total: Record<string, number> = { runs: 0 }
   const steps = new Map<string, number>()
   const add = ({ steps: taken, ...counts }: Tally): void => {
@@ -25,7 +26,7 @@ export async function prove(runs: number, seed?: number): Promise<Proof> {
   }
   const result = await fc.check(
     fc.asyncProperty(fc.array(choice, { maxLength: 500, size: 'max' }), async (choices) => add(await run(choices))),
-    { numRuns: runs, endOnFailure: false, ...(seed === undefined ? {} : { seed }) },
+    { numRuns: runs, endOnFailure: !shrink, ...(seed === undefined ? {} : { seed }) },
   )
   const crashPoints = [...steps.keys()].filter((name) => / (before|after)$/.test(name))
   const figures = {
