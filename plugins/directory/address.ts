@@ -8,6 +8,8 @@ export type Canonical =
 
 const LONGEST = 2048
 const INSIDE = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|test|invalid|onion|home\.arpa)$/
+/** A name, or an address in brackets; a placeholder is neither. */
+const HOST = /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/
 /** Deployments of a branch, tunnels to a developer's machine. */
 const PREVIEW = [
   /-git-[^.]+\.vercel\.app$/,
@@ -41,6 +43,7 @@ export function canonical(text: unknown): Canonical {
   url.hash = ''
   url.hostname = url.hostname.replace(/\.$/, '')
   const host = url.hostname
+  if (!HOST.test(host)) return { url: null, reason: 'malformed' }
   if (leadsInside(host)) return { url: null, reason: 'private_host' }
   if (PREVIEW.some((pattern) => pattern.test(host))) return { url: null, reason: 'preview' }
   return { url: url.href, host, isTemplate: PLACEHOLDER.test(url.pathname), reason: null }

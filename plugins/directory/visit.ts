@@ -97,7 +97,9 @@ export function createVisitor(
     }
   }
 
-  return async (start, first, outer) => {
+  return async (start, first, caller) => {
+    // One of its own, for many visits hang on the caller's.
+    const outer = AbortSignal.any([caller])
     let left = limits.milliseconds
     let method = first
     /** Work on the visit's time. */

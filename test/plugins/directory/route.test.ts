@@ -42,7 +42,11 @@ describe('GET /v1/x/agent-economy-directory', () => {
     })
 
   it('lists this very service, with the prices its own documents tell', async () => {
-    const found = (await (await buy(`${url}?q=${new URL(shop.url).host}`, shop.wallet, 2)).json()) as Directory
+    const look = async () =>
+      (await (await buy(`${url}?q=${new URL(shop.url).host}`, shop.wallet, 2)).json()) as Directory
+    // The job that lists it begins with the gateway.
+    let found = await look()
+    for (; found.total < 2; found = await look()) await new Promise((wake) => setTimeout(wake, 50))
     const prices = Object.fromEntries(found.records.map((record) => [record.url, record.prices[0]]))
     expect(Object.keys(prices).toSorted()).to.deep.equal([
       `${shop.url}/v1/x/agent-economy-directory`,

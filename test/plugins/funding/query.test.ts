@@ -104,7 +104,15 @@ describe('a query of funding rates', () => {
 
 describe('the funding sample', () => {
   const at = (moment: number) => new Date(moment)
-  const open = () => stand([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => at(NOON) })
+  const opened: Stand[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.stop()
+  })
+  const open = async (): Promise<Stand> => {
+    const placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], { now: () => at(NOON) })
+    opened.push(placed)
+    return placed
+  }
   const ask = (placed: Stand, asOf = NOON): Promise<FundingRates> =>
     placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf: at(asOf) })
 
@@ -114,7 +122,6 @@ describe('the funding sample', () => {
     expect(first.data_mode).to.equal('sample')
     expect(second).to.deep.equal(first)
     expect(await ask(one, NOON - 86_400_000)).to.deep.equal(await ask(other, NOON - 86_400_000))
-    await Promise.all([one.stop(), other.stop()])
   })
 
   it('stays within what venues charge, changes with time, and shows nothing newer than asOf', async () => {
@@ -131,6 +138,5 @@ describe('the funding sample', () => {
       seen.add(rates[0]!.rate)
     }
     expect(seen.size).to.equal(40)
-    await placed.stop()
   })
 })

@@ -16,18 +16,19 @@ describe('recorded funding rates', function () {
     if (!existsSync(join(folder, 'funding'))) this.skip()
   })
 
-  const place = (replayShift: string, now: string): Promise<Stand> =>
-    stand([{ plugin: funding, settings: { keep_hours: 6 } }], {
-      dataMode: 'replay',
-      replayDir: folder,
-      replayShift,
-      now: () => new Date(now),
-    })
+  const opened: Stand[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.stop()
+  })
+  const place = async (replayShift: string, now: string): Promise<Stand> => {
+    const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
+    const placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], setting)
+    opened.push(placed)
+    return placed
+  }
   const ask = async (shift: string, now: string, query: object = {}): Promise<FundingRates> => {
     const placed = await place(shift, now)
-    const answer = await placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query })
-    await placed.stop()
-    return answer
+    return placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000, ...query })
   }
   /** The one rate of a venue and symbol at the moment it was recorded. */
   const recorded = async (venue: string, symbol: string, moment: string): Promise<FundingRateItem> => {
@@ -140,7 +141,6 @@ describe('recorded funding rates', function () {
         if (rate.next_funding) expect(Date.parse(rate.next_funding)).to.be.above(asOf.getTime())
       }
     }
-    await placed.stop()
   })
 
   it('are unavailable, with their age, long after they were recorded', async () => {
@@ -150,7 +150,6 @@ describe('recorded funding rates', function () {
       (found: Error) => found,
     )
     expect(error).to.include({ code: 'product_suspended' })
-    await placed.stop()
     const { unavailable } = await ask('frozen:2026-02-04T21:20:00Z', '2026-02-04T21:20:00Z')
     expect(unavailable.find(({ venue }) => venue === 'gate')).to.include({
       age_seconds: seconds('2026-02-04T21:20:00Z') - seconds('2023-05-24T12:09:23Z'),

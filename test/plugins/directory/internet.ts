@@ -1,0 +1,102 @@
+/**
+ * A small internet: names that resolve to public addresses, and real local servers that answer at them. The visitor
+ * under test believes it connects to the public address; only the last step leads to the loopback.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import type { World } from '../../../plugins/directory/visit.ts'
+
+export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+
+export interface Internet {
+  readonly world: World
+  /** Names that were resolved, in order. */
+  readonly resolved: string[]
+  /** Addresses that were connected to: "93.184.216.34:443". */
+  readonly dialled: string[]
+  /** Requests in order: "GET http://shop.example.org/path". */
+  readonly requests: string[]
+  /** Most requests that were open at once, in all and to one neighbourhood. */
+  readonly most: { all: number; near: Record<string, number> }
+  /** A site at an address; several names may share one. */
+  site(host: string, address: string, answer?: Answer): void
+  /** What a name resolves to from now on, one answer after the other; the last one stays. */
+  name(host: string, ...answers: readonly (readonly string[])[]): void
+  close(): Promise<void>
+}
+
+export const notHere: Answer = (_, response) => response.writeHead(404).end()
+
+export async function openInternet(): Promise<Internet> {
+  const names = new Map<string, (readonly string[])[]>()
+  const sites = new Map<string, Answer>()
+  const [resolved, dialled, requests]: [string[], string[], string[]] = [[], [], []]
+  const most = { all: 0, near: {} as Record<string, number> }
+  const open = new Map<string, number>()
+  const sockets = new Set<Socket>()
+  let all = 0
+
+  const server = createServer((request, response) => {
+    const host = (request.headers.host ?? '').replace(/:\d+$/, '')
+    requests.push(`${request.method} http://${request.headers.host}${request.url}`)
+    const near = (names.get(host)?.at(-1)?.[0] ?? '').split('.').slice(0, 3).join('.')
+    all += 1
+    open.set(near, (open.get(near) ?? 0) + 1)
+    most.all = Math.max(most.all, all)
+    most.near[near] = Math.max(most.near[near] ?? 0, open.get(near)!)
+    response.on('close', () => {
+      all -= 1
+      open.set(near, open.get(near)! - 1)
+    })
+    ;(sites.get(host) ?? notHere)(request, response)
+  })
+  server.on('connection', (socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+
+  return {
+    resolved,
+    dialled,
+    requests,
+    most,
+    world: {
+      async resolve(host) {
+        resolved.push(host)
+        const answers = names.get(host)
+        if (!answers) throw new Error(`getaddrinfo ENOTFOUND ${host}`)
+        return answers.length > 1 ? answers.shift()! : answers[0]!
+      },
+      dial(address, wanted) {
+        dialled.push(`${address}:${wanted}`)
+        return { address: '127.0.0.1', port }
+      },
+    },
+    site(host, address, answer = notHere) {
+      names.set(host, [[address]])
+      sites.set(host, answer)
+    },
+    name: (host, ...answers) => void names.set(host, [...answers]),
+    async close() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** A 402 of either version. */
+export const askFor =
+  (amount: string, payTo: string, version: 1 | 2 = 2): Answer =>
+  (_, response) => {
+    const asset = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+    const v2 = { x402Version: 2, accepts: [{ scheme: 'exact', network: 'eip155:8453', asset, amount, payTo }] }
+    const v1 = {
+      x402Version: 1,
+      accepts: [{ scheme: 'exact', network: 'base', asset, maxAmountRequired: amount, payTo }],
+    }
+    if (version === 1) return response.writeHead(402).end(JSON.stringify(v1))
+    const header = Buffer.from(JSON.stringify(v2)).toString('base64')
+    return response.writeHead(402, { 'payment-required': header }).end('{}')
+  }

@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import { after, type Finding, isHidden, judge, type Status, UNVISITED } from '../../../plugins/directory/liveness.ts'
+import type { Visit } from '../../../plugins/directory/visit.ts'
+
+const answered = (status: number, body = ''): Visit => ({ failure: null, status, body, paymentRequired: null })
+const ask = JSON.stringify({
+  accepts: [{ scheme: 'exact', network: 'base', asset: '0xA', maxAmountRequired: '5', payTo: '0xB' }],
+})
+
+describe('one visit', () => {
+  const cases: readonly (readonly [string, Visit, Status, Status])[] = [
+    ['a 402 that can be read', answered(402, ask), 'alive', 'alive'],
+    ['a 402 that cannot', answered(402, 'pay!'), 'dead', 'dead'],
+    ['429', answered(429), 'alive', 'alive'],
+    ['401', answered(401), 'auth_gated', 'auth_gated'],
+    ['403', answered(403), 'auth_gated', 'auth_gated'],
+    ['405', answered(405), 'auth_gated', 'alive'],
+    ['415', answered(415), 'auth_gated', 'alive'],
+    ['404', answered(404), 'missing', 'missing'],
+    ['410', answered(410), 'missing', 'missing'],
+    ['500', answered(500), 'dead', 'dead'],
+    ['503', answered(503), 'dead', 'dead'],
+    ['200 without a payment', answered(200, '{}'), 'unknown', 'alive'],
+    ['400', answered(400), 'unknown', 'alive'],
+    ['a redirect to nowhere', answered(302), 'unknown', 'unknown'],
+    ['no answer', { failure: 'unreachable', reason: 'ENOTFOUND' }, 'dead', 'dead'],
+    ['a refused address', { failure: 'refused', reason: 'a private address' }, 'dead', 'dead'],
+  ]
+  for (const [what, visit, paid, other] of cases)
+    it(`with ${what} finds a paid endpoint ${paid}, a server of another protocol ${other}`, () => {
+      expect(judge(visit, 'http_endpoint').status).to.equal(paid)
+      expect(judge(visit, 'mcp_tool').status).to.equal(paid)
+      expect(judge(visit, 'mcp_server').status).to.equal(other)
+      expect(judge(visit, 'a2a_agent').status).to.equal(other)
+    })
+})
+
+describe('several visits', () => {
+  const walk = (...findings: readonly Status[]) => {
+    let health = UNVISITED
+    const seen = findings.map((status, at) => {
+      const finding: Finding = { status, terms: [] }
+      health = after(health, answered(200), finding, at)
+      return health.status
+    })
+    return { seen, health }
+  }
+
+  it('promote after two good ones in a row', () => {
+    expect(walk('alive', 'alive').seen).to.deep.equal(['unknown', 'alive'])
+    expect(walk('alive', 'dead', 'alive', 'alive').seen).to.deep.equal(['unknown', 'unknown', 'unknown', 'alive'])
+    expect(walk('auth_gated', 'auth_gated').seen).to.deep.equal(['unknown', 'auth_gated'])
+  })
+
+  it('hide after three bad ones in a row', () => {
+    expect(walk('alive', 'alive', 'dead', 'missing', 'dead').seen).to.deep.equal([
+      'unknown',
+      'alive',
+      'alive',
+      'alive',
+      'dead',
+    ])
+    expect(walk('alive', 'alive', 'dead', 'dead', 'alive', 'dead', 'dead').seen.at(-1)).to.equal('alive')
+    expect(walk('missing', 'missing', 'missing').seen.at(-1)).to.equal('missing')
+    expect(
+      ['dead', 'missing', 'alive', 'auth_gated', 'unknown'].map((status) => isHidden(status as Status)),
+    ).to.deep.equal([true, true, false, false, false])
+  })
+
+  it('are not moved by what is not clear', () => {
+    expect(walk('alive', 'unknown', 'alive').seen.at(-1)).to.equal('alive')
+    expect(walk('dead', 'dead', 'unknown', 'dead').seen.at(-1)).to.equal('dead')
+  })
+
+  it('bring a service back', () => {
+    expect(walk('dead', 'dead', 'dead', 'alive', 'alive').seen).to.deep.equal([
+      'unknown',
+      'unknown',
+      'dead',
+      'dead',
+      'alive',
+    ])
+  })
+
+  it('remember when it was last alive, and why it was refused', () => {
+    const { health } = walk('alive', 'dead')
+    expect([health.last_alive, health.last_checked]).to.deep.equal([0, 1])
+    const refused: Visit = { failure: 'refused', reason: 'a private address' }
+    expect(after(health, refused, judge(refused, 'http_endpoint'), 2)).to.include({
+      refusal: 'a private address',
+      http_status: null,
+    })
+  })
+})

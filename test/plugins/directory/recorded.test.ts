@@ -1,0 +1,161 @@
+import { expect } from 'chai'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import directory from '../../../plugins/directory/index.ts'
+import type { Directory } from '../../../schemas/types.d.ts'
+import { stand, type Stand } from '../stand.ts'
+
+const folder = resolve(import.meta.dirname, '../../../../shared/data')
+const settings = { sources: [], sweep_hours: 6, visit_hours: 24, pause_ms: 0, keep_hours: 48 }
+
+describe('recorded listings', function () {
+  before(function () {
+    if (!existsSync(join(folder, 'agents'))) this.skip()
+  })
+
+  const opened: Stand[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.stop()
+  })
+  const place = async (replayShift: string, now: string): Promise<Stand> => {
+    const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
+    const placed = await stand([{ plugin: directory, settings }], setting)
+    opened.push(placed)
+    return placed
+  }
+  const ask = async (query: object = {}, shift = 'none', now = '2026-11-20T12:00:00Z'): Promise<Directory> => {
+    const placed = await place(shift, now)
+    return placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query })
+  }
+
+  it('drop junk schemes and hosts inside, and keep the rest', async () => {
+    const { records, sources } = await ask({ protocol: 'x402' })
+    expect(sources.find(({ id }) => id === 'payai')).to.deep.include({
+      rows: 20,
+      dropped: { scheme: 6, private_host: 2 },
+    })
+    expect(records).to.have.length(13)
+    for (const { url } of records) expect(url).to.match(/^https:\/\//)
+  })
+
+  it('of the specification, version 1 and 2, are one record', async () => {
+    const { records } = await ask({ q: 'premium-data' })
+    expect(records).to.have.length(1)
+    expect(records[0]).to.deep.include({
+      url: 'https://api.example.com/premium-data',
+      networks: ['eip155:84532'],
+      description: 'Access to premium market data',
+      tags: ['finance'],
+    })
+    expect(records[0]!.sources.map(({ id }) => id)).to.deep.equal(['x402_v1', 'x402_v2'])
+    expect(records[0]!.prices).to.have.length(1)
+    expect(records[0]!.prices[0]).to.include({ amount_atomic: '10000', amount_usd: 0.01 })
+  })
+
+  it('keep route templates, marked, with their price', async () => {
+    const { records } = await ask({ q: 'laevitas perpetuals' })
+    expect(records).to.have.length(1)
+    expect(records[0]).to.deep.include({
+      url: 'https://apiv2.laevitas.ch/api/v1/perpetuals/:var1',
+      url_is_template: true,
+      flags: ['template'],
+    })
+    expect(records[0]!.prices[0]).to.deep.include({
+      network: 'eip155:8453',
+      asset_symbol: 'USDC',
+      amount_atomic: '100000',
+      amount_usd: 0.1,
+      pay_to: '0xdB5C2dF47e4A6Df74edeb6DE3159ae38b8Cc10fd',
+    })
+  })
+
+  it('without a price say so', async () => {
+    const { records } = await ask({ q: 'hyreagent whales' })
+    expect(records[0]).to.deep.include({ prices: [], flags: ['no_prices'] })
+  })
+
+  it('of MCP servers are read in the old form and the new: the newest version, its packages, its address', async () => {
+    const { records, total, sources } = await ask({ protocol: 'mcp' })
+    expect(total).to.equal(121)
+    expect(sources.find(({ id }) => id === 'mcp_registry')).to.deep.include({
+      rows: 125,
+      dropped: { malformed: 3, superseded: 1 },
+    })
+    const named = (name: string) => records.find((record) => record.name === name)
+    expect(named('io.github.domdomegg/airtable-mcp-server')).to.include({ version: '1.7.3', url: null })
+    expect(named('Cyphrex')).to.include({ url: 'https://mcp.cyphrex.io/mcp' })
+    expect(named('io.github.21st-dev/magic-mcp')!.packages).to.deep.equal([
+      { registry: 'npm', identifier: '@21st-dev/magic', version: '0.0.46' },
+    ])
+  })
+
+  it('of A2A agents have one address each, and none inside', async () => {
+    const { records, sources } = await ask({ protocol: 'a2a' })
+    expect(records.map(({ url, provider }) => [url, provider.name])).to.deep.equal([
+      ['https://georoute-agent.example.com/a2a/v1', 'Example Geo Services Inc.'],
+    ])
+    expect(sources.find(({ id }) => id === 'agent_cards')!.dropped).to.deep.equal({ private_host: 4 })
+  })
+
+  it('are known from when they were recorded, and not before', async () => {
+    const placed = await place('none', '2026-11-20T12:00:00Z')
+    const totalAt = async (moment: string): Promise<number> => {
+      const asOf = new Date(moment)
+      const found: Directory = await placed.call('getAgentDirectory', { sort: 'name', limit: 1 }, { asOf })
+      return found.total
+    }
+    expect(await totalAt('2023-12-21T01:50:55Z')).to.equal(0)
+    expect(await totalAt('2023-12-21T01:50:56Z')).to.equal(1)
+    expect(await totalAt('2026-07-23T15:00:00Z')).to.equal(122)
+    expect(await totalAt('2026-07-24T00:00:00Z')).to.equal(135)
+  })
+
+  it('end at the first start when they are shifted, and stay there', async () => {
+    const found = await ask({ limit: 1 }, 'auto', '2030-01-01T00:00:00Z')
+    expect(found.replay!.shift_seconds).to.equal(Date.UTC(2030, 0, 1) / 1000 - 1_784_821_038)
+    expect(found.total).to.equal(135)
+    expect(found.sources.find(({ id }) => id === 'payai')).to.include({ fetched_at: '2030-01-01T00:00:00Z' })
+  })
+
+  it('give the same answer at every start', async () => {
+    expect(await ask()).to.deep.equal(await ask())
+  })
+})
+
+describe('the directory sample', () => {
+  const opened: Stand[] = []
+  afterEach(async () => {
+    for (const one of opened.splice(0)) await one.stop()
+  })
+  const place = async (now = '2026-11-20T12:00:00Z'): Promise<Stand> => {
+    const placed = await stand([{ plugin: directory, settings }], { now: () => new Date(now) })
+    opened.push(placed)
+    return placed
+  }
+  const ask = (placed: Stand, query: object = {}, asOf?: Date): Promise<Directory> =>
+    placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query }, asOf ? { asOf } : {})
+
+  it('is marked, nobody’s, and the same at every start, early or late', async () => {
+    const [one, other] = [await place(), await place('2026-08-20T12:00:00Z')]
+    const found = await ask(one)
+    expect(found.data_mode).to.equal('sample')
+    for (const { url } of found.records) expect(new URL(url!).host).to.match(/\.example$/)
+    const then = new Date('2026-08-20T12:00:00Z')
+    expect(await ask(one, {}, then)).to.deep.equal(await ask(other, {}, then))
+  })
+
+  it('has services of all kinds, alive and dead, some with two sources', async () => {
+    const placed = await place()
+    for (const query of [
+      { kind: 'http_endpoint' },
+      { kind: 'mcp_server' },
+      { kind: 'a2a_agent' },
+      { alive: true },
+      { alive: false },
+      { max_price_usd: 0.01 },
+    ])
+      expect((await ask(placed, query)).total, JSON.stringify(query)).to.be.above(3)
+    const { records } = await ask(placed)
+    expect(records.some(({ sources }) => sources.length === 2)).to.equal(true)
+  })
+})

@@ -1,0 +1,207 @@
+import { expect } from 'chai'
+import { createPace } from '../../../plugins/directory/pace.ts'
+import { createVisitor, LIMITS, type Visit, type Visitor } from '../../../plugins/directory/visit.ts'
+import { type Answer, askFor, type Internet, openInternet } from './internet.ts'
+
+const ok: Answer = (_, response) => response.end('hello')
+const to =
+  (location: string, status = 302): Answer =>
+  (_, response) =>
+    response.writeHead(status, { location }).end()
+
+describe('a visit to an address that a stranger wrote down', () => {
+  let net: Internet
+  let visit: Visitor
+  const limits = { ...LIMITS, milliseconds: 400 }
+  const never = new AbortController().signal
+  const get = (url: string): Promise<Visit> => visit(url, 'GET', never)
+  const refusal = async (url: string): Promise<string> => {
+    const seen = await get(url)
+    return seen.failure === 'refused' ? seen.reason : `not refused: ${JSON.stringify(seen)}`
+  }
+
+  beforeEach(async () => {
+    net = await openInternet()
+    visit = createVisitor(net.world, limits, createPace({ apartMs: 0 }))
+    net.site('shop.example.org', '93.184.216.34', ok)
+  })
+  afterEach(() => net.close())
+
+  it('goes to the address the name resolved to, once, and keeps the name', async () => {
+    net.name('shop.example.org', ['93.184.216.34', '93.184.216.35'], ['127.0.0.1'])
+    expect(await get('http://shop.example.org/a?b=1#c')).to.deep.equal({
+      failure: null,
+      status: 200,
+      body: 'hello',
+      paymentRequired: null,
+    })
+    expect(net.resolved).to.deep.equal(['shop.example.org'])
+    expect(net.dialled).to.deep.equal(['93.184.216.34:80'])
+    expect(net.requests).to.deep.equal(['GET http://shop.example.org/a?b=1'])
+  })
+
+  for (const [what, answer] of Object.entries({
+    loopback: ['127.0.0.1'],
+    'a private network': ['10.1.2.3'],
+    'link-local, where clouds keep their secrets': ['169.254.169.254'],
+    'carrier-grade NAT': ['100.100.100.200'],
+    'an IPv4 address mapped into IPv6': ['::ffff:169.254.169.254'],
+    'a translated address': ['64:ff9b::a9fe:a9fe'],
+    'IPv6 loopback': ['::1'],
+    'a unique local address': ['fd00:ec2::254'],
+    'a public address and a private one': ['93.184.216.34', '192.168.0.1'],
+    'something that is no address': ['elsewhere'],
+  }))
+    it(`is refused where the name resolves to ${what}`, async () => {
+      net.name('shop.example.org', answer)
+      expect(await refusal('http://shop.example.org/')).to.equal('a private address')
+      expect(net.dialled).to.deep.equal([])
+    })
+
+  it('is refused by the address itself: private host, other port, user, scheme', async () => {
+    expect(await refusal('http://127.0.0.1/')).to.equal('a private host')
+    expect(await refusal('http://0x7f000001/')).to.equal('a private host')
+    expect(await refusal('http://[::ffff:127.0.0.1]/')).to.equal('a private host')
+    expect(await refusal('http://localhost:8080/')).to.equal('a private host')
+    expect(await refusal('http://shop.example.org:22/')).to.equal('port 22')
+    expect(await refusal('http://shop.example.org:6379/')).to.equal('port 6379')
+    expect(await refusal('http://a:b@shop.example.org/')).to.equal('a user in the address')
+    expect(await refusal('file:///etc/passwd')).to.equal('the scheme file:')
+    expect(net.dialled).to.deep.equal([])
+  })
+
+  it('goes to the ports of the web only', async () => {
+    for (const port of [80, 8080, 8443]) expect((await get(`http://shop.example.org:${port}/`)).failure).to.equal(null)
+    expect(net.dialled).to.deep.equal(['93.184.216.34:80', '93.184.216.34:8080', '93.184.216.34:8443'])
+  })
+
+  it('checks every redirect as if it were the first address', async () => {
+    net.site('inside.example.org', '10.0.0.1', ok)
+    const targets = {
+      'http://inside.example.org/': 'a private address',
+      'http://127.0.0.1:8080/admin': 'a private host',
+      'http://[::1]/': 'a private host',
+      '//169.254.169.254/latest/meta-data': 'a private host',
+      'http://shop.example.org:9200/': 'port 9200',
+      'file:///etc/passwd': 'the scheme file:',
+      'gopher://shop.example.org/': 'the scheme gopher:',
+    }
+    for (const [target, reason] of Object.entries(targets)) {
+      net.site('hop.example.org', '93.184.216.99', to(target))
+      expect(await refusal('http://hop.example.org/'), target).to.equal(reason)
+    }
+    expect(new Set(net.dialled)).to.deep.equal(new Set(['93.184.216.99:80']))
+  })
+
+  it('resolves again for every redirect, so that a name that changes its mind is caught', async () => {
+    net.site('hop.example.org', '93.184.216.99', to('/again'))
+    net.name('hop.example.org', ['93.184.216.99'], ['127.0.0.1'])
+    expect(await refusal('http://hop.example.org/')).to.equal('a private address')
+    expect(net.requests).to.deep.equal(['GET http://hop.example.org/'])
+  })
+
+  it('follows three redirects and no fourth', async () => {
+    let left = 3
+    net.site('hop.example.org', '93.184.216.99', (request, response) =>
+      left-- > 0 ? to(`/${left}`, 307)(request, response) : ok(request, response),
+    )
+    expect(await get('http://hop.example.org/')).to.include({ status: 200, body: 'hello' })
+    left = 4
+    expect(await refusal('http://hop.example.org/')).to.equal('more than 3 redirects')
+    left = 1000
+    expect(await refusal('http://hop.example.org/')).to.equal('more than 3 redirects')
+    expect(net.requests).to.have.length(12)
+  })
+
+  it('sends an empty object with POST, and GETs what a 303 points to', async () => {
+    const bodies: string[] = []
+    net.site('hop.example.org', '93.184.216.99', async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += String(chunk)
+      bodies.push(`${request.method} ${body}`)
+      return request.method === 'POST' ? to('/done', 303)(request, response) : ok(request, response)
+    })
+    expect((await visit('http://hop.example.org/', 'POST', never)).failure).to.equal(null)
+    expect(bodies).to.deep.equal(['POST {}', 'GET '])
+  })
+
+  it('cuts a body that does not end', async () => {
+    net.site('shop.example.org', '93.184.216.34', (_, response) => {
+      const fill = (): void => {
+        while (response.write(Buffer.alloc(65_536, 'x')));
+        response.once('drain', fill)
+      }
+      fill()
+    })
+    visit = createVisitor(net.world, { ...limits, milliseconds: 10_000, bytes: 200_000 }, createPace({ apartMs: 0 }))
+    const seen = await get('http://shop.example.org/')
+    expect(seen.failure === null && seen.body.length).to.equal(200_000)
+  })
+
+  it('is given up by the clock: a name, headers, or a body that never come', async () => {
+    const slow = createVisitor(
+      { ...net.world, resolve: () => new Promise(() => undefined) },
+      { ...limits, milliseconds: 50 },
+      createPace({ apartMs: 0 }),
+    )
+    expect((await slow('http://shop.example.org/', 'GET', never)).failure).to.equal('unreachable')
+    net.site('shop.example.org', '93.184.216.34', () => undefined)
+    expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
+    net.site('shop.example.org', '93.184.216.34', (_, response) => response.write('a'))
+    expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
+  })
+
+  it('counts the time of all redirects together', async () => {
+    net.site('hop.example.org', '93.184.216.99', (request, response) => {
+      setTimeout(() => to('/next')(request, response), 150)
+    })
+    expect((await get('http://hop.example.org/')).failure).to.equal('unreachable')
+    expect(net.requests.length).to.be.below(4)
+  })
+
+  it('is unreachable where nothing answers, and never throws for it', async () => {
+    expect((await get('http://nowhere.example.org/')).failure).to.equal('unreachable')
+    net.site('shop.example.org', '93.184.216.34', (request) => request.socket.destroy())
+    expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
+    net.site('shop.example.org', '93.184.216.34', (request) => request.socket.end('SSH-2.0-OpenSSH_9.6\r\n'))
+    expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
+    net.site('shop.example.org', '93.184.216.34', (_, response) =>
+      response.writeHead(200, { x: 'y'.repeat(20_000) }).end(),
+    )
+    expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
+    net.site('shop.example.org', '93.184.216.34', to('http://['))
+    expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
+  })
+
+  it('speaks TLS to the name and trusts nobody without a certificate', async () => {
+    expect((await get('https://shop.example.org/')).failure).to.equal('unreachable')
+    expect(net.dialled).to.deep.equal(['93.184.216.34:443'])
+    expect(net.requests).to.deep.equal([])
+  })
+
+  it('ends with its caller', async () => {
+    net.site('shop.example.org', '93.184.216.34', () => undefined)
+    const leaving = new AbortController()
+    const asked = visit('http://shop.example.org/', 'GET', leaving.signal)
+    leaving.abort(new Error('left'))
+    expect(await asked.catch((error: Error) => error.message)).to.equal('left')
+  })
+
+  it('hands over the payment that a 402 asks for in its header', async () => {
+    net.site('shop.example.org', '93.184.216.34', askFor('5000', '0xB2'))
+    const seen = await get('http://shop.example.org/')
+    expect(seen).to.include({ status: 402, body: '{}' })
+    expect(seen.failure === null && seen.paymentRequired).to.match(/^[A-Za-z0-9+/=]{50,}$/)
+  })
+
+  it('goes to one neighbourhood once at a time, and to few places at once', async () => {
+    visit = createVisitor(net.world, { ...limits, milliseconds: 10_000 }, createPace({ atOnce: 3, apartMs: 1 }))
+    const later: Answer = (_, response) => void setTimeout(() => response.end('x'), 15)
+    const hosts = Array.from({ length: 18 }, (_, i) => `h${i}.example.org`)
+    hosts.forEach((host, i) => net.site(host, `93.184.${200 + (i % 6)}.${i + 1}`, later))
+    const seen = await Promise.all(hosts.map((host) => get(`http://${host}/`)))
+    expect(seen.map(({ failure }) => failure)).to.deep.equal(hosts.map(() => null))
+    expect(net.most.all).to.equal(3)
+    expect(Object.values(net.most.near)).to.deep.equal([1, 1, 1, 1, 1, 1])
+  })
+})

@@ -1,0 +1,217 @@
+import { expect } from 'chai'
+import { askFor, type Answer } from './internet.ts'
+import { item, openScene, PAYEE, type Scene } from './scene.ts'
+
+const url = 'http://a.example.org/data'
+const OTHER = '0x00000000000000000000000000000000000000b2'
+const status =
+  (code: number): Answer =>
+  (_, response) =>
+    response.writeHead(code).end('{}')
+
+describe('visits of listed services', () => {
+  let scene: Scene
+  beforeEach(async () => {
+    scene = await openScene()
+    scene.sources.bazaar.push(item(url))
+  })
+  afterEach(() => scene.close())
+
+  /** A day, a sweep, and the visits that are due, so many times. */
+  const days = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i += 1) {
+      await scene.run('sweep', 'visit')
+      scene.clock += 86_400
+    }
+  }
+  const health = async (query: object = {}) => (await scene.record(url, query)).liveness
+
+  it('find a service alive after two good ones, and keep the count of thirty days', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
+    await days(1)
+    expect(await health()).to.deep.include({ status: 'unknown', http_status: 402, checks_30d: 1, ok_30d: 1 })
+    await days(1)
+    expect(await health()).to.include({ status: 'alive', last_alive: '2026-11-21T12:00:00Z', checks_30d: 2, ok_30d: 2 })
+    await days(40)
+    expect(await health()).to.include({ checks_30d: 30, ok_30d: 30 })
+  })
+
+  it('come again after ten minutes while they do not agree, then once a day', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
+    await scene.run('sweep', 'visit', 'visit')
+    expect(scene.net.requests).to.have.length(1)
+    scene.clock += 600
+    await scene.run('visit')
+    scene.clock += 86_399
+    await scene.run('visit')
+    expect(scene.net.requests).to.have.length(2)
+    scene.clock += 1
+    await scene.run('visit')
+    expect(scene.net.requests).to.have.length(3)
+  })
+
+  it('hide a service after three bad ones, and show it to who asks for it', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', status(500))
+    await days(2)
+    expect((await scene.find()).total).to.equal(1)
+    await days(1)
+    expect((await scene.find()).total).to.equal(0)
+    expect(await health({ alive: false })).to.include({ status: 'dead', http_status: 500 })
+  })
+
+  it('GET first, POST only where that is not found or not the method, and never HEAD', async () => {
+    for (const [code, methods] of [
+      [402, ['GET']],
+      [404, ['GET', 'POST']],
+      [405, ['GET', 'POST']],
+      [401, ['GET']],
+      [500, ['GET']],
+    ] as const) {
+      scene.net.site('a.example.org', '93.184.216.34', status(code))
+      scene.net.requests.length = 0
+      await days(1)
+      expect(
+        scene.net.requests.map((request) => request.split(' ')[0]),
+        String(code),
+      ).to.deep.equal(methods)
+    }
+  })
+
+  it('count a POST that asks for a payment', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', (request, response) =>
+      (request.method === 'POST' ? askFor('10000', PAYEE, 1) : status(405))(request, response),
+    )
+    await days(2)
+    expect(await health()).to.include({ status: 'alive' })
+  })
+
+  it('never go to a template, to what is only installed, or to ourselves', async () => {
+    scene.sources.bazaar.push(item('http://b.example.org/:id'))
+    scene.sources.registry.push({
+      name: 'me/tools',
+      version: '1',
+      packages: [{ registryType: 'npm', identifier: 'x' }],
+    })
+    scene.net.site('b.example.org', '93.184.216.35', askFor('1', PAYEE))
+    await scene.run('self')
+    await days(3)
+    expect(new Set(scene.net.resolved)).to.deep.equal(new Set(['a.example.org']))
+    expect(await scene.record('http://b.example.org/:id')).to.deep.include({
+      url_is_template: true,
+      flags: ['template', 'plain_http'],
+    })
+  })
+
+  it('refuse a public name that leads inside, and say so', async () => {
+    scene.net.name('a.example.org', ['169.254.169.254'])
+    await days(1)
+    expect((await scene.record(url)).flags).to.include('refused')
+    await days(2)
+    expect(scene.net.dialled).to.deep.equal([])
+    expect((await scene.find()).total).to.equal(0)
+  })
+
+  it('believe the service itself, not a feed, on whom to pay', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', askFor('777', PAYEE))
+    scene.sources.bazaar[0] = item(url)
+    await days(2)
+    expect(await scene.record(url)).to.deep.include({
+      flags: ['plain_http'],
+      provider: { host: 'a.example.org', name: null, verified: true },
+    })
+    const [offer] = (item(url) as { accepts: object[] }).accepts
+    scene.sources.bazaar[0] = item(url, { accepts: [{ ...offer, payTo: OTHER }] })
+    await days(1)
+    const record = await scene.record(url)
+    expect(record.prices.map(({ amount_atomic, pay_to }) => [amount_atomic, pay_to])).to.deep.equal([['777', PAYEE]])
+    expect(record.flags).to.include('payto_changed')
+  })
+
+  it('flag a service that tells another payee than before', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
+    await days(2)
+    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', OTHER))
+    await days(1)
+    const record = await scene.record(url)
+    expect(record.prices[0]!.pay_to).to.equal(OTHER)
+    expect(record.flags).to.include('payto_changed')
+  })
+
+  it('take a few of one host in a run', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', status(402))
+    scene.sources.bazaar.push(...Array.from({ length: 20 }, (_, i) => item(`http://a.example.org/${i}`)))
+    await scene.run('sweep', 'visit')
+    expect(scene.net.requests).to.have.length(4)
+    expect(scene.net.most.near['93.184.216']).to.equal(1)
+  })
+
+  it('are no part of a moment before them', async () => {
+    scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
+    await scene.run('sweep')
+    const [before, then] = [await scene.find(), scene.clock]
+    scene.clock += 5
+    await scene.run('visit')
+    expect(await scene.find({}, then)).to.deep.equal(before)
+    expect((await scene.record(url)).last_updated).to.equal('2026-11-20T12:00:05Z')
+  })
+})
+
+describe('what hosts say of themselves', () => {
+  let scene: Scene
+  beforeEach(async () => {
+    scene = await openScene()
+  })
+  afterEach(() => scene.close())
+  const serve =
+    (documents: Record<string, unknown>): Answer =>
+    (request, response) => {
+      const found = documents[request.url ?? '']
+      return found === undefined ? response.writeHead(404).end() : response.end(JSON.stringify(found))
+    }
+
+  it('is read from /.well-known/x402 and the agent card, of given origins and of listed services', async () => {
+    scene.net.site(
+      'own.example.org',
+      '93.184.216.34',
+      serve({
+        '/.well-known/x402': { version: 1, resources: ['http://own.example.org/a', 'http://evil.example.org/b'] },
+      }),
+    )
+    scene.net.site(
+      'b.example.org',
+      '93.184.217.34',
+      serve({ '/.well-known/agent-card.json': { name: 'B', url: 'http://b.example.org/a2a', skills: [] } }),
+    )
+    scene.sources.bazaar.push(item('http://b.example.org/x'))
+    await scene.run('sweep', 'origins')
+    const found = await scene.find()
+    expect(found.records.map(({ url, kind }) => [url, kind])).to.deep.equal([
+      ['http://b.example.org/a2a', 'a2a_agent'],
+      ['http://b.example.org/x', 'http_endpoint'],
+      ['http://own.example.org/a', 'http_endpoint'],
+    ])
+    expect(found.records.map(({ provider }) => provider.verified)).to.deep.equal([true, false, true])
+  })
+
+  it('is asked for once a day, and never of an origin that leads inside', async () => {
+    scene.net.name('own.example.org', ['10.0.0.1'])
+    await scene.run('origins', 'origins')
+    expect(scene.net.resolved).to.deep.equal(['own.example.org', 'own.example.org'])
+    expect(scene.net.dialled).to.deep.equal([])
+    scene.clock += 86_400
+    await scene.run('origins')
+    expect(scene.net.resolved).to.have.length(4)
+  })
+
+  it('of our own service comes from our own discovery document', async () => {
+    await scene.run('self')
+    const record = await scene.record('http://127.0.0.1:4021/v1/x/thing')
+    expect(record).to.deep.include({
+      name: 'Us: GET /v1/x/thing',
+      flags: ['self', 'plain_http'],
+      networks: ['eip155:84532'],
+    })
+    expect(record.prices[0]).to.include({ amount_atomic: '20000', amount_usd: 0.02, pay_to: PAYEE })
+    expect(record.liveness.status).to.equal('alive')
+  })
+})
