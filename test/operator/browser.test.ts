@@ -1,0 +1,65 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { AxeResults } from 'axe-core'
+import { expect } from 'chai'
+import { type Browser, chromium } from 'playwright-core'
+import { buy } from '../support/agent.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
+
+const CHROMIUM = '/usr/bin/chromium'
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+const TOKEN = 'correct-horse-battery'
+const SCREENS = ['', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
+
+describe('the operator console in a browser', () => {
+  let shop: TestGateway
+  let browser: Browser
+
+  before(async function () {
+    if (!existsSync(CHROMIUM)) this.skip()
+    shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
+    await buy(`${shop.url}/v1/echo/a`, shop.wallet)
+    await buy(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
+    const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking']
+    browser = await chromium.launch({ executablePath: CHROMIUM, args })
+  })
+  after(async () => {
+    await browser?.close()
+    await shop?.close()
+  })
+
+  for (const [colorScheme, width] of [
+    ['light', 1280],
+    ['dark', 360],
+  ] as const)
+    it(`has no barrier and fits ${width} pixels, from login to revocation and out again`, async () => {
+      const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
+      const page = await context.newPage()
+      const check = async (): Promise<void> => {
+        const at = page.url()
+        expect(await page.evaluate('document.documentElement.scrollWidth'), at).to.be.at.most(width)
+        await page.evaluate(axe)
+        const { violations } = (await page.evaluate('axe.run()')) as AxeResults
+        expect(
+          violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+          at,
+        ).to.deep.equal([])
+      }
+      await page.goto(`${shop.url}/operator`)
+      await check()
+      await page.getByLabel('Operator token').fill(TOKEN)
+      await page.getByRole('button', { name: 'Log in' }).click()
+      for (const screen of SCREENS) {
+        await page.goto(`${shop.url}/operator${screen}`)
+        await check()
+      }
+      await page.goto(`${shop.url}/operator/subscriptions`)
+      const revoke = page.getByRole('button', { name: /^Revoke/ })
+      if (width === 1280) await revoke.click()
+      expect(await page.locator('td', { hasText: 'revoked' }).count()).to.equal(1)
+      await page.getByRole('button', { name: 'Log out' }).click()
+      await page.goto(`${shop.url}/operator`)
+      expect(await page.getByLabel('Operator token').count()).to.equal(1)
+      await context.close()
+    })
+})
