@@ -1,0 +1,45 @@
+import { expect } from 'chai'
+import { ask, buy, json } from '../support/agent.ts'
+import { openSandboxGateway, type SandboxGateway, SHOP } from '../support/sandbox.ts'
+
+const TOKEN = 'correct-horse-battery'
+const bearer = { authorization: `Bearer ${TOKEN}` }
+
+describe('the operator console on the sandbox chain', () => {
+  let shop: SandboxGateway
+
+  before(async () => {
+    shop = await openSandboxGateway({ ...SHOP, OPERATOR_TOKEN: TOKEN })
+  })
+  after(() => shop?.close())
+
+  const act = async (path: string) =>
+    json(await ask(`${shop.url}/operator${path}`, { method: 'POST', headers: bearer }))
+
+  it('matches what was sold with what the chain moved, and names the sum of both alike', async () => {
+    for (const word of ['a', 'b']) expect((await buy(`${shop.url}/v1/echo/${word}`, shop.buyer)).status).to.equal(200)
+    const { comparison } = (await act('/reconciliation/run')) as { comparison: { buckets: object; unreadable: null } }
+    expect(comparison.unreadable).to.equal(null)
+    expect(comparison.buckets).to.deep.equal({
+      matched: 2,
+      pending: 0,
+      missing: 0,
+      amount_differs: 0,
+      unknown: 0,
+      unreadable: 0,
+    })
+    const { revenue } = (await json(await ask(`${shop.url}/operator`, { headers: bearer }))) as {
+      revenue: { total: { amount: string } }
+    }
+    expect(BigInt(revenue.total.amount)).to.equal((await shop.moved()).payee)
+    const metrics = await (await ask(`${shop.url}/metrics`, { headers: bearer })).text()
+    expect(metrics).to.contain('tollgate_reconciled_rows{bucket="matched"} 2')
+  })
+
+  it('checks the files as they are, without touching what serves', async () => {
+    const before = shop.gateway.current
+    const { check, version } = (await act('/catalog/check')) as { check: object; version: string }
+    expect(check).to.deep.equal({ ok: true, version, mistakes: [], operations: before.catalog.operations.size })
+    expect(shop.gateway.current).to.equal(before)
+  })
+})
