@@ -144,6 +144,8 @@ export type Reservation = Pick<
  * processes can never both move it.
  */
 export interface Journal {
+  /** This opening of the ledger: the owner of the rows it moves. */
+  readonly owner: string
   find(key: PaymentKey): Promise<PaymentRecord | null>
   /** The payment, not released, that this payer calls by this identifier. */
   identified(payer: Hex, identifier: string): Promise<PaymentRecord | null>

@@ -42,7 +42,7 @@ export interface Reconciler {
   stop(): Promise<void>
 }
 
-/** A submitted payment is left to the living process that sent it for this long. */
+/** A submitted payment is left to another living process that sent it for this long. */
 const SENDER_SECONDS = 15
 /** A stored answer waits this much longer than `validBefore`, since a block's time may lag behind the clock. */
 const CHAIN_LAG_SECONDS = 60
@@ -99,7 +99,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
         return moved ? 'released' : 'waiting'
       }
       case 'submitted':
-        return isOrphan || idleSeconds > SENDER_SECONDS ? judge(row) : 'waiting'
+        return isOrphan || row.owner === journal.owner || idleSeconds > SENDER_SECONDS ? judge(row) : 'waiting'
       default:
         return oweAnswer(row)
     }

@@ -53,6 +53,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   }
 
   return {
+    owner,
     find: (key) => store.find(key),
     identified: (payer, identifier) => store.identified(payer, identifier),
     async reserve(reservation) {

@@ -36,8 +36,12 @@ describe('reconciling', () => {
   })
   afterEach(() => ledger.drop())
 
-  const reconcilerWith = (status: Parameters<typeof chainOf>[0] = () => PENDING) =>
+  const reconcilerWith = (
+    status: Parameters<typeof chainOf>[0] = () => PENDING,
+    isWorking = (_key: string): boolean => false,
+  ) =>
     createReconciler({
+      isWorking,
       journal,
       settler: chainOf(status),
       now: () => new Date(ledger.now),
@@ -120,12 +124,37 @@ describe('reconciling', () => {
   })
 
   it('leaves a payment just submitted to the call that sends it, and takes it over later', async () => {
-    const key = await paymentIn(journal, 'submitted')
+    const other = await another()
+    const key = await paymentIn(other, 'submitted')
     const reconciler = reconcilerWith(() => SETTLED)
     expect(await reconciler.run(true)).to.deep.equal({ ...NOTHING, waiting: 1 })
-    ledger.now += MINUTE
+    ledger.now += 20_000
     expect(await reconciler.run()).to.deep.equal({ ...NOTHING, settled: 1 })
     expect(await stateOf(key)).to.equal('settled')
+  })
+
+  it('leaves a payment to the call of this process that works on it, however long that takes', async () => {
+    const key = await paymentIn(journal, 'submitted')
+    ledger.now += 10 * MINUTE
+    let working = true
+    const reconciler = reconcilerWith(
+      () => SETTLED,
+      (one) => working && one === key,
+    )
+    expect(await reconciler.run()).to.deep.equal({ ...NOTHING, waiting: 1 })
+    working = false
+    expect(await reconciler.run()).to.deep.equal({ ...NOTHING, settled: 1 })
+  })
+
+  it('takes a payment over before it asks, so that its sender cannot give it back as never sent', async () => {
+    const sender = await another()
+    const key = await paymentIn(sender, 'submitted')
+    ledger.now += 20_000
+    expect(await reconcilerWith(() => PENDING).run()).to.include({ waiting: 1 })
+    const unsent = { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.', unsent: true } as const
+    expect(await sender.refused(key, 1, unsent)).to.equal(false)
+    expect(await journal.refused(key, 1, unsent)).to.equal(true)
+    expect(await reconcilerWith(() => SETTLED).run()).to.deep.equal(NOTHING)
   })
 
   it("yields where the call itself was quicker than the chain's word", async () => {

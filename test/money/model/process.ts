@@ -94,6 +94,7 @@ function held(world: World, process: Process): Journal {
     gate(name, () => owned(key, work, Boolean))
   return {
     ...journal,
+    owner: process.id,
     find: (key) => gate('find', () => journal.find(key)),
     identified: (payer, identifier) => gate('identified', () => journal.identified(payer, identifier)),
     reserve: (reservation) =>
