@@ -79,9 +79,12 @@ export function createReader(db: Knex): Reader {
   return {
     async scan({ asOf, order, from, to, after, term, source, limit }) {
       const place = term === undefined ? 'e' : 'm'
+      // The place of the last page narrows the range, so that the index begins there and not at the range's own end.
+      const first = after && order === 'asc' ? Math.max(from, after.availableAt) : from
+      const end = after && order === 'desc' ? Math.min(to, after.availableAt + 1) : to
       const query = standing(asOf)
-        .where(`${place}.available_at`, '>=', from)
-        .where(`${place}.available_at`, '<', Math.min(to, asOf + 1))
+        .where(`${place}.available_at`, '>=', first)
+        .where(`${place}.available_at`, '<', Math.min(end, asOf + 1))
         .orderBy([
           { column: `${place}.available_at`, order },
           { column: `${place}.seq`, order },
