@@ -124,7 +124,7 @@ function stepOf({ credential }: CallRequest, answer: Answer): Pick<Step, 'kind' 
   const { error, receipt, status } = answer
   const isPaid = (credential?.payments.length ?? 0) > 0
   if (error) {
-    const reason = error.reason ?? error.code
+    const reason = wordOf(error.reason ?? error.code)
     if (error.code === 'settlement_pending') return { kind: 'pending', reason }
     if (error.code === 'payment_required') return { kind: 'offered', reason: '' }
     if (status === 402 || status === 409) return { kind: 'refused', reason }
@@ -136,6 +136,11 @@ function stepOf({ credential }: CallRequest, answer: Answer): Pick<Step, 'kind' 
   }
   if (isPaid && credential?.token == null) return { kind: 'not_charged', reason: `status_${status}` }
   return { kind: 'by_token', reason: '' }
+}
+
+/** Reasons may come from a facilitator: what is not a short word is `other`, so that labels stay few. */
+function wordOf(reason: string): string {
+  return /^[a-z0-9_]{1,80}$/.test(reason) ? reason : 'other'
 }
 
 /** Gauges that are asked for at the moment of a scrape. */

@@ -26,8 +26,6 @@ export interface Funnel {
 const TABLE = 'funnel_counts'
 const EVERY_MS = 5_000
 const DAY_MS = 86_400_000
-/** Reasons are words of ours or of x402; a longer one is cut. */
-const REASON_CHARACTERS = 80
 
 const STEPS: readonly Migration[] = [
   (db) =>
@@ -73,7 +71,7 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
   return {
     count({ kind, operation, reason }) {
       const day = Math.floor(now().getTime() / DAY_MS)
-      add({ day, kind, operation, reason: reason.slice(0, REASON_CHARACTERS), count: 1 })
+      add({ day, kind, operation, reason, count: 1 })
     },
     async read(sinceDay) {
       await write()
