@@ -677,6 +677,14 @@ export type Products = {
       }
       output: unknown
     }
+    getDocsOperation: {
+      input: {
+        params: DocsAddress
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: unknown
+    }
     getGuard: {
       input: {
         params: Readonly<Record<string, unknown>>
@@ -4430,6 +4438,12 @@ export type RegimeHistoryItem = {
    * Multiply an ordinary position by this to hold its risk steady. 1 is ordinary.
    */
   position_scalar: number
+}
+export type DocsAddress = {
+  /**
+   * Id of the operation, as openapi.json gives it.
+   */
+  operation: string
 }
 export type HomeQuery = {
   /**

@@ -1,5 +1,5 @@
 /** The documentation: the OpenAPI document, ordered for reading. */
-import type { Call, Catalog } from '#gateway'
+import { type Call, type Catalog, NotFound } from '#gateway'
 import { ask, byPrice, tools } from './asking.ts'
 import { curl } from './curl.ts'
 import { type Field, fieldOf, fieldsOf } from './fields.ts'
@@ -17,9 +17,26 @@ const RETRIES = [
   },
 ] as const
 
+/** A longer example stands on the operation's own page. */
+const LONGEST_EXAMPLE = 1500
+
 const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
 
 export async function docs(call: Call) {
+  return read(call)
+}
+
+/** One operation with every field of its answer. Throws NotFound. */
+export async function docsOf(call: Call) {
+  const { groups } = await read(call)
+  const id = call.input.params['operation']
+  const found = groups.flatMap(({ title, operations }) => operations.map((operation) => ({ title, operation })))
+  const one = found.find(({ operation }) => operation.id === id)
+  if (!one) throw new NotFound('There is no such operation; /docs lists them all.')
+  return { product: one.title, operation: one.operation }
+}
+
+async function read(call: Call) {
   const openapi = await ask<OpenApi>(call, 'getOpenapi')
   const page = built.get(openapi) ?? reference(openapi, call.catalog)
   built.set(openapi, page)
@@ -37,6 +54,7 @@ function reference(openapi: OpenApi, catalog: Catalog) {
     basics: openapi.info.description.split('\n\n').slice(1),
     tools: tools(catalog),
     retries: RETRIES,
+    longestExample: LONGEST_EXAMPLE,
     groups: openapi.tags
       .map(({ name, description }) => ({
         id: name.toLowerCase().replace(/[^a-z0-9]+/g, '-'),

@@ -1,6 +1,6 @@
 /** The pages about the service itself. Each handler returns what its view shows; the views hold the words. */
 import { type Call, definePlugin } from '#gateway'
-import { docs } from './docs.ts'
+import { docs, docsOf } from './docs.ts'
 import { guard } from './guard.ts'
 import { home } from './home.ts'
 import { kept } from './kept.ts'
@@ -24,6 +24,7 @@ export default definePlugin({
         getGuard: guard,
         getStrategies: (call: Call) => strategies(call, readExamples),
         getDocs: docs,
+        getDocsOperation: docsOf,
       },
     }
   },

@@ -196,6 +196,27 @@ describe('the pages', () => {
     expect(text).not.to.contain('action="/v1/regime/current"')
   })
 
+  it('show one operation with every field of its answer, and none that is not there', async () => {
+    const { status, html: text } = await shop.page('/docs/getRegimeCurrent')
+    expect(status).to.equal(200)
+    for (const shown of ['/v1/regime/current', '$0.005', 'Answer: application/json', 'as_of', 'STABLE | VOLATILE'])
+      expect(text, shown).to.contain(shown)
+    expect((await shop.page('/docs/getNothing')).status).to.equal(404)
+    expect((await shop.page('/docs/getHome')).status).to.equal(404)
+  })
+
+  it('weigh little, alone and with all they load', async () => {
+    for (const path of PAGES) {
+      const text = await html(path)
+      const parts = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+\.(?:css|js|svg))"/g)].map(([, part]) => part)
+      const sizes = await Promise.all(
+        [...new Set(parts)].map(async (part) => (await (await fetch(shop.url + part)).arrayBuffer()).byteLength),
+      )
+      const all = sizes.reduce((sum, size) => sum + size, Buffer.byteLength(text))
+      expect(all, path).to.be.below(150_000)
+    }
+  })
+
   it('say to a browser on a paid route what it costs and how it is paid', async () => {
     const { status, html } = await shop.page('/v1/regime/day/2026-03-01')
     expect(status).to.equal(402)
