@@ -1,4 +1,4 @@
-/** Writes the made-up news: the last days at once, what comes now as it comes, and the days before little by little. */
+/** Writes the made-up news: the last days at once, what comes now as it comes, and the month before at the first step. */
 import type { Knex } from '#gateway'
 import type { Stretch, Writer } from '../ingest/writer.ts'
 import { DAY } from '../moment.ts'
@@ -11,13 +11,15 @@ export const SAMPLE_START = Date.UTC(2026, 1, 1)
 /** Every day has numbers of its own, so that days can be written in any order and are numbered alike everywhere. */
 const NUMBERS_A_DAY = 1000
 const FIRST_DAYS = 3
+/** How far the sample reaches back. */
+const HISTORY_DAYS = 30
 /** The sources that the sample speaks for. */
 export const SAMPLED: readonly string[] = ['truth.mirror', 'wh.news', 'fr.pi']
 
 export interface Sample {
   /** Today so far, and the two days before. */
   open(): Promise<void>
-  /** What is due by now, then one day more of the past. */
+  /** What is due by now, and the first time the month before. */
   step(): Promise<void>
 }
 
@@ -104,8 +106,9 @@ export function createSample(
     async step() {
       // Yesterday too: its last minutes may have come after the step before.
       await current(2)
-      let before = Math.min(midnightOf(now()), ...written.keys()) - DAY
-      while (before >= SAMPLE_START && !(await day(before, before + DAY - 1))) before -= DAY
+      const today = midnightOf(now())
+      const oldest = Math.max(SAMPLE_START, today - HISTORY_DAYS * DAY)
+      for (let before = today - 2 * DAY; before >= oldest; before -= DAY) await day(before, before + DAY - 1)
     },
   }
 }
