@@ -65,31 +65,41 @@ function repeated<Item extends Placed>(
 
 /** A mistake for each route that shares an address with a route of another product: nobody answers for another. */
 function overlaps(operations: readonly OperationDraft[], held: Held): Mistake[] {
-  const routed = operations.flatMap(({ route, ...operation }) => (route ? [{ ...operation, route }] : []))
-  const isHeld = ({ route, file }: (typeof routed)[number]): boolean => held('route', route.shape) === file
-  const open = new Set(routed.filter(({ route }) => route.params.length > 0))
-  return [...open].flatMap((one) =>
-    routed.flatMap((other) => {
-      const isSecondLook = open.has(other) && routed.indexOf(other) < routed.indexOf(one)
-      if (isSecondLook || one.product === other.product || !isShared(one.route, other.route)) return []
-      const [first, second] = routed.indexOf(one) < routed.indexOf(other) ? [one, other] : [other, one]
+  const mistakes: Mistake[] = []
+  const rivals = new Map<string, Routed[]>()
+  for (const { route, file, product, pointer } of operations) {
+    if (!route) continue
+    const segments = route.path.split('/')
+    const second = { route, file, product, pointer, segments }
+    const length = `${route.method} ${segments.length}`
+    const earlier = rivals.get(length) ?? []
+    rivals.set(length, earlier)
+    for (const first of earlier) {
+      if (first.product === product || !isShared(first, second)) continue
+      const isHeld = (one: Routed): boolean => held('route', one.route.shape) === one.file
       const [owner, blamed] = isHeld(second) && !isHeld(first) ? [second, first] : [first, second]
       const message =
         `The route ${blamed.route.method} ${blamed.route.path} shares addresses with ${owner.route.method} ` +
         `${owner.route.path} at ${owner.file}#${owner.pointer}. Write a path of this product's own.`
-      return [{ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message }]
-    }),
-  )
+      mistakes.push({ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message })
+    }
+    earlier.push(second)
+  }
+  return mistakes
+}
+
+interface Routed extends Pick<OperationDraft, 'file' | 'product' | 'pointer'> {
+  readonly route: Route
+  readonly segments: readonly string[]
 }
 
 /** True where some address fits both, and they are not one route: segment by segment equal, or a parameter. */
-function isShared(one: Route, other: Route): boolean {
-  if (one.method !== other.method || one.shape === other.shape) return false
-  const [mine, theirs] = [one.path.split('/'), other.path.split('/')]
-  return (
-    mine.length === theirs.length &&
-    mine.every((segment, at) => segment === theirs[at] || segment.startsWith('{') || (theirs[at] ?? '').startsWith('{'))
-  )
+function isShared({ segments, route }: Routed, other: Routed): boolean {
+  const fits = (segment: string, at: number): boolean => {
+    const theirs = other.segments[at] as string
+    return segment === theirs || segment.startsWith('{') || theirs.startsWith('{')
+  }
+  return segments.every(fits) && route.shape !== other.route.shape
 }
 
 function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Mistake[] {

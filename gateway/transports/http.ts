@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import express, { type ErrorRequestHandler, type Request, type Response, type Router } from 'express'
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Config } from '../config.ts'
@@ -61,7 +61,7 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
   const headers = createHeaders(baseUrl)
   const respond = createResponder({ headers, render, log, closing: closing.signal })
   const admit = createLimiter(limit)
-  const routers = new WeakMap<Edition, Router>()
+  const routers = new WeakMap<Edition, RequestHandler>()
   const proxy = createProxy()
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
@@ -100,7 +100,7 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
     await sendEvents(response, answer.events, { signal, isCurrent }).finally(() => caller.abort())
   }
 
-  function routerOf(edition: Edition): Router {
+  function routerOf(edition: Edition): RequestHandler {
     const known = routers.get(edition)
     if (known) return known
     const router = createRoutes(edition, onOperation, otherwise)

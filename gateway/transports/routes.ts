@@ -1,6 +1,9 @@
-/** One Express Router per edition: strict, case-sensitive, a parameter is exactly one segment. */
-import express, { type Request, type RequestHandler, type Response, type Router } from 'express'
-import type { Operation } from '../catalog/catalog.ts'
+/**
+ * Which operation a request is for: a tree of path segments per edition, so that a thousand routes cost what ten do.
+ * Strict and case-sensitive; a parameter is exactly one segment, and a literal goes before it: "/v1/x/gold" before
+ * "/v1/x/{name}".
+ */
+import type { Request, RequestHandler, Response } from 'express'
 import type { BoundOperation, Edition } from '../editions/edition.ts'
 
 export type OnOperation = (bound: BoundOperation, ...rest: Parameters<RequestHandler>) => void | Promise<void>
@@ -8,46 +11,66 @@ export type OnOperation = (bound: BoundOperation, ...rest: Parameters<RequestHan
 /** Takes what fits no operation, with the methods its path has; none where the path is unknown. */
 export type Otherwise = (request: Request, response: Response, methods: readonly string[]) => void
 
-const possible = (response: Response): readonly string[] => (response.locals['methods'] as string[] | undefined) ?? []
+interface Place {
+  readonly literals: Map<string, Place>
+  /** Where any one segment leads. */
+  open: Place | null
+  readonly byMethod: Map<string, BoundOperation>
+}
+
+const emptyPlace = (): Place => ({ literals: new Map(), open: null, byMethod: new Map() })
 
 /** Builds the routes of an edition. Every request ends in one of the two. */
-export function createRoutes(edition: Edition, onOperation: OnOperation, otherwise: Otherwise): Router {
-  const router = express.Router({ strict: true, caseSensitive: true })
-  const routed = [...edition.bound.values()].filter(({ operation }) => !operation.internal && operation.path !== '')
-  routed.sort((a, b) => byPlainness(a.operation, b.operation))
-  const methods = new Map<string, string[]>()
-  for (const bound of routed) {
-    const path = expressPath(bound.operation.path)
-    const verb = bound.operation.method.toLowerCase() as 'get' | 'post' | 'put' | 'patch' | 'delete'
-    router.route(path)[verb]((request, response, next) => onOperation(bound, request, response, next))
-    const known = methods.get(path) ?? []
-    known.push(...(verb === 'get' ? ['GET', 'HEAD'] : [bound.operation.method]))
-    methods.set(path, known)
+export function createRoutes(edition: Edition, onOperation: OnOperation, otherwise: Otherwise): RequestHandler {
+  const root = emptyPlace()
+  for (const bound of edition.bound.values()) {
+    const { internal, path, method } = bound.operation
+    if (!internal && path !== '') placeOf(root, path.split('/').slice(1)).byMethod.set(method, bound)
   }
-  for (const [path, verbs] of methods)
-    router.all(path, (_request, response, next) => {
-      response.locals['methods'] = [...possible(response), ...verbs]
-      next()
-    })
-  router.use((request, response) => otherwise(request, response, possible(response)))
-  return router
+  return (request, response, next) => {
+    const segments = request.path.split('/').slice(1)
+    const places = matching(root, segments, 0)
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const bound = places.find(({ byMethod }) => byMethod.has(method))?.byMethod.get(method)
+    if (!bound) return otherwise(request, response, methodsOf(places))
+    request.params = paramsOf(bound.operation.path, segments)
+    return onOperation(bound, request, response, next)
+  }
 }
 
-/** A literal segment goes before a parameter: "/v1/x/gold" before "/v1/x/{name}". */
-function byPlainness(a: Operation, b: Operation): number {
-  const first = a.path.split('/')
-  const second = b.path.split('/')
-  for (const [index, segment] of first.entries()) {
-    const difference = Number(segment.startsWith('{')) - Number(second[index]?.startsWith('{') ?? false)
-    if (difference !== 0) return difference
+function placeOf(root: Place, segments: readonly string[]): Place {
+  let place = root
+  for (const segment of segments) {
+    const known = segment.startsWith('{') ? place.open : place.literals.get(segment)
+    const next = known ?? emptyPlace()
+    if (segment.startsWith('{')) place.open = next
+    else place.literals.set(segment, next)
+    place = next
   }
-  return 0
+  return place
 }
 
-/** "/v1/event/{selector}" is `/v1/event/:"selector"` to Express; signs that mean something to it are escaped. */
-function expressPath(path: string): string {
-  return path
-    .split(/(\{[^}]+\})/)
-    .map((piece) => (piece.startsWith('{') ? `:"${piece.slice(1, -1)}"` : piece.replace(/[{}()[\]+?!:*\\]/g, '\\$&')))
-    .join('')
+/** Every place the segments lead to, the most literal first. */
+function matching(place: Place, segments: readonly string[], at: number): readonly Place[] {
+  const segment = segments[at]
+  if (segment === undefined) return place.byMethod.size > 0 ? [place] : []
+  const literal = place.literals.get(segment)
+  const exact = literal ? matching(literal, segments, at + 1) : []
+  if (place.open === null || segment === '') return exact
+  return [...exact, ...matching(place.open, segments, at + 1)]
+}
+
+function methodsOf(places: readonly Place[]): readonly string[] {
+  const methods = places.flatMap(({ byMethod }) => [...byMethod.keys()])
+  return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
+}
+
+/** The target has been checked: no segment has a broken escape. */
+function paramsOf(path: string, segments: readonly string[]): Record<string, string> {
+  const names = path.split('/').slice(1)
+  return Object.fromEntries(
+    names.flatMap((name, at) =>
+      name.startsWith('{') ? [[name.slice(1, -1), decodeURIComponent(segments[at] as string)]] : [],
+    ),
+  )
 }
