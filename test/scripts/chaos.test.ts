@@ -1,0 +1,52 @@
+import { expect } from 'chai'
+import { openJournal } from '../../gateway/payments/journal/index.ts'
+import { NETWORKS } from '../../gateway/payments/networks.ts'
+import type { Hex, Journal, PaymentState } from '../../gateway/payments/payment.ts'
+import type { Purchase } from '../../scripts/chaos/buyers.ts'
+import { faultsOf, judge } from '../../scripts/chaos/verdict.ts'
+import { paymentIn } from '../contracts/payment.ts'
+
+const network = NETWORKS['base-sepolia']
+const payer: Hex = `0x${'b1'.repeat(20)}`
+
+describe('the verdict of a chaos run', () => {
+  let journal: Journal
+  beforeEach(async () => (journal = await openJournal({ file: ':memory:' })))
+  afterEach(() => journal.close())
+
+  /** What is found where the ledger says `state`, the chain moved it `paid` times, and the buyer holds `held`. */
+  async function faults(state: PaymentState, paid: number, held: Partial<Purchase>, extra = 0n): Promise<string> {
+    const nonce: Hex = `0x${'0e'.repeat(32)}`
+    const key = `${network.caip2}/${network.asset}/${payer}/${nonce}`.toLowerCase()
+    await paymentIn(journal, state, { key, nonce })
+    const purchase: Purchase = {
+      url: 'http://127.0.0.1/x',
+      payment: { header: '', payer, nonce },
+      body: null,
+      refused: false,
+      changed: 0,
+      sent: 1,
+      ...held,
+    }
+    const counts = new Map(paid > 0 ? [[`${payer}/${nonce}`, paid] as const] : [])
+    const transfers = { counts, sum: 5000n * BigInt(paid) + extra }
+    return faultsOf(await judge([purchase], transfers, journal, { network, price: 5000n })).join(', ')
+  }
+
+  const cases: readonly [string, Parameters<typeof faults>, string][] = [
+    ['a delivered payment', ['settled', 1, { body: 'x' }], ''],
+    ['a refused one that moved nothing', ['released', 0, { refused: true }], ''],
+    ['a debt', ['owed', 1, {}], ''],
+    ['two transfers', ['settled', 2, { body: 'x' }], 'doubleCharges: 1'],
+    ['a transfer after a refusal', ['settled', 1, { refused: true }], 'doubleCharges: 1, lost: 1'],
+    ['a payment that bought nothing', ['settled', 1, {}], 'lost: 1'],
+    ['an answer nobody paid', ['released', 0, { body: 'x' }], 'unpaid: 1'],
+    ['another answer the second time', ['settled', 1, { body: 'x', changed: 1 }], 'changed: 1'],
+    ['a ledger that knows of no transfer', ['submitted', 1, { body: 'x' }], 'ledgerDiffers: 1'],
+    ['money of unknown origin', ['settled', 1, { body: 'x' }, 7n], 'unexplained: 7'],
+  ]
+  for (const [name, given, found] of cases)
+    it(`${found === '' ? 'takes' : 'does not take'} ${name} for ${found === '' ? 'good' : 'nothing'}`, async () => {
+      expect(await faults(...given)).to.equal(found)
+    })
+})
