@@ -374,6 +374,14 @@ export type Products = {
       }
       output: Directory
     }
+    getAgentDirectoryMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
+    }
   }
   founding: {
     getFoundingLeave: {
@@ -407,6 +415,14 @@ export type Products = {
     }
   }
   funding: {
+    getPerpFundingMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
+    }
     getPerpFundingRates: {
       input: {
         params: Readonly<Record<string, unknown>>

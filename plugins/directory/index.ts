@@ -2,6 +2,7 @@
 import { type Call, definePlugin, type Job } from '#gateway'
 import type { DirectoryQuery } from '../../schemas/types.d.ts'
 import { answer } from './answer.ts'
+import { method } from './method.ts'
 import { createJobs } from './online.ts'
 import { takeIn } from './replay.ts'
 import { growSample, SAMPLE_SOURCES } from './sample.ts'
@@ -34,6 +35,7 @@ export function createDirectory(visit: Visitor) {
         handlers: {
           getAgentDirectory: ({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) =>
             answer(db, store, { query, asOf, dataMode, sources, shiftSeconds: replayed?.shift_seconds ?? null }),
+          getAgentDirectoryMethod: () => method,
         },
         jobs: [self, ...(dataMode === 'sample' ? [grow] : []), ...jobs],
         facts: () => store.facts(),

@@ -96,6 +96,13 @@ export function priceOf(told: {
 
 const ATOMIC = /^\d{1,78}$/
 const MOST_PRICES = 20
+/** A word of a payment that is longer is none. */
+const LONGEST_WORD = 128
+
+function wordOf(value: unknown): string | null {
+  const text = textOf(value)
+  return text !== null && text.length <= LONGEST_WORD ? text : null
+}
 
 /** The payments a service accepts: `amount` (version 2) or `maxAmountRequired` (version 1). Those that are none are left out. */
 export function pricesOf(accepts: unknown): Price[] {
@@ -103,7 +110,7 @@ export function pricesOf(accepts: unknown): Price[] {
   for (const row of listOf(accepts).slice(0, MOST_PRICES).filter(isRow)) {
     const told = row['amount'] ?? row['maxAmountRequired']
     const amount = typeof told === 'number' && Number.isSafeInteger(told) ? String(told) : textOf(told)
-    const [scheme, network, asset, payTo] = ['scheme', 'network', 'asset', 'payTo'].map((name) => textOf(row[name]))
+    const [scheme, network, asset, payTo] = ['scheme', 'network', 'asset', 'payTo'].map((name) => wordOf(row[name]))
     if (!scheme || !network || !asset || !payTo || amount === null || !ATOMIC.test(amount)) continue
     prices.push(priceOf({ scheme, network, asset, amount, payTo }))
   }

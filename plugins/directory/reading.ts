@@ -2,6 +2,7 @@
 export type Row = Readonly<Record<string, unknown>>
 
 const LONGEST_TEXT = 2000
+const LONGEST_NAME = 200
 const MOST_TAGS = 20
 const LONGEST_TAG = 60
 /** Numbers above this are milliseconds: as seconds they would be the year 5138. */
@@ -16,17 +17,20 @@ export function isRow(value: unknown): value is Row {
 export const rowOf = (value: unknown): Row => (isRow(value) ? value : {})
 export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Text without control characters, at most 2,000 characters; null where there is none. */
-export function textOf(value: unknown): string | null {
+/** Text without control characters, at most 2,000 characters or as many as are said; null where there is none. */
+export function textOf(value: unknown, longest = LONGEST_TEXT): string | null {
   if (typeof value !== 'string') return null
   const text = value
     // oxlint-disable-next-line no-control-regex -- these are what is taken out
     .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ')
     .trim()
-    .slice(0, LONGEST_TEXT)
+    .slice(0, longest)
   // Half a character, where the cut went through one, becomes the replacement character.
   return text === '' ? null : Buffer.from(text).toString()
 }
+
+/** A name: text of at most 200 characters. */
+export const nameOf = (value: unknown): string | null => textOf(value, LONGEST_NAME)
 
 /** Tags in lower case, each once. */
 export function tagsOf(...values: readonly unknown[]): string[] {

@@ -24,8 +24,9 @@ interface Counted {
  * nobody lists any more has no version after it. Within the caller's transaction.
  */
 export async function refresh(trx: Knex, ids: readonly string[], at: number): Promise<void> {
+  // Locked, where the database can: a sweep and a visit may meet at one service, and each must see what the other wrote.
+  const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
   const listings = (await trx('directory_listings').whereIn('id', ids)) as ListingRow[]
-  const entries = (await trx('directory_entries').whereIn('id', ids)) as EntryRow[]
   const current = (await trx('directory_records')
     .whereIn('id', ids)
     .whereNull('superseded_at')

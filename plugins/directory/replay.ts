@@ -2,21 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PluginContext } from '#gateway'
-import type { Page } from './listing.ts'
-import { readBazaar } from './sources/bazaar.ts'
-import { readCard } from './sources/card.ts'
-import { readRegistry } from './sources/registry.ts'
+import { READERS, type Read } from './recordings.ts'
 import type { Store } from './store.ts'
-
-type Read = (payload: unknown, now: number) => Page | null
-
-/** Recordings by file name; the source is believed in this order. */
-const READERS: readonly (readonly [RegExp, (match: RegExpExecArray) => string, Read])[] = [
-  [/^bazaar_([a-z0-9]+)_page\w*\.json$/, (match) => match[1]!, readBazaar],
-  [/^x402_discovery_(v\d)\w*\.json$/, (match) => `x402_${match[1]!}`, readBazaar],
-  [/^mcp_registry_\w*?(\d{4}-\d{2}-\d{2})\w*\.json$/, () => 'mcp_registry', readRegistry],
-  [/^a2a_.*\.json$/, () => 'agent_cards', (payload) => readCard(payload, null)],
-]
 
 interface Recording {
   readonly name: string
@@ -97,7 +84,7 @@ function takenAt({ name, payload, read }: Recording): number | null {
 async function recordingsOf(folder: string): Promise<Recording[]> {
   const recordings: Recording[] = []
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    for (const [rank, [pattern, sourceOf, read]] of READERS.entries()) {
+    for (const [rank, { pattern, sourceOf, read }] of READERS.entries()) {
       const match = entry.isFile() ? pattern.exec(entry.name) : null
       if (!match) continue
       const payload = JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')) as unknown

@@ -2,6 +2,7 @@
 import { type Call, definePlugin } from '#gateway'
 import type { FundingQuery } from '../../schemas/types.d.ts'
 import { answer } from './answer.ts'
+import { method } from './method.ts'
 import { openOnline } from './online.ts'
 import { openReplay } from './replay.ts'
 import { openSample } from './sample.ts'
@@ -21,6 +22,7 @@ export default definePlugin({
       handlers: {
         getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
           answer(source, { query: input.query, asOf, dataMode }),
+        getPerpFundingMethod: () => method,
       },
       jobs: online?.jobs ?? [],
       async facts() {

@@ -1,7 +1,7 @@
 import { canonical } from '../address.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
 import { pricesOf, versionOf } from '../money.ts'
-import { countOf, isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
+import { nameOf, countOf, isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
 
 export interface BazaarPage extends Page {
   /** Rows of all pages, where the source says it. */
@@ -43,13 +43,13 @@ export function readBazaar(payload: unknown, now: number): BazaarPage | null {
       tool,
       isTemplate: address.isTemplate,
       kind: item['type'] === 'mcp' ? 'mcp_tool' : 'http_endpoint',
-      name: textOf(item['serviceName']) ?? textOf(metadata['name']) ?? tool,
+      name: nameOf(item['serviceName']) ?? nameOf(metadata['name']) ?? tool,
       description:
         textOf(item['description']) ??
         textOf(resource?.['description']) ??
         textOf(offer['description']) ??
         textOf(metadata['description']),
-      provider: textOf(metadata['provider']),
+      provider: nameOf(metadata['provider']),
       tags: tagsOf(listOf(item['tags']), metadata['category']),
       protocols: item['type'] === 'mcp' ? ['x402', 'mcp'] : ['x402'],
       x402Version: versionOf(accepts, item['x402Version']),
@@ -67,5 +67,5 @@ export function readBazaar(payload: unknown, now: number): BazaarPage | null {
 }
 
 function toolOf(item: Row, bazaar: Row): string | null {
-  return textOf(rowOf(rowOf(bazaar['info'])['input'])['tool']) ?? textOf(item['toolName'])
+  return nameOf(rowOf(rowOf(bazaar['info'])['input'])['tool']) ?? nameOf(item['toolName'])
 }

@@ -1,6 +1,6 @@
 import { canonical } from '../address.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
-import { isRow, listOf, rowOf, tagsOf, textOf } from '../reading.ts'
+import { nameOf, isRow, listOf, rowOf, tagsOf, textOf } from '../reading.ts'
 
 /** Bindings in the order a client tries them. */
 const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC']
@@ -26,13 +26,13 @@ export function readCard(payload: unknown, host: string | null): Page | null {
       url: address.url,
       isTemplate: address.isTemplate,
       kind: 'a2a_agent',
-      name: textOf(payload['name']),
+      name: nameOf(payload['name']),
       description: textOf(payload['description']),
-      provider: textOf(rowOf(payload['provider'])['organization']),
+      provider: nameOf(rowOf(payload['provider'])['organization']),
       tags: tagsOf(skills.flatMap((skill) => listOf(skill['tags']))),
       protocols: ['a2a'],
       hasSchema: skills.length > 0,
-      version: textOf(payload['version']),
+      version: nameOf(payload['version']),
       isOwn: address.host === host,
     })
   }

@@ -1,7 +1,7 @@
 import { canonical } from '../address.ts'
 import { createPage, EMPTY, type Listing, type Page, type Price } from '../listing.ts'
 import { networkOf, priceOf, stablecoinOf } from '../money.ts'
-import { listOf, type Row, rowOf, textOf } from '../reading.ts'
+import { nameOf, listOf, type Row, rowOf, textOf } from '../reading.ts'
 
 /**
  * A `/.well-known/x402` document: `{version: 1, resources: [url]}`. An origin speaks for its own addresses only. Where it
@@ -23,7 +23,7 @@ export function readOrigin(payload: unknown, origin: string, isOurs = false): Pa
     else if (new URL(address.url).origin !== origin) page.drop('other_origin')
     else {
       const [route, price] = told.length === listOf(document['resources']).length ? told[i]! : []
-      page.add(listingOf(document, { url: address.url, isTemplate: address.isTemplate, route, price }))
+      page.add(listingOf(document, { ...address, route, price, x402Version: isOurs ? 2 : null }))
     }
   })
   return page.end(document['resources'].length)
@@ -39,10 +39,11 @@ interface Told {
   readonly isTemplate: boolean
   readonly route: string | undefined
   readonly price: unknown
+  readonly x402Version: number | null
 }
 
-function listingOf(document: Row, { url, isTemplate, route, price }: Told): Listing {
-  const service = textOf(document['service'])
+function listingOf(document: Row, { url, isTemplate, route, price, x402Version }: Told): Listing {
+  const service = nameOf(document['service'])
   const offer = offerOf(rowOf(document['payment']), price)
   return {
     ...EMPTY,
@@ -53,6 +54,7 @@ function listingOf(document: Row, { url, isTemplate, route, price }: Told): List
     description: textOf(document['what']) ?? textOf(document['instructions']),
     provider: service,
     protocols: ['x402'],
+    x402Version,
     prices: offer,
     hasSchema: textOf(document['openapi']) !== null,
     isOwn: true,

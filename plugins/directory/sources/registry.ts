@@ -1,11 +1,12 @@
 import { canonical } from '../address.ts'
 import { createPage, EMPTY, idOf, type Listing, type Package, type Page } from '../listing.ts'
-import { isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
+import { nameOf, isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
 
 export interface RegistryPage extends Page {
   readonly nextCursor: string | null
 }
 
+const MOST_PACKAGES = 20
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 
 /**
@@ -23,7 +24,7 @@ export function readRegistry(payload: unknown, now: number): RegistryPage | null
   for (const row of rows.map(rowOf)) {
     const server = isRow(row['server']) ? row['server'] : row
     const official = rowOf(rowOf(row['_meta'])[OFFICIAL])
-    const name = textOf(server['name'])
+    const name = nameOf(server['name'])
     if (name === null) page.drop('malformed')
     else if (official['status'] === 'deleted' || official['isLatest'] === false) page.drop('superseded')
     else {
@@ -51,22 +52,24 @@ function listingOf(name: string, server: Row, official: Row, now: number): Listi
     tool: address ? null : name,
     isTemplate: address?.isTemplate ?? false,
     kind: 'mcp_server',
-    name: textOf(server['title']) ?? name,
+    name: nameOf(server['title']) ?? name,
     description: textOf(server['description']),
     // "io.github.owner/server" is given to whoever proved to be owner.
     provider: name.includes('/') ? name.slice(0, name.indexOf('/')) : null,
     tags: tagsOf(listOf(server['tags'])),
     protocols: ['mcp'],
-    packages: listOf(server['packages']).flatMap((row) => packageOf(rowOf(row))),
-    version: textOf(server['version']) ?? textOf(detail['version']),
+    packages: listOf(server['packages'])
+      .slice(0, MOST_PACKAGES)
+      .flatMap((row) => packageOf(rowOf(row))),
+    version: nameOf(server['version']) ?? nameOf(detail['version']),
     updated: momentOf(official['updatedAt'] ?? detail['release_date'], now),
   }
 }
 
 function packageOf(row: Row): Package[] {
-  const registry = textOf(row['registryType']) ?? textOf(row['registry_name'])
-  const identifier = textOf(row['identifier']) ?? textOf(row['name'])
-  return registry && identifier ? [{ registry, identifier, version: textOf(row['version']) }] : []
+  const registry = nameOf(row['registryType']) ?? nameOf(row['registry_name'])
+  const identifier = nameOf(row['identifier']) ?? nameOf(row['name'])
+  return registry && identifier ? [{ registry, identifier, version: nameOf(row['version']) }] : []
 }
 
 /** Compares versions by their numbers; one that says nothing is the older. */

@@ -74,6 +74,8 @@ describe('the interval between settlements', () => {
   it('is what the newest gaps agree on, a few milliseconds aside', () => {
     expect(intervalOf([0, 28_800.007, 57_600.009])).to.equal(8)
     expect(intervalOf(times([8, 8, 8, 4, 4]))).to.equal(4)
+    expect(intervalOf(times([8, 8, 8, 4]))).to.equal(4)
+    expect(intervalOf(times([4, 4, 8]))).to.equal(4)
     expect(intervalOf(times([4, 4, 8, 8]))).to.equal(8)
   })
 
@@ -85,7 +87,7 @@ describe('the interval between settlements', () => {
   it('is unknown from too little, or from gaps that are no hours', () => {
     expect(intervalOf([])).to.equal(null)
     expect(intervalOf(times([8]))).to.equal(null)
-    expect(intervalOf(times([8, 4]))).to.equal(null)
+    expect(intervalOf(times([4, 8]))).to.equal(null)
     expect(intervalOf(times([0.5, 0.5, 0.5]))).to.equal(null)
   })
 

@@ -1,0 +1,104 @@
+/**
+ * What the two datasets of /v1/x make of recorded data: `node --import tsx/esm scripts/bench/x.ts [folder] [--write]`.
+ * The folder is the one REPLAY_DIR would name. `--write` keeps the tables where the methodology page reads them.
+ */
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { format, resolveConfig } from 'prettier'
+import { READERS } from '../../plugins/directory/recordings.ts'
+import { aprOf } from '../../plugins/funding/arithmetic.ts'
+import type { History } from '../../plugins/funding/history.ts'
+import { intervalOf } from '../../plugins/funding/interval.ts'
+import { quarantine } from '../../plugins/funding/quarantine.ts'
+import { readRecordings } from '../../plugins/funding/recordings.ts'
+import { VENUES } from '../../plugins/funding/venues/index.ts'
+import type { Method } from '../../schemas/types.d.ts'
+
+type Table = Required<Method>['tables'][number]
+
+const root = resolve(import.meta.dirname, '../..')
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { write: { type: 'boolean', default: false } },
+})
+const folder = resolve(positionals[0] ?? join(root, '../shared/data'))
+
+const percent = (share: number): string => `${(100 * share).toFixed(3)}%`
+
+/** One row a recorded answer: its contracts, and one of them over a year. */
+async function funding(): Promise<Table[]> {
+  const { polls, settled } = await readRecordings(folder)
+  const rows = polls.map(({ venue, at, payloads }) => {
+    const parsed = VENUES[venue].parse(payloads, at)
+    const { rates, quarantined } = quarantine(parsed.rates)
+    const one = rates.find(({ symbol }) => symbol === 'BTC') ?? rates[0]!
+    const apr = aprOf(Number(one.rate), one.intervalHours)
+    const time = new Date(at * 1000).toISOString().slice(0, 16)
+    return [
+      venue,
+      time,
+      rates.length,
+      quarantined.length,
+      parsed.untold.length,
+      one.instrument,
+      one.rate,
+      one.intervalHours,
+      percent(apr),
+    ]
+  })
+  const columns = ['Venue', 'Recorded (UTC)', 'Rates', 'Quarantined', 'Untold', 'For one', 'Rate', 'Hours', 'A year']
+  return [
+    { caption: 'Recorded answers of the venues, as they are read', columns, rows },
+    ...(settled ? [intervals(settled)] : []),
+  ]
+}
+
+/** The interval told by the settlements so far, against the gap that followed. */
+function intervals(settled: History): Table {
+  const rows = [...settled].map(([instrument, settlements]) => {
+    const times = settlements.map(({ time }) => time)
+    let told = 0
+    let right = 0
+    for (let i = 3; i < times.length; i += 1) {
+      const hours = intervalOf(times.slice(Math.max(0, i - 12), i))
+      if (hours === null) continue
+      told += 1
+      if (Math.round((times[i]! - times[i - 1]!) / 3600) === hours) right += 1
+    }
+    return [instrument, times.length, intervalOf(times), told, percent(right / told)]
+  })
+  const columns = ['Contract', 'Settlements', 'Hours now', 'Times told', 'As the next gap was']
+  return { caption: 'Intervals of Binance contracts, told by the gaps before', columns, rows }
+}
+
+/** One row a recorded listing: what was kept and what was dropped. */
+async function directory(): Promise<Table[]> {
+  const rows: (string | number)[][] = []
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    for (const { pattern, read } of READERS) {
+      if (!entry.isFile() || !pattern.test(entry.name)) continue
+      const page = read(
+        JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')),
+        Date.UTC(2026, 10, 20) / 1000,
+      )
+      if (!page) continue
+      const dropped = Object.entries(page.dropped).map(([reason, count]) => `${reason} ${count}`)
+      const priced = page.listings.filter(({ prices }) => prices.length > 0).length
+      const templates = page.listings.filter(({ isTemplate }) => isTemplate).length
+      rows.push([entry.name, page.rows, page.listings.length, priced, templates, dropped.join(', ')])
+    }
+  rows.sort(([a], [b]) => String(a).localeCompare(String(b)))
+  const columns = ['Recording', 'Rows', 'Listed', 'With a price', 'Templates', 'Dropped']
+  return [{ caption: 'Recorded listings, as they are read', columns, rows }]
+}
+
+for (const [plugin, tables] of Object.entries({ funding: await funding(), directory: await directory() })) {
+  for (const { caption, columns, rows } of tables) {
+    process.stdout.write(`\n${caption}\n`)
+    console.table(rows.map((row) => Object.fromEntries(row.map((cell, i) => [columns[i], cell]))))
+  }
+  if (!values.write) continue
+  const file = join(root, 'plugins', plugin, 'measured.json')
+  await writeFile(file, await format(JSON.stringify(tables), { ...(await resolveConfig(file)), filepath: file }))
+}
