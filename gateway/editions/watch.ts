@@ -1,4 +1,5 @@
 /** Watches the folders an edition is made of, and says when they have come to rest after a change. */
+import { existsSync } from 'node:fs'
 import { basename } from 'node:path'
 import { watch } from 'chokidar'
 import type { Logger } from '../plugin.ts'
@@ -19,7 +20,10 @@ const REST_MS = 200
 /** A folder that never rests is looked at all the same. */
 const MOST_MS = 1_500
 
-/** Resolves when every change from now on will be seen. What cannot be watched is logged: SIGHUP works there. */
+/**
+ * Resolves when every change from now on will be seen. What cannot be watched is logged: SIGHUP works there. A folder
+ * that is not there yet is not watched.
+ */
 export async function watchFolders({ folders, onRest, log }: WatchOptions): Promise<Watch> {
   let timer: NodeJS.Timeout | undefined
   let since: number | null = null
@@ -36,7 +40,7 @@ export async function watchFolders({ folders, onRest, log }: WatchOptions): Prom
     onRest()
   }
 
-  const watcher = watch([...folders], {
+  const watcher = watch(folders.filter((folder) => existsSync(folder)), {
     ignoreInitial: true,
     ignored: (path) => !folders.includes(path) && isNoise(basename(path)),
   })

@@ -1,0 +1,60 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { type Watch, watchFolders } from '../../../gateway/editions/watch.ts'
+import { createLog } from '../../../gateway/log.ts'
+
+describe('the watch on folders', () => {
+  let folder: string
+  let watch: Watch
+  let rests: number
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), '.watch-'))
+    mkdirSync(join(folder, 'views'))
+    rests = 0
+    const folders = [folder, join(folder, 'nowhere')]
+    watch = await watchFolders({ folders, onRest: () => (rests += 1), log: createLog('silent') })
+  })
+  afterEach(async () => {
+    await watch.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const rest = () => new Promise((wake) => setTimeout(wake, 600))
+  const until = async (isTrue: () => boolean): Promise<void> => {
+    while (!isTrue()) await new Promise((wake) => setTimeout(wake, 10))
+  }
+
+  it('tells once of many changes, when they have come to rest', async () => {
+    for (let count = 0; count < 30; count++) writeFileSync(join(folder, `views/${count}.pug`), 'p')
+    await until(() => rests > 0)
+    await rest()
+    expect(rests).to.equal(1)
+    writeFileSync(join(folder, 'views/1.pug'), 'b')
+    await until(() => rests > 1)
+    rmSync(join(folder, 'views/1.pug'))
+    await until(() => rests > 2)
+  })
+
+  it('does not wait for ever where changes never rest', async () => {
+    const busy = setInterval(() => writeFileSync(join(folder, 'views/log.pug'), String(Math.random())), 20)
+    await until(() => rests > 0)
+    clearInterval(busy)
+  })
+
+  it('overlooks hidden files, packages, generated types and backups', async () => {
+    mkdirSync(join(folder, 'node_modules'))
+    for (const name of ['.swp', 'types.d.ts', 'index.ts~', 'node_modules/a.js']) writeFileSync(join(folder, name), '')
+    await rest()
+    expect(rests).to.equal(0)
+  })
+
+  it('tells nothing once it is closed', async () => {
+    writeFileSync(join(folder, 'views/a.pug'), 'p')
+    await watch.close()
+    await rest()
+    expect(rests).to.equal(0)
+  })
+})
