@@ -40,10 +40,13 @@ export async function watchFolders({ folders, onRest, log }: WatchOptions): Prom
     onRest()
   }
 
-  const watcher = watch(folders.filter((folder) => existsSync(folder)), {
-    ignoreInitial: true,
-    ignored: (path) => !folders.includes(path) && isNoise(basename(path)),
-  })
+  const watcher = watch(
+    folders.filter((folder) => existsSync(folder)),
+    {
+      ignoreInitial: true,
+      ignored: (path) => !folders.includes(path) && isNoise(basename(path)),
+    },
+  )
   watcher.on('all', changed)
   watcher.on('error', (error) =>
     log.warn({ err: error }, 'some changes of files are not seen; send SIGHUP after a change'),
