@@ -1,105 +1,86 @@
 /**
- * `npm run bench:potus`, or `node --import tsx/esm scripts/bench/potus.ts [sizes...]`: how long `events/1m` over a day and
- * pages of the archive take at 10,000, 100,000 and 1,000,000 events of one density, and how the largest compares with
- * the smallest. Rounds go from store to store, so that a busy machine slows all alike.
+ * The figures of the feed: recorded polls replayed, entities on labelled texts, and pages at three sizes of the store.
+ * `node --import tsx/esm scripts/bench/potus.ts [--write] [folder of recorded payloads]`; --write keeps them in
+ * plugins/potus/measured.json, where the methodology page reads them.
  */
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { openDatabase } from '../../gateway/stores/database.ts'
-import { migrate } from '../../gateway/stores/migrations.ts'
-import { filterOf, pageOf } from '../../plugins/potus/answers/filter.ts'
-import { recordOf } from '../../plugins/potus/answers/record.ts'
-import { minuteOf, ONE_MINUTE, windowsIn } from '../../plugins/potus/answers/windows.ts'
-import { readSources } from '../../plugins/potus/sources/source.ts'
-import { createReader, type Reader } from '../../plugins/potus/store/read.ts'
-import { migrations } from '../../plugins/potus/store/tables.ts'
-import { APART_MS, stuff } from './potus/stuff.ts'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { LABELLED, scoreEntities } from './potus/entities.ts'
+import { pageTimings, SIZES } from './potus/pages.ts'
+import { replayFigures } from './potus/replay.ts'
 
-const SIZES = [10_000, 100_000, 1_000_000]
-const ROUNDS = 90
-const DAY = 86_400_000
-const END = Date.UTC(2026, 10, 20)
-
-const sources = readSources()
-const marks = {
-  dataMode: 'online',
-  shift: () => null,
-  sources: new Map(sources.map((source) => [source.id, source])),
-} as const
-const { signal } = new AbortController()
-const none = filterOf({}, [])
-
-type Question = (reader: Reader, size: number) => Promise<number>
-
-const archive =
-  (where: (size: number) => number, filter = none, order: 'asc' | 'desc' = 'asc'): Question =>
-  async (reader, size) => {
-    const after = { availableAt: END - Math.floor(where(size)) * APART_MS, seq: 1 }
-    const scan = { asOf: END - DAY, order, from: 0, to: END, after } as const
-    const { found } = await pageOf(reader, marks, filter, scan, 100, signal)
-    return JSON.stringify(found.map((one) => recordOf(one, marks))).length
-  }
-
-const QUESTIONS: Readonly<Record<string, Question>> = {
-  'events/1m, a day, 60 windows': async (reader) => {
-    const range = { from: END - DAY, to: END }
-    const { windows } = await windowsIn(reader, marks, ONE_MINUTE, range, END, {
-      after: null,
-      limit: 60,
-      withEmpty: false,
-    })
-    return JSON.stringify(windows.map(minuteOf)).length
-  },
-  'events/1m, a day, 1440 windows': async (reader) => {
-    const range = { from: END - DAY, to: END }
-    const { windows } = await windowsIn(reader, marks, ONE_MINUTE, range, END, {
-      after: null,
-      limit: 1440,
-      withEmpty: false,
-    })
-    return JSON.stringify(windows.map(minuteOf)).length
-  },
-  'archive, first page': archive((size) => size),
-  'archive, a page in the middle': archive((size) => size / 2),
-  'archive, newest page': archive(() => 1440, none, 'desc'),
-  'archive, one topic': archive((size) => size / 2, filterOf({ topics: 'trade' }, [])),
+interface Table {
+  readonly caption: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly (string | number)[])[]
 }
 
-/** Every store comes first as often as any other. */
-function turned<Value>(list: readonly Value[], by: number): readonly Value[] {
-  const at = ((by % list.length) + list.length) % list.length
-  return [...list.slice(at), ...list.slice(0, at)]
+const root = resolve(import.meta.dirname, '../..')
+const { values, positionals } = parseArgs({
+  options: { write: { type: 'boolean', default: false } },
+  allowPositionals: true,
+})
+const folder = resolve(positionals[0] ?? join(root, '../shared/data/potus'))
+
+async function replayed(): Promise<Table> {
+  const { polls, skipped, items, fresh, revised, held, repeated, joined, seconds } = await replayFigures(folder)
+  return {
+    caption: 'Recorded polls of 2025-11-28 to 2026-03-14, replayed through the same code',
+    columns: ['figure', 'measured'],
+    rows: [
+      ['polls', polls],
+      ['skipped because the body was the same', skipped],
+      ['items read', items],
+      ['new events', fresh],
+      ['revisions kept', revised],
+      ['collapsed texts held back', held],
+      ['repeats', repeated],
+      ['events that joined a cluster', joined],
+      ['milliseconds an item, entities included', Math.round((1e4 * seconds) / items) / 10],
+    ],
+  }
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
-try {
-  const sizes = process.argv.slice(2).map(Number).filter(Boolean)
-  const stores = []
-  for (const size of sizes.length > 0 ? sizes : SIZES) {
-    const db = openDatabase({ file: join(folder, `${size}.sqlite`) })
-    await migrate(db, 'potus', migrations)
-    await stuff(db, size, END)
-    stores.push({ size, db, reader: createReader(db) })
+function labelled(): Table {
+  const rows = LABELLED.flatMap((set) => {
+    const { texts, said, meant, right, precision, recall, wrong } = scoreEntities(folder, set)
+    for (const line of wrong) process.stdout.write(`  ${line}\n`)
+    const of = `${texts} texts of ${set}`
+    return [
+      [`precision on ${of} (${right} of ${said} said)`, precision.toFixed(3), '≥ 0.95'],
+      [`recall on ${of} (${right} of ${meant} meant)`, recall.toFixed(3), '≥ 0.70'],
+    ]
+  })
+  return {
+    caption: 'Entities on labelled posts and titles; one labeller',
+    columns: ['figure', 'measured', 'bar'],
+    rows,
   }
-  const times = new Map<string, number[]>()
-  for (let round = -3; round < ROUNDS; round += 1)
-    for (const [name, question] of Object.entries(QUESTIONS))
-      for (const { size, reader } of turned(stores, round)) {
-        const begun = performance.now()
-        await question(reader, size)
-        if (round >= 0)
-          times.set(`${name} ${size}`, [...(times.get(`${name} ${size}`) ?? []), performance.now() - begun])
-      }
-  const median = (list: readonly number[]): number =>
-    list.toSorted((a, b) => a - b)[Math.floor(list.length / 2)] as number
-  for (const name of Object.keys(QUESTIONS)) {
-    const medians = stores.map(({ size }) => median(times.get(`${name} ${size}`) ?? [NaN]))
-    const cells = stores.map(({ size }, at) => `${size.toLocaleString('en')}: ${(medians[at] as number).toFixed(2)} ms`)
-    const ratio = (medians.at(-1) as number) / (medians[0] as number)
-    process.stdout.write(`${name.padEnd(32)} ${cells.join('   ')}   ratio ${ratio.toFixed(2)}\n`)
-  }
-  for (const { db } of stores) await db.destroy()
-} finally {
-  rmSync(folder, { recursive: true, force: true })
 }
+
+async function paged(): Promise<Table> {
+  const timings = await pageTimings(SIZES)
+  return {
+    caption: 'Median milliseconds of a page, by events in the store',
+    columns: ['page', ...SIZES.map((size) => size.toLocaleString('en')), 'ratio (≤ 1.3)'],
+    rows: timings.map(({ name, medians, ratio }) => [name, ...medians.map((ms) => ms.toFixed(1)), ratio.toFixed(2)]),
+  }
+}
+
+function shown({ caption, columns, rows }: Table): string {
+  const lines = [columns, ...rows].map((row) =>
+    row
+      .map((cell, at) => String(cell).padEnd(at === 0 ? 44 : 12))
+      .join(' ')
+      .trimEnd(),
+  )
+  return `${caption}\n${lines.map((line) => `  ${line}`).join('\n')}\n\n`
+}
+
+const tables: Table[] = existsSync(folder) ? [await replayed(), labelled()] : []
+if (tables.length === 0) process.stdout.write(`No recorded payloads in ${folder}: only pages are measured.\n`)
+tables.push(await paged())
+process.stdout.write(tables.map(shown).join(''))
+if (values.write && tables.length === 3)
+  writeFileSync(join(root, 'plugins/potus/measured.json'), `${JSON.stringify(tables, null, 2)}\n`)

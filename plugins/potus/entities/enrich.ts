@@ -23,34 +23,35 @@ const GRAMMAR_CHARACTERS = 6000
 /** Entities of a text, the most frequent first. */
 export function entitiesOf(text: string): Mention[] {
   const words = wordsIn(text)
-  const hits = findNames(words, text)
+  const guesses = guessed(text)
+  const spanned = findNames(words, text).map(({ entry, from, to }) => ({
+    entry,
+    start: words[from]!.start,
+    end: words[to - 1]!.end,
+    isOneWord: to - from === 1,
+  }))
+  // A place at the end of a person's name is the family's: Lisa Monaco.
+  const known = spanned.filter(
+    ({ entry, start, end, isOneWord }) =>
+      entry.type !== 'place' || !isOneWord || !guesses.some((guess) => guess.start < start && guess.end === end),
+  )
+  const apart = guesses.filter((guess) => !known.some(({ start, end }) => start < guess.end && guess.start < end))
   const found = new Map<string, { -readonly [Field in keyof Mention]: Mention[Field] }>()
-  const taken = hits.map(({ from, to }) => [words[from]!.start, words[to - 1]!.end] as const)
-  for (const { entry } of hits) {
-    const known = found.get(entry.id)
-    if (known) known.count += 1
-    else
-      found.set(entry.id, {
-        id: entry.id,
-        type: entry.type,
-        name: entry.name,
-        count: 1,
-        confidence: CONFIDENCE.gazetteer,
-        method: 'gazetteer',
-      })
+  const count = (mention: Omit<Mention, 'count' | 'confidence'>): void => {
+    const before = found.get(mention.id)
+    if (before) before.count += 1
+    else found.set(mention.id, { ...mention, count: 1, confidence: CONFIDENCE[mention.method] })
   }
-  for (const { type, name } of guessed(text, taken)) {
-    const id = `${type}:${slug(name)}`
-    const known = found.get(id)
-    if (known) known.count += 1
-    else found.set(id, { id, type, name, count: 1, confidence: CONFIDENCE.grammar, method: 'grammar' })
-  }
+  for (const { entry } of known) count({ id: entry.id, type: entry.type, name: entry.name, method: 'gazetteer' })
+  for (const { name } of apart) count({ id: `person:${slug(name)}`, type: 'person', name, method: 'grammar' })
   return [...found.values()].sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1))
 }
 
+/** A name that a grammar found, and where. */
 interface Guess {
-  readonly type: EntityType
   readonly name: string
+  readonly start: number
+  readonly end: number
 }
 
 interface Match {
@@ -58,29 +59,28 @@ interface Match {
   readonly offset?: { readonly start: number; readonly length: number }
 }
 
-/** Persons of two to four capitalised words that no known name overlaps. */
-function guessed(text: string, taken: readonly (readonly [number, number])[]): Guess[] {
+/** Persons of two to four capitalised words. */
+function guessed(text: string): Guess[] {
   // Shouting has no capitals to go by, and links no grammar.
   const readable = text
     .slice(0, GRAMMAR_CHARACTERS)
     .replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
   const matches = nlp(readable).people().json({ offset: true }) as Match[]
   return matches.flatMap((match): Guess[] => {
-    const start = match.offset?.start ?? readable.indexOf(match.text)
-    const end = start + match.text.length
-    if (taken.some(([from, to]) => from < end && start < to)) return []
     const name = match.text
       .replace(/[’']s$/, '')
       .replace(/^[^\p{L}]+|[^\p{L}.]+$/gu, '')
       .replace(/\.$/, '')
-    const bare = name.replace(PADDING, '').replace(PADDING_AFTER, '')
-    return isName(bare) ? [{ type: 'person', name: bare }] : []
+      .replace(PADDING, '')
+      .replace(PADDING_AFTER, '')
+    const start = readable.indexOf(name, match.offset?.start ?? 0)
+    return isName(name) && start >= 0 ? [{ name, start, end: start + name.length }] : []
   })
 }
 
 /** First words of lines, titles and slogans that a grammar takes for given names. */
 const STOP =
-  /\b(MAGA|Great|America|American|Americans|Border|Big|Beautiful|Bill|Day|God|Golden|Fake|News|Radical|Left|President|Presidential|Republican|Democrat|Dumocrat|Congress|Act|Order|Section|Title|Will|May|Mark|Rich|Grant|Christmas|Easter|Thanksgiving|Dome|Force|Fury|Total|Complete|Endorsement|Strong|First|Lady|United|States|Attorney|General|Secretary|Governor|Mayor|District|County|State|Country|Savior|Jesus|Christ|Lord|Holy|Supreme|Court|High|School|Ballroom|Award|Prize|Medal|Cup|Bowl|Stadium|Airport|Street|Avenue|Building|Hall|Center|Park|Operation|Midnight|Hammer)\b/
+  /\b(MAGA|Great|America|American|Americans|Border|Big|Beautiful|Bill|Day|God|Golden|Fake|News|Radical|Left|President|Presidential|Republican|Democrat|Dumocrat|Congress|Act|Order|Section|Title|Will|May|Mark|Rich|Grant|Christmas|Easter|Thanksgiving|Dome|Force|Fury|Total|Complete|Endorsement|Strong|First|Lady|United|States|Attorney|General|Secretary|Governor|Mayor|District|County|State|Country|Savior|Jesus|Christ|Lord|Holy|Supreme|Court|High|School|Ballroom|Award|Prize|Medal|Cup|Bowl|Stadium|Airport|Street|Avenue|Building|Hall|Center|Park|Operation|Midnight|Hammer|National|International|University|Laboratory|Mother|Father|Committee|Administration|Department|Party|Street|Wall)\b/
 
 /** Words in capitals around a name that are none of it. */
 const PADDING =

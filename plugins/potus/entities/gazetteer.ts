@@ -16,7 +16,6 @@ interface Gazetteer {
   readonly sources: readonly string[]
   readonly unscored: readonly string[]
   readonly countries: Readonly<Record<string, readonly string[]>>
-  readonly demonyms: Readonly<Record<string, readonly string[]>>
   readonly entries: readonly Entry[]
 }
 
@@ -63,7 +62,7 @@ function countries(): Entry[] {
       // A code given up long ago is written as its successor's; groups and tests are no countries.
       const isCurrent = Intl.getCanonicalLocales(`und-${code}`)[0] === `und-${code}`
       if (name === undefined || !isCurrent || NO_COUNTRIES.includes(code)) return []
-      const forms = [...(gazetteer.countries[code] ?? []), ...(gazetteer.demonyms[code] ?? [])]
+      const forms = gazetteer.countries[code] ?? []
       return [{ id: `place:${code}`, type: 'place', name: name.replace(/ \(.*\)$/, ''), forms }]
     }),
   )
@@ -71,6 +70,8 @@ function countries(): Entry[] {
 
 /** A name as written, and shouted where that is no other word. */
 function learn(form: string, entry: Entry): void {
+  // A shop's possessive is cut off like any other, and what is left is a family name.
+  if (/[’']s$/.test(form)) return
   add(form, entry)
   if (form.length >= 4 && /[a-z]/.test(form)) add(form.toUpperCase(), entry)
 }
@@ -125,14 +126,26 @@ const BEFORE = new Set([
 const AFTER =
   /^(?:Forum|Institute|Post|Times|Journal|University|College|Center|Council|Foundation|Bank|Street|Avenue|Airport|Tribune|Herald|Gazette|Club|Society|Memorial|Review|Examiner|Yankees|Knicks|Cowboys)$/
 
+/** Institutions of the United States whose names the states use too. */
+const NATIONAL = new Set(['org:senate', 'org:congress', 'org:supreme-court', 'org:house', 'org:treasury'])
+const STATES = new Set(
+  gazetteer.entries.filter(({ id }) => id.startsWith('place:US-')).map(({ name }) => name.split(' ').at(-1)),
+)
+
 /** Part of a longer name that nobody wrote down. */
 function isInsideName({ entry, from, to }: Hit, words: readonly Word[]): boolean {
   const before = words[from - 1]
   const after = words[to]
   const joined = words[to - 1]!.ends ? undefined : after?.text
+  if (before?.text === 'Operation' && !before.ends) return true
   if (entry.type === 'place')
     return (before !== undefined && !before.ends && BEFORE.has(before.text)) || AFTER.test(joined ?? '')
-  return before?.text === 'State' && (entry.id === 'org:senate' || entry.id === 'org:congress')
+  return (
+    NATIONAL.has(entry.id) &&
+    before !== undefined &&
+    !before.ends &&
+    (before.text === 'State' || STATES.has(before.text))
+  )
 }
 
 function isShadowed({ id }: Entry, text: string): boolean {
