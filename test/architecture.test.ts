@@ -25,12 +25,18 @@ const productIds = (): string[] =>
     .filter((document) => document.product && !['documents', 'plans', 'operator'].includes(document.plugin ?? ''))
     .map((document) => document.product as string)
 
+/** Product ids that are everyday words too count only where they are quoted or stand in a path. */
+const EVERYDAY = ['market', 'site', 'cost', 'directory']
+
+const special = [...productIds().filter((id) => !EVERYDAY.includes(id)), 'ohlcv', 'backtest']
+const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.join('|')})['"/]`, 'i')
+
 describe('the architecture', () => {
   it('names no product inside gateway/', () => {
     const found = files('gateway', /\.ts$/).flatMap((file) =>
       readFileSync(join(root, file), 'utf8')
         .split('\n')
-        .flatMap((line, row) => (namesProduct(line) ? [`${file}:${row + 1} ${line.trim()}`] : [])),
+        .flatMap((line, row) => (productName.test(line) ? [`${file}:${row + 1} ${line.trim()}`] : [])),
     )
     expect(found).to.deep.equal([])
   })
@@ -102,11 +108,3 @@ describe('the architecture', () => {
     expect(found).to.deep.equal([])
   })
 })
-
-/** Product ids that are everyday words too count only where they are quoted or stand in a path. */
-const EVERYDAY = ['market', 'site', 'cost', 'directory']
-
-function namesProduct(line: string): boolean {
-  const special = [...productIds().filter((id) => !EVERYDAY.includes(id)), 'ohlcv', 'backtest']
-  return new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.join('|')})['"/]`, 'i').test(line)
-}

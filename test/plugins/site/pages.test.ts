@@ -237,17 +237,3 @@ describe('the pages', () => {
       .and.to.match(/<code>[0-9a-f]{8}-[0-9a-f-]{27}<\/code>/)
   })
 })
-
-describe('the pages while a product cannot answer', () => {
-  let shop: PageShop
-  before(async () => {
-    shop = await openPages({ down: true })
-  })
-  after(() => shop.close())
-
-  it('show the rest', async () => {
-    for (const path of PAGES) expect((await shop.page(path)).status, path).to.equal(200)
-    expect((await shop.page('/')).html).not.to.contain('24 hours ago')
-    expect((await shop.page('/methodology')).html).to.contain('cannot be shown at the moment')
-  })
-})

@@ -1,0 +1,67 @@
+/** What a source may send instead of its feed. */
+import { expect } from 'chai'
+import { feedOf, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const START = Date.UTC(2026, 4, 1, 12)
+
+describe('the sources of the feed, where they break,', () => {
+  let room: Newsroom
+  beforeEach(async () => {
+    room = await openNewsroom({ time: START })
+    // The first look at a source is back-fill; what the tests add comes later.
+    await room.poll('wh.news', feedOf([{ key: 'old', text: 'An old release.', at: START - 30 * 24 * HOUR }]))
+    await room.poll(
+      'truth.mirror',
+      postsOf([{ id: postId(START - 40 * HOUR), text: 'An old post.', at: START - 40 * HOUR }]),
+    )
+    room.time += HOUR
+  })
+  afterEach(() => room.close())
+  const items = async (query: object = {}): Promise<{ title: string | null; text: string }[]> =>
+    (
+      await room.ask<{ items: { title: string | null; text: string }[] }>('getPotusLive', {
+        query: { limit: 100, ...query },
+      })
+    ).items
+  const old = { key: 'old', text: 'An old release.', at: START - 30 * 24 * HOUR }
+
+  const bad: Readonly<Record<string, readonly [string, string]>> = {
+    'a page with status 200': ['<!doctype html><html><body>File Not Found</body></html>', 'not_a_feed'],
+    'an error of 65 bytes': ['The resource you are looking for is temporarily unavailable now..', 'not_a_feed'],
+    nothing: ['', 'empty'],
+    'spaces only': [' \n', 'empty'],
+    JSON: ['{"items":[]}', 'not_a_feed'],
+    'half a feed': [feedOf([old]).slice(0, 300), 'truncated'],
+    'an empty feed': [feedOf([]), 'too_few_items'],
+    'a feed from the future': [feedOf([{ key: 'f', text: 'x', at: START + 48 * HOUR }]), 'future_date'],
+    'a feed without dates': [feedOf([old]).replace(/<pubDate>.*?<\/pubDate>/, ''), 'bad_date'],
+  }
+  for (const [what, [body, reason]] of Object.entries(bad))
+    it(`send ${what}: it is kept aside and nothing is published`, async () => {
+      const before = await items()
+      expect(await room.poll('wh.news', body)).to.include({ outcome: 'quarantined', fresh: 0 })
+      const row = (await room.db('potus_polls').where({ outcome: 'quarantined' }).first()) as {
+        detail: string
+        body: Buffer
+      }
+      expect(row.detail).to.match(new RegExp(`^${reason}: `))
+      expect(row.body.length).to.be.greaterThan(0)
+      const { feeds } = await room.ask<{
+        feeds: { id: string; status: string; consecutive_failures: number; last_failure: string }[]
+      }>('getPotusFeeds')
+      expect(feeds.find(({ id }) => id === 'wh.news')).to.include({
+        status: 'failing',
+        consecutive_failures: 1,
+        last_failure: row.detail,
+      })
+      expect(await items()).to.deep.equal(before)
+    })
+
+  it('send a mark of byte order, and ampersands bare: both are read', async () => {
+    const body = `\uFEFF${feedOf([{ key: 'bom', title: 'Trade & Tariffs', text: 'Beef & soybeans.', at: room.time - MINUTE }, old])}`
+    expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
+    expect((await items())[0]).to.include({ title: 'Trade & Tariffs', text: 'Beef & soybeans.' })
+  })
+})

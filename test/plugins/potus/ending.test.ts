@@ -1,0 +1,53 @@
+/** How a plan ends: for its buyer, and for whoever would buy it. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { proves } from '../../requirements.ts'
+import { ask, buy, json } from '../../support/agent.ts'
+import { openStall, stallCatalog } from './stall.ts'
+
+describe('the plans of the feed', function () {
+  this.timeout(60_000)
+
+  it('end to the second', async () => {
+    proves('token-window')
+    const stall = await openStall()
+    try {
+      const token = await stall.token('live/24h')
+      const get = () => ask(`${stall.url}/v1/potus/feeds`, { headers: { 'x-service-token': token } })
+      const left = (decodeJwt(token).exp as number) - stall.now().getTime() / 1000
+      stall.advance(left - 5)
+      expect((await get()).status).to.equal(200)
+      stall.advance(5.001)
+      const response = await get()
+      expect(response.status).to.equal(402)
+      expect((await json(response))['code']).to.equal('token_expired')
+    } finally {
+      await stall.close()
+    }
+  })
+
+  it('that are not sold any more keep the tokens they gave', async () => {
+    const catalog = stallCatalog()
+    const stall = await openStall(catalog)
+    try {
+      const token = await stall.token('archive/30d')
+      const plans = JSON.parse(readFileSync(`${catalog}/plans.json`, 'utf8')) as { plans: Record<string, unknown>[] }
+      writeFileSync(
+        `${catalog}/plans.json`,
+        JSON.stringify({ ...plans, plans: plans.plans.map((plan) => ({ ...plan, enabled: false })) }),
+      )
+      await stall.gateway.reload()
+      const list = await json(await ask(`${stall.url}/v1/potus/subscribe`))
+      expect(list).to.include({ enabled: false })
+      expect(
+        (await ask(`${stall.url}/v1/potus/archive?limit=1`, { headers: { 'x-service-token': token } })).status,
+      ).to.equal(200)
+      const refused = await buy(`${stall.url}/v1/potus/subscribe/archive/30d`, stall.wallet, 2, { method: 'POST' })
+      expect(refused.status).to.equal(503)
+      expect((await json(refused))['code']).to.equal('product_suspended')
+    } finally {
+      await stall.close()
+    }
+  })
+})
