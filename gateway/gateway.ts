@@ -151,13 +151,18 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       secret: config.secret,
       migrate: (plugin, steps) => migrate(db, plugin, steps),
     })
+  /** Ours first, so that no plugin draws over them; and last, where the layout is. */
+  const views = [config.viewDir, config.viewDir]
   const swap: Swap = await createSwap({
     build,
-    prepare: ({ catalog, withheld }) => prices.record(catalog, withheld.length === 0),
+    async prepare({ catalog, withheld, viewDirs }) {
+      await prices.record(catalog, withheld.length === 0)
+      views.splice(1, views.length - 2, ...viewDirs)
+    },
     log,
   })
 
-  const render = createRenderer({ viewDirs: [config.viewDir] })
+  const render = createRenderer({ viewDirs: views })
   const stores = { config, road, journal, db, lease, prices, revocations }
   const oversight = await createOversight({ ...stores, swap: () => swap, render, log, now: clock.wall })
   const { metrics, console: operator } = oversight

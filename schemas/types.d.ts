@@ -582,6 +582,14 @@ export type Products = {
       }
       output: PotusLive
     }
+    getPotusMethod: {
+      input: {
+        params: Readonly<Record<string, unknown>>
+        query: Readonly<Record<string, unknown>>
+        body: undefined
+      }
+      output: Method
+    }
   }
   preflight: {
     getPreflightDemo: {

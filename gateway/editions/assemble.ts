@@ -1,4 +1,5 @@
 /** Puts the parts of an edition together. */
+import { fileURLToPath } from 'node:url'
 import type { Catalog, OperationId, Product } from '../catalog/catalog.ts'
 import { frozenMap } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
@@ -50,6 +51,9 @@ export function assemble(
     catalog,
     bound: frozenMap(bound),
     withheld,
+    viewDirs: [
+      ...new Set([...instances.values()].flatMap(({ plugin }) => (plugin?.views ? [fileURLToPath(plugin.views)] : []))),
+    ],
     status: () => [
       ...catalog.products.map(statusOf),
       ...withheld.map(({ product, reason }) => ({ product, status: 'withheld' as const, reason })),

@@ -47,6 +47,8 @@ export interface Edition {
   readonly catalog: Catalog
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
   readonly withheld: readonly Withheld[]
+  /** Folders of views that its plugins bring along. */
+  readonly viewDirs: readonly string[]
   /** Live status of every product, withheld ones included. */
   status(): readonly ProductStatus[]
   /** Small numbers and words of each product, for /v1/stats. */

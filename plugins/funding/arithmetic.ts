@@ -27,7 +27,7 @@ export function aprOf(rate: number, intervalHours: number): number {
 /**
  * Compounded annual rate, a fraction: (1 + rate)^(8760 / interval) − 1. A rate of −1 or less leaves nothing: −1.
  *
- * @example apyOf(0.00000625, 8) // 0.00686724: little above the simple 0.00684375
+ * @example apyOf(0.00000625, 8) // 0.0068672: little above the simple 0.00684375
  */
 export function apyOf(rate: number, intervalHours: number): number {
   if (rate <= -1) return -1

@@ -25,6 +25,7 @@ import {
   windowsIn,
 } from './answers/windows.ts'
 import { filterHash, readCursor, writeCursor } from './cursor.ts'
+import { method } from './method.ts'
 import { DAY, iso, rangeOf } from './moment.ts'
 import type { Source } from './sources/source.ts'
 import type { Reader, Row } from './store/read.ts'
@@ -174,7 +175,8 @@ export function createHandlers({
       const asOf = call.asOf.getTime()
       const row = await selected(reader, call.input.params.selector, asOf)
       const details = await detailsOf(db, reader, row, asOf, marks)
-      const bars = await barsAround(call.ask, details.event.assets, row.available_at, asOf)
+      const hasBars = call.catalog.operations.has('getBars')
+      const bars = hasBars ? await barsAround(call.ask, details.event.assets, row.available_at, asOf) : null
       return { ...envelope(call), ...details, bars }
     },
     async getPotusEntities(call: Asked<PotusEntitiesQuery>) {
@@ -185,6 +187,7 @@ export function createHandlers({
       const { total, items } = await entitiesIn(db, range, asOf, asked)
       return { ...envelope(call), from: iso(range.from), to: iso(range.to), total, count: items.length, items }
     },
+    getPotusMethod: method,
     async getPotusFeeds(call: Asked<PotusFeedsQuery>) {
       const { status } = call.input.query
       const all = await feedsAt(db, sources, call.asOf.getTime(), marks.dataMode)

@@ -2,6 +2,7 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
+import type { Config } from '../../gateway/config.ts'
 import type { Overrides } from '../../gateway/gateway.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
@@ -20,6 +21,7 @@ export interface PlaceOptions {
   readonly ownPlugins?: boolean
   readonly environment?: Readonly<Record<string, string>>
   readonly overrides?: Overrides
+  readonly config?: Partial<Config>
 }
 
 export interface Place extends TestGateway {
@@ -51,6 +53,7 @@ export async function openPlace(options: PlaceOptions = {}): Promise<Place> {
   const shop = await openGateway(
     { CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter), ...options.environment },
     options.overrides,
+    options.config,
   )
   const get = (path: string): Promise<Response> => fetch(shop.url + path)
   return {

@@ -115,6 +115,7 @@ export function editionOf(
     bound: new Map(bindings),
     handlers: new Map(stocked.map(({ operation, handle }) => [operation.id, handle])),
     withheld: [],
+    viewDirs: [],
     status: () => [],
     facts: async () => ({}),
     start: () => {},

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { readConfig } from '../../gateway/config.ts'
+import { type Config, readConfig } from '../../gateway/config.ts'
 import { createGateway, type Gateway, type Overrides } from '../../gateway/gateway.ts'
 import { createLog } from '../../gateway/log.ts'
 import { NETWORKS } from '../../gateway/payments/networks.ts'
@@ -33,14 +33,15 @@ export function newWallet() {
   return privateKeyToAccount(generatePrivateKey())
 }
 
-/** Opens the shop of test/fixtures on a free port, or another catalog through `environment`. */
+/** Opens the shop of test/fixtures on a free port, or another catalog through `environment`. `changes` have no variable. */
 export async function openGateway(
   environment: Readonly<Record<string, string>> = {},
   overrides: Overrides = {},
+  changes: Partial<Config> = {},
 ): Promise<TestGateway> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-'))
   const port = await freePort()
-  const config = readConfig({
+  const read = readConfig({
     PORT: String(port),
     DATA_DIR: dataDir,
     LOG_LEVEL: 'silent',
@@ -48,6 +49,7 @@ export async function openGateway(
     PLUGIN_DIRS: join(fixtures, 'shop/plugins'),
     ...environment,
   })
+  const config = { ...read, ...changes }
   let offset = 0
   const now = (): Date => new Date(Date.now() + offset)
   const network = NETWORKS['base-sepolia']

@@ -63,7 +63,7 @@ function textsOf(folder: string, file: string): Map<string, string> {
     .map((line) => JSON.parse(line) as Record<string, string>)
   return new Map(
     rows.map((row) => {
-      const id = row['id'] ?? (row['post_id'] as string)
+      const id = row['id'] ?? row['post_id'] ?? ''
       return [id, postRow({ ...row, id, created_at: row['created_at'] ?? row['timestamp_utc'] }).text]
     }),
   )

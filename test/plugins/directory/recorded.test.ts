@@ -1,7 +1,9 @@
 import { expect } from 'chai'
-import { existsSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import directory from '../../../plugins/directory/index.ts'
+import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
 import type { Directory } from '../../../schemas/types.d.ts'
 import { stand, type Stand } from '../stand.ts'
 
@@ -50,6 +52,20 @@ describe('recorded listings', function () {
     expect(records[0]!.sources.map(({ id }) => id)).to.deep.equal(['x402_v1', 'x402_v2'])
     expect(records[0]!.prices).to.have.length(1)
     expect(records[0]!.prices[0]).to.include({ amount_atomic: '10000', amount_usd: 0.01 })
+  })
+
+  it('are known by the SHA-256 of their canonical address', async () => {
+    for (const { id, url, kind } of (await ask()).records) {
+      if (url === null || kind === 'mcp_tool') continue
+      expect(id).to.equal(`agt_${createHash('sha256').update(url).digest('hex').slice(0, 32)}`)
+    }
+  })
+
+  it('that claim to have changed in the future are held at five minutes from now', () => {
+    const payload: unknown = JSON.parse(readFileSync(join(folder, 'agents/bazaar_payai_page_even.json'), 'utf8'))
+    const now = 1_767_429_328
+    const times = readBazaar(payload, now)!.listings.map(({ updated }) => updated)
+    expect(times).to.deep.equal(times.map(() => now + 300))
   })
 
   it('keep route templates, marked, with their price', async () => {

@@ -73,7 +73,7 @@ describe('the founding list', () => {
       { email: 'a@b.c\n<script>' },
       { email: 'a@b.co', x: '1' },
     ]) {
-      const answer = await send(fields as Record<string, string>)
+      const answer = await send(fields)
       expect(answer.status, JSON.stringify(fields)).to.equal(422)
       const { detail } = (await answer.json()) as { detail: { loc: string[]; msg: string; type: string }[] }
       expect(detail[0]?.loc[0]).to.equal('body')

@@ -1,0 +1,48 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { openPlace, type Place, until, word } from './place.ts'
+
+const state: { ticks: string[] } = { ticks: [] }
+
+const TICKS = (name: string): string => `import { definePlugin } from '#gateway'
+export default definePlugin({ name: 'parrot', setup: () => ({
+  handlers: { getWord: () => ({ word: '${name}' }) },
+  jobs: [{ name: 'tick', everySeconds: 0.02, async run() { globalThis.ticking.ticks.push('${name}') } }],
+}) })`
+
+describe('the jobs of two gateways on one database', () => {
+  let dataDir: string
+  const places: Place[] = []
+
+  async function open(name: string): Promise<Place> {
+    const place = await openPlace({ environment: { DATA_DIR: dataDir }, overrides: { inMemory: false } })
+    places.push(place)
+    place.plugin('parrot/index.ts', TICKS(name))
+    place.catalog('parrot.json', word('parrot'))
+    await place.gateway.reload()
+    return place
+  }
+
+  before(() => {
+    Object.assign(globalThis, { ticking: state })
+    dataDir = mkdtempSync(join(tmpdir(), 'tollgate-lease-'))
+  })
+  after(async () => {
+    for (const place of places) await place.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  it('run in one of them, and go on in the other when that one is closed', async () => {
+    const first = await open('first')
+    await until(() => state.ticks.includes('first'))
+    await open('second')
+    const before = state.ticks.length
+    await until(() => state.ticks.length > before + 10)
+    expect(state.ticks).not.to.include('second')
+    places.shift()
+    await first.close()
+    await until(() => state.ticks.includes('second'))
+  })
+})
