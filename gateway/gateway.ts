@@ -34,6 +34,7 @@ import { openKv } from './stores/kv.ts'
 import { createLease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
 import { createTokens } from './tokens.ts'
+import { closed } from './transports/closing.ts'
 import { createHttp } from './transports/http.ts'
 import { createMcp } from './transports/mcp.ts'
 import { createRenderer } from './transports/render.ts'
@@ -237,18 +238,4 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       await road.close()
     },
   }
-}
-
-/** Stops accepting, lets running requests end for a while, then cuts what is left. */
-async function closed(server: Server): Promise<void> {
-  if (!server.listening) return
-  const GRACE_MS = 10_000
-  await new Promise<void>((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), GRACE_MS)
-    server.close(() => {
-      clearTimeout(cut)
-      resolve()
-    })
-    server.closeIdleConnections()
-  })
 }

@@ -19,9 +19,9 @@ describe('the sources of the feed, where they break,', () => {
     room.time += HOUR
   })
   afterEach(() => room.close())
-  const items = async (query: object = {}): Promise<{ title: string | null; text: string }[]> =>
+  const items = async (query: object = {}): Promise<{ title: string | null; text: string; available_at: string }[]> =>
     (
-      await room.ask<{ items: { title: string | null; text: string }[] }>('getPotusLive', {
+      await room.ask<{ items: { title: string | null; text: string; available_at: string }[] }>('getPotusLive', {
         query: { limit: 100, ...query },
       })
     ).items
@@ -63,5 +63,14 @@ describe('the sources of the feed, where they break,', () => {
     const body = `\uFEFF${feedOf([{ key: 'bom', title: 'Trade & Tariffs', text: 'Beef & soybeans.', at: room.time - MINUTE }, old])}`
     expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
     expect((await items())[0]).to.include({ title: 'Trade & Tariffs', text: 'Beef & soybeans.' })
+  })
+
+  it('date a little ahead: the item waits for its time and is not lost', async () => {
+    const soon = { key: 'soon', text: 'Embargoed by two minutes.', at: room.time + 2 * MINUTE }
+    const body = feedOf([soon, old])
+    expect(await room.poll('wh.news', body)).to.include({ fresh: 0 })
+    room.time += 3 * MINUTE
+    expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
+    expect((await items())[0]?.available_at).to.equal(new Date(room.time).toISOString().replace('.000Z', 'Z'))
   })
 })

@@ -242,13 +242,4 @@ describe('the sources of the feed', () => {
     }
     expect((await items()).every(({ status }) => status === 'active')).to.equal(true)
   })
-
-  it('date a little ahead: the item waits for its time and is not lost', async () => {
-    const soon = { key: 'soon', text: 'Embargoed by two minutes.', at: room.time + 2 * MINUTE }
-    const body = feedOf([soon, old])
-    expect(await room.poll('wh.news', body)).to.include({ fresh: 0 })
-    room.time += 3 * MINUTE
-    expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
-    expect((await items())[0]?.available_at).to.equal(new Date(room.time).toISOString().replace('.000Z', 'Z'))
-  })
 })
