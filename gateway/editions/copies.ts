@@ -3,7 +3,7 @@
  * never changes, and once failed it stays failed. A new content at a new address makes an edit, a mend and a rollback
  * work while the process runs. Copies lie inside the project, so that `#gateway` and packages resolve from them.
  */
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
 
@@ -86,7 +86,7 @@ function hashOf(files: Files): string {
 
 /** Written aside and moved into place whole: another process may be making the same copy. */
 async function write(home: string, dir: string, files: Files): Promise<void> {
-  const aside = `${home}.${process.pid}.${Date.now()}`
+  const aside = `${home}.${randomUUID()}`
   for (const [file, bytes] of files) {
     await mkdir(dirname(join(aside, file)), { recursive: true })
     await writeFile(join(aside, file), bytes)
