@@ -56,7 +56,10 @@ describe('POST /v1/cost/estimate', () => {
     const answer = await wrapFetchWithPayment(fetch, client)(url, request)
     expect(answer.status).to.equal(200)
     expect(receipt(answer)).to.include({ success: true, network: 'eip155:84532' })
-    expect(await json(answer)).to.include({ symbol: 'AAPL', side: 'sell', confidence: 'medium' })
+    const estimate = await json(answer)
+    expect(estimate).to.include({ symbol: 'AAPL', side: 'sell' })
+    // How sure it is depends on how much of today's session there is.
+    expect(estimate['confidence']).to.be.oneOf(['medium', 'low'])
   })
 
   it('is a tool over MCP, paid by its argument', async () => {
