@@ -43,7 +43,7 @@ describe('the plans of the feed', function () {
     const catalog = stallCatalog((name, document) => {
       if (name !== 'potus.json') return
       for (const operation of Object.values(document['operations'] as Record<string, Record<string, unknown>>))
-        operation['tool'] = true
+        if (operation['internal'] !== true) operation['tool'] = true
     })
     stall = await openStall(catalog, { journal: counted, reconcileSeconds: 3600 })
     for (const plan of PLANS) tokens.set(plan, await stall.token(plan))
