@@ -66,9 +66,12 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await journal.reserve(named())).reserved).to.equal(true)
     })
 
-    it('holds between processes, and after a restart', async function () {
+    // What is only in memory has no other process and no past.
+    if (name.includes('memory')) return
+
+    it('holds between processes, and after a restart', async () => {
       const { open } = ledger
-      if (!open) return this.skip()
+      if (!open) throw new Error(`${name} cannot be opened twice`)
       const others = [await open(), await open()]
       for (let round = 0; round < 10; round++) {
         count += 1
@@ -82,9 +85,9 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await later.reserve(named())).reserved).to.equal(false)
     })
 
-    it('adds them to a ledger that an earlier release wrote', async function () {
+    it('adds them to a ledger that an earlier release wrote', async () => {
       const { open, sql } = ledger
-      if (!open || !sql) return this.skip()
+      if (!open || !sql) throw new Error(`${name} cannot be opened twice`)
       const key = await paymentIn(journal, 'settled')
       await sql('DROP INDEX payments_identified')
       await sql('ALTER TABLE payments DROP COLUMN identifier')
