@@ -38,6 +38,16 @@ export function createExact(network: Network): Exact {
     signed(payload, network, digestOf)
 }
 
+/** The check of several networks: each payment is checked on the network that is asked. */
+export function createExactOn(networks: readonly Network[]): Exact {
+  const checks = new Map(networks.map((network) => [network.caip2, createExact(network)]))
+  return (payload, requirements, nowSeconds) => {
+    const check = checks.get(requirements.network.caip2)
+    if (!check) throw new Error(`No payments are taken on ${requirements.network.caip2}.`)
+    return check(payload, requirements, nowSeconds)
+  }
+}
+
 /**
  * EIP-712 digest of a TransferWithAuthorization, equal to viem's hashTypedData. The returned function reuses its
  * buffers: the digest is valid until the next call.

@@ -1,12 +1,13 @@
 /** The words of the money path. Amounts are bigint atomic units of USDC; times are seconds since the epoch, UTC. */
 
+import type { EntryTotal, EntryWindow, LedgerEntry } from './journal/entries.ts'
 import type { RefusedOutcome } from './settlers/settler.ts'
 
 export type Hex = `0x${string}`
 
 /** A chain and the USDC contract on it. */
 export interface Network {
-  /** x402 v1 name and the name in our documents, e.g. "base-sepolia". */
+  /** Name in our documents, e.g. "base-sepolia"; the x402 v1 name too, unless `v2Only`. */
   readonly name: string
   /** CAIP-2, e.g. "eip155:84532". */
   readonly caip2: string
@@ -14,6 +15,10 @@ export interface Network {
   readonly asset: Hex
   /** EIP-712 domain of the asset: "USDC" on Base Sepolia, "USD Coin" on Base. */
   readonly domain: { readonly name: string; readonly version: string }
+  /** x402 v1 has no name for it, and v1 clients refuse a quote that holds one they do not know. */
+  readonly v2Only?: boolean
+  /** Its money is worth nothing. */
+  readonly isTest?: boolean
 }
 
 /** What is asked for one operation on one network: version-free, both wire forms are built from it. */
@@ -69,7 +74,7 @@ export interface StoredAnswer {
   readonly body: Buffer
 }
 
-/** What was about to be sent when `submitted` was written. */
+/** What was about to be sent when `submitted` was written; a new attempt keeps it until it sends for itself. */
 export type Intent =
   | {
       readonly kind: 'chain'
@@ -78,8 +83,10 @@ export type Intent =
       readonly raw: Hex
       readonly sender: Hex
       readonly senderNonce: number
-      /** Block height before sending: logs are searched from here. */
+      /** The first block it can be in: logs are searched from here. */
       readonly fromBlock: number
+      /** How many payments share the transaction. Then `raw` is empty: each can be sent again alone. */
+      readonly batch?: number
     }
   | { readonly kind: 'facilitator'; readonly url: string; readonly fromBlock: number | null }
 
@@ -167,6 +174,8 @@ export interface Journal {
   claim(key: PaymentKey, attempt: number): Promise<boolean>
   /** Gives back an answered or submitted payment, because the settler proved that nothing moved and nothing can. */
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
+  /** A payment given back whose money came all the same, by somebody else's transaction: settled, without an answer. */
+  late(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
   /** A submitted or settled payment whose answer cannot be given any more becomes a debt. */
   owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
   /** Strikes an owed payment from the debts; `note` says how it was repaid. The row stays owed. */
@@ -184,6 +193,10 @@ export interface Journal {
   /** Payments settled or owed since (ms), summed by UTC day, operation, network and state; `own` payers apart. */
   sums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
+  /** Sales, debts and repayments in the order in which they were booked. */
+  entries(window: EntryWindow): Promise<readonly LedgerEntry[]>
+  /** What a window's entries add up to, by network and kind; `own` payers apart. */
+  totals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
   /** Forgets stored answers of payments settled before this moment (ms); the rows stay. */
   forgetAnswers(settledBefore: number): Promise<number>
   /** Finishes what was asked for, then closes the file or the connections. */
@@ -199,6 +212,8 @@ export interface PaymentFilter {
   readonly states?: readonly PaymentState[]
   readonly operations?: readonly string[]
   readonly payer?: string
+  /** Hash of the settlement, compared without regard to case. */
+  readonly transaction?: string
   /** Settled from this moment (ms), or before it. */
   readonly settledSince?: number
   readonly settledBefore?: number
@@ -227,4 +242,4 @@ export interface JournalEvent {
   readonly detail: string | null
 }
 
-export type { Outcome, RefusedOutcome, Settler } from './settlers/settler.ts'
+export type { Outcome, RefusedOutcome, Settler, SettlerHealth, Wait } from './settlers/settler.ts'

@@ -6,12 +6,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { createExact, NOT_SIGNED } from './exact.ts'
+import { type Accounts, payeesOf } from './accounts.ts'
+import { createExactOn, NOT_SIGNED } from './exact.ts'
 import { identifierOf } from './identifier.ts'
 import { createFlights } from './flight.ts'
+import { assertNotLate } from './late.ts'
+import type { Offers } from './offers.ts'
+import { networkOf } from './networks.ts'
 import { decodePayment } from './payload.ts'
 import {
-  type Hex,
   type Journal,
   type Network,
   paymentKey,
@@ -23,11 +26,10 @@ import type { FormerPrices } from './prices.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './recall.ts'
 import { createUnproven } from './unproven.ts'
-import { createQuotes, createRequirements, type Quote } from './requirements.ts'
+import { createQuotes, type Quote } from './quotes.ts'
+import { createRequirements, isForAnother, offeredOn } from './requirements.ts'
 
-export interface PaymentsParts {
-  readonly network: Network
-  readonly payTo: Hex
+export interface PaymentsParts extends Accounts {
   readonly baseUrl: string
   readonly journal: Journal
   readonly settler: Settler
@@ -36,6 +38,8 @@ export interface PaymentsParts {
   readonly pause?: (ms: number) => Promise<unknown>
   /** Amounts honoured besides the price: signed old quotes within their grace. */
   readonly formerPrices?: (operation: Operation) => FormerPrices
+  /** Signs what is asked in a 402; absent: nothing is signed. */
+  readonly offers?: Offers
 }
 
 /** A caller, as far as the money path needs to know. */
@@ -79,18 +83,25 @@ export interface Payments {
 }
 
 export function createPayments(parts: PaymentsParts): Payments {
-  const { network, payTo, baseUrl, journal, settler, now } = parts
-  const exact = createExact(network)
+  const { baseUrl, journal, settler, now } = parts
+  const payees = payeesOf(parts)
+  const networks = payees.map(({ network }) => network)
+  const exact = createExactOn(networks)
   const flights = createFlights<PaidAnswer>()
   const nowSeconds = (): number => Math.floor(now().getTime() / 1000)
   const { pause = delay } = parts
   const unproven = createUnproven()
-  const recall = createRecall({ network, journal, settler, exact, flights, nowSeconds, pause })
+  const recall = createRecall({ networks, journal, settler, exact, flights, nowSeconds, pause })
   const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
 
+  const isReady = (network: Network): boolean => settler.health(network).ready
+  const keyOf = (payload: PaymentPayload): PaymentKey => paymentKey(networkOf(networks, payload.network), payload)
+
   /** The requirements this payment meets: the price, or a former one that is still honoured; and which catalog's. */
-  function asked(operation: Operation, { value }: PaymentPayload, version: string) {
-    const requirements = createRequirements(operation, network, payTo)
+  function asked(operation: Operation, { value, network }: PaymentPayload, version: string) {
+    const offered = offeredOn(operation, payees)
+    const payee = offered.find((each) => each.network.caip2 === network) ?? offered[0]
+    const requirements = createRequirements(operation, payee.network, payee.payTo)
     const former = value === requirements.amount ? undefined : parts.formerPrices?.(operation).get(value)
     if (former === undefined) return { requirements, priceVersion: version }
     return { requirements: { ...requirements, amount: value }, priceVersion: former }
@@ -99,16 +110,16 @@ export function createPayments(parts: PaymentsParts): Payments {
   return {
     quote(catalog, operation, url, error) {
       let make = quotes.get(catalog)
-      if (!make) quotes.set(catalog, (make = createQuotes({ catalog, network, payTo, baseUrl })))
+      if (!make) quotes.set(catalog, (make = createQuotes({ ...parts, catalog, isReady })))
       return make(operation, url, error)
     },
 
     present({ id, signal, credential, idempotencyKey }, fingerprint) {
-      const payloads = (credential?.payments ?? []).map((payment) => decodePayment(payment, [network]))
+      const payloads = (credential?.payments ?? []).map((payment) => decodePayment(payment, networks))
       const [payload, ...others] = payloads
       if (!payload) return null
-      const key = paymentKey(network, payload)
-      if (others.some((other) => paymentKey(network, other) !== key))
+      const key = keyOf(payload)
+      if (others.some((other) => keyOf(other) !== key))
         throw new ServiceError('payment_invalid', 'Two different payments came with one call. Send one of them.', {
           reason: 'invalid_payload',
         })
@@ -133,7 +144,12 @@ export function createPayments(parts: PaymentsParts): Payments {
     const proven = refusal === null
     if (refusal && refusal.reason !== NOT_SIGNED)
       throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
-    const health = settler.health()
+    if (isForAnother(operation, baseUrl, payload.resource))
+      throw new ServiceError('payment_invalid', 'The payment was made for the quote of another route. Ask this one.', {
+        reason: 'invalid_payment_requirements',
+      })
+    const { network } = requirements
+    const health = settler.health(network)
     if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
     const named = identifier === null ? null : await journal.identified(payload.from, identifier)
@@ -144,6 +160,14 @@ export function createPayments(parts: PaymentsParts): Payments {
       if (!proven) await unproven(payload.from)
       const doubt = await settler.check(payload, requirements, { proven })
       if (doubt) {
+        // What a twin has sent meanwhile, here or in another process, is used or spent now: its outcome is ours.
+        const standing = await journal.find(key)
+        if (standing && standing.state !== 'released') {
+          flight.land(null)
+          const bought = await recall(operation, presented)
+          if (bought) return bought
+        }
+        if (doubt.reason === 'invalid_transaction_state') await assertNotLate(journal, settler, key)
         const { message } = refusal?.reason === doubt.reason ? refusal : doubt
         throw new ServiceError('payment_invalid', message, { reason: doubt.reason })
       }

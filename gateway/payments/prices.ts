@@ -24,9 +24,10 @@ export type FormerPrices = ReadonlyMap<bigint, string>
 export interface Prices {
   /**
    * Writes down what differs from the last known prices. With `whole` false something of the catalog is withheld for
-   * the moment, so that what is missing does not count as taken away.
+   * the moment, so that what is missing does not count as taken away. What another process wrote down after the catalog
+   * was read, at `readAt`, is newer than what was read, and stays.
    */
-  record(catalog: Catalog, whole: boolean): Promise<void>
+  record(catalog: Catalog, whole: boolean, readAt?: Date): Promise<void>
   /** Synchronous: it is asked with every payment. */
   former(operation: Operation): FormerPrices
   /** Newest first, listed routes only; `route` is in display form. */
@@ -76,9 +77,12 @@ export async function openPrices({ db, now, graceSeconds }: PricesParts): Promis
   let honoured = new Map<OperationId, readonly Honoured[]>()
 
   return {
-    async record(catalog, whole) {
+    async record(catalog, whole, readAt = now()) {
       const known = byOperation(await db<Row>(TABLE).orderBy('step'))
-      const rows = changesOf(catalog, whole, known, now().getTime())
+      const rows = changesOf(catalog, whole, known, now().getTime()).filter(({ operation }) => {
+        const last = known.get(operation)?.at(-1)
+        return last === undefined || last.at <= readAt.getTime()
+      })
       // Another process that found the same change first has written the same step.
       for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
         await db<Row>(TABLE)

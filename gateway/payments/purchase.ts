@@ -13,6 +13,7 @@ import type {
   PaymentRequirements,
   Settler,
   StoredAnswer,
+  Wait,
 } from './payment.ts'
 import type { Receipt } from './receipts.ts'
 
@@ -68,7 +69,7 @@ export interface PurchaseParts {
   readonly record: PaymentRecord
   readonly payload: PaymentPayload
   readonly requirements: PaymentRequirements
-  readonly wait: 'submitted' | 'confirmed'
+  readonly wait: Wait
   readonly flight: Flight<PaidAnswer>
   /** Aborts when the caller is gone. */
   readonly signal: AbortSignal
@@ -129,7 +130,7 @@ export async function send(parts: PurchaseParts, answer: StoredAnswer): Promise<
 
 /** Writes what became of the settlement and returns the answer, or throws what the caller is to be told. */
 export async function conclude(
-  parts: Pick<PurchaseParts, 'journal' | 'record' | 'payload' | 'requirements'>,
+  parts: Pick<PurchaseParts, 'journal' | 'record' | 'payload' | 'requirements' | 'wait'>,
   outcome: Outcome,
   answer: StoredAnswer,
 ): Promise<PaidAnswer> {
@@ -139,7 +140,9 @@ export async function conclude(
     receiptOf(record, requirements.network, payload.version, transaction, reason)
   switch (outcome.state) {
     case 'settled':
-      await journal.settled(key, attempt, outcome.transaction)
+      if (!outcome.provisional) await journal.settled(key, attempt, outcome.transaction)
+      else if (parts.wait === 'confirmed') throw pending(receipt(outcome.transaction, 'settlement_pending'))
+      else void bookLater(parts, outcome.later)
       return { ...answer, receipt: receipt(outcome.transaction) }
     case 'refused':
       // Refused by the ledger: somebody else has taken the payment over and may be sending it.
@@ -153,6 +156,20 @@ export async function conclude(
       )
     case 'pending':
       throw pending(receipt(outcome.transaction ?? '', 'settlement_pending'))
+  }
+}
+
+/** Books what a payment becomes whose answer has gone. */
+async function bookLater(
+  { journal, record: { key, attempt } }: Pick<PurchaseParts, 'journal' | 'record'>,
+  later: Promise<Outcome> | undefined,
+): Promise<void> {
+  const outcome = await later
+  try {
+    if (outcome?.state === 'settled' && !outcome.provisional) await journal.settled(key, attempt, outcome.transaction)
+    if (outcome?.state === 'refused') await journal.refused(key, attempt, outcome)
+  } catch {
+    // The reconciler finds it open.
   }
 }
 

@@ -4,17 +4,19 @@
  */
 import type { Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { type createExact, NOT_SIGNED } from './exact.ts'
+import { type Exact, NOT_SIGNED } from './exact.ts'
 import type { Flights } from './flight.ts'
 import type { Journal, Network, PaymentPayload, PaymentRecord, PaymentRequirements, Settler } from './payment.ts'
+import { owedError } from './late.ts'
+import { networkOf } from './networks.ts'
 import type { PresentedPayment } from './payments.ts'
 import { conclude, type PaidAnswer, pending, receiptOf, send } from './purchase.ts'
 
 export interface RecallParts {
-  readonly network: Network
+  readonly networks: readonly Network[]
   readonly journal: Journal
   readonly settler: Settler
-  readonly exact: ReturnType<typeof createExact>
+  readonly exact: Exact
   readonly flights: Flights<PaidAnswer>
   readonly nowSeconds: () => number
   readonly pause: (ms: number) => Promise<unknown>
@@ -24,7 +26,8 @@ export interface RecallParts {
 const POLL_MS = 100
 
 export function createRecall(parts: RecallParts) {
-  const { network, journal, settler, exact, flights, nowSeconds, pause } = parts
+  const { networks, journal, settler, exact, flights, nowSeconds, pause } = parts
+  const on = ({ network }: { readonly network: string }): Network => networkOf(networks, network)
 
   return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
     const { key, payload } = presented
@@ -56,7 +59,7 @@ export function createRecall(parts: RecallParts) {
       }
       // Another process works on it: the journal is what both can see.
       if (nowSeconds() > giveUp || presented.signal.aborted)
-        throw pending(receiptOf(record, network, payload.version, '', 'settlement_pending'))
+        throw pending(receiptOf(record, on(record), payload.version, '', 'settlement_pending'))
       await pause(POLL_MS)
     }
   }
@@ -70,13 +73,19 @@ export function createRecall(parts: RecallParts) {
   /** One authorization can be signed in several ways, each as good as the other. */
   function isSigned(payload: PaymentPayload): boolean {
     const { value: amount, to: payTo, validAfter } = payload
-    const asked = { scheme: 'exact', network, amount, payTo, maxTimeoutSeconds: Number.MAX_SAFE_INTEGER } as const
+    const asked = {
+      scheme: 'exact',
+      network: on(payload),
+      amount,
+      payTo,
+      maxTimeoutSeconds: Number.MAX_SAFE_INTEGER,
+    } as const
     return exact(payload, asked, Number(validAfter) + 1) === null
   }
 
   function requirementsOf(record: PaymentRecord): PaymentRequirements {
     const maxTimeoutSeconds = Number(record.validBefore - record.validAfter)
-    return { scheme: 'exact', network, amount: record.amount, payTo: record.payTo, maxTimeoutSeconds }
+    return { scheme: 'exact', network: on(record), amount: record.amount, payTo: record.payTo, maxTimeoutSeconds }
   }
 
   /** Delivers, or finishes, what a stored answer's payment is worth now. Null: another process was at it, look again. */
@@ -87,12 +96,7 @@ export function createRecall(parts: RecallParts) {
   ): Promise<PaidAnswer | null> {
     const { payload } = presented
     const { answer } = record
-    if (record.state === 'owed')
-      throw new ServiceError(
-        'payment_already_used',
-        'This payment was settled and its answer is lost. It is listed as a debt to you; write to the operator.',
-        { fields: { transaction: record.transaction } },
-      )
+    if (record.state === 'owed') throw owedError(record.transaction)
     if (record.state === 'settled') {
       if (!answer)
         throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', {
@@ -106,7 +110,7 @@ export function createRecall(parts: RecallParts) {
             fields: { transaction: record.transaction },
           },
         )
-      const receipt = receiptOf(record, network, payload.version, record.transaction ?? '')
+      const receipt = receiptOf(record, on(record), payload.version, record.transaction ?? '')
       return replayed({ ...answer, receipt })
     }
     if (answer?.body.length === 0 && record.state === 'answered') {

@@ -109,7 +109,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const { key, attempt } = row
     if (isWorking(key) || !(await journal.claim(key, attempt))) return 'waiting'
     const outcome = await settler.status(row)
-    if (outcome.state === 'pending') return 'waiting'
+    if (outcome.state === 'pending' || (outcome.state === 'settled' && outcome.provisional)) return 'waiting'
     if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
     if (!(await journal.settled(key, attempt, outcome.transaction))) return 'waiting'
     return row.answer === null ? oweAnswer(row) : 'settled'

@@ -12,10 +12,21 @@ export const MOVES = {
   settled: ['submitted'],
   released: ['reserved', 'answered'],
   refused: ['answered', 'submitted'],
+  late: ['released'],
   owed: ['submitted', 'settled'],
 } as const satisfies Record<string, readonly PaymentState[]>
 
 export type Move = keyof typeof MOVES
+
+const LEADS_TO: Readonly<Record<Move, PaymentState>> = {
+  answered: 'answered',
+  submitted: 'submitted',
+  settled: 'settled',
+  released: 'released',
+  refused: 'released',
+  late: 'settled',
+  owed: 'owed',
+}
 
 /** What every change says of itself. */
 export interface Stamp {
@@ -108,7 +119,7 @@ export function move(
   { at, owner }: Stamp,
   body: Buffer = NO_BODY,
 ): Change {
-  const state: PaymentState = step === 'refused' ? 'released' : step
+  const state = LEADS_TO[step]
   const fields = { key, attempt, state, allowed: MOVES[step].join(' '), at, owner, ...words }
   return { kind: 'move', key, size: 1_000 + body.length, fields, body }
 }

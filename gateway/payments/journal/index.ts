@@ -7,6 +7,7 @@ import { identify, isGone, retire } from '../../stores/instance.ts'
 import type { Journal, PaymentState } from '../payment.ts'
 import { answered, because, type Change, move, type MoveFields, refused, reserve, submitted, words } from './changes.ts'
 import type { Move } from './changes.ts'
+import { repaidBy } from './entries.ts'
 import { createGroups } from './groups.ts'
 import type { Store, Written } from './store.ts'
 
@@ -67,11 +68,13 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     submitted: (key, attempt, intent) => step(key, attempt, 'submitted', submitted(intent)),
     settled: (key, attempt, transaction) =>
       step(key, attempt, 'settled', { transaction_hash: transaction, detail: transaction }),
+    late: (key, attempt, transaction) =>
+      step(key, attempt, 'late', { transaction_hash: transaction, detail: transaction }),
     released: (key, attempt, reason) => step(key, attempt, 'released', because(reason)),
     refused: (key, attempt, outcome) => step(key, attempt, 'refused', refused(outcome, owner)),
     claim: (key, attempt) => store.claim(key, attempt, owner, now()),
     owed: (key, attempt, reason) => step(key, attempt, 'owed', because(reason)),
-    repaid: (key, note) => store.repaid(key, words(`repaid: ${note}`), now()),
+    repaid: (key, note) => store.repaid(key, words(repaidBy(note)), now()),
     open: () => store.open(),
     list: (filter) => store.list(filter),
     debts: () => store.debts(),
@@ -87,6 +90,8 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       return counts
     },
     events: (key) => store.events(key),
+    entries: (window) => store.entries(window),
+    totals: (window, own) => store.totals(window, own),
     async forgetAnswers(settledBefore) {
       let forgotten = 0
       for (;;) {

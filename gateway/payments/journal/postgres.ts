@@ -5,6 +5,7 @@
 import { DatabaseError, Pool } from 'pg'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
+import { BOOKED_INDEX, entriesQuery, toEntry, totalsQuery, toTotal } from './entries.ts'
 import {
   COLUMNS,
   IDENTIFIED,
@@ -67,6 +68,7 @@ const UNIQUE_VIOLATION = '23505'
 const SCHEMA_LOCK = 402_402_402
 
 // In the order of their keys, so that two processes never wait for each other in a circle.
+/** The intent stays: what an earlier attempt has sent others have seen, and it may yet come. */
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT key, 'reserved', 1, at, at, ${RESERVED_COLUMNS.join(', ')}
@@ -81,7 +83,7 @@ ORDER BY key
 ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
   ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
-  intent = NULL, transaction_hash = NULL, reason = NULL
+  transaction_hash = NULL, reason = NULL
 WHERE payments.state = 'released'
 RETURNING ${COLUMNS}`
 
@@ -91,6 +93,7 @@ UPDATE payments SET
   intent = coalesce(change.intent, payments.intent),
   transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
   reason = coalesce(change.reason, payments.reason),
+  identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
   answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
   answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
@@ -184,6 +187,14 @@ export async function openPostgres(url: string): Promise<Store> {
           [key],
         )
       ).map(toEvent),
+    async entries(window) {
+      const { sql, values } = entriesQuery(window, (nth) => `$${nth}`)
+      return (await rows(sql, values)).map(toEntry)
+    },
+    async totals(window, own) {
+      const { sql, values } = totalsQuery(window, own, (nth) => `$${nth}`)
+      return (await rows(sql, values)).map(toTotal)
+    },
     async touch(instance, at, forgetBefore) {
       await rows('DELETE FROM payment_instances WHERE seen_at < $1', [forgetBefore])
       await rows(
@@ -227,6 +238,7 @@ async function createSchema(pool: Pool): Promise<void> {
       )
       if (rowCount === 0) await client.query(step)
     }
+    await client.query(BOOKED_INDEX)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK')

@@ -90,7 +90,7 @@ export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state =
 
 /** The statement and values of a listing; `place` gives the placeholder of the nth value, from 1. */
 export function listQuery(
-  { states, operations, payer, settledSince, settledBefore, bare, limit }: PaymentFilter,
+  { states, operations, payer, transaction, settledSince, settledBefore, bare, limit }: PaymentFilter,
   place: (nth: number) => string,
 ): { readonly sql: string; readonly values: readonly (string | number)[] } {
   const values: (string | number)[] = []
@@ -101,6 +101,7 @@ export function listQuery(
     ...(states ? [among('state', states)] : []),
     ...(operations ? [among('operation', operations)] : []),
     ...(payer === undefined ? [] : [`lower(payer) = ${next(payer.toLowerCase())}`]),
+    ...(transaction === undefined ? [] : [`lower(transaction_hash) = ${next(transaction.toLowerCase())}`]),
     ...(settledSince === undefined ? [] : [`settled_at >= ${next(settledSince)}`]),
     ...(settledBefore === undefined ? [] : [`settled_at < ${next(settledBefore)}`]),
   ]

@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import type { PaymentState } from '../payment.ts'
 import { type Change, encode } from './changes.ts'
 import { connect, type Connection } from './connection.ts'
+import { BOOKED_INDEX, entriesQuery, toEntry, totalsQuery, toTotal } from './entries.ts'
 import {
   COLUMNS,
   IDENTIFIED,
@@ -66,11 +67,12 @@ CREATE TRIGGER payment_events_stay BEFORE DELETE ON payment_events BEGIN
 END;`
 
 /** What each release added to the file, in order; the first made it. */
-const STEPS = [SCHEMA, `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIED};`] as const
+const STEPS = [SCHEMA, `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIED};`, BOOKED_INDEX] as const
 const VERSION = STEPS.length
 
 const field = (column: string): string => `value ->> '${column}'`
 
+/** The intent stays: what an earlier attempt has sent others have seen, and it may yet come. */
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT ${field('key')}, 'reserved', 1, ${field('at')}, ${field('at')}, ${RESERVED_COLUMNS.map(field).join(', ')}
@@ -80,7 +82,7 @@ FROM json_each(?) WHERE NOT EXISTS (
 ON CONFLICT (key) DO UPDATE SET
   state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
   ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
-  intent = NULL, transaction_hash = NULL, reason = NULL
+  transaction_hash = NULL, reason = NULL
 WHERE payments.state = 'released'
 RETURNING ${COLUMNS}`
 
@@ -93,6 +95,7 @@ UPDATE payments SET
   intent = coalesce(change.intent, payments.intent),
   transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
   reason = coalesce(change.reason, payments.reason),
+  identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
   settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
   answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
   answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
@@ -180,6 +183,14 @@ export async function openSqlite(file: string): Promise<Store> {
           key,
         )
       ).map(toEvent),
+    async entries(window) {
+      const { sql, values } = entriesQuery(window, () => '?')
+      return (await reader.once(sql, ...values)).map(toEntry)
+    },
+    async totals(window, own) {
+      const { sql, values } = totalsQuery(window, own, (nth) => `?${nth}`)
+      return (await reader.once(sql, ...values)).map(toTotal)
+    },
     async touch(instance, at, forgetBefore) {
       await writer.once('DELETE FROM payment_instances WHERE seen_at < ?', forgetBefore)
       await writer.once(

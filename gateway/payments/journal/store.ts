@@ -1,6 +1,7 @@
 /** What a database does for the journal. SQLite and PostgreSQL each have one, and one suite proves both. */
 import type { JournalEvent, OpenPayment, PaymentFilter, PaymentRecord, PaymentState, PaymentSum } from '../payment.ts'
 import type { Change } from './changes.ts'
+import type { EntryTotal, EntryWindow, LedgerEntry } from './entries.ts'
 import { type Row, toRecord } from './record.ts'
 
 /** Whether the row allowed the change; for a reservation also the row as it is now, ours or the one in the way. */
@@ -27,6 +28,8 @@ export interface Store {
   sums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
   counts(): Promise<readonly { readonly state: PaymentState; readonly count: number }[]>
   events(key: string): Promise<readonly JournalEvent[]>
+  entries(window: EntryWindow): Promise<readonly LedgerEntry[]>
+  totals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
   /** This process is alive; those not heard of since `forgetBefore` are struck off. */
   touch(instance: string, at: number, forgetBefore: number): Promise<void>
   leave(instance: string): Promise<void>

@@ -5,18 +5,18 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../errors.ts'
 import type { Logger } from '../../plugin.ts'
-import type { Hex, Network, Outcome, PaymentPayload, PaymentRequirements, Settler } from '../payment.ts'
+import type { Hex, Network, Outcome, PaymentPayload, PaymentRequirements, Settler, Wait } from '../payment.ts'
 import { createHealth } from './health.ts'
 import { createJudge, type Question, type TransactionReceipt } from './judge.ts'
+import { createNodes, type NodeState, UNREACHABLE } from './nodes.ts'
 import { createRemote, type Remote, type SettleAnswer } from './remote.ts'
-import { createRpc } from './rpc.ts'
 import { createSimulate } from './simulate.ts'
 import { createWallets } from './wallets.ts'
 
 export interface FacilitatorSettlerOptions {
   /** Base addresses, first choice first. */
   readonly urls: readonly string[]
-  /** The node that is asked what really happened. */
+  /** The node that is asked what really happened, or several in a list. */
   readonly rpcUrl: string
   readonly network: Network
   /** Public address of the gateway. */
@@ -26,31 +26,35 @@ export interface FacilitatorSettlerOptions {
   readonly timeoutSeconds?: number
   /** How long the chain may take to show what a facilitator says it did. */
   readonly confirmSeconds?: number
+  /** How many blocks deep a payment is certain; 1: in the newest. */
+  readonly confirmBlocks?: number
   /** Factories whose wallets may pay before they exist (ERC-6492), as far as the facilitator makes them. */
   readonly factories?: readonly Hex[]
 }
 
 const LOOK_SECONDS = 60
 const POLL_MS = 500
+/** What one more block of depth may take. */
+const BLOCK_SECONDS = 3
 /** Reasons given before anything is broadcast. The others may hide a transaction whose end was not waited for. */
 const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|eip6492_)(?!.*transaction)/
 
 export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Settler {
-  const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = 30, confirmSeconds = 10, factories = [] } = options
-  const rpc = createRpc(rpcUrl)
+  const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = 30, confirmSeconds = 10 } = options
+  const { confirmBlocks = 1, factories = [] } = options
+  const rpc = createNodes({ addresses: rpcUrl, network, log })
   const wallets = createWallets(rpc, network.asset, factories)
   const simulate = createSimulate(rpc, wallets)
-  const judge = createJudge(rpc, network)
+  const judge = createJudge(rpc, network, confirmBlocks)
   const remotes = urls.map((url) => createRemote({ url, network, baseUrl, timeoutSeconds, log }))
-  const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: 'the node cannot be reached' })
+  const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: UNREACHABLE, log })
   void health.look()
 
   async function inspect(): Promise<string | null> {
     const looks = await Promise.allSettled(remotes.map((remote) => remote.look()))
     if (looks.every(({ status }) => status === 'rejected')) return 'no facilitator can be reached'
     if (!remotes.some((remote) => remote.able())) return `no facilitator settles "exact" on ${network.name}`
-    const chainId = Number(await rpc.call<Hex>('eth_chainId'))
-    return chainId === network.chainId ? null : `the node is not of ${network.name}, chain ${network.chainId}`
+    return rpc.look()
   }
 
   async function reading<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -76,22 +80,28 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   async function ask(payload: PaymentPayload, requirements: PaymentRequirements): Promise<SettleAnswer> {
     for (const remote of willing(remotes)) {
       const answer = await remote.settle(payload, requirements)
-      if (answer.kind !== 'unsent') return answer
+      if (!isUntaken(answer)) return answer
       log.warn({ facilitator: remote.url }, 'the facilitator did not take a settlement; the next one is asked')
     }
     void health.look()
     return { kind: 'unsent' }
   }
 
-  async function concluded(answer: SettleAnswer, question: Question): Promise<Outcome> {
+  async function concluded(answer: SettleAnswer, question: Question, wait: Wait): Promise<Outcome> {
     if (answer.kind === 'unsent')
       return { state: 'refused', reason: 'unexpected_settle_error', message: 'No facilitator took the payment.' }
+    const isShort = (outcome: Outcome): boolean =>
+      outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
     const transaction = 'transaction' in answer ? answer.transaction : null
-    const giveUp = performance.now() + confirmSeconds * 1000
+    const giveUp = performance.now() + (confirmSeconds + BLOCK_SECONDS * (confirmBlocks - 1)) * 1000
     for (;;) {
       const verdict = await verdictOf(question)
-      if (verdict.state !== 'pending') return verdict
-      if (answer.kind !== 'success' || performance.now() > giveUp) break
+      if (verdict.state !== 'pending' && !isShort(verdict)) return verdict
+      const isSeen = verdict.state === 'settled'
+      if ((answer.kind !== 'success' && !isSeen) || performance.now() > giveUp) {
+        if (isSeen) return { state: 'pending', transaction: verdict.transaction }
+        break
+      }
       await delay(POLL_MS)
     }
     if (answer.kind !== 'failure') return { state: 'pending', transaction }
@@ -118,7 +128,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
         async () => (proven ? null : await wallets.foreign(payload.from, payload.signature)) ?? simulate(payload),
       ),
 
-    async settle(payload, requirements, { record }) {
+    async settle(payload, requirements, { record, wait }) {
       const [first] = willing(remotes)
       if (!first) throw new ServiceError('settler_unavailable')
       const fromBlock = Number(await reading(() => rpc.call<Hex>('eth_blockNumber')))
@@ -126,7 +136,8 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
         return { state: 'pending', transaction: null }
       const { payTo, amount } = requirements
       const { from: payer, nonce, validBefore } = payload
-      return concluded(await ask(payload, requirements), { payer, payTo, amount, nonce, validBefore, fromBlock })
+      const question = { payer, payTo, amount, nonce, validBefore, fromBlock }
+      return concluded(await ask(payload, requirements), question, wait)
     },
 
     async status(record) {
@@ -137,8 +148,31 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
       return { state: 'pending', transaction: intent.kind === 'chain' ? intent.transaction : null }
     },
 
-    health: () => health.current(),
+    health() {
+      const nodes = [...remotes.map(stateOf), ...rpc.states()]
+      return { ...health.current(), ...(nodes.length > 2 ? { nodes } : {}) }
+    },
     close: async () => health.close(),
+  }
+}
+
+/** Reasons of a facilitator that has no business with this network, so that another may well take the payment. */
+const NOT_HERE = /^(unsupported_(scheme|network|kind)|invalid_network|invalid_scheme|invalid_x402_version)$/
+
+/** Whether it certainly broadcast nothing for a reason of its own. */
+function isUntaken(answer: SettleAnswer): boolean {
+  if (answer.kind === 'unsent') return true
+  return answer.kind === 'failure' && answer.transaction === null && NOT_HERE.test(answer.reason)
+}
+
+function stateOf(remote: Remote): NodeState {
+  const node = new URL(remote.url).host
+  const isAble = remote.able()
+  if (isAble) return { node, ready: true }
+  return {
+    node,
+    ready: false,
+    reason: isAble === null ? 'the facilitator cannot be reached' : 'it does not settle here',
   }
 }
 

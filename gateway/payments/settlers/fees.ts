@@ -4,8 +4,24 @@ import type { Rpc } from './rpc.ts'
 import type { Fees } from './signer.ts'
 
 export interface Quotation extends Fees {
-  /** The newest block when this was looked up. */
+  /** The first block that what is sent now can be in. */
   readonly block: number
+  /** What a unit of gas costs in the next block, in wei. */
+  readonly price: bigint
+}
+
+export interface FeesOptions {
+  readonly rpc: Rpc
+  /** The most a unit of gas may cost, in wei; null: whatever it costs. */
+  readonly most: bigint | null
+}
+
+/** Gas costs more than the operator pays: nothing new is sent. */
+export class TooDear extends Error {
+  constructor({ price }: Pick<Quotation, 'price'>, most: bigint) {
+    super(`gas costs ${gwei(price)} gwei, above SETTLE_MAX_GWEI (${gwei(most)})`)
+    this.name = 'TooDear'
+  }
 }
 
 const FRESH_MS = 3_000
@@ -14,8 +30,11 @@ const LEAST_TIP = 1_000_000n
 /** A block raises the base fee by an eighth at most: four times lasts eleven full blocks. */
 const HEADROOM = 4n
 
-/** Returns a reader of fees; concurrent callers share one look. `fresh: true` looks again. Throws RpcError. */
-export function createFees(rpc: Rpc): (options?: { readonly fresh: boolean }) => Promise<Quotation> {
+/**
+ * Returns a reader of fees; concurrent callers share one look. `fresh: true` looks again. No more than `most` is ever
+ * offered, also where a block asks more. Throws RpcError.
+ */
+export function createFees({ rpc, most }: FeesOptions): (options?: { readonly fresh: boolean }) => Promise<Quotation> {
   let lookedAt = Number.NEGATIVE_INFINITY
   let latest: Promise<Quotation> | null = null
 
@@ -29,10 +48,12 @@ export function createFees(rpc: Rpc): (options?: { readonly fresh: boolean }) =>
     const base = BigInt(history.baseFeePerGas.at(-1) ?? 0)
     const tips = (history.reward ?? []).map(([median]) => BigInt(median ?? 0))
     const tip = tips.reduce(larger, LEAST_TIP)
+    const capped = (fee: bigint): bigint => (most !== null && fee > most ? most : fee)
     return {
-      maxFeePerGas: HEADROOM * base + tip,
-      maxPriorityFeePerGas: tip,
-      block: Number(history.oldestBlock) + history.baseFeePerGas.length - 2,
+      maxFeePerGas: capped(HEADROOM * base + tip),
+      maxPriorityFeePerGas: capped(tip),
+      price: base + tip,
+      block: Number(history.oldestBlock) + history.baseFeePerGas.length - 1,
     }
   }
 
@@ -49,16 +70,35 @@ export function createFees(rpc: Rpc): (options?: { readonly fresh: boolean }) =>
   }
 }
 
-/** Fees a node takes for a replacement (a tenth more of both), or null where what was offered still does. */
-export function raised(fresh: Fees, offered: Fees): Fees | null {
+/**
+ * Fees a node takes for a replacement (a tenth more of both), or null where what was offered still does, or where more
+ * may not be offered.
+ */
+export function raised(fresh: Fees, offered: Fees, limit: bigint | null = null): Fees | null {
   const { maxFeePerGas: most, maxPriorityFeePerGas: tip } = offered
   if (fresh.maxFeePerGas <= most && fresh.maxPriorityFeePerGas <= tip) return null
-  return {
-    maxFeePerGas: larger(fresh.maxFeePerGas, (most * 5n) / 4n),
-    maxPriorityFeePerGas: larger(fresh.maxPriorityFeePerGas, (tip * 5n) / 4n),
+  const wanted = {
+    maxFeePerGas: larger(fresh.maxFeePerGas, quarterMore(most)),
+    maxPriorityFeePerGas: larger(fresh.maxPriorityFeePerGas, quarterMore(tip)),
   }
+  if (limit === null || wanted.maxFeePerGas <= limit) return wanted
+  const least = tenthMore(tip)
+  if (limit < tenthMore(most) || limit < least) return null
+  return { maxFeePerGas: limit, maxPriorityFeePerGas: smaller(limit, wanted.maxPriorityFeePerGas) }
 }
+
+const quarterMore = (fee: bigint): bigint => (fee * 5n) / 4n
+const tenthMore = (fee: bigint): bigint => (fee * 11n + 9n) / 10n
 
 function larger(one: bigint, other: bigint): bigint {
   return one > other ? one : other
+}
+
+function smaller(one: bigint, other: bigint): bigint {
+  return one < other ? one : other
+}
+
+/** @example gwei(1_500_000n) → "0.0015" */
+function gwei(wei: bigint): string {
+  return String(Number(wei) / 1e9)
 }

@@ -17,11 +17,13 @@ export interface Log {
   readonly topics: readonly Hex[]
   readonly data: Hex
   readonly transactionHash: Hex
+  readonly blockNumber: Hex
 }
 
 export interface TransactionReceipt {
   readonly status: Hex
   readonly transactionHash: Hex
+  readonly blockNumber: Hex
   readonly logs: readonly Log[]
 }
 
@@ -35,10 +37,11 @@ const LOOK_BACK = 43_200
 const REORGANISATION_SECONDS = 10n
 
 /**
- * Settled: the money moved to `payTo`. Refused: cancelled, moved elsewhere, used before we sent anything, or expired
- * unused by the time of the chain. Everything else is pending. Throws RpcError where the chain cannot be read.
+ * Settled: the money moved to `payTo`, provisionally where the block is less than `depth` deep (1: the newest block
+ * will do). Refused: so deep cancelled or moved elsewhere, used before we sent anything, or expired unused by the time
+ * of the chain. Everything else is pending. Throws RpcError where the chain cannot be read.
  */
-export function createJudge(rpc: Rpc, network: Network): Judge {
+export function createJudge(rpc: Rpc, network: Network, depth = 1): Judge {
   const { asset } = network
 
   return async (question) => {
@@ -47,7 +50,7 @@ export function createJudge(rpc: Rpc, network: Network): Judge {
     const height = Number(head.number)
     const fromBlock = question.fromBlock ?? Math.max(0, height - LOOK_BACK)
     const log = await findLog(question, fromBlock, height)
-    if (log) return judged(log, question)
+    if (log) return judged(log, question, depth > 1 && depthOf(log, height) < depth)
     const state = async (block: number): Promise<boolean> =>
       BigInt(await rpc.call<Hex>('eth_call', { to: asset, data: stateData(payer, nonce) }, hex(block))) !== 0n
     if (await state(height)) {
@@ -71,14 +74,25 @@ export function createJudge(rpc: Rpc, network: Network): Judge {
     return undefined
   }
 
-  async function judged({ topics, transactionHash }: Log, question: Question): Promise<Outcome> {
+  async function judged({ topics, transactionHash }: Log, question: Question, isShallow: boolean): Promise<Outcome> {
     if (topics[0] === TOPICS.canceled)
-      return refused('invalid_transaction_state', 'The payer cancelled the authorization.')
+      return isShallow ? pending : refused('invalid_transaction_state', 'The payer cancelled the authorization.')
     const receipt = await rpc.call<TransactionReceipt | null>('eth_getTransactionReceipt', transactionHash)
     if (!receipt) return pending
-    if (hasTransfer(receipt, network, question)) return { state: 'settled', transaction: transactionHash }
+    if (hasTransfer(receipt, network, question)) return settled(transactionHash, isShallow)
+    if (isShallow) return pending
     return refused('invalid_transaction_state', 'The authorization was used for another transfer.')
   }
+}
+
+/** How many blocks deep something is, given the height of the chain: 1 in the newest block. */
+export function depthOf({ blockNumber }: Pick<Log, 'blockNumber'>, height: number): number {
+  return Math.max(1, height - Number(blockNumber) + 1)
+}
+
+/** The outcome of a transfer that is in a block. */
+export function settled(transaction: Hex, isShallow: boolean): Outcome {
+  return { state: 'settled', transaction, ...(isShallow ? { provisional: true as const } : {}) }
 }
 
 /**

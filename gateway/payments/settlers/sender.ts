@@ -7,28 +7,22 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
 import type { Hex, Intent } from '../payment.ts'
 import type { Logger } from '../../plugin.ts'
-import { createFees, raised } from './fees.ts'
-import type { TransactionReceipt } from './judge.ts'
+import { faultOf, type Fault } from './faults.ts'
+import { createFees, type Quotation, raised, TooDear } from './fees.ts'
+import { createFlying, type Flying, type Sending, signAgain } from './flying.ts'
+import type { Nodes } from './nodes.ts'
 import { createNonces } from './nonces.ts'
-import { RpcError, type Rpc } from './rpc.ts'
-import type { Fees, Signer } from './signer.ts'
-import { createWatch, type InFlight } from './watch.ts'
-
-/** A signed transaction. Sending may sign it anew; `hashes` keeps every form that may be mined. */
-export interface Sending extends InFlight {
-  nonce: number
-  raw: Hex
-  hash: Hex
-  readonly hashes: Hex[]
-  /** Height before sending. */
-  readonly fromBlock: number
-  /** The receipt, or null where it will never be known here. */
-  readonly mined: Promise<TransactionReceipt | null>
-}
+import type { Rpc } from './rpc.ts'
+import type { Signer } from './signer.ts'
+import { createWatch } from './watch.ts'
 
 export interface Sender {
-  /** Allocates a nonce and signs; nothing is sent. Throws RpcError where the chain cannot be read. */
+  /** What gas costs, looked up every few seconds. Throws TooDear where that is above the limit, RpcError. */
+  price(): Promise<bigint>
+  /** Allocates a nonce and signs; nothing is sent. Throws TooDear, and RpcError where the chain cannot be read. */
   prepare(to: Hex, data: Hex, gas: bigint): Promise<Sending>
+  /** Signs anew what was prepared and not sent, with other call data. */
+  amend(sending: Sending, to: Hex, data: Hex, gas: bigint): void
   /** Gives back what was prepared and not sent. */
   abandon(sending: Sending): void
   /**
@@ -36,31 +30,28 @@ export interface Sender {
    * `refused`; the nonce is given back.
    */
   send(sending: Sending): Promise<boolean>
-  /** Sends a recorded transaction again unchanged and watches it, unless it is watched already. */
-  resend(intent: Extract<Intent, { kind: 'chain' }>): Promise<void>
+  /**
+   * Sends a recorded transaction again unchanged and watches it, unless it is watched already. False: its nonce has
+   * gone to another, so it will never be in a block.
+   */
+  resend(intent: Extract<Intent, { kind: 'chain' }>): Promise<boolean>
   close(): void
 }
 
 export interface SenderOptions {
-  readonly rpc: Rpc
+  /** `broadcast`, where there is one, sends again what stands still. */
+  readonly rpc: Rpc & Partial<Pick<Nodes, 'broadcast'>>
   readonly signer: Signer
   readonly log: Logger
   readonly pollMs?: number
+  /** How many blocks deep is `confirmed`; 1: in the newest. */
+  readonly depth?: number
+  /** The most a unit of gas may cost, in wei. Absent: whatever it costs. */
+  readonly mostForGas?: bigint | null
   /** A transaction not mined after this long is sent again, with a higher fee where fees have risen. */
   readonly stuckMs?: number
   /** A hole that holds back later transactions is filled after this long, if nobody else used it. */
   readonly fillMs?: number
-}
-
-interface Flying extends Sending {
-  readonly to: Hex
-  readonly data: Hex
-  readonly gas: bigint
-  fees: Fees
-  /** Monotonic milliseconds of the last sending. */
-  sentAt: number
-  /** How often in a row the node has said no to sending it again, in words we do not know. */
-  doubts: number
 }
 
 const ATTEMPTS = 4
@@ -69,13 +60,14 @@ const MOST_DOUBTS = 5
 const PLAIN_GAS = 21_000n
 
 export function createSender(options: SenderOptions): Sender {
-  const { rpc, signer, log, pollMs = 250, stuckMs = 12_000, fillMs = 2_000 } = options
+  const { rpc, signer, log, pollMs = 250, depth = 1, mostForGas = null, stuckMs = 12_000, fillMs = 2_000 } = options
   const nonces = createNonces()
-  const currentFees = createFees(rpc)
+  const currentFees = createFees({ rpc, most: mostForGas })
   const watch = createWatch<Flying>({
     rpc,
     address: signer.address,
     pollMs,
+    depth,
     mend,
     onError: (error) => log.warn({ err: error }, 'the chain could not be read; transactions in flight wait'),
   })
@@ -95,25 +87,18 @@ export function createSender(options: SenderOptions): Sender {
     }
   }
 
-  function fly(fields: Pick<Flying, 'nonce' | 'to' | 'data' | 'gas' | 'fees' | 'fromBlock'>): Flying {
-    const signed = signer.sign({ ...fields, ...fields.fees })
-    const landing: Partial<Pick<Flying, 'land'>> = {}
-    const mined = new Promise<TransactionReceipt | null>((resolve) => {
-      landing.land = resolve
-    })
-    const land: Flying['land'] = (receipt) => landing.land?.(receipt)
-    return { ...fields, ...signed, hashes: [signed.hash], mined, land, sentAt: performance.now(), doubts: 0 }
+  /** Current fees, or TooDear. */
+  async function affordable(): Promise<Quotation> {
+    const quotation = await currentFees()
+    if (mostForGas !== null && quotation.price > mostForGas) throw new TooDear(quotation, mostForGas)
+    return quotation
   }
 
-  function signAgain(flying: Flying, change: { readonly nonce?: number; readonly fees?: Fees }): void {
-    Object.assign(flying, change)
-    Object.assign(flying, signer.sign({ ...flying, ...flying.fees }))
-    flying.hashes.push(flying.hash)
-  }
+  const fly = (fields: Parameters<typeof createFlying>[1]): Flying => createFlying({ signer, depth, log }, fields)
 
   async function prepare(to: Hex, data: Hex, gas: bigint): Promise<Flying> {
     await start()
-    const { block, ...fees } = await currentFees()
+    const { block, price: _, ...fees } = await affordable()
     return fly({ nonce: nonces.allocate(), to, data, gas, fees, fromBlock: block })
   }
 
@@ -145,9 +130,9 @@ export function createSender(options: SenderOptions): Sender {
   async function mendRefused(flying: Flying, fault: 'unsent' | 'nonce' | 'fee', attempt: number): Promise<void> {
     if (fault === 'unsent') return delay(RETRY_MS * attempt)
     log.warn({ nonce: flying.nonce, fault }, 'the node refused a transaction; it is signed again')
-    if (fault === 'fee') return signAgain(flying, { fees: await currentFees({ fresh: true }) })
+    if (fault === 'fee') return signAgain(signer, flying, { fees: await currentFees({ fresh: true }) })
     await syncNonce()
-    signAgain(flying, { nonce: nonces.allocate() })
+    signAgain(signer, flying, { nonce: nonces.allocate() })
   }
 
   /** Sends again what stands still, and fills the holes that hold others back. */
@@ -182,16 +167,16 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   async function raise(flying: Flying): Promise<void> {
-    const fees = raised(await currentFees({ fresh: true }), flying.fees)
+    const fees = raised(await currentFees({ fresh: true }), flying.fees, mostForGas)
     if (!fees) return
-    signAgain(flying, { fees })
+    signAgain(signer, flying, { fees })
     log.info({ nonce: flying.nonce, transaction: flying.hash }, 'a transaction is sent again with a higher fee')
   }
 
   /** Null: the node has it now. */
   async function again(raw: Hex): Promise<Fault | null> {
     try {
-      await rpc.call('eth_sendRawTransaction', raw)
+      await (rpc.broadcast ? rpc.broadcast(raw) : rpc.call('eth_sendRawTransaction', raw))
       return null
     } catch (error) {
       const fault = faultOf(error)
@@ -200,34 +185,23 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return {
+    price: async () => (await affordable()).price,
     prepare,
+    amend: (sending, to, data, gas) => signAgain(signer, sending as Flying, { to, data, gas }),
     send,
     abandon: ({ nonce }) => nonces.release(nonce),
     async resend({ raw, transaction, senderNonce: nonce, fromBlock }) {
       await start()
-      if (watch.has(nonce) || (await again(raw)) !== null || watch.has(nonce)) return
+      if (watch.has(nonce)) return true
+      const fault = await again(raw)
+      if (fault !== null || watch.has(nonce)) return fault !== 'nonce'
       nonces.adopt(nonce)
       const { to, data = '0x', gas = PLAIN_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
       const fees = { maxFeePerGas, maxPriorityFeePerGas }
       const flying = fly({ nonce, to: to as Hex, data, gas, fees, fromBlock })
-      watch.add({ ...flying, raw, hash: transaction, hashes: [transaction] })
+      watch.add(Object.assign(flying, { raw, hash: transaction, hashes: [transaction] }))
+      return true
     },
     close: () => watch.close(),
   }
-}
-
-type Fault = 'known' | 'nonce' | 'fee' | 'unsent' | 'unknown' | 'refused' | 'doubtful'
-
-/** Words of a node that has certainly not taken a transaction. */
-const REFUSED =
-  /insufficient funds|intrinsic gas|gas limit|invalid (sender|chain|signature)|not supported|too many|rate limit|cap|txpool is full|oversized/i
-
-/** What a failed sending means. Nodes agree on the words, not on the codes; words we do not know prove nothing. */
-function faultOf(error: unknown): Fault {
-  if (!(error instanceof RpcError)) throw error
-  if (error.fault !== 'refused') return error.fault
-  if (/already (known|imported)|known transaction/i.test(error.message)) return 'known'
-  if (/nonce (is )?too low|already used|replacement/i.test(error.message)) return 'nonce'
-  if (/underpriced|max fee|fee cap|base fee|gas price/i.test(error.message)) return 'fee'
-  return REFUSED.test(error.message) ? 'refused' : 'doubtful'
 }

@@ -8,7 +8,7 @@ import { readDocuments } from '../../../gateway/catalog/read.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS } from '../../../gateway/payments/networks.ts'
-import { createQuotes, type Quote } from '../../../gateway/payments/requirements.ts'
+import { createQuotes, type Quote } from '../../../gateway/payments/quotes.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
 const root = resolve(import.meta.dirname, '../../..')

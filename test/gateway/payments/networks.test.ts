@@ -1,30 +1,75 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { getDefaultAsset } from '@x402/evm'
 import { expect } from 'chai'
-import { getAddress } from 'viem'
-import { findNetwork, NETWORKS } from '../../../gateway/payments/networks.ts'
+import { CatalogError } from '../../../gateway/catalog/mistake.ts'
+import { findNetwork, readNetworks } from '../../../gateway/payments/networks.ts'
+import { createDigest } from '../../../gateway/payments/exact.ts'
 
-describe('networks', () => {
-  const { base, 'base-sepolia': sepolia } = NETWORKS
+const catalog = resolve(import.meta.dirname, '../../../catalog')
+const GNOSIS = {
+  name: 'gnosis',
+  chain_id: 100,
+  asset: '0x2a22f9c3b484c3629090FeED35F17Ff8F88f76F0',
+  domain: { name: 'Bridged USDC', version: '2' },
+  decimals: 6,
+  v1: false,
+}
 
-  it('name the USDC of each chain, and its own EIP-712 domain', () => {
-    expect(base).to.include({ chainId: 8453, asset: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913' })
-    expect(sepolia).to.include({ chainId: 84532, asset: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' })
-    expect(base.domain).to.deep.equal({ name: 'USD Coin', version: '2' })
-    expect(sepolia.domain).to.deep.equal({ name: 'USDC', version: '2' })
-  })
+describe('the networks', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-networks-'))
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  const read = (...networks: unknown[]) => {
+    writeFileSync(join(folder, 'networks.json'), JSON.stringify({ networks }))
+    return readNetworks(folder)
+  }
+  const mistakesOf = (...networks: unknown[]): string => {
+    try {
+      read(...networks)
+      return ''
+    } catch (error) {
+      if (error instanceof CatalogError) return error.message
+      throw error
+    }
+  }
 
-  it('agree with themselves: key, CAIP-2 and chain id, and a checksummed address', () => {
-    for (const [key, network] of Object.entries(NETWORKS)) {
-      expect(network.name).to.equal(key)
-      expect(network.caip2).to.equal(`eip155:${network.chainId}`)
-      expect(getAddress(network.asset)).to.equal(network.asset)
+  it('are those the x402 clients know, with the same token and the same domain', () => {
+    cpSync(join(catalog, 'networks.json'), join(folder, 'networks.json'))
+    const networks = readNetworks(folder)
+    expect(networks.map(({ name }) => name)).to.include.members(['base', 'base-sepolia', 'polygon', 'arbitrum'])
+    for (const { caip2, asset, domain } of networks) {
+      const { decimals, asset: token, name, version } = getDefaultAsset(caip2 as never)
+      expect({ asset, ...domain, decimals }, caip2).to.deep.equal({ asset: token, name, version, decimals: 6 })
     }
   })
 
-  it('are found by either name, and by nothing else', () => {
-    const networks = [base, sepolia]
-    expect(findNetwork(networks, 'base')).to.equal(base)
-    expect(findNetwork(networks, 'eip155:84532')).to.equal(sepolia)
-    for (const other of ['Base', '8453', 'eip155:1', '', null, undefined, 8453])
-      expect(findNetwork(networks, other)).to.equal(undefined)
+  it('are Base and Base Sepolia where the catalog adds none', () => {
+    expect(readNetworks(join(folder, 'nowhere')).map(({ caip2 }) => caip2)).to.deep.equal([
+      'eip155:8453',
+      'eip155:84532',
+    ])
+  })
+
+  it('become one more by one more entry', () => {
+    const gnosis = findNetwork(read(GNOSIS), 'eip155:100')
+    expect(gnosis).to.deep.equal({
+      name: 'gnosis',
+      caip2: 'eip155:100',
+      chainId: 100,
+      asset: GNOSIS.asset,
+      domain: GNOSIS.domain,
+      v2Only: true,
+    })
+    expect(createDigest(gnosis as never)).to.be.a('function')
+  })
+
+  it('are refused with their place where the entry is wrong or there already', () => {
+    expect(mistakesOf({ ...GNOSIS, decimals: 18 })).to.match(/networks\.json#\/networks\/0\/decimals .*Write 6/)
+    expect(mistakesOf({ ...GNOSIS, asset: '0x12' })).to.include('/networks/0/asset')
+    expect(mistakesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is there already')
+    expect(mistakesOf(GNOSIS, { ...GNOSIS, chain_id: 7 })).to.include('/networks/1')
+    writeFileSync(join(folder, 'networks.json'), '[')
+    expect(() => readNetworks(folder)).to.throw(CatalogError)
   })
 })

@@ -108,6 +108,20 @@ for (const [name, create] of Object.entries(DATABASES))
       for (const each of all) expect([...each.former(priced('a', 6000n)).keys()]).to.deep.equal([5000n])
     })
 
+    it('keeps a change that another process wrote down after this one had read the catalog', async () => {
+      const other = await open(database.open?.() ?? database.db)
+      await prices.record(of('v1', priced('a', 5000n)), true)
+      at += 1000
+      const readAt = now()
+      at += 1000
+      await prices.record(of('v2', priced('a', 6000n)), true)
+      await other.record(of('v1', priced('a', 5000n)), true, readAt)
+      expect(await steps()).to.have.length(2)
+      expect([...other.former(priced('a', 6000n)).keys()]).to.deep.equal([5000n])
+      await other.record(of('v1', priced('a', 5000n)), true)
+      expect((await steps())[0]).to.deep.equal(['a', 6000n, 5000n, 'v1'])
+    })
+
     it('takes a thousand prices at once', async () => {
       const many = Array.from({ length: 1000 }, (_, index) => priced(`p${index}`, BigInt(index + 1)))
       await prices.record(of('v1', ...many), true)

@@ -23,6 +23,7 @@ const log = (topics: readonly string[], data = '0x', contract: Hex = network.ass
   topics: topics as readonly Hex[],
   data: data as Hex,
   transactionHash: hash,
+  blockNumber: '0x64',
 })
 const used = (of = nonce, by = payer): Log => log([TOPICS.used, `0x${word(by)}`, of])
 const transfer = (to = payTo, amount = 5000n, contract?: Hex): Log =>
@@ -30,6 +31,7 @@ const transfer = (to = payTo, amount = 5000n, contract?: Hex): Log =>
 const receipt = (logs: readonly Log[], status: Hex = '0x1'): TransactionReceipt => ({
   status,
   transactionHash: hash,
+  blockNumber: '0x64',
   logs,
 })
 

@@ -38,6 +38,19 @@ describe('fees of a replacement', () => {
   })
 })
 
+describe('fees under a limit', () => {
+  it('are raised to the limit and no further', () => {
+    expect(raised(fees(400n, 9n), fees(100n, 8n), 1_000n)).to.deep.equal(fees(400n, 10n))
+    expect(raised(fees(400n, 9n), fees(100n, 8n), 200n)).to.deep.equal(fees(200n, 10n))
+    expect(raised(fees(101n, 8n), fees(100n, 8n), 110n)).to.deep.equal(fees(110n, 10n))
+  })
+
+  it('stay as they are where a node would not take what little more is allowed', () => {
+    expect(raised(fees(101n, 8n), fees(100n, 8n), 109n)).to.equal(null)
+    expect(raised(fees(400n, 9n), fees(100n, 8n), 100n)).to.equal(null)
+  })
+})
+
 describe('a sending account', function () {
   this.timeout(20_000)
   let chain: TestChain
@@ -95,6 +108,34 @@ describe('a sending account', function () {
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
   })
 
+  it('raises no fee above the limit, prepares nothing there, and is mined when prices fall', async () => {
+    const mostForGas = 20_000_000_000n
+    await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x3b9aca00')
+    await chain.rpc.call('evm_mine')
+    const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
+    const thrifty = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, mostForGas })
+    try {
+      await chain.rpc.call('evm_setAutomine', false)
+      const sending = await thrifty.prepare(to, '0x', 30_000n)
+      await thrifty.send(sending)
+      await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
+      await chain.rpc.call('evm_mine')
+      while (parseTransaction(sending.raw).maxFeePerGas !== mostForGas) await pause(50)
+      const offers = sending.hashes.length
+      await pause(500)
+      expect(sending.hashes).to.have.length(offers)
+      const refusal = await until(() => thrifty.prepare(to, '0x', 30_000n))
+      expect(refusal).to.match(/^gas costs 87\.5\d* gwei, above SETTLE_MAX_GWEI \(20\)$/)
+      // The pool may just have lost it, until it is sent again.
+      await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
+      await chain.rpc.call('evm_setAutomine', true)
+      await chain.rpc.call('evm_mine')
+      expect(await sending.mined).to.include({ status: '0x1' })
+    } finally {
+      thrifty.close()
+    }
+  })
+
   it('fills the hole that an abandoned transaction leaves below others', async () => {
     const [abandoned, kept] = [await prepare(), await prepare()]
     await sender.send(kept)
@@ -145,7 +186,7 @@ describe('a sending account', function () {
   })
 
   it('asks for fees once for many, and again after a while', async () => {
-    const currentFees = createFees(createRpc(proxy.url))
+    const currentFees = createFees({ rpc: createRpc(proxy.url), most: null })
     const asked = proxy.requests.length
     await Promise.all(Array.from({ length: 20 }, () => currentFees()))
     expect(proxy.requests.length - asked).to.equal(1)
@@ -153,6 +194,18 @@ describe('a sending account', function () {
     expect(proxy.requests.length - asked).to.equal(2)
   })
 })
+
+/** Tries until it fails; the words of the failure. What was prepared and not sent hurts nobody. */
+async function until(work: () => Promise<unknown>): Promise<string> {
+  for (;;) {
+    const failure = await work().then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    if (failure !== null) return failure
+    await pause(100)
+  }
+}
 
 function pause(milliseconds: number): Promise<void> {
   return new Promise((wake) => setTimeout(wake, milliseconds))
