@@ -1,8 +1,9 @@
 /**
  * Compares the ledger with the chain: every transfer of the token to the payee and every payment booked as settled ends
- * in one bucket. It reads, and tells; it never books anything and can move nothing.
+ * in one bucket. It reads, and tells; all it ever books is a debt to a payer, and it can move nothing.
  */
 import { type Hex, type Journal, type Network, paymentKey, type PaymentRecord } from '../payments/payment.ts'
+import { bookLate, isOpenToLate } from '../payments/late.ts'
 import type { Rpc } from '../payments/settlers/rpc.ts'
 import type { Logger } from '../plugin.ts'
 import type { Tell } from './alerts.ts'
@@ -14,7 +15,7 @@ export interface ReconciliationParts {
   readonly rpc: Rpc
   readonly network: Network
   readonly payTo: Hex
-  readonly journal: Pick<Journal, 'find' | 'list' | 'open'>
+  readonly journal: Pick<Journal, 'find' | 'list' | 'open' | 'late' | 'owed'>
   readonly rows: Rows
   readonly tell: Tell
   readonly log: Logger
@@ -41,6 +42,7 @@ export interface Comparison {
 const RANGE = 2_000
 const RANGES_A_RUN = 500
 const RECHECKED = 1_000
+const DOUBTFUL = ['pending', 'unknown', 'amount_differs', 'unreadable', 'missing'] as const
 const JUDGED_A_RUN = 50_000
 /** Clocks of processes may differ: what was booked this recently is looked at again. */
 const OVERLAP_MS = 3_600_000
@@ -62,11 +64,23 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
   async function rowOf(transfer: Transfer): Promise<Row> {
     const { from: payer, nonce, transaction, logIndex, block, amount } = transfer
     const payment = nonce ? paymentKey(network, { from: payer, nonce }) : null
-    const record = payment === null ? null : await journal.find(payment)
+    const record = payment === null ? null : await booked(transfer, await journal.find(payment))
     const { bucket, note } = bucketOfTransfer(transfer, record)
     const isOwn = own.has(payer.toLowerCase())
-    const place = { transaction, block, payer, amount, payment, isOwn }
+    const place = { network: network.caip2, transaction, block, payer, amount, payment, isOwn }
     return { id: `${transaction}/${logIndex}`, bucket, note, ...place, at: now().getTime() }
+  }
+
+  /** The one thing that is booked here: money for a payment that was sent and given back is owed to its payer. */
+  async function booked(
+    { amount, transaction }: Transfer,
+    record: PaymentRecord | null,
+  ): Promise<PaymentRecord | null> {
+    if (!isOpenToLate(record) || record.amount !== amount || !sameText(record.payTo, payTo)) return record
+    if (!(await bookLate(journal, record, transaction))) return record
+    const details = { payment: record.key, transaction, amount: String(amount) }
+    await tell({ event: 'reconciliation.late', message: 'a payment came after it was given back: it is owed', details })
+    return journal.find(record.key)
   }
 
   const read = async (from: number, to: number): Promise<Row[]> =>
@@ -94,7 +108,7 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
 
   /** Looks again at what was not matched: the ledger or the node may know more by now. */
   async function recheck(): Promise<void> {
-    const doubtful = await rows.list(['pending', 'unknown', 'amount_differs', 'unreadable', 'missing'], RECHECKED)
+    const doubtful = await rows.list(DOUBTFUL, RECHECKED, network.caip2)
     const recent = doubtful.filter(({ at, bucket }) => bucket === 'unreadable' || now().getTime() - at < RECHECK_MS)
     const blocks = new Set(recent.flatMap(({ block }) => (block === null ? [] : [block])))
     for (const block of blocks) await rows.put(await read(block, block))
@@ -126,7 +140,7 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
   function missingRow({ key, payer, amount, transaction }: PaymentRecord, note: string): Row {
     const isOwn = own.has(payer.toLowerCase())
     const words = transaction === null ? note : `${note} (${transaction})`
-    const place = { transaction: null, block: null, payer, amount, payment: key, isOwn }
+    const place = { network: network.caip2, transaction: null, block: null, payer, amount, payment: key, isOwn }
     return { id: key, bucket: 'missing', note: words, ...place, at: now().getTime() }
   }
 
@@ -171,16 +185,33 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
     }
     const unreadable = await readable(failure)
     await alarm()
-    const found = await rows.counts()
+    const found = await rows.counts(network.caip2)
     const buckets = Object.fromEntries(BUCKETS.map((bucket) => [bucket, found.get(bucket) ?? 0])) as Record<
       Bucket,
       number
     >
-    const open = await journal.open()
+    const open = (await journal.open()).filter((payment) => payment.network === network.caip2)
     const sent = open.filter(({ state }) => state === 'submitted').map(({ key }) => key)
     buckets.pending += sent.length - (await rows.transferred(sent)).size + waiting
     if (unreadable !== null) buckets.unreadable += 1
     return { at: now(), readTo: reached?.block ?? null, unreadable, buckets }
+  }
+}
+
+/** One comparison of several places, one after the other. `readTo` is of the first, whose chain leads. */
+export function together(compares: readonly (() => Promise<Comparison>)[]): () => Promise<Comparison> {
+  return async () => {
+    const found: Comparison[] = []
+    for (const compare of compares) found.push(await compare())
+    const [first] = found
+    if (!first) throw new RangeError('There is nothing to compare.')
+    const sum = (bucket: Bucket): number => found.reduce((total, { buckets }) => total + buckets[bucket], 0)
+    const unreadable = found.flatMap((each) => each.unreadable ?? []).join('; ')
+    return {
+      ...first,
+      unreadable: unreadable === '' ? null : unreadable,
+      buckets: Object.fromEntries(BUCKETS.map((bucket) => [bucket, sum(bucket)])) as Comparison['buckets'],
+    }
   }
 }
 

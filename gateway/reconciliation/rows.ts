@@ -9,6 +9,8 @@ export interface Row {
   readonly id: string
   readonly bucket: Bucket
   readonly note: string
+  /** CAIP-2. Empty where it was found while there was only one. */
+  readonly network: string
   readonly transaction: Hex | null
   readonly block: number | null
   readonly payer: Hex
@@ -26,6 +28,7 @@ interface Stored {
   readonly id: string
   readonly bucket: Bucket
   readonly note: string
+  readonly network: string
   readonly transaction_hash: Hex | null
   readonly block: number | null
   readonly payer: Hex
@@ -71,6 +74,7 @@ const STEPS: readonly Step[] = [
       table.bigInteger('judged').notNullable()
     })
   },
+  (db) => db.schema.alterTable(TABLE, (table) => table.text('network').notNullable().defaultTo('')),
 ]
 
 const AT_ONCE = 50
@@ -105,15 +109,21 @@ export async function openRows(db: Knex) {
       }
       return found
     },
-    async list(buckets: readonly Bucket[], limit: number): Promise<readonly Row[]> {
+    /** Newest first; of one network, or of all. */
+    async list(buckets: readonly Bucket[], limit: number, network?: string): Promise<readonly Row[]> {
       const rows = await db<Stored>(TABLE)
         .whereIn('bucket', [...buckets])
+        .where(on(network))
         .orderBy([{ column: 'at', order: 'desc' }, { column: 'id' }])
         .limit(limit)
       return rows.map(row)
     },
-    async counts(): Promise<ReadonlyMap<Bucket, number>> {
-      const rows = await db(TABLE).groupBy('bucket').select('bucket').count<{ bucket: Bucket; n: number }[]>({ n: '*' })
+    async counts(network: string): Promise<ReadonlyMap<Bucket, number>> {
+      const rows = await db(TABLE)
+        .where(on(network))
+        .groupBy('bucket')
+        .select('bucket')
+        .count<{ bucket: Bucket; n: number }[]>({ n: '*' })
       return new Map(rows.map(({ bucket, n }) => [bucket, n]))
     },
     /** Rows that alarm and of which nobody was told yet; what our own wallets did alarms nobody. */
@@ -131,6 +141,9 @@ export async function openRows(db: Knex) {
     },
   }
 }
+
+const on = (network: string | undefined) => (query: Knex.QueryBuilder) =>
+  void (network === undefined ? query : query.whereIn('network', [network, '']))
 
 export type Rows = Awaited<ReturnType<typeof openRows>>
 

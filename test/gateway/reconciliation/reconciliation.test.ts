@@ -164,6 +164,25 @@ describe('reconciliation on a doctored chain', () => {
     expect(BUCKETS.reduce((sum, bucket) => sum + third.buckets[bucket], 0)).to.equal(7)
   })
 
+  it('owes what came for a payment that was sent from here and given back', async () => {
+    const payload = await scene.pay()
+    const key = paymentKey(scene.chain.network, payload)
+    await book(payload, 'submitted')
+    await journal.refused(key, 1, { state: 'refused', reason: 'insufficient_funds', message: 'It failed.' })
+    expect((await compare()).buckets).to.include({ matched: 0, unknown: 0 })
+    const transaction = await transfer(payload)
+    expect((await compare()).buckets).to.include({ matched: 1, unknown: 0 })
+    expect(await journal.find(key)).to.include({ state: 'owed', transaction, answer: null })
+    expect((await journal.debts()).map((debt) => debt.key)).to.deep.equal([key])
+    expect((await journal.events(key)).map(({ state }) => state).slice(-3)).to.deep.equal([
+      'released',
+      'settled',
+      'owed',
+    ])
+    await compare()
+    expect(events(), 'told once').to.deep.equal(['reconciliation.late'])
+  })
+
   it('calls a transfer unreadable whose receipt the node keeps back, and reads it later', async () => {
     const payload = await scene.pay()
     await book(payload, 'settled', payload.value, await transfer(payload))

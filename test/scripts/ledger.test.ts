@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { openJournal } from '../../gateway/payments/journal/index.ts'
+import type { Journal } from '../../gateway/payments/payment.ts'
+import { createRpc } from '../../gateway/payments/settlers/rpc.ts'
+import { mintData } from '../../gateway/sandbox/contracts.ts'
+import { LedgerError, readCommand } from '../../scripts/ledger/arguments.ts'
+import { paymentIn, reservationOf, TRANSACTION } from '../contracts/payment.ts'
+import { openSchema } from '../contracts/postgres.ts'
+import { buy } from '../support/agent.ts'
+import { openSandboxGateway, SHOP } from '../support/sandbox.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+
+const DONOR = '0x00000000000000000000000000000000000fa0ce'
+
+interface Ran {
+  readonly status: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs the command beside this process, as beside a gateway. */
+function ledger(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ran> {
+  const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts/ledger.ts'), ...args], {
+    cwd: root,
+    env: { PATH: process.env['PATH'], ...environment },
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  return new Promise((done) => child.once('close', (status) => done({ status, stdout, stderr })))
+}
+
+const places: Readonly<
+  Record<string, () => Promise<{ env: Record<string, string>; journal: Journal; drop(): Promise<void> } | null>>
+> = {
+  async SQLite() {
+    const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-ledger-'))
+    const journal = await openJournal({ file: join(dataDir, 'sandbox-sample/journal.sqlite') })
+    const drop = async (): Promise<void> => {
+      await journal.close()
+      rmSync(dataDir, { recursive: true })
+    }
+    return { env: { DATA_DIR: dataDir }, journal, drop }
+  },
+  async PostgreSQL() {
+    const schema = await openSchema()
+    if (!schema) return null
+    const journal = await openJournal({ url: schema.url })
+    const drop = async (): Promise<void> => {
+      await journal.close()
+      await schema.drop()
+    }
+    return { env: { DATABASE_URL: schema.url }, journal, drop }
+  },
+}
+
+for (const [name, open] of Object.entries(places))
+  describe(`npm run ledger on ${name}, while a gateway has it open`, function () {
+    this.timeout(180_000)
+    let place: NonNullable<Awaited<ReturnType<typeof open>>>
+    const run = (...args: readonly string[]): Promise<Ran> => ledger(place.env, ...args)
+    const month = new Date().toISOString().slice(0, 7)
+
+    before(async function () {
+      const opened = await open()
+      if (!opened) this.skip()
+      place = opened
+      await paymentIn(place.journal, 'settled', reservationOf({ amount: 5_000n }))
+    })
+    after(() => place?.drop())
+
+    it('exports what was sold, twice the same', async () => {
+      const [csv, again, json, old] = await Promise.all([
+        run('export', '--month', month),
+        run('export', '--month', month, '--format', 'csv'),
+        run('export', '--month', month, '--format', 'json'),
+        run('export', '--month', '2020-01'),
+      ])
+      expect(csv.stdout.split('\r\n')).to.have.length(3)
+      expect(csv.stdout).to.equal(again.stdout)
+      expect(csv.stderr).to.contain('is not over')
+      const { totals } = JSON.parse(json.stdout) as { totals: { amount: string }[] }
+      expect(totals.map(({ amount }) => amount)).to.deep.equal(['0.005000'])
+      expect(old.stderr, 'a month that is over').to.equal('')
+    })
+
+    it('lists a debt, strikes it off, and refuses to do so twice', async () => {
+      await paymentIn(place.journal, 'owed', reservationOf({ amount: 2_000_000n }))
+      const [text, json] = await Promise.all([run('owed'), run('owed', '--format', 'json')])
+      expect(text.stdout).to.contain('1 owed, 2.000000 USDC').and.to.contain(TRANSACTION)
+      expect(JSON.parse(json.stdout)).to.deep.include({ amount: '2.000000', amount_atomic: '2000000' })
+      const by = `0x${'5b'.repeat(32)}`
+      const struck = await run('mark-repaid', '--tx', TRANSACTION, '--by', by)
+      expect(struck).to.include({ status: 0, stderr: '' })
+      expect(struck.stdout).to.contain('2.000000 USDC').and.to.contain(by).and.to.contain('Nothing was sent')
+      const [owed, again] = await Promise.all([run('owed'), run('mark-repaid', '--tx', TRANSACTION)])
+      expect(owed.stdout).to.equal('Nothing is owed.\n')
+      expect(again).to.include({ status: 1, stdout: '' })
+      expect(again.stderr).to.contain('was struck off on')
+      expect((await run('export', '--month', month)).stdout).to.match(new RegExp(`,repayment,2\\.000000,.*${by}`))
+    })
+  })
+
+describe('npm run ledger', function () {
+  this.timeout(180_000)
+
+  it('compares with the chain beside a running gateway, and ends with 1 where somebody must look', async () => {
+    const shop = await openSandboxGateway(SHOP)
+    const { sandbox, gateway, url } = shop
+    const run = (...args: readonly string[]): Promise<Ran> => ledger({ DATA_DIR: gateway.config.dataRoot }, ...args)
+    expect((await run('reconcile')).stderr).to.contain('There is no sandbox at')
+    await sandbox.describe(url)
+    await buy(`${url}/v1/echo/a`, shop.buyer)
+    const clean = await run('reconcile')
+    expect(clean).to.include({ status: 0, stderr: '' })
+    expect(clean.stdout).to.match(/^matched +1$/m)
+    const rpc = createRpc(sandbox.rpcUrl)
+    const { network, payTo } = sandbox
+    await rpc.call('anvil_setBalance', DONOR, '0x56bc75e2d63100000')
+    await rpc.call('anvil_impersonateAccount', DONOR)
+    const gift = { from: DONOR, to: network.asset, data: mintData(payTo, 123n), gas: '0x30d40' }
+    await rpc.call('eth_sendTransaction', gift)
+    const doubtful = await run('reconcile', '--format', 'json')
+    expect(doubtful.status).to.equal(1)
+    const { comparison, rows } = JSON.parse(doubtful.stdout) as { comparison: { buckets: object }; rows: object[] }
+    expect(comparison.buckets).to.include({ matched: 1, unknown: 1, missing: 0 })
+    expect(rows).to.have.length(1)
+    expect((await run('reconcile')).stdout).to.contain('unknown  0.000123 USDC from')
+    await shop.close()
+  })
+
+  it('says what it can do, and what was wrong', async () => {
+    const nowhere = join(tmpdir(), 'tollgate-there-is-no-ledger')
+    const [help, missing] = await Promise.all([ledger({}, '--help'), ledger({ DATA_DIR: nowhere }, 'owed')])
+    expect(help).to.include({ status: 0, stderr: '' })
+    for (const command of ['owed', 'mark-repaid', 'export', 'reconcile']) expect(help.stdout).to.contain(command)
+    expect(missing).to.include({ status: 1, stdout: '' })
+    expect(missing.stderr).to.match(/^There is no ledger at .*sandbox-sample.journal\.sqlite\. DATA_DIR.*\n$/)
+  })
+
+  const hash = `0x${'5b'.repeat(32)}`
+  const wrong: readonly (readonly [string, string])[] = [
+    ['', 'Say what to do'],
+    ['pay-out', 'pay-out is no command'],
+    ['export', 'Name the month'],
+    ['export --month 2026-13', '"2026-13" is no month'],
+    ['export --month 2026-11 --format xml', 'csv or json, not "xml"'],
+    ['owed --month 2026-11', 'owed takes no --month'],
+    ['owed now', 'now: nothing is known by that name'],
+    ['mark-repaid', 'Name the settlement'],
+    ['mark-repaid --tx abc', 'not "abc"'],
+    [`mark-repaid --tx ${hash} --by ${hash}`, 'not the settlement'],
+    [`mark-repaid --txn ${hash}`, '--txn'],
+  ]
+  for (const [line, words] of wrong)
+    it(`refuses "${line.replaceAll(hash, '0x5b…')}" and says why`, () => {
+      expect(() => readCommand(line.split(' ').filter(Boolean))).to.throw(LedgerError, words)
+    })
+})
