@@ -50,8 +50,9 @@ export async function admit(parts: ServeParts, entry: Entry): Promise<Admission 
       const again = await readToken()
       return again !== null && !('refusal' in again)
     }
+    const left = (): number => parts.tokens.left(token.access)
     const settle = async (answer: Answer): Promise<Answer> =>
-      answer.events ? { ...answer, events: lasting(answer.events, isValid) } : answer
+      answer.events ? { ...answer, events: lasting(answer.events, { isValid, left }) } : answer
     return { ...unpaid(token.access, token.plan.maxFreshnessSeconds), settle }
   }
   if (presented instanceof ServiceError) throw presented
@@ -59,6 +60,8 @@ export async function admit(parts: ServeParts, entry: Entry): Promise<Admission 
   if (operation.plan && !operation.plan.enabled)
     throw new ServiceError('product_suspended', 'This plan is not sold at the moment; issued tokens go on working.')
 
+  if (operation.identifier === 'required' && presented.identifier === null)
+    throw new ServiceError('identifier_required')
   const purchase = await parts.payments.admit(operation, presented, edition.catalog.version)
   if ('status' in purchase) return purchase
   return {
@@ -86,7 +89,10 @@ export function readmit(parts: ServeParts, { operation, request }: Entry, { rece
   }
 }
 
-type TokenAdmission = { readonly access: Access; readonly plan: Plan } | { readonly refusal: ServiceError } | null
+type TokenAdmission =
+  | { readonly access: Extract<Access, { kind: 'token' }>; readonly plan: Plan }
+  | { readonly refusal: ServiceError }
+  | null
 
 /** A token that is expired, foreign or for another route is refused with a code that says which. */
 async function admitToken(

@@ -1,7 +1,7 @@
 /** A handler's value, or an error, as the bytes a caller gets. */
 import { Streamed } from '../editions/passage.ts'
 import { errorBody, ServiceError } from '../errors.ts'
-import type { Quote } from '../payments/requirements.ts'
+import type { Quote } from '../payments/quotes.ts'
 import { Reply } from '../plugin.ts'
 import type { Answer } from './call.ts'
 

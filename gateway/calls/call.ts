@@ -2,7 +2,7 @@
 import type { RawInput } from '../editions/edition.ts'
 import type { Carried } from '../editions/passage.ts'
 import type { ServiceError } from '../errors.ts'
-import type { Quote } from '../payments/requirements.ts'
+import type { Quote } from '../payments/quotes.ts'
 import type { Receipt } from '../payments/receipts.ts'
 import type { ServerEvent, StreamWish } from '../plugin.ts'
 
@@ -23,7 +23,7 @@ export interface CallRequest {
   readonly credential: Credential | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
-  /** Address of the caller, for rate limits. */
+  /** Where the call comes from: an IPv4 address, or the /64 of an IPv6 one. */
   readonly client: string
   /** Aborts when the caller is gone. */
   readonly signal: AbortSignal

@@ -3,25 +3,37 @@ import type { ServerEvent } from '../plugin.ts'
 
 const CHECK_MS = 1_000
 
-/**
- * The source, ended when `isValid` says no: asked before each event leaves, and once a second while nothing happens. The
- * source is told to stop.
- */
+export interface Lasting {
+  /** Asked before each event leaves, and once a second while nothing happens. */
+  readonly isValid: () => Promise<boolean>
+  /** Milliseconds until the end that is known in advance. */
+  readonly left: () => number
+}
+
+/** The source, ended in the moment `left` names, or when `isValid` says no. The source is told to stop. */
 export function lasting(
   source: AsyncIterable<ServerEvent>,
-  isValid: () => Promise<boolean>,
+  { isValid, left }: Lasting,
   checkMs = CHECK_MS,
 ): AsyncIterable<ServerEvent> {
   return {
     [Symbol.asyncIterator]() {
       const events = source[Symbol.asyncIterator]()
       let end: () => void = () => {}
+      let timer: NodeJS.Timeout | undefined
+      let isOver = false
       const ended = new Promise<null>((resolve) => {
         end = () => resolve(null)
       })
-      const timer = setInterval(() => void isValid().then((valid) => (valid ? undefined : end()), end), checkMs).unref()
+      const watch = (): void => {
+        if (isOver) return
+        const wait = Math.min(checkMs, Math.max(1, Math.ceil(left())))
+        timer = setTimeout(() => void isValid().then((valid) => (valid ? watch() : end()), end), wait).unref()
+      }
+      watch()
       const over = async (): Promise<IteratorResult<ServerEvent>> => {
-        clearInterval(timer)
+        isOver = true
+        clearTimeout(timer)
         // Not awaited: a source that waits for its next event would hold the end back.
         events.return?.()?.catch(() => {})
         return { done: true, value: undefined }

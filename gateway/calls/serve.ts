@@ -9,6 +9,7 @@ import type { Call, Input, Logger } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
 import { traced } from '../tracing.ts'
 import { type Admission, admit, readmit } from './admit.ts'
+import { marked, unmarked } from './bearer.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest } from './call.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -23,6 +24,9 @@ export interface ServeParts {
   readonly log: Logger
 }
 
+/** Made once: collecting where it was thrown would cost more than the rest of a 402. */
+const UNPAID = new ServiceError('payment_required')
+
 /** Builds `serve`. It never rejects: a refusal is an answer with `error`, and with `quote` where it is a 402. */
 export function createServe(parts: ServeParts): Serve {
   const { payments, log } = parts
@@ -30,7 +34,7 @@ export function createServe(parts: ServeParts): Serve {
   async function flow(edition: Edition, bound: BoundOperation, request: CallRequest): Promise<Answer> {
     const { operation } = bound
     if (operation.retired && !request.credential) throw retired(operation.replacement)
-    if (operation.price !== null && !request.credential) throw new ServiceError('payment_required')
+    if (operation.price !== null && !request.credential) throw UNPAID
     const raw = await request.read()
     const presented = operation.price === null ? null : present(operation, request, raw)
     const isReadable = presented && !(presented instanceof ServiceError)
@@ -50,7 +54,8 @@ export function createServe(parts: ServeParts): Serve {
     try {
       const call = callOf(edition, bound, request, input, admission)
       const value = await traced('handle', attributes, () => bound.handle(call))
-      const made = answerOf(value, operation.view !== null && operation.response === null)
+      const shown = answerOf(value, operation.view !== null && operation.response === null)
+      const made = marked(operation, request, shown)
       answer = made
       return await traced('settle', attributes, () => admission.settle(made))
     } catch (error) {
@@ -62,6 +67,8 @@ export function createServe(parts: ServeParts): Serve {
 
   /** What was presented, or why it cannot be read: said after validation, so a bad request is told of its own faults. */
   function present(operation: Operation, request: CallRequest, raw: RawInput): PresentedPayment | ServiceError | null {
+    // A token alone binds no request, so nothing has to be digested.
+    if (request.credential?.payments.length === 0) return null
     try {
       return payments.present(request, fingerprint(operation, raw))
     } catch (error) {
@@ -72,7 +79,7 @@ export function createServe(parts: ServeParts): Serve {
 
   return async (edition, bound, request) => {
     try {
-      return await flow(edition, bound, request)
+      return unmarked(request, await flow(edition, bound, request))
     } catch (error) {
       return refuse(error, edition, bound.operation, request)
     }

@@ -17,6 +17,8 @@ export interface Service {
   readonly version: string
   readonly contact?: string
   readonly license?: string
+  /** Names of the networks offered where an operation names none; absent: every one the gateway takes payments on. */
+  readonly accepts?: readonly string[]
   /** Extra words for llms.txt and openapi, one paragraph each. */
   readonly notes: readonly string[]
 }
@@ -90,7 +92,11 @@ export interface Operation {
   /** true: no route, only to be asked by other products. */
   readonly internal: boolean
   readonly example: Example | null
-  readonly wait: 'submitted' | 'confirmed'
+  readonly wait: 'submitted' | 'mined' | 'confirmed'
+  /** Whether a payment must carry the buyer's own name for the purchase. */
+  readonly identifier: 'optional' | 'required'
+  /** Names of the networks it can be paid on; null: every one the gateway takes payments on. */
+  readonly accepts: readonly string[] | null
   readonly retired: boolean
   /** On a retired operation: the route that 410 names. */
   readonly replacement: string | null

@@ -1,5 +1,6 @@
 /** Builds the frozen catalog from documents, and says everything that is wrong with them. */
 import { createHash } from 'node:crypto'
+import { acceptsMistakes } from './accepts.ts'
 import type { Catalog, Example, Operation, Product, Service, Upstream } from './catalog.ts'
 import { type Draft, draftsOf, type OperationDraft, strings } from './draft.ts'
 import { frozen, frozenMap } from './frozen.ts'
@@ -17,9 +18,13 @@ export interface CreateOptions {
   readonly without?: ReadonlySet<string>
   /** Who had which name before; else a name belongs to the first document that has it. */
   readonly held?: Held
+  /** Names of the networks payments are taken on; absent: any will do. */
+  readonly networks?: ReadonlySet<string>
 }
 
 const SECONDS = 10
+/** 1 USD: whoever pays so much gets an answer only once the payment is final, unless the document says otherwise. */
+const CONFIRMED_FROM = 1_000_000n
 const BYTES = 1_000_000
 
 /**
@@ -39,6 +44,7 @@ export function createCatalog(
     ...documents.flatMap(shapeMistakes),
     ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
     ...nameMistakes(drafts, purchases, options.held),
+    ...acceptsMistakes(service, drafts, options.networks),
     ...(plans
       ? planMistakes(
           plans,
@@ -47,14 +53,17 @@ export function createCatalog(
       : []),
   ]
   const wrong = new Set(mistakes.map(({ file }) => file))
-  if (!service || wrong.has(service.file) || (plans && wrong.has(plans.file))) throw new CatalogError(mistakes)
+  const indispensable = documents.some(({ file, kind }) => kind !== 'product' && wrong.has(file))
+  if (!service || indispensable) throw new CatalogError(mistakes)
 
   const sound = drafts.filter(({ file }) => !wrong.has(file) && !options.without?.has(file))
+  const words = serviceOf(service.content)
   const products = sound.map(productOf)
   const served = new Set(products.flatMap(({ operations }) => operations.map(({ id }) => id)))
   const planCatalog = plans ? readPlans(plans.content, served) : NO_PLANS
-  const sale = plans && !options.without?.has(plans.file) ? planProduct(plans.content, planCatalog, plans.file) : null
-  const all = sale ? [...products, sale] : products
+  const isSold = plans && !options.without?.has(plans.file)
+  const sale = isSold ? planProduct(plans.content, planCatalog, plans.file, products) : null
+  const all = (sale ? [...products, sale] : products).map((product) => accepting(product, words.accepts))
   const files = new Set(['service.json', plans?.file, ...sound.map(({ file }) => file)])
   const catalog: Catalog = {
     version: versionOf(
@@ -62,13 +71,19 @@ export function createCatalog(
       all,
       schemas,
     ),
-    service: serviceOf(service.content),
+    service: words,
     products: frozen(all),
     operations: frozenMap(all.flatMap(({ operations }) => operations.map((operation) => [operation.id, operation]))),
     plans: frozen(planCatalog),
     schemas: frozenMap(schemas),
   }
   return { catalog: Object.freeze(catalog), mistakes }
+}
+
+/** The product with the networks of the service where an operation names none of its own. */
+function accepting(product: Product, accepts: readonly string[] | undefined): Product {
+  if (accepts === undefined) return product
+  return { ...product, operations: product.operations.map((each) => ({ ...each, accepts: each.accepts ?? accepts })) }
 }
 
 /** Equal for equal words, prices and schemas in use, whatever the white space. */
@@ -146,7 +161,9 @@ function operationOf(draft: OperationDraft): Omit<Operation, 'product' | 'family
     listed: field('listed', true) && !isInternal,
     internal: isInternal,
     example: field<Example | null>('example', null),
-    wait: field('wait', 'confirmed'),
+    wait: field('wait', (parsePrice(priceText) ?? 0n) < CONFIRMED_FROM ? 'mined' : 'confirmed'),
+    identifier: field('identifier', 'optional'),
+    accepts: field('accepts', null),
     retired: isRetired,
     replacement: field('replacement', null),
     plan: null,

@@ -1,18 +1,19 @@
 /** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
 import type { Operation, OperationId, Plan, PlanCatalog, Product } from './catalog.ts'
-import type { OperationDraft } from './draft.ts'
-import { strings } from './draft.ts'
+import { type OperationDraft, strings } from './draft.ts'
 import { type Mistake, pointerOf } from './mistake.ts'
 import { nearest } from './names.ts'
 import { parsePrice } from './price.ts'
 import { type CatalogDocument, isObject } from './read.ts'
+import { purchaseExample } from './purchases.ts'
 import { parseRoute, type Route } from './route.ts'
 
 const PRODUCT = 'plans'
 const LIST_ID = 'getPlans'
 const REISSUE_ID = 'reissueTokens'
 const PURCHASE_SECONDS = 10
-const REISSUE_BYTES = 4096
+/** Room for the signature of a contract wallet. */
+const REISSUE_BYTES = 16_384
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -134,14 +135,19 @@ export function readPlans(content: Fields, served: ReadonlySet<OperationId>): Pl
 }
 
 /** The product that sells the plans, made by the plugin of the same name; null where there is neither list nor plan. */
-export function planProduct(content: Fields, catalog: PlanCatalog, file: string): Product | null {
+export function planProduct(
+  content: Fields,
+  catalog: PlanCatalog,
+  file: string,
+  products: readonly Product[],
+): Product | null {
   if (!sellsPlans(content)) return null
   const family = (content['family'] as string | undefined) ?? null
   const shared = { product: PRODUCT, family, tags: [] }
   const again = reissuePath(content)
   const operations = [
     ...(catalog.path === null ? [] : [{ ...listOperation(catalog.path), ...shared }]),
-    ...catalog.plans.map((plan) => ({ ...purchaseOperation(plan), ...shared })),
+    ...catalog.plans.map((plan) => ({ ...purchaseOperation(plan, products), ...shared })),
     ...(again === null ? [] : [{ ...reissueOperation(again), ...shared }]),
   ]
   return {
@@ -182,6 +188,8 @@ const PLAIN = {
   internal: false,
   example: null,
   wait: 'confirmed',
+  identifier: 'optional',
+  accepts: null,
   retired: false,
   replacement: null,
 } as const satisfies Partial<Operation>
@@ -208,8 +216,8 @@ function reissueOperation(path: string): Own {
     summary: 'A lost access token again, for the wallet that paid: same plan, same end. Free.',
     description:
       'Sign this sentence with the paying wallet (personal_sign, EIP-191), with the address as you send it and the present time in ISO 8601: ' +
-      '"Give me my access tokens for {base_url} again.\n\nWallet: {address}\nIssued At: {issued_at}". A signature is good for ten minutes. ' +
-      'The answer holds every token of the wallet that has not ended.',
+      '"Give me my access tokens for {base_url} again.\n\nWallet: {address}\nIssued At: {issued_at}". A wallet that is a contract signs as its code accepts (ERC-1271). A signature is good once, ' +
+      'for ten minutes. The answer holds every token of the wallet that has not ended.',
     price: null,
     priceText: 'free',
     body: { $ref: 'plans.json#/$defs/Reissue' },
@@ -221,7 +229,7 @@ function reissueOperation(path: string): Own {
   }
 }
 
-function purchaseOperation(plan: Plan): Own {
+function purchaseOperation(plan: Plan, products: readonly Product[]): Own {
   return {
     ...PLAIN,
     ...routeFields(parseRoute(plan.route) as Route),
@@ -231,6 +239,7 @@ function purchaseOperation(plan: Plan): Own {
     priceText: plan.priceText,
     response: { $ref: 'plans.json#/$defs/Purchase' },
     handler: 'purchase',
+    example: purchaseExample(plan, products),
     plan,
   }
 }

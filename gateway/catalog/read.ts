@@ -1,13 +1,16 @@
-/** Reads the catalog folder: service.json, plans.json, and every other *.json, in sub-folders too, a product. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join, sep } from 'node:path'
+/** Reads the catalog folder: service.json, plans.json, networks.json; every other *.json, in sub-folders too, a product. */
+import { readdir, readFile, realpath, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import { parseJson } from './json.ts'
 import type { Mistake } from './mistake.ts'
+
+/** What it names beside the networks known to the gateway is read when the process starts. */
+export const NETWORKS_FILE = 'networks.json'
 
 export interface CatalogDocument {
   /** Path inside the catalog folder with forward slashes, e.g. "x/gold.json". */
   readonly file: string
-  readonly kind: 'service' | 'plans' | 'product'
+  readonly kind: 'service' | 'plans' | 'networks' | 'product'
   /** As parsed; not yet checked against its schema. */
   readonly content: Readonly<Record<string, unknown>>
 }
@@ -41,15 +44,25 @@ export async function readDocuments(
 
 function kindOf(file: string): CatalogDocument['kind'] {
   if (file === 'service.json') return 'service'
+  if (file === NETWORKS_FILE) return 'networks'
   return file === 'plans.json' ? 'plans' : 'product'
 }
 
-async function jsonFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  return entries
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.json') && !entry.name.startsWith('.'))
-    .map((entry) => join(entry.parentPath, entry.name).slice(folder.length).split(sep).filter(Boolean).join('/'))
-    .sort()
+/** Links are followed: an operator may keep documents, or whole folders of them, elsewhere. */
+async function jsonFiles(folder: string, below = '', within: readonly string[] = []): Promise<string[]> {
+  const home = await realpath(join(folder, below))
+  // A link that leads round in circles.
+  if (within.includes(home)) return []
+  const entries = await readdir(home, { withFileTypes: true })
+  const files = entries
+    .filter(({ name }) => !name.startsWith('.'))
+    .map(async (entry) => {
+      const file = below === '' ? entry.name : `${below}/${entry.name}`
+      const found = entry.isSymbolicLink() ? await stat(join(home, entry.name)).catch(() => null) : entry
+      if (found?.isDirectory()) return jsonFiles(folder, file, [...within, home])
+      return found?.isFile() && file.endsWith('.json') ? [file] : []
+    })
+  return (await Promise.all(files)).flat().sort()
 }
 
 export function isObject(value: unknown): value is Record<string, unknown> {

@@ -14,7 +14,12 @@ function validatorOf(kind: CatalogDocument['kind']) {
   return compile(createAjv(new Map(), { allErrors: true }), schema, kind)
 }
 
-const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
+const validators = {
+  product: validatorOf('product'),
+  service: validatorOf('service'),
+  plans: validatorOf('plans'),
+  networks: validatorOf('networks'),
+}
 
 /** Every way a document differs from its schema. */
 export function shapeMistakes({ file, kind, content }: CatalogDocument): Mistake[] {

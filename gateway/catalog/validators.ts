@@ -31,20 +31,22 @@ const MAX_SHOWN = 200
  * the operation is not one: an unknown keyword, a wrong value, a default that could not be applied.
  */
 export function createValidators(schemas: Schemas): (operation: Operation) => Validators {
-  const thorough = createAjv(schemas, { useDefaults: true, allErrors: true })
-  const hasty = createAjv(schemas, { useDefaults: true })
-  const answers = createAjv(schemas, {})
+  // Made when first needed: where nothing has changed, nothing is compiled.
+  const thorough = once(() => createAjv(schemas, { useDefaults: true, allErrors: true }))
+  const hasty = once(() => createAjv(schemas, { useDefaults: true }))
+  const answers = once(() => createAjv(schemas, {}))
   let none: Check | undefined
 
   /** Strings by name, as paths, queries and forms bring them. */
   function flat(part: string, section: string, schema: JsonSchema, fields: Fields): Check {
     const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
-    const validate = compile(thorough, schema, part)
+    const validate = compile(thorough(), schema, part)
     return (sent) => {
       if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
       const value = coerceFields(sent ?? {}, fields)
       for (const name of uploads) if (name in value) value[name] = asUpload(name, value[name])
-      return { value, items: validate(value) ? [] : itemsOf(validate, section) }
+      const isValid = validate(value)
+      return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section))] }
     }
   }
 
@@ -71,7 +73,7 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
     const fields = fieldsOf(schema, schemas)
     if (bodyMedia.some((media) => FORMS.includes(media)) || Object.values(fields).some(isUpload))
       return flat('body', 'body', withUploads(dereference(schema, schemas), fields), fields)
-    const [first, all] = [compile(hasty, schema, 'body'), compile(thorough, schema, 'body')]
+    const [first, all] = [compile(hasty(), schema, 'body'), compile(thorough(), schema, 'body')]
     const copy = copier(dereference(schema, schemas), fields)
     return (sent) => {
       if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
@@ -85,7 +87,7 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
   return (operation) => {
     const checks = { params: params(operation), query: query(operation), body: body(operation) }
     const { response } = operation
-    const validAnswer = response === null || operation.internal ? null : compile(answers, response, 'response')
+    const validAnswer = response === null || operation.internal ? null : compile(answers(), response, 'response')
     return {
       input(raw) {
         const [path, search, content] = [checks.params(raw.params), checks.query(raw.query), checks.body(raw.body)]
@@ -117,6 +119,14 @@ function itemsOf(validate: ValidateFunction, section: string): ValidationItem[] 
 function notAnObject(section: string, input: unknown): ValidationItem {
   return { loc: [section], msg: 'Must be an object.', type: 'object_type', ...(isScalar(input) ? { input } : {}) }
 }
+
+/** PostgreSQL keeps no null character, and nobody writes one who means well. */
+function nullsIn(fields: Readonly<Record<string, unknown>>, section: string): ValidationItem[] {
+  const named = Object.entries(fields).filter(([, value]) => [value].flat().some(holdsNull))
+  return named.map(([name]) => ({ loc: [section, name], msg: 'Must not hold a null character.', type: 'value_error' }))
+}
+
+const holdsNull = (value: unknown): boolean => typeof value === 'string' && value.includes('\0')
 
 const isScalar = (value: unknown): boolean => value !== undefined && (typeof value !== 'object' || value === null)
 
@@ -172,4 +182,9 @@ function isLarge(value: unknown): boolean {
 function onTheWire(value: unknown, isText: boolean): unknown {
   if (Buffer.isBuffer(value)) return isText ? value.toString('utf8') : JSON.parse(value.toString('utf8'))
   return value === undefined ? undefined : JSON.parse(JSON.stringify(value))
+}
+
+function once<Value>(make: () => Value): () => Value {
+  let made: Value | undefined
+  return () => (made ??= make())
 }

@@ -10,8 +10,8 @@ import type { Database } from 'sqlite3'
 
 export type DatabaseOptions = { readonly file: string } | { readonly url: string }
 
-/** Waits this long for another process's write instead of failing. */
-const BUSY_MS = 5_000
+/** Waits this long for another process's write instead of failing: a first start writes months of data at a time. */
+const BUSY_MS = 30_000
 const PRAGMAS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;
   PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;`
@@ -37,9 +37,21 @@ function openSqlite(file: string): Knex {
       max: 1,
       afterCreate(connection: Database, done: (error: Error | null) => void) {
         connection.configure('busyTimeout', BUSY_MS)
+        takeTurns(connection)
         connection.exec(PRAGMAS, done)
       },
     },
+  })
+}
+
+/**
+ * Lets a transaction wait for its turn to write at its beginning. One that reads first and writes later is refused at
+ * once (SQLITE_BUSY, whatever the time-out) where another process has written in between.
+ */
+function takeTurns(connection: Database): void {
+  const all = connection.all.bind(connection) as (sql: string, ...rest: readonly unknown[]) => Database
+  Object.assign(connection, {
+    all: (sql: string, ...rest: readonly unknown[]) => all(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql, ...rest),
   })
 }
 

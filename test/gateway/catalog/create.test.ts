@@ -17,7 +17,7 @@ describe('the catalog', () => {
       tool: 'get_gold',
       handler: 'getGold',
       product: 'gold',
-      wait: 'confirmed',
+      wait: 'mined',
       listed: true,
       internal: false,
       retired: false,
@@ -29,6 +29,15 @@ describe('the catalog', () => {
       internal: true,
       listed: false,
     })
+  })
+
+  it('answers from 1 USD on only once the payment is final, unless the document says otherwise', () => {
+    const waitOf = (change: Parameters<typeof gold>[0]): string | undefined =>
+      create({ 'gold.json': gold(change) }).catalog.operations.get('getGold')?.wait
+    expect(waitOf({ price: '0.999999' })).to.equal('mined')
+    expect(waitOf({ price: '1' })).to.equal('confirmed')
+    expect(waitOf({ price: '0.01', wait: 'confirmed' })).to.equal('confirmed')
+    expect(waitOf({ price: '50', wait: 'submitted' })).to.equal('submitted')
   })
 
   it('sells each plan at a priced route of its own, without query and body', () => {

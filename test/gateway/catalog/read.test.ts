@@ -1,4 +1,6 @@
 import { expect } from 'chai'
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseJson } from '../../../gateway/catalog/json.ts'
 import { readDocuments } from '../../../gateway/catalog/read.ts'
 import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
@@ -63,6 +65,18 @@ describe('the JSON reader', () => {
 describe('the catalog folder', () => {
   let catalog: TestCatalog
   afterEach(() => catalog.close())
+
+  it('is read through links, which may lead nowhere or round in circles', async () => {
+    catalog = openCatalog({ 'x/tin.json': { product: 'tin' }, '.releases/2/gold.json': { product: 'gold' } })
+    const place = (file: string): string => join(catalog.catalogDir, file)
+    symlinkSync('.releases/2/gold.json', place('gold.json'))
+    symlinkSync('.releases/2', place('y'))
+    symlinkSync('..', place('x/round'))
+    symlinkSync('nowhere.json', place('lost.json'))
+    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
+    expect(documents.map(({ file }) => file)).to.deep.equal(['gold.json', 'service.json', 'x/tin.json', 'y/gold.json'])
+    expect(mistakes).to.deep.equal([])
+  })
 
   it('is read with its sub-folders, in the order of the file names', async () => {
     catalog = openCatalog({

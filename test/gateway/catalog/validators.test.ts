@@ -44,6 +44,15 @@ describe('a query', () => {
     expect(validate(QUERY, { query: { symbol: 'BTC', limit: '' } }).query).to.include({ limit: 100 })
   })
 
+  it('holds no null character, which no database of ours could be asked for', () => {
+    const wrong = { msg: 'Must not hold a null character.', type: 'value_error' }
+    expect(detailOf(QUERY, { query: { symbol: 'BTC', err: 'a\0' } })).to.deep.equal([
+      { loc: ['query', 'err'], ...wrong },
+    ])
+    const days = { route: 'GET /v1/thing/{day}', params: { type: 'object', properties: { day: { type: 'string' } } } }
+    expect(detailOf(days, { params: { day: 'a\0b' } })).to.deep.equal([{ loc: ['path', 'day'], ...wrong }])
+  })
+
   it('leaves what was sent as it was', () => {
     const query = Object.freeze({ symbol: 'BTC', limit: '10' })
     validate(QUERY, { query })

@@ -15,9 +15,28 @@ describe('the SQLite file of the plugins', () => {
     try {
       expect(await db.raw('PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
       expect(await db.raw('PRAGMA synchronous')).to.deep.equal([{ synchronous: 1 }])
-      expect(await db.raw('PRAGMA busy_timeout')).to.deep.equal([{ timeout: 5000 }])
+      expect(await db.raw('PRAGMA busy_timeout')).to.deep.equal([{ timeout: 30_000 }])
     } finally {
       await db.destroy()
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it('lets transactions of several openings read first and write later, each after the other', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'database-'))
+    const opened = [1, 2, 3].map(() => openDatabase({ file: join(folder, 'products.sqlite') }))
+    try {
+      await opened[0]!.schema.createTable('counts', (table) => void table.integer('n').notNullable())
+      await opened[0]!('counts').insert({ n: 0 })
+      const count = (db: (typeof opened)[0]): Promise<void> =>
+        db.transaction(async (tx) => {
+          const { n } = (await tx('counts').first()) as { n: number }
+          await tx('counts').update({ n: n + 1 })
+        })
+      await Promise.all(opened.flatMap((db) => Array.from({ length: 20 }, () => count(db))))
+      expect(await opened[1]!('counts')).to.deep.equal([{ n: 60 }])
+    } finally {
+      for (const db of opened) await db.destroy()
       rmSync(folder, { recursive: true })
     }
   })

@@ -1,0 +1,47 @@
+import { expect } from 'chai'
+import { createCatalog } from '../../../gateway/catalog/create.ts'
+import { CatalogError, lineOf } from '../../../gateway/catalog/mistake.ts'
+import { NETWORKS } from '../../../gateway/payments/networks.ts'
+import { offeredOn } from '../../../gateway/payments/requirements.ts'
+import { SERVICE, thing } from '../../support/catalog.ts'
+import { OPERATION } from '../../support/operation.ts'
+
+const TAKEN = new Set(['base', 'polygon'])
+const PAYEE = '0x00000000000000000000000000000000000000A1'
+
+describe('the networks of a route', () => {
+  const build = (fields: object, service: object = {}, networks: ReadonlySet<string> | null = TAKEN) =>
+    createCatalog(
+      [
+        { file: 'service.json', kind: 'service', content: { ...SERVICE, ...service } },
+        { file: 'thing.json', kind: 'product', content: thing('thing', { ...fields }) },
+      ],
+      new Map(),
+      networks === null ? {} : { networks },
+    )
+  const acceptsOf = (...built: Parameters<typeof build>) => build(...built).catalog.operations.get('getThing')?.accepts
+
+  it('are those it names, else those of the service, else all', () => {
+    expect(acceptsOf({})).to.equal(null)
+    expect(acceptsOf({}, { accepts: ['base'] })).to.deep.equal(['base'])
+    expect(acceptsOf({ accepts: ['polygon'] }, { accepts: ['base'] })).to.deep.equal(['polygon'])
+  })
+
+  it('are a mistake of the route where payments are taken on none of them, and of all where the service is meant', () => {
+    const { catalog, mistakes } = build({ accepts: ['moon', 'mars'] })
+    expect(mistakes.map(lineOf)).to.deep.equal([
+      'thing.json#/operations/getThing/accepts Nothing is taken on moon or mars. Write a network of NETWORK: base, polygon.',
+    ])
+    expect(catalog.operations.size).to.equal(0)
+    expect(build({ accepts: ['moon', 'base'] }).mistakes).to.deep.equal([])
+    expect(() => build({}, { accepts: ['moon'] })).to.throw(CatalogError, 'service.json#/accepts')
+  })
+
+  it('are all the same to a local chain, which stands for any', () => {
+    expect(build({ accepts: ['moon'] }, {}, null).mistakes).to.deep.equal([])
+    const payees = [{ network: NETWORKS['base-sepolia'], payTo: PAYEE }] as const
+    expect(offeredOn({ ...OPERATION, accepts: ['moon'] }, payees)).to.deep.equal(payees)
+    const two = [...payees, { network: NETWORKS.base, payTo: PAYEE }] as const
+    expect(offeredOn({ ...OPERATION, accepts: ['base'] }, two)).to.deep.equal([two[1]])
+  })
+})
