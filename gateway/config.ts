@@ -5,25 +5,27 @@
 import { readFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { knownNetworks, type Lane, laneMistakes, lanesOf, networksOf, ownVariables, SANDBOX } from './lanes.ts'
 import type { Hex } from './payments/payment.ts'
 import type { DataMode } from './plugin.ts'
 
-export interface Config {
+/** With the lane of the leading network: the one the documents name where they name one. */
+export interface Config extends Lane {
+  /** Every network payments are taken on, the leading one first. */
+  readonly lanes: readonly Lane[]
   readonly host: string
   readonly port: number
   /** Public address without a trailing slash. */
   readonly baseUrl: string
   /** DATA_DIR as given. */
   readonly dataRoot: string
-  /** DATA_DIR/<network>-<data mode>: synthetic history can never be sold as real. */
+  /** DATA_DIR/<leading network>-<data mode>: synthetic history can never be sold as real. */
   readonly dataDir: string
   readonly dataMode: DataMode
-  readonly network: 'sandbox' | 'base-sepolia' | 'base'
-  readonly payTo: Hex | null
-  readonly facilitatorUrls: readonly string[]
-  readonly rpcUrl: string | null
-  readonly settleRpcUrl: string | null
-  readonly settleKey: Hex | null
+  /** The most payments that share a transaction; 1: each goes alone. */
+  readonly settleBatch: number
+  /** Contracts whose wallets may pay before they exist. */
+  readonly walletFactories: readonly Hex[]
   readonly quoteGraceSeconds: number
   readonly answerRetentionSeconds: number
   readonly replayDir: string | null
@@ -63,8 +65,11 @@ interface Values {
 }
 
 const root = resolve(import.meta.dirname, '..')
+interface Property {
+  readonly description: string
+}
 const schema = JSON.parse(readFileSync(join(root, 'schemas', 'config.json'), 'utf8')) as {
-  properties: Record<string, { description: string }>
+  readonly properties: Readonly<Record<string, Property>>
 }
 
 /**
@@ -73,21 +78,28 @@ const schema = JSON.parse(readFileSync(join(root, 'schemas', 'config.json'), 'ut
  */
 export function readConfig(environment: Environment = process.env): Config {
   const values: Values = {}
-  for (const name of Object.keys(schema.properties)) {
+  const names = networksOf(environment['NETWORK'])
+  const properties: Record<string, Property> = { ...schema.properties }
+  for (const [name, variable] of ownVariables(names)) properties[name] = schema.properties[variable] as Property
+  for (const name of Object.keys(properties)) {
     const text = environment[name]
     if (text !== undefined && text !== '') values[name] = text
   }
   const mistakes: string[] = []
-  const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile(schema)
+  const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile({
+    ...schema,
+    properties,
+  })
   if (!validate(values)) {
     for (const error of validate.errors ?? []) {
       const name = error.instancePath.slice(1)
-      mistakes.push(`${name} ${error.message ?? 'is wrong'}. ${schema.properties[name]?.description ?? ''}`.trim())
+      mistakes.push(`${name} ${error.message ?? 'is wrong'}. ${properties[name]?.description ?? ''}`.trim())
     }
     throw new ConfigError(mistakes)
   }
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
-  const network = text('NETWORK') as Config['network']
+  const lanes = lanesOf(names, text)
+  const [leading] = lanes
   const dataMode = text('DATA_MODE') as DataMode
   const host = text('HOST') ?? '127.0.0.1'
   const baseUrl = text('BASE_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${values['PORT']}`
@@ -96,14 +108,12 @@ export function readConfig(environment: Environment = process.env): Config {
     port: Number(values['PORT']),
     baseUrl,
     dataRoot: resolve(text('DATA_DIR') ?? 'data'),
-    dataDir: resolve(text('DATA_DIR') ?? 'data', `${network}-${dataMode}`),
+    dataDir: resolve(text('DATA_DIR') ?? 'data', `${leading.network}-${dataMode}`),
     dataMode,
-    network,
-    payTo: text('PAY_TO') as Hex | null,
-    facilitatorUrls: (text('FACILITATOR_URL') ?? '').split(/\s+/).filter(Boolean),
-    rpcUrl: text('RPC_URL') ?? text('SETTLE_RPC_URL'),
-    settleRpcUrl: text('SETTLE_RPC_URL'),
-    settleKey: text('SETTLE_KEY') as Hex | null,
+    ...leading,
+    lanes,
+    settleBatch: Number(values['SETTLE_BATCH']),
+    walletFactories: (text('WALLET_FACTORIES') ?? '').split(/[\s,]+/).filter(Boolean) as Hex[],
     quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
     answerRetentionSeconds: Number(values['ANSWER_RETENTION']),
     replayDir: text('REPLAY_DIR') === null ? null : resolve(text('REPLAY_DIR') as string),
@@ -136,25 +146,12 @@ function missing(config: Config, sampleSalesAllowed: boolean): string[] {
     mistakes.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${says('BASE_URL')}`)
   if (config.dataMode === 'replay' && config.replayDir === null)
     mistakes.push(`REPLAY_DIR is missing, and DATA_MODE=replay needs it. ${says('REPLAY_DIR')}`)
-  if (config.network === 'sandbox') return mistakes
-  if (config.payTo === null) mistakes.push(`PAY_TO is missing. ${says('PAY_TO')}`)
-  const settlesItself = config.settleRpcUrl !== null && config.settleKey !== null
-  if (config.settleRpcUrl !== null && config.settleKey === null)
-    mistakes.push(`SETTLE_KEY is missing, and SETTLE_RPC_URL needs it. ${says('SETTLE_KEY')}`)
-  if (config.settleKey !== null && config.settleRpcUrl === null)
-    mistakes.push(`SETTLE_RPC_URL is missing, and SETTLE_KEY needs it. ${says('SETTLE_RPC_URL')}`)
-  if (
-    !settlesItself &&
-    config.facilitatorUrls.length === 0 &&
-    config.settleKey === null &&
-    config.settleRpcUrl === null
-  )
-    mistakes.push('No settler: set FACILITATOR_URL, or SETTLE_RPC_URL and SETTLE_KEY.')
-  if (config.facilitatorUrls.length > 0 && config.rpcUrl === null)
-    mistakes.push(
-      `RPC_URL is missing: an unclear settlement is judged by the chain, not the facilitator. ${says('RPC_URL')}`,
-    )
-  if (config.network === 'base' && config.dataMode !== 'online' && !sampleSalesAllowed)
+  if (config.network === SANDBOX && config.lanes.length === 1) return mistakes
+  const { known, mistakes: unreadable } = knownNetworks(config.catalogDir)
+  if (unreadable.length > 0) return [...mistakes, ...unreadable]
+  mistakes.push(...laneMistakes(config.lanes, known, says))
+  const isReal = config.lanes.some(({ network }) => known.some(({ name, isTest }) => name === network && !isTest))
+  if (isReal && config.dataMode !== 'online' && !sampleSalesAllowed)
     mistakes.push(`DATA_MODE is ${config.dataMode}: real money buys online data only, unless ALLOW_SAMPLE_SALES=true.`)
   return mistakes
 }

@@ -25,7 +25,13 @@ export const ERRORS = {
   ),
   token_expired: kind(402, 'new_quote', 'The access token has ended. Buy the plan again, or pay per call.'),
   token_route: kind(402, 'new_quote', 'The plan of this token does not cover this route. Pay per call.'),
+  identifier_required: kind(
+    400,
+    'after_fix',
+    'Name this purchase: send an Idempotency-Key, or an id in the extension payment-identifier. Nothing was charged.',
+  ),
   unauthorized: kind(401, 'after_fix', 'Send the operator token: Authorization: Bearer <token>.'),
+  forbidden: kind(403, 'never', 'This is not for you to have.'),
   not_found: kind(404, 'never', 'There is nothing at this address. /openapi.json lists every route.'),
   method_not_allowed: kind(405, 'after_fix', 'Use a method named in the Allow header.'),
   payment_conflict: kind(409, 'new_quote', 'This payment was first used for another request. Sign a new one.'),

@@ -19,20 +19,25 @@ import { COPIES, createCopies } from './editions/copies.ts'
 import type { Edition } from './editions/edition.ts'
 import { createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
+import { SANDBOX } from './lanes.ts'
 import { createLog } from './log.ts'
 import { createOversight } from './oversight.ts'
+import { payeesOf } from './payments/accounts.ts'
 import { openJournal } from './payments/journal/index.ts'
+import { createAccepts } from './payments/settlers/erc1271.ts'
 import type { Journal } from './payments/payment.ts'
+import { createOffers } from './payments/offers.ts'
 import { createPayments } from './payments/payments.ts'
 import { openPrices } from './payments/prices.ts'
 import { createReconciler } from './payments/reconcile.ts'
 import type { Logger } from './plugin.ts'
-import { openRoad, type Road } from './road.ts'
+import { nodesOf, openRoad, type Road } from './road.ts'
 import { createRevocations, type Revocations } from './revocations.ts'
 import { openDatabase } from './stores/database.ts'
 import { openKv } from './stores/kv.ts'
 import { createLease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
+import { createOnce } from './stores/once.ts'
 import { createTokens } from './tokens.ts'
 import { closed } from './transports/closing.ts'
 import { createHttp } from './transports/http.ts'
@@ -79,11 +84,15 @@ const STALE_SECONDS = 600
 export async function createGateway(config: Config, overrides: Overrides = {}): Promise<Gateway> {
   const log = overrides.log ?? createLog(config.logLevel)
   const clock = createClock(config.dataMode === 'replay' ? config.replayShift : null, overrides.now)
-  mkdirSync(config.dataDir, { recursive: true })
-  const file = (name: string): string => (overrides.inMemory ? ':memory:' : join(config.dataDir, name))
+  const { baseUrl, dataDir, tokenKeys: keys, quoteGraceSeconds: graceSeconds } = config
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const file = (name: string): string => (overrides.inMemory ? ':memory:' : join(dataDir, name))
   const instance = randomUUID()
 
   const road = overrides.road ?? (await openRoad(config, log))
+  const { network, payTo, further = [] } = road
+  const accounts = { network, payTo, further }
+  const networks = payeesOf(accounts).map((payee) => payee.network)
   const opened = await openJournal({
     ...(config.databaseUrl === null ? { file: file('journal.sqlite') } : { url: config.databaseUrl }),
     instance,
@@ -105,35 +114,28 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const db = openDatabase(config.databaseUrl === null ? { file: file('products.sqlite') } : { url: config.databaseUrl })
   const kv = openKv({ url: config.keyvUrl, log })
   const lease = createLease(db, instance, clock.wall)
-  const prices = await openPrices({ db, now: clock.wall, graceSeconds: config.quoteGraceSeconds })
+  const prices = await openPrices({ db, now: clock.wall, graceSeconds })
   const copy = createCopies(COPIES)
   const revocations = createRevocations(db, log)
   const revoked = revocations.ids
-  const tokens = await createTokens({
-    keys: config.tokenKeys,
-    dataDir: config.dataDir,
-    issuer: config.baseUrl,
-    now: clock.wall,
-    revoked,
-  })
-  const started = clock.wall()
+  const tokens = await createTokens({ keys, dataDir, issuer: baseUrl, now: clock.wall, revoked })
   const documents = createDocumentsPlugin({
-    baseUrl: config.baseUrl,
-    network: road.network,
-    payTo: road.payTo,
+    baseUrl,
+    ...accounts,
     now: clock.wall,
     editions: () => swap.current,
     mistakes: () => swap.mistakes,
     prices,
     jwks: () => tokens.jwks(),
-    started,
+    started: clock.wall(),
     dataMode: config.dataMode,
-    settlerHealth: () => road.settler.health(),
+    settlerHealth: (network) => road.settler.health(network),
   })
-  const { baseUrl } = config
-  const reissue = createReissue({ journal, tokens, baseUrl, revoked, now: clock.wall })
+  const accepts = createAccepts(nodesOf(road, config), log)
+  const once = createOnce(db, clock.wall)
+  const reissue = createReissue({ journal, tokens, baseUrl, revoked, once, accepts, now: clock.wall })
   const plans = createPlansPlugin({ tokens, baseUrl, reissue })
-  const receipts = createReceiptsPlugin({ tokens, network: road.network, journal })
+  const receipts = createReceiptsPlugin({ tokens, networks, journal, now: clock.wall })
   const build = (previous?: Edition) =>
     buildEdition({
       catalogDir: config.catalogDir,
@@ -145,6 +147,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
         createContext({ config, plugin, product, settings, db, kv, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: true,
+      ...(config.network === SANDBOX ? {} : { networks: new Set(networks.map(({ name }) => name)) }),
       ...(overrides.setupSeconds === undefined ? {} : { setupSeconds: overrides.setupSeconds }),
       lease,
       now: clock.data,
@@ -154,10 +157,15 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     })
   /** Ours first, so that no plugin draws over them; and last, where the layout is. */
   const views = [config.viewDir, config.viewDir]
+  const openedAt = Date.now()
+  let readAt = clock.wall()
   const swap: Swap = await createSwap({
-    build,
+    build(previous) {
+      readAt = clock.wall()
+      return build(previous)
+    },
     async prepare({ catalog, withheld, viewDirs }) {
-      await prices.record(catalog, withheld.length === 0)
+      await prices.record(catalog, withheld.length === 0, readAt)
       views.splice(1, views.length - 2, ...viewDirs)
     },
     log,
@@ -168,13 +176,13 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const oversight = await createOversight({ ...stores, swap: () => swap, render, log, now: clock.wall })
   const { metrics, console: operator } = oversight
   const payments = createPayments({
-    network: road.network,
-    payTo: road.payTo,
-    baseUrl: config.baseUrl,
+    ...accounts,
+    baseUrl,
     journal,
     settler: metrics.timed(road.settler),
     now: clock.wall,
     formerPrices: prices.former,
+    offers: createOffers({ sign: tokens.sign, now: clock.wall, graceSeconds }),
   })
   ;({ isWorking } = payments)
   const flow = createServe({ payments, tokens, now: clock.data, log })
@@ -182,7 +190,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const serve = metrics.watch((edition, ...call) => swap.during(edition, () => sealed(edition, ...call)))
   const onEdition = (listener: (edition: Edition) => void): (() => void) =>
     swap.onEdition((edition, { catalog }) => void (edition.catalog.version === catalog.version || listener(edition)))
-  const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl: config.baseUrl, network: road.network, log })
+  const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl, accounts, log })
   const server = createHttp({ editions: swap, serve, config, log, render, mcp, network: road.network, operator })
 
   let watch: Watch | null = null
@@ -210,12 +218,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
         server.listen(config.port, config.host, () => resolve())
       })
       swap.current.start()
-      const { catalogDir, schemaDir, viewDir, pluginDirs } = config
-      watch = await watchFolders({
-        folders: [catalogDir, schemaDir, viewDir, ...pluginDirs],
-        onRest: reloadQuietly,
-        log,
-      })
+      const folders = [config.catalogDir, config.schemaDir, config.viewDir, ...config.pluginDirs]
+      watch = await watchFolders({ folders, since: openedAt, onRest: reloadQuietly, log })
       reconciler.start(overrides.reconcileSeconds ?? RECONCILE_SECONDS)
       oversight.start()
       const { port } = server.address() as AddressInfo

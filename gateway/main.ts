@@ -1,10 +1,13 @@
 /** Read the configuration, create the gateway, listen, close on signals. */
 import { ConfigError, readConfig } from './config.ts'
 import { createGateway, type Gateway } from './gateway.ts'
+import { payeesOf } from './payments/accounts.ts'
 
 async function main(): Promise<void> {
   const gateway = await createGateway(readConfig())
   stopOnSignals(gateway)
+  // A plugin that forgot to wait for something must not end the calls of all others.
+  process.on('unhandledRejection', (error) => gateway.log.error({ err: error }, 'a failure nobody waited for'))
   const address = await gateway.listen()
   const { config, road } = gateway
   await road.sandbox?.describe(config.baseUrl)
@@ -18,7 +21,7 @@ function welcome({ config, road, current }: Gateway, address: string): string {
   const lines = [
     `Tollgate is open at ${address}`,
     `  data     ${config.dataMode}`,
-    `  network  ${road.network.name}, paid to ${road.payTo}`,
+    ...payeesOf(road).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
   ]
   if (road.sandbox)
     lines.push(`  chain    ${road.sandbox.rpcUrl} (local, test money only)`, `  buyer    ${road.sandbox.buyer.address}`)

@@ -7,6 +7,7 @@ import type { Serve } from './calls/serve.ts'
 import type { Answer, CallRequest } from './calls/call.ts'
 import type { Operation } from './catalog/catalog.ts'
 import type { Edition } from './editions/edition.ts'
+import { ERRORS } from './errors.ts'
 import type { Journal, Settler } from './payments/payment.ts'
 
 /** A step of the way from an offer to a delivery; `reason` is an error code or an x402 reason. */
@@ -26,8 +27,12 @@ export interface Metrics {
   onStep(listener: (step: Step) => void): void
   /** Seconds the last settlements took, oldest first; at most a thousand. */
   latencies(): readonly number[]
+  /** Called with the outcome of every settlement. */
+  onSettled(listener: (outcome: string) => void): void
   /** Rows by bucket as the last reconciliation found them. */
   reconciled(buckets: Readonly<Record<string, number>>): void
+  /** Which alarms are raised. */
+  alarmed(raised: Readonly<Record<string, boolean>>): void
   /** The text exposition format of Prometheus, version 0.0.4. */
   text(): Promise<string>
   readonly contentType: string
@@ -39,6 +44,7 @@ export interface MetricsParts {
 }
 
 const RECENT = 1_000
+const MOST_REASONS = 200
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60]
 
 export function createMetrics({ journal, edition }: MetricsParts): Metrics {
@@ -69,18 +75,33 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     labelNames: ['bucket'] as const,
     registers,
   })
+  const alarms = new Gauge({
+    name: 'tollgate_alarm',
+    help: '1 while an alarm is raised: something somebody must look at.',
+    labelNames: ['alarm'] as const,
+    registers,
+  })
   registerState(registry, journal, edition)
   const listeners: ((step: Step) => void)[] = []
+  const settled: ((outcome: string) => void)[] = []
   const recent: number[] = []
+  const reasons = new Set(['', 'other', ...Object.keys(ERRORS)])
 
   function count(operation: Operation, request: CallRequest, answer: Answer): void {
     const { product, id, price } = operation
     const code = answer.error?.code
     if (code?.startsWith('product_')) failures.inc({ product, code })
-    const step = price === null ? null : stepOf(request, answer)
-    if (step === null) return
+    const found = price === null ? null : stepOf(request, answer)
+    if (found === null) return
+    const step = { ...found, reason: reasonOf(found.reason) }
     steps.inc({ operation: id, ...step })
     for (const listener of listeners) listener({ ...step, operation: id, product })
+  }
+
+  /** Reasons may come from a facilitator, which may invent them: beyond so many they are "other". */
+  function reasonOf(reason: string): string {
+    if (reasons.size < MOST_REASONS) reasons.add(reason)
+    return reasons.has(reason) ? reason : 'other'
   }
 
   return {
@@ -103,16 +124,21 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
           const seconds = (performance.now() - began) / 1000
           settling.observe({ outcome }, seconds)
           if (outcome === 'settled' && recent.push(seconds) > RECENT) recent.shift()
+          for (const listener of settled) listener(outcome)
         }
       },
       status: (record) => settler.status(record),
-      health: () => settler.health(),
+      health: (network) => settler.health(network),
       close: () => settler.close(),
     }),
     onStep: (listener) => void listeners.push(listener),
+    onSettled: (listener) => void settled.push(listener),
     latencies: () => recent,
     reconciled(rows) {
       for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)
+    },
+    alarmed(raised) {
+      for (const [alarm, isRaised] of Object.entries(raised)) alarms.set({ alarm }, isRaised ? 1 : 0)
     },
     text: () => registry.metrics(),
     contentType: registry.contentType,

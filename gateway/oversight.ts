@@ -1,18 +1,22 @@
 /** Wires what an operator sees: metrics, the funnel, reconciliation with the chain, and the console over all of it. */
 import { createAccess } from './builtin/operator/access.ts'
 import { type Action, type Console, createConsole, type Screen, textField } from './builtin/operator/console.ts'
+import { createBooks } from './builtin/operator/books.ts'
 import { dryRun } from './builtin/operator/dryrun.ts'
 import { openFunnel } from './builtin/operator/funnel.ts'
 import { createViews } from './builtin/operator/views.ts'
 import type { Config } from './config.ts'
 import type { Swap } from './editions/swap.ts'
+import { createBook } from './ledger/book.ts'
 import { createMetrics, type Metrics } from './metrics.ts'
+import { payeesOf } from './payments/accounts.ts'
 import type { Journal } from './payments/payment.ts'
 import type { Prices } from './payments/prices.ts'
-import { createRpc } from './payments/settlers/rpc.ts'
 import type { Knex, Logger } from './plugin.ts'
-import { createAlerts } from './reconciliation/alerts.ts'
-import { createComparison, shown } from './reconciliation/reconciliation.ts'
+import { createAlarms } from './reconciliation/alarms.ts'
+import { createAlerts, type Tell } from './reconciliation/alerts.ts'
+import { comparisonOf } from './reconciliation/open.ts'
+import { shown, together } from './reconciliation/reconciliation.ts'
 import { openRows } from './reconciliation/rows.ts'
 import { createWatcher, type Watcher } from './reconciliation/watcher.ts'
 import type { Revocations } from './revocations.ts'
@@ -45,20 +49,28 @@ export interface Oversight {
 }
 
 const COMPARE_SECONDS = 60
-/** Blocks of Base that are taken as settled once this deep; a local chain has no reorganisations. */
-const DEPTH = 12
-/** About a day of two-second blocks, read when there is no cursor yet. */
-const LOOK_BACK = 43_200
-const GRACE_SECONDS = 300
+const LOOK_SECONDS = 30
 const ID = /^[\w-]{1,128}$/
 
 export async function createOversight(parts: OversightParts): Promise<Oversight> {
-  const { config, road, journal, db, prices, revocations, swap, render, log, now } = parts
+  const { config, road, journal, db, lease, prices, revocations, swap, render, log, now } = parts
   const { operatorToken, baseUrl, ownWallets } = config
   const metrics = createMetrics({ journal, edition: () => swap().current })
   const funnel = await openFunnel(db, log, now)
   metrics.onStep((step) => funnel.count(step))
-  const watcher = await openWatcher(parts, metrics)
+  const tell = createAlerts({ url: config.alertWebhookUrl, service: config.baseUrl, log, now })
+  const watcher = await openWatcher(parts, metrics, tell)
+  const alarms = createAlarms({
+    journal,
+    settlerHealth: () => road.settler.health(),
+    products: () => swap().current.status(),
+    lease,
+    tell,
+    onLook: metrics.alarmed,
+    log,
+    now,
+  })
+  metrics.onSettled(alarms.observe)
   const views = createViews({
     journal,
     funnel,
@@ -67,14 +79,17 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
     revoked: revocations.ids,
     mistakes: () => swap().mistakes,
     watcher,
+    alarms: alarms.raised,
     settlerHealth: () => road.settler.health(),
-    network: road.network,
+    networks: payeesOf(road).map(({ network }) => network),
     own: ownWallets,
     now,
   })
+  const books = createBooks(createBook({ journal, own: ownWallets }), now)
   const catalog: Screen = { view: 'catalog', label: 'Catalog', data: views.catalogState }
   const screens: Record<string, Screen> = {
     '/operator': { view: 'overview', label: 'Money', data: views.overview },
+    '/operator/ledger': { view: 'ledger', label: 'Ledger', data: (_edition, query) => books.ledger(query) },
     '/operator/products': { view: 'products', label: 'Products', data: views.products },
     '/operator/subscriptions': { view: 'subscriptions', label: 'Subscriptions', data: views.subscriptions },
     '/operator/reconciliation': { view: 'reconciliation', label: 'Reconciliation', data: views.reconciliation },
@@ -82,6 +97,7 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
     '/operator/catalog': catalog,
   }
   const actions: Record<string, Action> = {
+    '/operator/ledger/repaid': { back: '/operator/ledger', run: books.repaid },
     '/operator/subscriptions/revoke': {
       back: '/operator/subscriptions',
       async run(fields) {
@@ -109,7 +125,8 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
   }
   const access = operatorToken === null ? null : createAccess(operatorToken, baseUrl, now)
   const headers = createHeaders(baseUrl)
-  const shared = { screens, actions, metrics, headers, render, baseUrl, log }
+  const downloads = { '/operator/ledger/export': books.file }
+  const shared = { screens, downloads, actions, metrics, headers, render, baseUrl, log }
   return {
     metrics,
     console: access && createConsole({ access, ...shared }),
@@ -117,36 +134,26 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
     start() {
       funnel.start()
       watcher?.start(COMPARE_SECONDS)
+      alarms.start(LOOK_SECONDS)
     },
     async stop() {
       await watcher?.stop()
+      await alarms.stop()
       await funnel.stop()
     },
   }
 }
 
 /** Null where there is no chain to read. */
-async function openWatcher(parts: OversightParts, metrics: Metrics): Promise<Watcher | null> {
+async function openWatcher(parts: OversightParts, metrics: Metrics, tell: Tell): Promise<Watcher | null> {
   const { config, road, journal, db, lease, log, now } = parts
-  const rpcUrl = road.sandbox?.rpcUrl ?? config.rpcUrl
-  if (rpcUrl === null) return null
-  const isLocal = road.sandbox !== null
-  const rows = await openRows(db)
-  const { network, payTo } = road
-  const tell = createAlerts({ url: config.alertWebhookUrl, service: config.baseUrl, log, now })
-  const compare = createComparison({
-    rpc: createRpc(rpcUrl),
-    network,
-    payTo,
-    journal,
-    rows,
-    tell,
-    log,
-    now,
-    own: new Set(config.ownWallets),
-    depth: isLocal ? 0 : DEPTH,
-    lookBack: isLocal ? null : LOOK_BACK,
-    graceSeconds: GRACE_SECONDS,
+  const rpcUrls = road.sandbox ? [road.sandbox.rpcUrl] : config.lanes.map((lane) => lane.rpcUrl)
+  const places = payeesOf(road).flatMap((payee, index) => {
+    const rpcUrl = rpcUrls[index] ?? null
+    return rpcUrl === null ? [] : [{ ...payee, rpcUrl, isLocal: road.sandbox !== null, own: config.ownWallets }]
   })
+  if (places.length === 0) return null
+  const rows = await openRows(db)
+  const compare = together(places.map((place) => comparisonOf({ ...place, journal, rows, tell, log, now })))
   return createWatcher({ compare, rows, lease, onCompared: ({ buckets }) => metrics.reconciled(buckets), log })
 }

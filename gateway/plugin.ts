@@ -11,6 +11,7 @@ export type { Catalog, Knex, Keyv, Logger, Operation, OperationId, Plan, Product
 export type { Upload } from './transports/body.ts'
 export type { Chart } from './transports/chart.ts'
 export type { Step } from './transports/waterfall.ts'
+export { readCursor, writeCursor, type Place } from './cursor.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from './errors.ts'
 
 export type JsonSchema = { readonly [key: string]: unknown }

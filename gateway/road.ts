@@ -1,15 +1,18 @@
 /** The road to the chain that the configuration asks for: which network, who is paid, and who settles. */
 import type { Config } from './config.ts'
-import { NETWORKS } from './payments/networks.ts'
+import { type Lane, SANDBOX } from './lanes.ts'
+import { readNetworks } from './payments/networks.ts'
+import { type Accounts, type Payee, payeesOf } from './payments/accounts.ts'
 import type { Hex, Network, Settler } from './payments/payment.ts'
+import type { Readable } from './payments/settlers/erc1271.ts'
 import { createChainSettler } from './payments/settlers/chain.ts'
 import { createFacilitatorSettler } from './payments/settlers/facilitator.ts'
+import { createLanes, type SettlerLane } from './payments/settlers/lanes.ts'
 import type { Logger } from './plugin.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 
-export interface Road {
-  readonly network: Network
-  readonly payTo: Hex
+export interface Road extends Accounts {
+  /** Settles on each of the networks. */
   readonly settler: Settler
   /** The local chain and its buyer; null in production. */
   readonly sandbox: Sandbox | null
@@ -17,14 +20,14 @@ export interface Road {
 }
 
 const CONFIRM_SECONDS = 30
+/** What one more block of depth may take. */
+const BLOCK_SECONDS = 3
+/** How often our own chain is looked at, which costs nobody anything. */
+const LOCAL_POLL_MS = 50
 
 /** Opens the sandbox, or the settler of production. Throws where the chain is not the one that was configured. */
 export async function openRoad(config: Config, log: Logger): Promise<Road> {
-  if (config.network !== 'sandbox') {
-    const network = NETWORKS[config.network]
-    const settler = await productionSettler(config, network, log)
-    return { network, payTo: config.payTo as Hex, settler, sandbox: null, close: () => settler.close() }
-  }
+  if (config.network !== SANDBOX) return productionRoad(config, log)
   const sandbox = await openSandbox({
     dataDir: config.dataDir,
     blockSeconds: config.sandboxBlockSeconds,
@@ -32,7 +35,8 @@ export async function openRoad(config: Config, log: Logger): Promise<Road> {
     payTo: config.payTo,
   })
   const { network, rpcUrl, settleKey: key } = sandbox
-  const settler = await createChainSettler({ rpcUrl, key, network, log, confirmSeconds: CONFIRM_SECONDS })
+  const local = { rpcUrl, key, network, log, pollMs: LOCAL_POLL_MS }
+  const settler = await createChainSettler({ ...local, ...settling(config, config) })
   return {
     network,
     payTo: sandbox.payTo,
@@ -45,9 +49,46 @@ export async function openRoad(config: Config, log: Logger): Promise<Road> {
   }
 }
 
-async function productionSettler(config: Config, network: Network, log: Logger): Promise<Settler> {
-  const { settleRpcUrl: rpcUrl, settleKey: key, facilitatorUrls: urls } = config
-  if (rpcUrl !== null && key !== null)
-    return createChainSettler({ rpcUrl, key, network, log, confirmSeconds: CONFIRM_SECONDS })
-  return createFacilitatorSettler({ urls, rpcUrl: config.rpcUrl as string, network, baseUrl: config.baseUrl, log })
+/** The nodes to read each network by, the leading one first. */
+export function nodesOf(road: Road, { lanes }: Pick<Config, 'lanes'>): readonly Readable[] {
+  const addresses = road.sandbox ? [road.sandbox.rpcUrl] : lanes.map(({ rpcUrl }) => rpcUrl)
+  return payeesOf(road).map(({ network }, at) => ({ network, addresses: addresses[at] ?? null }))
+}
+
+/** One settler per network. Where one cannot be opened, none stays open. */
+async function productionRoad(config: Config, log: Logger): Promise<Road> {
+  const known = readNetworks(config.catalogDir)
+  const opened: SettlerLane[] = []
+  const payees: Payee[] = []
+  try {
+    for (const lane of config.lanes) {
+      const network = known.find(({ name }) => name === lane.network) as Network
+      opened.push({ network, settler: await settlerOf(config, lane, network, log) })
+      payees.push({ network, payTo: lane.payTo as Hex })
+    }
+  } catch (error) {
+    await Promise.all(opened.map(({ settler }) => settler.close()))
+    throw error
+  }
+  const [leading, ...further] = payees as [Payee, ...Payee[]]
+  const [only, ...others] = opened as [SettlerLane, ...SettlerLane[]]
+  const settler = others.length === 0 ? only.settler : createLanes([only, ...others])
+  return { ...leading, further, settler, sandbox: null, close: () => settler.close() }
+}
+
+/** How payments are settled on a lane, whichever way they go. */
+function settling({ settleBatch: batch, walletFactories: factories }: Config, { confirmBlocks, mostForGas }: Lane) {
+  const confirmSeconds = CONFIRM_SECONDS + BLOCK_SECONDS * (confirmBlocks - 1)
+  return { batch, factories, confirmBlocks, mostForGas, confirmSeconds }
+}
+
+async function settlerOf(config: Config, lane: Lane, network: Network, log: Logger): Promise<Settler> {
+  const { settleRpcUrl, rpcUrl, settleKey: key, facilitatorUrls: urls } = lane
+  if (settleRpcUrl !== null && key !== null) {
+    const nodes = [settleRpcUrl, rpcUrl].join(',')
+    return createChainSettler({ rpcUrl: nodes, key, network, log, ...settling(config, lane) })
+  }
+  const { baseUrl, walletFactories: factories } = config
+  const { confirmBlocks } = lane
+  return createFacilitatorSettler({ urls, rpcUrl: rpcUrl as string, network, baseUrl, log, factories, confirmBlocks })
 }

@@ -833,6 +833,12 @@ export type AuditReport = {
   overfitting: AuditOverfitting
   equity?: AuditEquity
   /**
+   * How figures follow from others of this report, in their own names.
+   */
+  formulas?: {
+    [k: string]: string
+  }
+  /**
    * What was inferred or assumed.
    */
   warnings: readonly string[]
@@ -2051,6 +2057,10 @@ export type DirectoryRecord = {
     calls_30d: number | null
     payers_30d: number | null
     source: string | null
+    /**
+     * The agent in an ERC-8004 identity registry: chain, contract and number.
+     */
+    erc8004: string | null
   }
   /**
    * Who lists it.
@@ -2938,9 +2948,9 @@ export type PotusEntityMention = {
    */
   confidence: number
   /**
-   * `gazetteer`: a known name; `grammar`: looks like a name.
+   * `gazetteer`: a known name; `form`: a name that tells by its form what it is, such as a county; `grammar`: looks like a name.
    */
-  method: 'gazetteer' | 'grammar'
+  method: 'gazetteer' | 'form' | 'grammar'
 }
 /**
  * An asset the item concerns. Never a direction.
@@ -4281,6 +4291,12 @@ export type BarQualityReport = {
    */
   findings_truncated: boolean
   splits: readonly BarSplit[]
+  /**
+   * How numbers of this answer follow from others of it; the rest is at /methodology.
+   */
+  formulas?: {
+    [k: string]: string
+  }
   coverage: {
     /**
      * Distinct bars plus those missing inside sessions.
@@ -4371,6 +4387,23 @@ export type BarFinding = {
    * One sentence with the numbers.
    */
   explanation: string
+  /**
+   * Of bad prints: what the score is made of.
+   */
+  inputs?: {
+    /**
+     * The nearest price that body or neighbours vouch for.
+     */
+    beyond: number
+    /**
+     * Local scale of log prices that the score is measured in.
+     */
+    scale: number
+    /**
+     * Square root of relative volume, 1 to 6; 1 for a price off the grid.
+     */
+    volume_excuse: number
+  }
 }
 export type BarSplit = {
   /**
@@ -4397,6 +4430,35 @@ export type BarSplit = {
    * Bars before this one are the ones to adjust.
    */
   adjust_before: true
+  /**
+   * What log_odds is the sum of; 0 where a witness cannot be seen.
+   */
+  evidence?: {
+    /**
+     * Log of the open over the close before.
+     */
+    gap: number
+    /**
+     * Local scale of such gaps.
+     */
+    gap_scale: number
+    /**
+     * How close the gap is to the ratio and how common the ratio, against a real jump.
+     */
+    gap_log_odds: number
+    /**
+     * Of the range of the bar.
+     */
+    range_log_odds: number
+    /**
+     * Of its turnover.
+     */
+    turnover_log_odds: number
+    /**
+     * Of the lasting change of share volume.
+     */
+    share_volume_log_odds: number
+  }
 }
 export type RegimeHistoryQuery = {
   start?: Moment

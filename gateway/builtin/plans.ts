@@ -3,6 +3,7 @@ import { type Catalog, type Plan, TOKEN_HEADER } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Call, definePlugin, type Plugin, Unavailable } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
+import { documentHandler } from './documents/document.ts'
 import type { Reissue, ReissueBody } from './reissue.ts'
 
 export interface PlansParts {
@@ -35,7 +36,7 @@ export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plu
     })
     return purchaseOf(catalog, plan, issued)
   }
-  const getPlans = ({ catalog }: Call) => planList(catalog, baseUrl)
+  const getPlans = documentHandler((catalog) => planList(catalog, baseUrl))
 
   /** Every token of the wallet that still opens something. */
   async function reissueTokens({ catalog, input }: Call) {

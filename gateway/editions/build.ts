@@ -2,7 +2,7 @@
 import type { Catalog, Product } from '../catalog/catalog.ts'
 import { createCatalog, type CreateOptions } from '../catalog/create.ts'
 import { CatalogError, type Mistake } from '../catalog/mistake.ts'
-import { type CatalogDocument, readDocuments } from '../catalog/read.ts'
+import { type CatalogDocument, NETWORKS_FILE, readDocuments } from '../catalog/read.ts'
 import { sellsPlans } from '../catalog/plans.ts'
 import { readSchemas, type Schemas } from '../catalog/schemas.ts'
 import { createValidators } from '../catalog/validators.ts'
@@ -39,6 +39,8 @@ export interface EditionOptions {
   readonly copy?: Copy
   /** Seconds a plugin has to load, and as many to be set up. */
   readonly setupSeconds?: number
+  /** Names of the networks payments are taken on; absent: any will do. */
+  readonly networks?: ReadonlySet<string>
   /** Where several processes share a database: each job runs in the one that holds its name. */
   readonly lease?: JobLease
 }
@@ -51,8 +53,8 @@ const makings = new WeakMap<Edition, ReadonlyMap<string, Made>>()
 
 /**
  * The edition, and every mistake found on the way. A mistaken product is withheld, or stays as it was in the previous
- * edition. A mistake in service.json or plans.json refuses the whole: the previous edition is returned, and where
- * there is none CatalogError is thrown.
+ * edition. A mistake in service.json, plans.json or networks.json refuses the whole: the previous edition is returned,
+ * and where there is none CatalogError is thrown.
  */
 export async function buildEdition(
   options: EditionOptions,
@@ -67,7 +69,8 @@ export async function buildEdition(
 
 async function build(options: EditionOptions) {
   const { log, previous, setupSeconds = SETUP_SECONDS } = options
-  const held = previous ? { held: heldBy(previous.catalog) } : {}
+  const { networks } = options
+  const held = { ...(previous ? { held: heldBy(previous.catalog) } : {}), ...(networks ? { networks } : {}) }
   const before = (previous && makings.get(previous)) ?? new Map<string, Made>()
   const read = await readDocuments(options.catalogDir)
   const files = await readSchemas(options.schemaDir)
@@ -141,12 +144,12 @@ function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Made
 function check(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
-  held: Pick<CreateOptions, 'held'>,
+  held: Pick<CreateOptions, 'held' | 'networks'>,
   before: readonly Mistake[],
 ): readonly Mistake[] {
   try {
     const { mistakes } = createCatalog(documents, schemas, held)
-    const kinds = new Set(['service.json', 'plans.json'])
+    const kinds = new Set(['service.json', 'plans.json', NETWORKS_FILE])
     if (before.some(({ file }) => kinds.has(file))) throw new CatalogError(mistakes)
     return mistakes
   } catch (error) {

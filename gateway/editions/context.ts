@@ -59,7 +59,7 @@ export function createProgress(
     if (step === shown) return
     shown = step
     if (out.isTTY) out.write(`\r${label} ${step}%\u001b[K`)
-    else log.info({ done, total }, `${label} ${step}%`)
+    else log.info({ done: Math.round(done), total: Math.round(total) }, `${label} ${step}%`)
   }
   return {
     advance(count) {

@@ -34,8 +34,10 @@ export function createCopies(root: string): Copy {
   return async (dir, folder, number) => {
     tidied ??= tidy(root).catch(() => {})
     const files = await collect(dir, folder)
-    const home = join(root, number === 0 ? hashOf(files) : `${hashOf(files)}-${number}`)
-    if (!(await exists(home))) await write(home, dir, files)
+    const links = await packagesOf(dir, files)
+    const hash = hashOf(files, links)
+    const home = join(root, number === 0 ? hash : `${hash}-${number}`)
+    if (!(await exists(home))) await write(home, files, links)
     const now = new Date()
     await utimes(home, now, now)
     await tidied
@@ -78,23 +80,34 @@ async function filesOf(dir: string, name: string): Promise<string[]> {
   return (await Promise.all(nested)).flat()
 }
 
-function hashOf(files: Files): string {
+/** Folders of packages of a copy's own, by the name of the folder they belong to. */
+type Links = ReadonlyMap<string, string>
+
+async function packagesOf(dir: string, files: Files): Promise<Links> {
+  const links = new Map<string, string>()
+  for (const name of new Set([...files.keys()].map((file) => file.split(sep)[0] as string))) {
+    const packages = join(dir, name, 'node_modules')
+    if (await exists(packages)) links.set(name, packages)
+  }
+  return links
+}
+
+/** The same code beside other packages is another copy: what it was linked to may be gone. */
+function hashOf(files: Files, links: Links): string {
   const hash = createHash('sha256')
+  for (const [name, packages] of links) hash.update(`${name}\0${packages}\0`)
   for (const [file, bytes] of files) hash.update(`${file}\0${bytes.length}\0`).update(bytes)
   return hash.digest('hex').slice(0, 24)
 }
 
 /** Written aside and moved into place whole: another process may be making the same copy. */
-async function write(home: string, dir: string, files: Files): Promise<void> {
+async function write(home: string, files: Files, links: Links): Promise<void> {
   const aside = `${home}.${randomUUID()}`
   for (const [file, bytes] of files) {
     await mkdir(dirname(join(aside, file)), { recursive: true })
     await writeFile(join(aside, file), bytes)
   }
-  for (const name of new Set([...files.keys()].map((file) => file.split(sep)[0] as string))) {
-    const packages = join(dir, name, 'node_modules')
-    if (await exists(packages)) await symlink(packages, join(aside, name, 'node_modules'), 'junction')
-  }
+  for (const [name, packages] of links) await symlink(packages, join(aside, name, 'node_modules'), 'junction')
   try {
     await rename(aside, home)
   } catch (error) {

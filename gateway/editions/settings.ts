@@ -1,4 +1,5 @@
 /** Settings of a product: secrets filled in, checked by the plugin's own schema. */
+import type { ValidateFunction } from 'ajv'
 import { compile, createAjv, SchemaError } from '../catalog/compiler.ts'
 import type { Product } from '../catalog/catalog.ts'
 import { type Mistake, pointerOf } from '../catalog/mistake.ts'
@@ -48,7 +49,7 @@ export function readSettings(
     return { settings: value, mistakes: none ? [] : [{ file, pointer: '/settings', rule: 'settings', message }] }
   }
   try {
-    const validate = compile(createAjv(new Map(), { useDefaults: true, allErrors: true }), schema, 'settings')
+    const validate = validatorOf(schema)
     if (validate(value)) return { settings: value, mistakes: [] }
     const mistakes = sentences(validate.errors ?? []).map(({ steps, msg, rule }) => ({
       file,
@@ -61,6 +62,18 @@ export function readSettings(
     if (!(error instanceof SchemaError)) throw error
     return { settings: value, mistakes: [{ file, pointer: '/plugin', rule: 'settings', message: error.message }] }
   }
+}
+
+/** By the schema itself: a plugin that is loaded keeps its own, so that an edition after another compiles nothing anew. */
+const compiled = new WeakMap<JsonSchema, ValidateFunction>()
+
+/** Throws SchemaError. */
+function validatorOf(schema: JsonSchema): ValidateFunction {
+  const known = compiled.get(schema)
+  if (known) return known
+  const validate = compile(createAjv(new Map(), { useDefaults: true, allErrors: true }), schema, 'settings')
+  compiled.set(schema, validate)
+  return validate
 }
 
 export function missingSecret(

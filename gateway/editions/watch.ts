@@ -1,11 +1,14 @@
 /** Watches the folders an edition is made of, and says when they have come to rest after a change. */
-import { existsSync } from 'node:fs'
+import { existsSync, type Stats } from 'node:fs'
+import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { watch } from 'chokidar'
+import { type FSWatcher, watch } from 'chokidar'
 import type { Logger } from '../plugin.ts'
 
 export interface WatchOptions {
   readonly folders: readonly string[]
+  /** When the folders were read, epoch milliseconds: what has changed after that, and before the watch, counts too. */
+  readonly since?: number
   /** Called after a change, once nothing has changed for a moment. Its failures are its own to tell. */
   readonly onRest: () => void
   readonly log: Logger
@@ -19,45 +22,82 @@ export interface Watch {
 const REST_MS = 200
 /** A folder that never rests is looked at all the same. */
 const MOST_MS = 1_500
+/** How often it is seen that a folder has been put in the place of another, or has come into being. */
+const LOOK_MS = 1_000
 
 /**
  * Resolves when every change from now on will be seen. What cannot be watched is logged: SIGHUP works there. A folder
- * that is not there yet is not watched.
+ * that is moved away and replaced, as by a new release, is watched in its new place.
  */
-export async function watchFolders({ folders, onRest, log }: WatchOptions): Promise<Watch> {
+export async function watchFolders({ folders, since = Infinity, onRest, log }: WatchOptions): Promise<Watch> {
   let timer: NodeJS.Timeout | undefined
-  let since: number | null = null
+  let began: number | null = null
 
   function changed(): void {
     const at = performance.now()
-    since ??= at
+    began ??= at
     clearTimeout(timer)
-    timer = setTimeout(rest, Math.max(0, Math.min(REST_MS, since + MOST_MS - at)))
+    timer = setTimeout(rest, Math.max(0, Math.min(REST_MS, began + MOST_MS - at)))
   }
 
   function rest(): void {
-    since = null
+    began = null
     onRest()
   }
 
-  const watcher = watch(
-    folders.filter((folder) => existsSync(folder)),
-    {
-      ignoreInitial: true,
-      ignored: (path) => !folders.includes(path) && isNoise(basename(path)),
-    },
-  )
-  watcher.on('all', changed)
-  watcher.on('error', (error) =>
-    log.warn({ err: error }, 'some changes of files are not seen; send SIGHUP after a change'),
-  )
-  await new Promise<void>((resolve) => watcher.once('ready', resolve))
+  async function open(since: number): Promise<FSWatcher> {
+    const watcher = watch(
+      folders.filter((folder) => existsSync(folder)),
+      {
+        // At first it tells of everything that is there.
+        ignoreInitial: since === Infinity,
+        alwaysStat: true,
+        ignored: (path) => !folders.includes(path) && isNoise(basename(path)),
+      },
+    )
+    let isReady = false
+    watcher.on('all', (_event, _path, stats?: Stats) => {
+      if (isReady || (stats !== undefined && stats.ctimeMs >= since)) changed()
+    })
+    watcher.on('error', (error) =>
+      log.warn({ err: error }, 'some changes of files are not seen; send SIGHUP after a change'),
+    )
+    await new Promise<void>((resolve) => watcher.once('ready', resolve))
+    isReady = true
+    return watcher
+  }
+
+  let places = await placesOf(folders)
+  let watcher = await open(since)
+  let looking: Promise<void> = Promise.resolve()
+
+  async function look(): Promise<void> {
+    const now = await placesOf(folders)
+    if (now === places) return
+    places = now
+    await watcher.close()
+    watcher = await open(Infinity)
+    changed()
+  }
+
+  const looks = setInterval(() => {
+    looking = looking.then(look).catch((error: unknown) => log.warn({ err: error }, 'the folders are not watched anew'))
+  }, LOOK_MS)
+  looks.unref()
   return {
     async close() {
+      clearInterval(looks)
+      await looking
       clearTimeout(timer)
       await watcher.close()
     },
   }
+}
+
+/** Which folder each name leads to at the moment. */
+async function placesOf(folders: readonly string[]): Promise<string> {
+  const found = await Promise.all(folders.map((folder) => stat(folder).catch(() => null)))
+  return found.map((one) => (one ? `${one.dev}:${one.ino}` : '')).join()
 }
 
 /** Hidden files, packages, generated types, and what editors leave behind while they save. */

@@ -34,7 +34,7 @@ const PAGE_POLICY = [
   "default-src 'none'",
   "style-src 'self'",
   "font-src 'self'",
-  "img-src 'self' data:",
+  "img-src 'self'",
   "script-src 'self'",
   "connect-src 'self'",
   "form-action 'self'",

@@ -32,6 +32,8 @@ export interface HttpParts {
   readonly render: Render
   readonly mcp: { handle(request: IncomingMessage, response: ServerResponse): Promise<void> }
   readonly limit?: Limit
+  /** How many event streams may be open at once; a stream costs a socket for as long as it lasts. */
+  readonly maxStreams?: number
   /** Answers /operator and /metrics; absent or null: they do not exist. */
   readonly operator?: ((request: Request, response: Response, visit: OperatorVisit) => Promise<void>) | null
 }
@@ -44,6 +46,7 @@ interface OperatorVisit {
 
 const MCP_METHODS = ['GET', 'POST']
 const ASSET_METHODS = ['GET', 'HEAD']
+const MAX_STREAMS = 2000
 const NOWHERE: Target = { path: '/', search: '' }
 
 interface Visit {
@@ -55,13 +58,15 @@ interface Visit {
 const visitOf = (response: Response): Visit => response.locals['visit'] as Visit
 
 /** Creates the server. `close()` stops accepting, ends event streams, and lets running calls finish. */
-export function createHttp({ editions, serve, config, network, log, render, mcp, limit, operator }: HttpParts): Server {
+export function createHttp(parts: HttpParts): Server {
+  const { editions, serve, config, network, log, render, mcp, limit, operator, maxStreams = MAX_STREAMS } = parts
   const { baseUrl, viewDir } = config
   const closing = new AbortController()
   const headers = createHeaders(baseUrl)
   const respond = createResponder({ headers, render, log, closing: closing.signal })
   const admit = createLimiter(limit)
   const routers = new WeakMap<Edition, RequestHandler>()
+  let streams = 0
   const proxy = createProxy()
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
@@ -91,13 +96,19 @@ export function createHttp({ editions, serve, config, network, log, render, mcp,
       proxy: carrier,
     })
     const answer = await serve(edition, bound, call)
+    if (answer.events && streams >= maxStreams)
+      throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
     respond(exchangeOf(request, response, bound), answer)
     if (answer.stream) await passOn(answer.stream, request, response)
     if (!answer.events) return
     const signal = AbortSignal.any([caller.signal, closing.signal])
     const isCurrent = (): boolean => request.method !== 'HEAD' && editions.current === edition
+    streams += 1
     // However the stream ends, the source is told: it may be waiting for an event that never comes.
-    await sendEvents(response, answer.events, { signal, isCurrent }).finally(() => caller.abort())
+    await sendEvents(response, answer.events, { signal, isCurrent }).finally(() => {
+      streams -= 1
+      caller.abort()
+    })
   }
 
   function routerOf(edition: Edition): RequestHandler {

@@ -16,10 +16,11 @@ import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../catalog/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
-import type { Network } from '../payments/payment.ts'
+import type { Accounts } from '../payments/accounts.ts'
 import type { Logger } from '../plugin.ts'
 import { readBytes } from './body.ts'
 import { parseJson } from './json.ts'
+import { bucketOf } from './limit.ts'
 import { foreignCaller } from './origin.ts'
 import { clientOf, credentialOf, headerPayments, headerToken, watchCaller } from './request.ts'
 import { toolResult } from './results.ts'
@@ -30,7 +31,8 @@ export interface McpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
   readonly baseUrl: string
-  readonly network: Network
+  /** Where payments are taken. */
+  readonly accounts: Accounts
   readonly log: Logger
   /** Calls back after each swap of the edition; returns the way to stop. */
   readonly onEdition: (listener: (edition: Edition) => void) => () => void
@@ -48,7 +50,7 @@ const MAX_STREAMS = 1000
 const META_PAYMENT = 'x402/payment'
 
 /** Creates the MCP endpoint. Each request is served by the edition current when it arrives. */
-export function createMcp({ editions, serve, baseUrl, network, log, onEdition }: McpParts): McpHandler {
+export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }: McpParts): McpHandler {
   const toolsets = new WeakMap<Catalog, ReadonlyMap<string, Tool>>()
   const standing = new Set<Server>()
   const stopListening = onEdition(() => {
@@ -59,7 +61,7 @@ export function createMcp({ editions, serve, baseUrl, network, log, onEdition }:
   function toolsOf(catalog: Catalog): ReadonlyMap<string, Tool> {
     const known = toolsets.get(catalog)
     if (known) return known
-    const tools = createTools(catalog, network)
+    const tools = createTools(catalog, accounts)
     toolsets.set(catalog, tools)
     return tools
   }
@@ -98,7 +100,7 @@ export function createMcp({ editions, serve, baseUrl, network, log, onEdition }:
       transport: 'mcp',
       url: publicUrl(baseUrl, tool.addressOf(input)),
       credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
-      client: clientOf(request),
+      client: bucketOf(clientOf(request)),
       signal,
       read: async () => input,
     })

@@ -3,6 +3,7 @@ import type { Answer } from '../calls/call.ts'
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Network } from '../payments/payment.ts'
+import type { Quote } from '../payments/quotes.ts'
 
 export interface PageContext {
   readonly catalog: Catalog
@@ -13,6 +14,11 @@ export interface PageContext {
   readonly callId: string
   /** The caller is a browser. */
   readonly browser: boolean
+}
+
+interface Entry {
+  readonly asset: string
+  readonly network: string
 }
 
 interface Page {
@@ -29,11 +35,23 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
     if (!browser) return null
     const shown = { ...locals, ...errorBody(error), status: answer.status }
     if (!quote) return { view: 'error', locals: shown }
-    return { view: 'payment', locals: { ...shown, operation, network, quote: quote.v1, requirements: quote.v2 } }
+    return {
+      view: 'payment',
+      locals: { ...shown, operation, network, requirements: quote.v2, asked: askedIn(quote) },
+    }
   }
   if (operation?.view == null || answer.status >= 300 || !(browser || operation.response === null)) return null
   const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
   return { view: operation.view, locals: { ...fields, ...locals, value } }
+}
+
+/** What is asked on each network, with the network's name: x402 v1 has it, and where it has none CAIP-2 will do. */
+function askedIn({ v1, v2 }: Quote): readonly object[] {
+  const [named, all] = [v1['accepts'], v2['accepts']] as [readonly Entry[], readonly Entry[]]
+  return all.map((offer) => {
+    const { network: name } = named.find(({ asset }) => asset === offer.asset) ?? offer
+    return { ...offer, name }
+  })
 }
 
 /**

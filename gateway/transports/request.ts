@@ -5,6 +5,7 @@ import type { CallRequest, Credential } from '../calls/call.ts'
 import type { Passage } from '../editions/passage.ts'
 import { TOKEN_HEADER, type Operation } from '../catalog/catalog.ts'
 import { readBody } from './body.ts'
+import { bucketOf } from './limit.ts'
 import { readWhole } from './passage.ts'
 import { askedHeaders, type Proxy } from './proxy.ts'
 import { parsePairs, publicUrl, type Target } from './target.ts'
@@ -76,7 +77,7 @@ export function callRequest(call: HttpCall): CallRequest {
     // HEAD never runs a priced operation, whatever is presented: it answers what an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...(typeof key === 'string' ? { idempotencyKey: key } : {}),
-    client: clientOf(request),
+    client: bucketOf(clientOf(request)),
     signal,
     ...streamWish(headers),
     async read() {

@@ -42,7 +42,7 @@ export function createResponder({ headers, render, log, closing }: ResponderPart
       }
     } catch (error) {
       log.error({ call: exchange.callId, view: page.view, err: error }, 'a page could not be rendered')
-      return answer.error ? answer : errorAnswer(error, exchange.callId)
+      return answer.error ? answer : shown(exchange, errorAnswer(error, exchange.callId))
     }
   }
 

@@ -4,7 +4,9 @@ import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../editions/edition.ts'
 import type { ValidationItem } from '../errors.ts'
+import { type Accounts, payeesOf } from '../payments/accounts.ts'
 import type { Network } from '../payments/payment.ts'
+import { offeredOn } from '../payments/requirements.ts'
 import type { JsonSchema } from '../plugin.ts'
 
 export const PAYMENT_ARGUMENT = 'payment_signature'
@@ -34,16 +36,16 @@ interface Layout {
 }
 
 /** The tools of a catalog by name. */
-export function createTools(catalog: Catalog, network: Network): ReadonlyMap<string, Tool> {
+export function createTools(catalog: Catalog, accounts: Accounts): ReadonlyMap<string, Tool> {
   const offered = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
-  return new Map(offered.map((operation) => [operation.tool as string, createTool(operation, catalog, network)]))
+  return new Map(offered.map((operation) => [operation.tool as string, createTool(operation, catalog, accounts)]))
 }
 
-function createTool(operation: Operation, catalog: Catalog, network: Network): Tool {
+function createTool(operation: Operation, catalog: Catalog, accounts: Accounts): Tool {
   const layout = layoutOf(operation, catalog.schemas)
   return {
     operation,
-    definition: describe(operation, layout, network),
+    definition: describe(operation, layout, accounts),
     split: (args) => split(operation, layout, args),
     addressOf: (input) => addressOf(operation, input),
     locate: (item) => locate(layout, item),
@@ -85,12 +87,14 @@ function asText(schema: JsonSchema): JsonSchema {
   return { type: 'string', ...(schema['title'] === undefined ? {} : { title: schema['title'] }), description }
 }
 
-function describe(operation: Operation, layout: Layout, network: Network): ToolDefinition {
+function describe(operation: Operation, layout: Layout, accounts: Accounts): ToolDefinition {
   const { price, priceText, method } = operation
+  const networks = offeredOn(operation, payeesOf(accounts)).map((payee) => payee.network)
+  const [network] = networks as [Network, ...Network[]]
   const cost =
     price === null
       ? 'Free.'
-      : `Costs $${priceText} USDC on ${network.name} via x402: call without payment for the requirements, then again ` +
+      : `Costs $${priceText} USDC on ${networks.map(({ name }) => name).join(' or ')} via x402: call without payment for the requirements, then again ` +
         `with the same arguments and ${PAYMENT_ARGUMENT}, or with the payment in _meta["x402/payment"].`
   const payment: Record<string, JsonSchema> =
     price === null
@@ -121,6 +125,7 @@ function describe(operation: Operation, layout: Layout, network: Network): ToolD
         currency: 'USDC',
         network: network.name,
         caip2: network.caip2,
+        ...(networks.length === 1 ? {} : { networks: networks.map(({ name, caip2 }) => ({ network: name, caip2 })) }),
       },
     },
   }

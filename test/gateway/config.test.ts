@@ -51,12 +51,81 @@ describe('the configuration', () => {
       .and.match(/ALLOW_SAMPLE_SALES/)
   })
 
+  it('gives each of several networks a lane: what is shared, and what carries its name', () => {
+    const { lanes, ...config } = readConfig({
+      ...production,
+      NETWORK: 'base base-sepolia polygon',
+      PAY_TO_BASE_SEPOLIA: `0x${'b'.repeat(40)}`,
+      SETTLE_RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:8546',
+      FACILITATOR_URL_POLYGON: 'https://one.example https://two.example',
+      RPC_URL_POLYGON: 'http://127.0.0.1:8547',
+    })
+    expect(config).to.include({ network: 'base', payTo: PAYEE, settleRpcUrl: 'http://127.0.0.1:8545' })
+    expect(config.dataDir).to.match(/base-online$/)
+    expect(lanes).to.have.length(3)
+    expect(lanes[1]).to.include({
+      network: 'base-sepolia',
+      payTo: `0x${'b'.repeat(40)}`,
+      settleRpcUrl: 'http://127.0.0.1:8546',
+      settleKey: KEY,
+      rpcUrl: 'http://127.0.0.1:8546',
+    })
+    expect(lanes[2]).to.deep.include({
+      network: 'polygon',
+      payTo: PAYEE,
+      facilitatorUrls: ['https://one.example', 'https://two.example'],
+      settleRpcUrl: null,
+      settleKey: null,
+      rpcUrl: 'http://127.0.0.1:8547',
+    })
+  })
+
+  it('names the variable that a further network lacks, and networks nobody knows', () => {
+    const found = mistakes({ ...production, NETWORK: 'base base-sepolia moon', PAY_TO_BASE_SEPOLIA: '0x1' })
+    expect(found.join()).to.match(/PAY_TO_BASE_SEPOLIA.*receives/)
+    const rest = mistakes({ ...production, NETWORK: 'base base-sepolia moon' }).join('\n')
+    expect(rest)
+      .to.match(/SETTLE_RPC_URL_BASE_SEPOLIA/)
+      .and.match(/moon is not known.*networks\.json/)
+    expect(mistakes({ NETWORK: 'sandbox base' }).join()).to.include('stands alone')
+    expect(mistakes({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' })).to.deep.equal([])
+    expect(mistakes({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
+  })
+
   it('accepts a complete production set', () => {
     expect(readConfig(production)).to.include({
       network: 'base',
       baseUrl: 'https://shop.example',
       rpcUrl: 'http://127.0.0.1:8545',
     })
+  })
+
+  it('takes lists of nodes and factories, and limits of settling', () => {
+    const [first, second] = [`0x${'c'.repeat(40)}`, `0x${'d'.repeat(40)}`]
+    const config = readConfig({
+      ...production,
+      RPC_URL: 'https://one.example/v2/key, https://two.example',
+      CONFIRM_BLOCKS: '6',
+      SETTLE_MAX_GWEI: '0.05',
+      SETTLE_BATCH: '10',
+      WALLET_FACTORIES: `${first},${second}`,
+    })
+    expect(config).to.include({ rpcUrl: 'https://one.example/v2/key, https://two.example', confirmBlocks: 6 })
+    expect(config).to.include({ mostForGas: 50_000_000n, settleBatch: 10 })
+    expect(config.walletFactories).to.deep.equal([first, second])
+    expect(readConfig(production)).to.include({ confirmBlocks: 1, mostForGas: null, settleBatch: 1 })
+  })
+
+  it('refuses limits and lists that make no sense, each by its name', () => {
+    const wrong = {
+      RPC_URL: 'https://one.example, two.example',
+      CONFIRM_BLOCKS: '0',
+      SETTLE_MAX_GWEI: '-1',
+      SETTLE_BATCH: 'many',
+      WALLET_FACTORIES: '0x12',
+    }
+    const found = mistakes({ ...production, ...wrong })
+    expect(found.map((line) => line.split(' ')[0])).to.have.members(Object.keys(wrong))
   })
 
   it('refuses half a settler', () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { base64url, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
+import { base64url, decodeJwt, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createKey, createTokens, rotateKeys, type TokenOptions, type Tokens } from '../../gateway/tokens.ts'
 
@@ -100,11 +100,33 @@ describe('access tokens', () => {
       expect(await refusal(tokens, wrong), kind).to.equal('token_invalid')
   })
 
+  it('are refused where our own key signed them for somebody else, from somebody else, or as something else', async () => {
+    const key = await createKey()
+    const tokens = await open({ keys: JSON.stringify({ keys: [key] }) })
+    const { token } = await tokens.issue(GRANT)
+    const claims = decodeJwt(token)
+    const signing = await importJWK(key, 'EdDSA')
+    const signed = (change: object, typ?: string): Promise<string> =>
+      new SignJWT({ ...claims, ...change })
+        .setProtectedHeader({ alg: 'EdDSA', kid: key.kid as string, ...(typ === undefined ? {} : { typ }) })
+        .sign(signing)
+    expect((await tokens.verify(await signed({}, 'JWT'))).id).to.equal('call-1')
+    const refused = {
+      audience: await signed({ aud: 'https://other.test' }, 'JWT'),
+      issuer: await signed({ iss: 'https://other.test' }, 'JWT'),
+      untyped: await signed({}),
+      statement: tokens.sign('receipt', claims),
+    }
+    for (const [kind, wrong] of Object.entries(refused))
+      expect(await refusal(tokens, wrong), kind).to.equal('token_invalid')
+    expect(await tokens.read('receipt', token)).to.equal(null)
+  })
+
   it('need every claim', async () => {
     const key = await createKey()
     const tokens = await open({ keys: JSON.stringify({ keys: [key] }) })
     const bare = await new SignJWT({ plan: 'live-24h', tier: 'live' })
-      .setProtectedHeader({ alg: 'EdDSA', kid: key.kid as string })
+      .setProtectedHeader({ alg: 'EdDSA', kid: key.kid as string, typ: 'JWT' })
       .setIssuer(ISSUER)
       .setAudience(ISSUER)
       .setExpirationTime('2h')

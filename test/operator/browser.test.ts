@@ -9,7 +9,7 @@ import { openGateway, type TestGateway } from '../support/gateway.ts'
 const CHROMIUM = '/usr/bin/chromium'
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 const TOKEN = 'correct-horse-battery'
-const SCREENS = ['', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
+const SCREENS = ['', '/ledger', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
 
 describe('the operator console in a browser', () => {
   let shop: TestGateway
@@ -20,6 +20,9 @@ describe('the operator console in a browser', () => {
     shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     await buy(`${shop.url}/v1/echo/a`, shop.wallet)
     await buy(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
+    const { journal } = shop.gateway
+    const [sold] = await journal.list({ states: ['settled'], operations: ['getEcho'], limit: 1 })
+    await journal.owed(sold?.key ?? '', 1, 'the answer is lost')
     const args = ['--no-sandbox', '--disable-gpu', '--disable-background-networking']
     browser = await chromium.launch({ executablePath: CHROMIUM, args })
   })
@@ -51,6 +54,14 @@ describe('the operator console in a browser', () => {
       await page.getByRole('button', { name: 'Log in' }).click()
       for (const screen of SCREENS) {
         await page.goto(`${shop.url}/operator${screen}`)
+        await check()
+      }
+      await page.goto(`${shop.url}/operator/ledger`)
+      expect(await page.getByLabel('Transaction that sent it back').count()).to.equal(width === 1280 ? 1 : 0)
+      if (width === 1280) {
+        await page.getByLabel('Transaction that sent it back').fill(`0x${'5b'.repeat(32)}`)
+        await page.getByRole('button', { name: 'Strike off' }).click()
+        expect(await page.getByText('Nothing is owed.').count()).to.equal(1)
         await check()
       }
       await page.goto(`${shop.url}/operator/subscriptions`)

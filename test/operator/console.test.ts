@@ -5,7 +5,7 @@ import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
 
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
-const SCREENS = ['', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
+const SCREENS = ['', '/ledger', '/products', '/subscriptions', '/reconciliation', '/prices', '/catalog']
 const FORM = 'application/x-www-form-urlencoded'
 
 describe('the operator console', () => {
@@ -83,6 +83,16 @@ describe('the operator console', () => {
       .open()
       .split(';')[0] as string
     expect((await fetch(at('/operator'), { headers: { cookie: old } })).status, 'an old session').to.equal(401)
+  })
+
+  it('marks its cookie as one for https alone where the gateway is public', () => {
+    const { open, of } = createAccess(TOKEN, 'https://gate.example', () => new Date())
+    expect(open()).to.match(/; Secure$/)
+    expect(createAccess(TOKEN, shop.url, () => new Date()).open()).to.not.contain('Secure')
+    const cookie = open().split(';')[0] as string
+    expect(of({ cookie })).to.equal('cookie')
+    expect(of({ cookie: cookie.replace(/=\d/, '=9') }), 'a later end').to.equal(null)
+    expect(createAccess('another-operator-token', shop.url, () => new Date()).of({ cookie })).to.equal(null)
   })
 
   it('revokes a subscription by a form of its own pages, and by no other page', async () => {

@@ -1,5 +1,9 @@
 import { expect } from 'chai'
+import type { Answer, CallRequest } from '../../gateway/calls/call.ts'
+import type { BoundOperation } from '../../gateway/editions/edition.ts'
+import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/log.ts'
+import { createMetrics } from '../../gateway/metrics.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
 import { openGateway } from '../support/gateway.ts'
 
@@ -42,6 +46,40 @@ describe('metrics and logs', () => {
     expect(sample(text, 'tollgate_payments{state="submitted"}')).to.equal(1)
     expect(sample(text, 'tollgate_owed_payments')).to.equal(0)
     expect(sample(text, 'tollgate_product_up{product="echo"}')).to.equal(1)
+    await shop.close()
+  })
+
+  it('are valid text of the format 0.0.4, and few, whatever reasons a settler invents', async () => {
+    const shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
+    await buy(`${shop.url}/v1/echo/a`, shop.wallet)
+    const { gateway } = shop
+    const metrics = createMetrics({ journal: gateway.journal, edition: () => gateway.current })
+    const bound = gateway.current.bound.get('getEcho') as BoundOperation
+    const request = { credential: { payments: ['x'], token: null } } as unknown as CallRequest
+    for (let nth = 0; nth < 260; nth++) {
+      const error = new ServiceError('payment_invalid', 'No.', { reason: `invented_${nth}` })
+      const answer = { status: 402, headers: {}, body: Buffer.alloc(0), error } as unknown as Answer
+      await metrics.watch(async () => answer)(gateway.current, bound, request)
+    }
+    const text = await metrics.text()
+    const names = new Set<string>()
+    const samples = new Set<string>()
+    for (const line of text.trimEnd().split('\n').filter(Boolean)) {
+      const declared = /^# (?:HELP|TYPE) ([a-z_]+) ./.exec(line)?.[1]
+      if (declared !== undefined) names.add(declared)
+      else {
+        expect(line).to.match(
+          /^[a-z_]+(\{([a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (?:[-+]?[0-9.]+(?:e[-+]?[0-9]+)?|\+Inf|NaN)$/,
+        )
+        const sample = line.slice(0, line.lastIndexOf(' '))
+        expect(samples.has(sample), sample).to.equal(false)
+        samples.add(sample)
+        expect(names).to.include(sample.replace(/\{.*/, '').replace(/_(?:bucket|sum|count)$/, ''))
+      }
+    }
+    const reasons = [...samples].filter((sample) => sample.includes('kind="refused"'))
+    expect(reasons.length).to.be.lessThan(210)
+    expect(text).to.contain('reason="invented_0"').and.to.contain('reason="other"')
     await shop.close()
   })
 

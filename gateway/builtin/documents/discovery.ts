@@ -5,7 +5,17 @@
 import type { Catalog } from '../../catalog/catalog.ts'
 import { addressOf, dollars, free, priced, simplest } from './listing.ts'
 import type { Place } from './parts.ts'
-import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, tokenNotes } from './paying.ts'
+import {
+  buyerProgram,
+  capNotes,
+  CURRENCY,
+  howToPay,
+  MCP_NOTE,
+  MCP_PATH,
+  networkList,
+  payeesFor,
+  tokenNotes,
+} from './paying.ts'
 
 /** The discovery document. Prices are strings with a leading $: "$0.005". */
 export function discovery(catalog: Catalog, place: Place) {
@@ -23,8 +33,11 @@ export function discovery(catalog: Catalog, place: Place) {
       currency: CURRENCY,
       how: howToPay(place),
       pay_to: place.payTo,
+      ...networkList(place),
       client_limits: capNotes(catalog),
-      ...(first === undefined ? {} : { program: buyerProgram(addressOf(first, place.baseUrl), place) }),
+      ...(first === undefined
+        ? {}
+        : { program: buyerProgram(addressOf(first, place.baseUrl), payeesFor(first, place)) }),
     },
     free_endpoints: [
       ...new Set(

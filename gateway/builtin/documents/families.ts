@@ -5,7 +5,7 @@ import { type Bundle, createBundle } from './bundle.ts'
 import { documentHandler } from './document.ts'
 import { addressOf, isPriced, listed } from './listing.ts'
 import type { Place } from './parts.ts'
-import { CURRENCY } from './paying.ts'
+import { CURRENCY, networkList } from './paying.ts'
 
 /** Serves any operation at /v1/<family>; which family is read from the route, so a new one is a line of catalog. */
 export function familyHandler(place: Place): (call: Call) => Reply {
@@ -45,6 +45,7 @@ export function family(catalog: Catalog, place: Place, path: string) {
     network: place.network.name,
     currency: CURRENCY,
     pay_to: place.payTo,
+    ...networkList(place),
     openapi: `${place.baseUrl}/openapi.json`,
     products,
     schemas: bundle.schemas,

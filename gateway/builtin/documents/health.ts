@@ -1,5 +1,7 @@
 /** /health: what works and what does not, with reasons. */
 import type { Edition } from '../../editions/edition.ts'
+import { payeesOf } from '../../payments/accounts.ts'
+import type { Network } from '../../payments/payment.ts'
 import type { DocumentParts } from './parts.ts'
 
 /**
@@ -12,7 +14,9 @@ export function health(edition: Edition, parts: DocumentParts) {
   const mistakes = parts.mistakes()
   const now = parts.now()
   const nothingAmiss = mistakes.length === 0 && edition.withheld.length === 0
-  const whole = settler.ready && nothingAmiss && products.every(({ status }) => status === 'ok')
+  const payees = payeesOf(parts)
+  const settles = settler.ready && settler.reason === undefined
+  const whole = settles && nothingAmiss && products.every(({ status }) => status === 'ok')
   return {
     status: whole ? 'ok' : 'degraded',
     service: edition.catalog.service.name,
@@ -21,6 +25,7 @@ export function health(edition: Edition, parts: DocumentParts) {
     data_mode: parts.dataMode,
     network: parts.network.name,
     settler,
+    ...(payees.length === 1 ? {} : { settlers: payees.map(({ network }) => settlerOf(network, parts)) }),
     products,
     withheld: edition.withheld,
     mistakes,
@@ -28,4 +33,8 @@ export function health(edition: Edition, parts: DocumentParts) {
     uptime_seconds: Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000)),
     time: now.toISOString(),
   }
+}
+
+function settlerOf(network: Network, { settlerHealth }: DocumentParts) {
+  return { network: network.name, ...settlerHealth(network) }
 }

@@ -30,6 +30,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
         baseUrl: parts.baseUrl,
         network: parts.network,
         payTo: parts.payTo,
+        further: parts.further ?? [],
         ...readSettings(context.settings),
       }
       const document = (build: (catalog: Catalog, place: Place) => unknown, mediaType?: string) =>

@@ -11,7 +11,8 @@ import {
   simplest,
 } from './listing.ts'
 import type { Place } from './parts.ts'
-import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, tokenNotes } from './paying.ts'
+import { payeesOf } from '../../payments/accounts.ts'
+import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './paying.ts'
 
 /** The text index. Every priced route stands in it with its price; every link answers 200 or 402. */
 export function llms(catalog: Catalog, place: Place): string {
@@ -20,14 +21,14 @@ export function llms(catalog: Catalog, place: Place): string {
   const purchases = priced(catalog).filter(({ plan }) => plan !== null)
   const pages = free(catalog).filter(({ view, path }) => view !== null && !path.includes('{'))
   const data = free(catalog).filter(({ view }) => view === null)
-  const { network, payTo } = place
+  const accounts = payeesOf(place).map(({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`)
   return [
     `# ${service.name}`,
     `> ${service.summary}`,
     service.description,
     ...service.notes,
     `Catalog version: ${catalog.version}.`,
-    `Payment: x402, ${CURRENCY} on ${network.name} (${network.caip2}), to ${payTo}. ${howToPay(place)}`,
+    `Payment: x402, ${CURRENCY} ${accounts.join('; or ')}. ${howToPay(place)}`,
     ...capNotes(catalog),
     ...tokenNotes(catalog),
     MCP_NOTE,
@@ -92,7 +93,8 @@ function tools(catalog: Catalog): string {
 function paidExample(catalog: Catalog, place: Place): readonly string[] {
   const operation = simplest(catalog)
   if (operation === undefined) return []
-  const { network, payTo } = place
+  const payees = payeesFor(operation, place)
+  const [{ network, payTo }] = payees
   const address = exampleAddress(operation, place.baseUrl)
   const accepted = {
     scheme: 'exact',
@@ -118,7 +120,7 @@ function paidExample(catalog: Catalog, place: Place): readonly string[] {
     `A paid call in full (${operation.displayRoute}, $${dollars(operation.price)}):`,
     fenced(exchange.join('\n')),
     'The same with @x402/fetch, which does both steps:',
-    fenced(buyerProgram(address, place), 'js'),
+    fenced(buyerProgram(address, payees), 'js'),
   ]
 }
 

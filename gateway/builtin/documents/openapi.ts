@@ -42,10 +42,16 @@ export function openapi(catalog: Catalog, place: Place) {
       'x-guidance': [howToPay(place), ...capNotes(catalog)].join(' '),
     },
     servers: [{ url: place.baseUrl }],
-    tags: tagged.map(({ title, summary }) => ({ name: title, description: summary })),
+    tags: tagsOf(tagged),
     paths,
     components: components(bundle),
   }
+}
+
+/** Each name once, as OpenAPI wants it: two products may have one title. */
+function tagsOf(tagged: ReturnType<typeof groups>): { readonly name: string; readonly description: string }[] {
+  const names = new Map(tagged.toReversed().map(({ title, summary }) => [title, summary]))
+  return [...names].toReversed().map(([name, description]) => ({ name, description }))
 }
 
 /** Plans whose token opens the operation. */

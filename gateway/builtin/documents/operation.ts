@@ -4,7 +4,7 @@ import type { JsonSchema } from '../../plugin.ts'
 import type { Bundle } from './bundle.ts'
 import { dollars, hasInput, isPriced, type PricedOperation } from './listing.ts'
 import type { Place } from './parts.ts'
-import { CURRENCY } from './paying.ts'
+import { CURRENCY, namesOf, payeesFor } from './paying.ts'
 
 interface Surroundings {
   readonly bundle: Bundle
@@ -31,8 +31,10 @@ export function describeOperation(operation: Operation, tag: string, { bundle, p
   }
 }
 
-function describe(operation: Operation, { network }: Place, plans: readonly string[]): string {
-  const price = isPriced(operation) ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${network.name}.` : ''
+function describe(operation: Operation, place: Place, plans: readonly string[]): string {
+  const price = isPriced(operation)
+    ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${namesOf(payeesFor(operation, place))}.`
+    : ''
   const covered = plans.length > 0 ? `Unmetered with a token of ${plans.join(', ')}.` : ''
   const age =
     operation.maxFreshnessSeconds > 0 ? `Data are at least ${operation.maxFreshnessSeconds / 3600} hours old.` : ''
@@ -107,21 +109,19 @@ function securityOf(plans: readonly string[]): readonly object[] {
 }
 
 /** Price in dollars for people and indexers, and in atomic units in `offers`. */
-function paymentInfo(operation: PricedOperation, { network, payTo }: Place): object {
+function paymentInfo(operation: PricedOperation, place: Place): object {
   return {
     protocols: [{ x402: {} }],
     price: { mode: 'fixed', currency: 'USD', amount: dollars(operation.price) },
-    offers: [
-      {
-        method: 'x402',
-        intent: 'charge',
-        scheme: 'exact',
-        network: network.caip2,
-        currency: network.asset,
-        amount: operation.price.toString(),
-        payTo,
-        description: operation.summary,
-      },
-    ],
+    offers: payeesFor(operation, place).map(({ network, payTo }) => ({
+      method: 'x402',
+      intent: 'charge',
+      scheme: 'exact',
+      network: network.caip2,
+      currency: network.asset,
+      amount: operation.price.toString(),
+      payTo,
+      description: operation.summary,
+    })),
   }
 }

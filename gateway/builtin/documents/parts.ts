@@ -1,16 +1,15 @@
 /** What the documents are made of beside the catalog. */
 import type { Mistake } from '../../catalog/mistake.ts'
 import type { Edition } from '../../editions/edition.ts'
-import type { Hex, Network } from '../../payments/payment.ts'
+import type { Accounts } from '../../payments/accounts.ts'
+import type { Network } from '../../payments/payment.ts'
 import type { Prices } from '../../payments/prices.ts'
 import type { DataMode } from '../../plugin.ts'
 
 /** Where the service stands and how it is paid: the same for every document of a process. */
-export interface Deployment {
+export interface Deployment extends Accounts {
   /** Public address without a trailing slash. */
   readonly baseUrl: string
-  readonly network: Network
-  readonly payTo: Hex
 }
 
 export interface DocumentParts extends Deployment {
@@ -24,8 +23,8 @@ export interface DocumentParts extends Deployment {
   jwks(): { readonly keys: readonly object[] }
   readonly started: Date
   readonly dataMode: DataMode
-  /** False, with a reason, while payments cannot be settled. */
-  settlerHealth(): { readonly ready: boolean; readonly reason?: string }
+  /** False, with a reason, while payments cannot be settled: on this network, or absent on any. */
+  settlerHealth(network?: Network): { readonly ready: boolean; readonly reason?: string }
 }
 
 /** The `settings` of the product document that names this plugin. */

@@ -1,5 +1,7 @@
 /** How to pay, in the words every document uses. */
-import { type Catalog, TOKEN_HEADER } from '../../catalog/catalog.ts'
+import { type Catalog, type Operation, TOKEN_HEADER } from '../../catalog/catalog.ts'
+import { type Payee, payeesOf } from '../../payments/accounts.ts'
+import { offeredOn } from '../../payments/requirements.ts'
 import { dollars, priced, type PricedOperation } from './listing.ts'
 import type { Deployment } from './parts.ts'
 
@@ -9,12 +11,36 @@ export const MCP_PATH = '/mcp'
 /** What stock clients refuse to pay until their owner raises the limit, in atomic units. */
 const CAPS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const
 
+/** @example namesOf of Base and Base Sepolia → "base or base-sepolia" */
+export function namesOf(payees: readonly Payee[]): string {
+  return payees.map(({ network }) => network.name).join(' or ')
+}
+
+/** Where one operation can be paid. */
+export function payeesFor(operation: Operation, place: Deployment): readonly [Payee, ...Payee[]] {
+  return offeredOn(operation, payeesOf(place))
+}
+
+/** Beside the leading network: all of them, where there is more than one. */
+export function networkList(place: Deployment): { readonly networks?: readonly object[] } {
+  const payees = payeesOf(place)
+  if (payees.length === 1) return {}
+  return {
+    networks: payees.map(({ network: { name, caip2, asset }, payTo }) => ({
+      network: name,
+      caip2,
+      asset,
+      pay_to: payTo,
+    })),
+  }
+}
+
 /** The 402-then-retry flow in one paragraph. */
-export function howToPay({ network }: Deployment): string {
+export function howToPay(place: Deployment): string {
   return (
     'Call the route. It answers 402 with the price: an x402 v2 object in the PAYMENT-REQUIRED header and a v1 object ' +
     `in the body. Sign one of the payments in accepts (scheme exact, an EIP-3009 authorization of ${CURRENCY} on ` +
-    `${network.name}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
+    `${namesOf(payeesOf(place))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
     'The answer carries the receipt in PAYMENT-RESPONSE. Only a successful answer is charged, and repeating the same ' +
     'request with the same payment gives the same answer again without a second charge.'
   )
@@ -60,7 +86,8 @@ export const MCP_NOTE =
   '_meta["x402/payment"]. An unpaid call returns the requirements as a tool error.'
 
 /** A program that pays for one address with @x402/fetch. */
-export function buyerProgram(address: string, { network }: Deployment): string {
+export function buyerProgram(address: string, payees: readonly Payee[]): string {
+  const schemes = payees.map(({ network }) => `{ network: '${network.caip2}', client: new ExactEvmScheme(account) }`)
   return `import { env } from 'node:process'
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { ExactEvmScheme } from '@x402/evm'
@@ -68,7 +95,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 
 const account = privateKeyToAccount(env.BUYER_KEY)
 const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {
-  schemes: [{ network: '${network.caip2}', client: new ExactEvmScheme(account) }],
+  schemes: [${schemes.join(', ')}],
   spendControls: { maxAmountPerPayment: '$1' }, // raise it for dearer routes
 })
 const answer = await payingFetch('${address}')

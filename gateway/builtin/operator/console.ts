@@ -2,6 +2,8 @@
  * The operator's side: /operator as pages and as JSON, and /metrics. It is no product and stands in no document; where
  * no token is configured it does not exist.
  */
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import type { Edition } from '../../editions/edition.ts'
 import { errorBody, InvalidInput, ServiceError } from '../../errors.ts'
@@ -18,7 +20,14 @@ export interface Screen {
   readonly view: string
   /** In the console's menu. */
   readonly label: string
-  data(edition: Edition): Promise<object>
+  data(edition: Edition, query: URLSearchParams): Promise<object>
+}
+
+/** A file made while it is sent. */
+export interface Download {
+  readonly type: string
+  readonly name: string
+  readonly text: AsyncIterable<string>
 }
 
 /** Something an operator does. `fields` are the form's or the JSON body's. The answer is shown by `screen`, if any. */
@@ -34,6 +43,8 @@ export type Fields = Readonly<Record<string, unknown>>
 export interface ConsoleParts {
   readonly access: Access
   readonly screens: Readonly<Record<string, Screen>>
+  /** Each throws InvalidInput where it cannot be made of this query. */
+  readonly downloads: Readonly<Record<string, (query: URLSearchParams) => Download>>
   readonly actions: Readonly<Record<string, Action>>
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>
   readonly headers: HeaderSets
@@ -58,7 +69,7 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const BODY = { bodyMedia: ['application/x-www-form-urlencoded', 'application/json'], maxBytes: 10_000 }
 
 export function createConsole(parts: ConsoleParts): Console {
-  const { access, screens, actions, metrics, render, baseUrl, log } = parts
+  const { access, screens, downloads, actions, metrics, render, baseUrl, log } = parts
   const { 'access-control-allow-origin': _any, 'access-control-expose-headers': _names, ...closed } = parts.headers.page
   const menu = Object.entries(screens).map(([href, { label }]) => ({ href, label }))
   // A browser that sends no referrer at all sends no Origin with a form either.
@@ -121,6 +132,13 @@ export function createConsole(parts: ConsoleParts): Console {
     send(request, response, visit, { type: wantsPage(request) ? HTML : JSON_TYPE, body })
   }
 
+  async function download(request: Request, response: Response, { id }: Visit, { type, name, text }: Download) {
+    const disposition = `attachment; filename="${name}"`
+    response.writeHead(200, { ...fixed, 'content-type': type, 'content-disposition': disposition, 'x-call-id': id })
+    if (request.method === 'HEAD') response.end()
+    else await pipeline(Readable.from(text), response)
+  }
+
   async function act(request: Request, response: Response, visit: Visit, action: Action): Promise<void> {
     const fields = await bodyOf(request)
     const isForm = access.of(request.headers) === 'cookie'
@@ -142,8 +160,11 @@ export function createConsole(parts: ConsoleParts): Console {
     const isRead = method === 'GET' || method === 'HEAD'
     if (path === '/metrics' && isRead)
       return send(request, response, visit, { type: metrics.contentType, body: await metrics.text() })
+    const query = new URL(request.url, baseUrl).searchParams
     const screen = isRead ? screens[path] : undefined
-    if (screen) return show(request, response, visit, screen, await screen.data(visit.edition))
+    if (screen) return show(request, response, visit, screen, await screen.data(visit.edition, query))
+    const file = isRead ? downloads[path] : undefined
+    if (file) return download(request, response, visit, file(query))
     if (path === LOGOUT && method === 'POST') return go(request, response, visit, LOGIN, access.close())
     const action = method === 'POST' ? actions[path] : undefined
     if (!action) throw new ServiceError('not_found', 'The operator console has nothing at this address.')

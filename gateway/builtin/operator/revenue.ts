@@ -16,11 +16,16 @@ export interface Revenue {
   readonly owed: Income
   readonly byProduct: readonly Income[]
   readonly byPlan: readonly Income[]
+  /** By CAIP-2 id; the ledger keeps networks apart. */
+  readonly byNetwork: readonly Income[]
   /** Every day of the window, oldest first, by ISO date. */
   readonly byDay: readonly Income[]
 }
 
 const DAY_MS = 86_400_000
+
+/** Upper ends of the columns settle times are counted in, seconds. */
+const COLUMNS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32] as const
 
 /** A day as text: 20000 is "2024-10-04". */
 export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
@@ -52,6 +57,7 @@ export function revenueOf(
         (sum) => plan(sum) as string,
       ),
     ),
+    byNetwork: largestFirst(grouped(settled, ({ network }) => network)),
     byDay: everyDay.map((name) => known.get(name) ?? { name, payments: 0, amount: 0n }),
   }
 }
@@ -72,6 +78,18 @@ function added(name: string, sums: readonly PaymentSum[]): Income {
 
 function largestFirst(incomes: readonly Income[]): Income[] {
   return incomes.toSorted((one, other) => Number(other.amount - one.amount) || one.name.localeCompare(other.name))
+}
+
+/** How many of these took at most so long, and longer than the column before; `to` is null for the last, open one. */
+export function histogram(
+  seconds: readonly number[],
+): readonly { readonly from: number; readonly to: number | null; readonly count: number }[] {
+  const ends = [...COLUMNS, null]
+  return ends.map((to, at) => {
+    const from = COLUMNS[at - 1] ?? 0
+    const count = seconds.filter((one) => (at === 0 || one > from) && (to === null || one <= to)).length
+    return { from, to, count }
+  })
 }
 
 /** The value at a share of sorted seconds, nearest rank: the 0.5 of [1, 2, 9] is 2. Null where there are none. */

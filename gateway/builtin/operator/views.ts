@@ -7,7 +7,9 @@ import type { Journal, Network } from '../../payments/payment.ts'
 import type { Prices } from '../../payments/prices.ts'
 import { shown } from '../../reconciliation/reconciliation.ts'
 import type { Watcher } from '../../reconciliation/watcher.ts'
-import { dayText, quantile, revenueOf } from './revenue.ts'
+import type { Alarm } from '../../reconciliation/alarms.ts'
+import { debtOf } from './books.ts'
+import { dayText, histogram, quantile, revenueOf } from './revenue.ts'
 import type { Funnel, FunnelRow } from './funnel.ts'
 
 export interface ViewParts {
@@ -17,10 +19,12 @@ export interface ViewParts {
   readonly prices: Pick<Prices, 'history'>
   readonly revoked: ReadonlySet<string>
   readonly mistakes: () => readonly Mistake[]
+  readonly alarms: () => readonly Alarm[]
   /** Null where the chain cannot be read from here. */
   readonly watcher: Watcher | null
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
-  readonly network: Network
+  /** Where payments are taken, the leading one first. */
+  readonly networks: readonly Network[]
   readonly own: readonly string[]
   readonly now: () => Date
 }
@@ -34,7 +38,7 @@ const textOf = (amount: bigint | null): string | null => (amount === null ? null
 
 /** Builds the data of each view; all amounts are atomic units of USDC as decimal strings. */
 export function createViews(parts: ViewParts) {
-  const { journal, funnel, metrics, prices, revoked, watcher, network, own, now } = parts
+  const { journal, funnel, metrics, prices, revoked, watcher, networks, own, now } = parts
 
   async function overview({ catalog }: Edition) {
     const last = Math.floor(now().getTime() / DAY_MS)
@@ -55,7 +59,7 @@ export function createViews(parts: ViewParts) {
     return {
       from: dayText(first),
       to: dayText(last),
-      network: network.name,
+      networks: networks.map(({ name }) => name),
       settler: parts.settlerHealth(),
       revenue: {
         total: income(revenue.total),
@@ -63,23 +67,24 @@ export function createViews(parts: ViewParts) {
         owed: income(revenue.owed),
         by_product: revenue.byProduct.map(income),
         by_plan: revenue.byPlan.map(income),
+        by_network: revenue.byNetwork.map(income),
         by_day: revenue.byDay.map(income),
       },
       funnel: funnelOf(counted),
       ledger: states,
-      debts: debts.map(({ key, amount, payer, transaction, operation, updatedAt }) => ({
-        payment: key,
-        operation,
-        payer,
-        amount: String(amount),
-        transaction,
-        since: new Date(updatedAt).toISOString(),
+      debts: debts.map(debtOf),
+      alarms: parts.alarms().map(({ name, message, about, since }) => ({
+        name,
+        message,
+        about,
+        since: since.toISOString(),
       })),
       settle_seconds: {
         count: latencies.length,
         p50: quantile(latencies, 0.5),
         p95: quantile(latencies, 0.95),
         p99: quantile(latencies, 0.99),
+        histogram: histogram(latencies),
       },
     }
   }

@@ -52,8 +52,10 @@ export function withReceipts({ tokens, journal, payments, log }: SigningParts, s
     try {
       const presented = payments.present(request, '')
       const record = presented && (await journal.find(presented.key))
-      if (!record || record.state !== 'settled') return answer
-      const signed = await tokens.sign(RECEIPT_TYPE, { ...statementOf(record, request.url, answer) })
+      // Submitted: the answer leaves before the settlement is final, and its transaction is known.
+      if (!record || !['settled', 'submitted'].includes(record.state)) return answer
+      const booked = { ...record, transaction: record.state === 'settled' ? record.transaction : receipt.transaction }
+      const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(booked as PaymentRecord, request.url, answer) })
       return { ...answer, receipt: { ...receipt, signed } }
     } catch (error) {
       log.error({ call: request.id, err: error }, 'a receipt was not signed')

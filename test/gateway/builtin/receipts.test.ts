@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { compactVerify, createLocalJWKSet, type JSONWebKeySet } from 'jose'
-import { ask, buy, json, payment, receipt, send } from '../../support/agent.ts'
+import { ask, buy, json, type Offer, offer, payment, receipt, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 import { mkdtempSync, cpSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,14 @@ function signedOf(response: Response): string {
     extensions: Record<string, { info: { receipt: { signature: string } } }>
   }
   return extensions['offer-receipt']?.info.receipt.signature ?? ''
+}
+
+/** The signed offers of a 402. */
+function offersOf({ v2 }: Offer) {
+  const { extensions } = v2 as unknown as {
+    extensions: Record<string, { info: { offers: { format: string; acceptIndex: number; signature: string }[] } }>
+  }
+  return extensions['offer-receipt']?.info.offers ?? []
 }
 
 describe('signed receipts', () => {
@@ -104,6 +112,39 @@ describe('signed receipts', () => {
     expect((await json(refused))['code']).to.equal('token_invalid')
   })
 
+  it('keep what was offered: a 402 holds it signed, with the fields of the extension, for this very address', async () => {
+    const url = at('/v1/echo/offer?times=3')
+    const asked = await offer(url)
+    const signed = offersOf(asked)
+    expect(signed).to.have.length(1)
+    expect(signed[0]).to.include({ format: 'jws', acceptIndex: 0 })
+    const { payload, protectedHeader } = await compactVerify(signed[0]?.signature ?? '', await keys())
+    expect(protectedHeader).to.include({ alg: 'EdDSA', typ: 'x402-offer' })
+    const stated = JSON.parse(Buffer.from(payload).toString()) as Record<string, unknown>
+    const [{ scheme, network, amount, asset, payTo } = {}] = asked.v2.accepts
+    expect(stated).to.deep.equal({
+      version: 1,
+      resourceUrl: url,
+      scheme,
+      network,
+      asset,
+      payTo,
+      amount,
+      validUntil: stated['validUntil'],
+    })
+    expect(Number(stated['validUntil']) - shop.now().getTime() / 1000).to.be.within(100, 270)
+    expect(await verify(signed[0]?.signature ?? '')).to.deep.equal({
+      valid: true,
+      reason: null,
+      receipt: null,
+      offer: stated,
+      ledger: null,
+    })
+    expect(offersOf(await offer(url))).to.deep.equal(signed)
+    const page = await ask(at(`/receipt?jws=${signed[0]?.signature}`), { headers: { accept: 'text/html' } })
+    expect(await page.text()).to.contain('Offered by')
+  })
+
   it('are shown to people as a page that says valid or not', async () => {
     const jws = signedOf(await buy(at('/v1/echo/page'), shop.wallet))
     const page = async (query: string): Promise<string> =>
@@ -143,5 +184,23 @@ describe('signed receipts', () => {
     expect(
       (await ask(at(`/v1/payments/base-sepolia/${shop.wallet.address}/${payload.authorization.nonce}`))).status,
     ).to.equal(422)
+  })
+
+  it('refuse an offer that was altered, and say of one whose time is over that it is', async () => {
+    const signature = offersOf(await offer(at('/v1/echo/alter')))[0]?.signature ?? ''
+    const [header = '', payload = '', seal = ''] = signature.split('.')
+    const stated = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
+    for (const name of Object.keys(stated)) {
+      const changed = Buffer.from(JSON.stringify({ ...stated, [name]: `${String(stated[name])}0` })).toString(
+        'base64url',
+      )
+      expect(await verify([header, changed, seal].join('.')), name).to.include({ valid: false, offer: null })
+    }
+    shop.advance(301)
+    expect(await verify(signature))
+      .to.include({ valid: true })
+      .and.have.property('reason')
+      .that.contains('is over')
+    expect(offersOf(await offer(at('/v1/echo/alter')))[0]?.signature).to.not.equal(signature)
   })
 })

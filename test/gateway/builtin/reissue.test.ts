@@ -5,12 +5,12 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { pino } from 'pino'
-import { reissueMessage } from '../../../gateway/builtin/reissue.ts'
+import { createReissue, reissueMessage } from '../../../gateway/builtin/reissue.ts'
 import { lasting } from '../../../gateway/calls/lasting.ts'
 import { createRevocations } from '../../../gateway/revocations.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { ask, buy, json } from '../../support/agent.ts'
-import { newWallet, openGateway, type TestGateway } from '../../support/gateway.ts'
+import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
 
 const REISSUE = '/v1/passes/reissue'
 const shop = resolve(import.meta.dirname, '../../fixtures/shop')
@@ -87,6 +87,21 @@ describe('a lost access token', function () {
     }
   })
 
+  it('is given once for one signature: whoever overheard the request gets nothing by it', async () => {
+    const wallet = newWallet()
+    await bought(wallet)
+    const issued_at = open.now().toISOString()
+    expect((await json(await again(wallet, { issued_at })))['count']).to.equal(1)
+    const replay = await again(wallet, { issued_at })
+    expect(replay.status).to.equal(422)
+    const text = JSON.stringify(await json(replay))
+    expect(text).to.include('used before').and.not.to.include('eyJ')
+    // Many at once: one of them is the first.
+    const next = new Date(open.now().getTime() + 1000).toISOString()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => again(wallet, { issued_at: next })))
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).to.deep.equal([200, ...Array(7).fill(422)])
+  })
+
   it('that was taken back or has ended is not given again', async () => {
     const wallet = newWallet()
     const [first, second] = [await bought(wallet), await bought(wallet)]
@@ -95,6 +110,31 @@ describe('a lost access token', function () {
     expect(tokens.map(({ token }) => decodeJwt(token).jti)).to.deep.equal([decodeJwt(String(second['token'])).jti])
     open.advance(3601)
     expect(await json(await again(wallet))).to.deep.equal({ count: 0, tokens: [] })
+  })
+
+  it('that a contract wallet paid for on one chain is not given to the same address on another', async () => {
+    const [here, there] = ['eip155:8453', 'eip155:84532']
+    const record = (network: string): object => ({
+      operation: 'purchasePlanLate1h',
+      callId: `of ${network}`,
+      createdAt: Date.now(),
+      attempt: 1,
+      payer: PAY_TO,
+      network,
+      answer: null,
+    })
+    const reissue = createReissue({
+      journal: { list: async () => [record(here), record(there)] as never, events: async () => [] },
+      tokens: { issue: async ({ id }) => ({ token: id, issuedAt: new Date(), expiresAt: new Date() }) },
+      baseUrl: open.url,
+      revoked: new Set(),
+      once: { first: async () => true },
+      accepts: async ({ caip2 }) => caip2 === there,
+      now: () => new Date(),
+    })
+    const body = { address: PAY_TO, issued_at: new Date().toISOString(), signature: '0x01' }
+    const tokens = await reissue(open.gateway.current.catalog, body)
+    expect(tokens.map(({ token }) => token)).to.deep.equal([`of ${there}`])
   })
 
   it('is described: the sentence to sign stands in the words of the route', () => {
@@ -154,18 +194,41 @@ describe('a stream that lasts as long as its token', () => {
     },
   })
 
+  const forever = (): number => Infinity
+
+  it('ends in the moment that was known in advance, and looks no more often than it must', async () => {
+    const left = { count: 0 }
+    const ends = Date.now() + 120
+    const looks: number[] = []
+    const isValid = async (): Promise<boolean> => {
+      looks.push(Date.now() - ends)
+      return Date.now() < ends
+    }
+    const seen: string[] = []
+    for await (const { id } of lasting(source(['1'], left), { isValid, left: () => ends - Date.now() }, 600_000))
+      seen.push(id)
+    expect([seen, left.count]).to.deep.equal([['1'], 1])
+    expect(looks.length).to.be.below(10)
+    expect(looks.at(-1)).to.be.at.least(0)
+  })
+
   it('ends before the next event, and while none comes, and tells its source', async () => {
     const left = { count: 0 }
     let isValid = true
     const seen: string[] = []
-    for await (const { id } of lasting(source(['1', '2', '3'], left), async () => isValid, 10)) {
+    for await (const { id } of lasting(
+      source(['1', '2', '3'], left),
+      { isValid: async () => isValid, left: forever },
+      10,
+    )) {
       seen.push(id)
       if (id === '2') isValid = false
     }
     expect([seen, left.count]).to.deep.equal([['1', '2'], 1])
     isValid = true
     setTimeout(() => (isValid = false), 30)
-    for await (const { id } of lasting(source(['1'], left), async () => isValid, 10)) seen.push(id)
+    for await (const { id } of lasting(source(['1'], left), { isValid: async () => isValid, left: forever }, 10))
+      seen.push(id)
     expect([seen, left.count]).to.deep.equal([['1', '2', '1'], 2])
   })
 
@@ -175,7 +238,7 @@ describe('a stream that lasts as long as its token', () => {
     const broken = async (): Promise<boolean> => {
       throw new Error('no keys')
     }
-    for await (const { id } of lasting(source(['1'], left), broken, 10)) seen.push(id)
+    for await (const { id } of lasting(source(['1'], left), { isValid: broken, left: forever }, 10)) seen.push(id)
     expect([seen, left.count]).to.deep.equal([[], 1])
   })
 })

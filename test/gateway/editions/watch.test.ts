@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -49,6 +49,49 @@ describe('the watch on folders', () => {
     for (const name of ['.swp', 'types.d.ts', 'index.ts~', 'node_modules/a.js']) writeFileSync(join(folder, name), '')
     await rest()
     expect(rests).to.equal(0)
+  })
+
+  it('sees what changed after the folders were read, before it was there', async () => {
+    await watch.close()
+    writeFileSync(join(folder, 'views/old.pug'), 'p')
+    const [before, after] = [Date.now() - 60_000, Date.now() + 60_000]
+    const watchSince = async (since: number): Promise<number> => {
+      rests = 0
+      watch = await watchFolders({ folders: [folder], since, onRest: () => (rests += 1), log: createLog('silent') })
+      await rest()
+      await watch.close()
+      return rests
+    }
+    expect(await watchSince(after)).to.equal(0)
+    expect(await watchSince(before)).to.equal(1)
+  })
+
+  it('sees a folder that is put in the place of another, what happens in it, and one that was not there', async () => {
+    renameSync(folder, `${folder}-old`)
+    mkdirSync(join(folder, 'views'), { recursive: true })
+    await until(() => rests > 0)
+    await rest()
+    rests = 0
+    writeFileSync(join(folder, 'views/a.pug'), 'p')
+    await until(() => rests > 0)
+    rests = 0
+    mkdirSync(join(folder, 'nowhere'))
+    await until(() => rests > 0)
+    rmSync(`${folder}-old`, { recursive: true })
+  })
+
+  it('sees a link that leads elsewhere from now on', async () => {
+    await watch.close()
+    const link = join(folder, 'current')
+    for (const release of ['one', 'two']) mkdirSync(join(folder, release))
+    symlinkSync(join(folder, 'one'), link)
+    watch = await watchFolders({ folders: [link], onRest: () => (rests += 1), log: createLog('silent') })
+    symlinkSync(join(folder, 'two'), `${link}.new`)
+    renameSync(`${link}.new`, link)
+    await until(() => rests > 0)
+    rests = 0
+    writeFileSync(join(folder, 'two/a.json'), '{}')
+    await until(() => rests > 0)
   })
 
   it('tells nothing once it is closed', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonSchema } from '../../../gateway/plugin.ts'
 import { createTools, type Tool } from '../../../gateway/transports/tools.ts'
-import { editionOf, NETWORK, PRICED, stock, type Stocked } from '../../http/shop.ts'
+import { ACCOUNTS, editionOf, PRICED, stock, type Stocked } from '../../http/shop.ts'
 
 const SCHEMAS = new Map<string, JsonSchema>([
   [
@@ -20,7 +20,7 @@ const SCHEMAS = new Map<string, JsonSchema>([
 ])
 
 function toolOf(stocked: Stocked): Tool {
-  const tools = createTools(editionOf([stocked], SCHEMAS).catalog, NETWORK)
+  const tools = createTools(editionOf([stocked], SCHEMAS).catalog, ACCOUNTS)
   return tools.get(stocked.operation.tool as string) as Tool
 }
 
@@ -122,6 +122,6 @@ describe('a tool', () => {
 
   it('is not made of internal operations', () => {
     const hidden = stock('getBars', 'GET /bars', { tool: 'get_bars', internal: true })
-    expect(createTools(editionOf([hidden]).catalog, NETWORK).size).to.equal(0)
+    expect(createTools(editionOf([hidden]).catalog, ACCOUNTS).size).to.equal(0)
   })
 })

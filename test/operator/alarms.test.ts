@@ -1,0 +1,70 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { createLog } from '../../gateway/log.ts'
+import { ask, buy, json } from '../support/agent.ts'
+import { openGateway } from '../support/gateway.ts'
+
+const TOKEN = 'correct-horse-battery'
+const bearer = { authorization: `Bearer ${TOKEN}` }
+
+interface Told {
+  readonly event: string
+  readonly message: string
+  readonly details: { readonly about: readonly string[] }
+}
+
+describe('an alarm', () => {
+  it('reaches the log, the webhook, the metrics and the console', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-alarm-'))
+    const told: Told[] = []
+    let heard: () => void = () => {}
+    const hearing = new Promise<void>((resolve) => (heard = resolve))
+    const hook = createServer((request, response) => {
+      let text = ''
+      request.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      request.on('end', () => {
+        told.push(JSON.parse(text) as Told)
+        response.end('{}')
+        heard()
+      })
+    })
+    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+    const environment = {
+      DATA_DIR: folder,
+      OPERATOR_TOKEN: TOKEN,
+      ALERT_WEBHOOK_URL: `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`,
+    }
+    try {
+      const first = await openGateway(environment, { inMemory: false })
+      await buy(`${first.url}/v1/echo/a`, first.wallet)
+      const [sold] = await first.gateway.journal.list({ states: ['settled'], limit: 1 })
+      const key = sold?.key ?? ''
+      await first.gateway.journal.owed(key, 1, 'the answer is lost')
+      await first.close()
+
+      const lines: string[] = []
+      const log = createLog('warn', { write: (line: string) => void lines.push(line) })
+      const second = await openGateway(environment, { inMemory: false, log })
+      await hearing
+      const [alert] = told
+      expect(alert).to.include({ event: 'ledger.owed', message: '1 payment is settled and cannot be delivered' })
+      expect(alert?.details.about).to.deep.equal([key])
+      expect(lines.map((line) => (JSON.parse(line) as { event?: string }).event)).to.include('ledger.owed')
+      const { alarms } = (await json(await ask(`${second.url}/operator`, { headers: bearer }))) as { alarms: object[] }
+      expect(alarms).to.have.length(1)
+      const page = await ask(`${second.url}/operator`, { headers: { ...bearer, accept: 'text/html' } })
+      expect(await page.text()).to.contain('An alarm is raised')
+      const sample = 'tollgate_alarm{alarm="ledger.owed"} 1'
+      // The gauge is set when the look is over, just after the webhook was told.
+      while (!(await (await ask(`${second.url}/metrics`, { headers: bearer })).text()).includes(sample));
+      await second.close()
+    } finally {
+      hook.close()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
