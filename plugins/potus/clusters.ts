@@ -109,7 +109,10 @@ function isSame(one: Candidate, other: Candidate): boolean {
   return jaccard(a, b) >= ALIKE
 }
 
-/** A recording that lost the post's id keeps its second; what it says must not speak against it. */
+/**
+ * A recording that lost the post's id keeps its second, and what it says must not speak against it. Pictures without a
+ * word say nothing, so only their ids can join them.
+ */
 function isOnePost(one: Candidate, other: Candidate): boolean {
   const isPlausible =
     one.isSocial &&
@@ -120,7 +123,7 @@ function isOnePost(one: Candidate, other: Candidate): boolean {
     one.second === other.second
   if (!isPlausible) return false
   const [a, b] = [one.shingles, other.shingles]
-  return a.size === 0 && b.size === 0 ? true : jaccard(a, b) >= DOUBTFUL
+  return jaccard(a, b) >= DOUBTFUL
 }
 
 function daysApart(a: string, b: string): number {

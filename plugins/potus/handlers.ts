@@ -12,7 +12,7 @@ import { entitiesIn } from './answers/entities.ts'
 import { barsAround, detailsOf, selected } from './answers/event.ts'
 import { familyAt } from './answers/family.ts'
 import { feedsAt } from './answers/feeds.ts'
-import { filterOf, pageOf } from './answers/filter.ts'
+import { type Filter, filterOf, pageOf } from './answers/filter.ts'
 import { known, type Marks, recordOf } from './answers/record.ts'
 import { stateOf } from './answers/state.ts'
 import {
@@ -74,7 +74,7 @@ export function createHandlers({
   async function getPotusLive(call: Asked<PotusLiveQuery>) {
     const { limit, since_seq: since, ...asked } = call.input.query
     const filter = filterOf(asked, ids)
-    if (call.stream && call.access.kind === 'token') return Reply.events(followed(call))
+    if (call.stream && call.access.kind === 'token') return Reply.events(await followed(call))
     const asOf = call.asOf.getTime()
     const on = sources.filter(({ enabled }) => enabled)
     const feeds = await feedsAt(db, on, asOf, marks.dataMode)
@@ -102,21 +102,38 @@ export function createHandlers({
     return { ...envelope(call), count: items.length, items, next_since_seq: next, state }
   }
 
-  /** Live records as server-sent events, each with its number as id. */
-  function followed(call: Asked<PotusLiveQuery>): AsyncIterable<ServerEvent> {
-    const { since_seq: since, limit: _, ...asked } = call.input.query
+  /**
+   * Live records as server-sent events, each with its number as id: after the last one had, else after `since_seq`, else
+   * beginning with the newest `limit`.
+   */
+  async function followed(call: Asked<PotusLiveQuery>): Promise<AsyncIterable<ServerEvent>> {
+    assertReady()
+    const { since_seq: since, limit, ...asked } = call.input.query
     const filter = filterOf(asked, ids)
-    const delay = now().getTime() - call.asOf.getTime()
-    const moment = (): number => now().getTime() - delay
+    // The gate itself, not what has passed since asOf: a moment that lags passes over what has come meanwhile.
+    const moment = (): number => now().getTime() - gateOf(call) * 1000
     const id = call.stream?.lastEventId ?? ''
-    const after = /^\d{1,15}$/.test(id) ? Number(id) : (since ?? 0)
+    const after = /^\d{1,15}$/.test(id) ? Number(id) : (since ?? (await beforeNewest(call, filter, limit)))
     return tail.follow<Row>(after, {
-      read: (place, limit) => reader.since(place, moment(), limit),
+      read: (place, portion) => reader.since(place, moment(), portion),
       async show(rows) {
         const shown = await known(reader, rows, moment(), marks)
         return shown.map((one) => (filter.fits(one) ? { id: String(one.row.seq), data: recordOf(one, marks) } : null))
       },
     })
+  }
+
+  /** The number after which the newest `limit` events begin. */
+  async function beforeNewest(
+    { asOf: at, signal }: Pick<Call, 'asOf' | 'signal'>,
+    filter: Filter,
+    limit: number,
+  ): Promise<number> {
+    const asOf = at.getTime()
+    const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null } as const
+    const { found } = await pageOf(reader, marks, filter, scan, limit, signal)
+    const lowest = Math.min(...found.map(({ row }) => row.seq))
+    return found.length === 0 ? await reader.lastSeq(asOf) : lowest - 1
   }
 
   /** Windows of one size, with what each shows. */

@@ -1,7 +1,8 @@
 /** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { definePlugin, type Job, type Knex } from '#gateway'
 import { LOG_DAYS } from './answers/feeds.ts'
-import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
+import { GAZETTEER_VERSION } from './entities/facts.ts'
 import { createHandlers } from './handlers.ts'
 import { createFetcher } from './ingest/fetch.ts'
 import { pollJobs } from './ingest/poller.ts'
@@ -34,6 +35,9 @@ const settings = {
   },
 } as const
 
+/** So long the start waits for the sample; where a machine is too busy it comes a little later. */
+const PATIENCE_MS = 10_000
+
 export default definePlugin({
   name: 'potus',
   migrations,
@@ -54,10 +58,13 @@ export default definePlugin({
       sources: new Map(sources.map((source) => [source.id, source])),
     }
     if (replay) jobs.push({ name: 'replay', everySeconds: 1, run: ({ signal }) => replay.step(signal) })
-    if (dataMode === 'sample') {
-      const sample = createSample(db, writer, byId, now)
-      await sample.open()
-      jobs.push({ name: 'sample', everySeconds: 2, run: () => sample.step() })
+    const sample = dataMode === 'sample' ? createSample(db, writer, byId, now) : null
+    const leaving = new AbortController()
+    if (sample) {
+      const opened = sample.open(leaving.signal)
+      await Promise.race([opened, sleep(PATIENCE_MS, undefined, { ref: false })])
+      opened.catch((error: unknown) => leaving.signal.aborted || context.log.error({ err: error }, 'no sample yet'))
+      jobs.push({ name: 'sample', everySeconds: 2, run: ({ signal }) => sample.step(signal) })
     }
     const fetcher = dataMode === 'online' ? createFetcher() : null
     if (fetcher) jobs.push(...pollJobs({ db, writer, fetcher, sources, log: context.log, now }))
@@ -70,16 +77,23 @@ export default definePlugin({
         sources,
         product,
         now: () => context.now(),
-        assertReady: () => replay?.assertReady(),
+        assertReady() {
+          replay?.assertReady()
+          sample?.assertReady()
+        },
       }),
       jobs,
+      // Free to read, so as late as everything free: when the newest came is what the live feed sells.
       facts: async () => ({
-        events: await reader.count(0, now()),
-        newest: isoOrNull(await reader.newest(now())),
+        events: await reader.count(0, now() - DAY),
+        newest: isoOrNull(await reader.newest(now() - DAY)),
         sources_on: sources.filter(({ enabled }) => enabled).length,
         versions: { sources: SOURCES_VERSION, gazetteer: GAZETTEER_VERSION, lexicon: LEXICON_VERSION },
       }),
-      stop: async () => fetcher?.close(),
+      async stop() {
+        leaving.abort()
+        await fetcher?.close()
+      },
     }
   },
 })

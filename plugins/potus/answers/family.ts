@@ -1,6 +1,6 @@
 /** The free index of the family: what is sold, how fresh, from which sources. Its figures are a day old. */
 import type { Catalog, Knex } from '#gateway'
-import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from '../entities/gazetteer.ts'
+import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from '../entities/facts.ts'
 import { KINDS } from '../item.ts'
 import { DAY, isoOrNull } from '../moment.ts'
 import type { Reader } from '../store/read.ts'

@@ -1,23 +1,7 @@
 /** Names we know: a trie of words over a file of facts, case sensitive, longest name first. */
-import { readFileSync } from 'node:fs'
+import { isPartOfName } from './context.ts'
+import { type Entry, facts, slugOf } from './facts.ts'
 import { type Word, wordsIn } from './words.ts'
-
-export type EntityType = 'person' | 'organization' | 'place'
-
-export interface Entry {
-  readonly id: string
-  readonly type: EntityType
-  readonly name: string
-  readonly forms?: readonly string[]
-}
-
-interface Gazetteer {
-  readonly version: string
-  readonly sources: readonly string[]
-  readonly unscored: readonly string[]
-  readonly countries: Readonly<Record<string, readonly string[]>>
-  readonly entries: readonly Entry[]
-}
 
 interface Node {
   readonly next: Map<string, Node>
@@ -31,25 +15,17 @@ export interface Hit {
   readonly to: number
 }
 
-const gazetteer = JSON.parse(readFileSync(new URL('../data/gazetteer.json', import.meta.url), 'utf8')) as Gazetteer
-
-export const GAZETTEER_VERSION = gazetteer.version
-export const GAZETTEER_SOURCES = gazetteer.sources
-/** Present in nearly every text, so left out when precision and recall are measured. */
-export const UNSCORED: ReadonlySet<string> = new Set(gazetteer.unscored)
-
-/** Countries whose names are something else more often: the state, the bird, the name of a man. */
-const SHADOWED: Readonly<Record<string, RegExp>> = {
-  GE: /\b(Tbilisi|Caucasus|Armenia|Azerbaijan|Saakashvili|Abkhazia|Ossetia)\b/,
-  JO: /\b(Amman|King Abdullah|Kingdom of Jordan|Israel|Syria|Iraq|Egypt|Gaza|Middle East)\b/,
-  TD: /\b(N.Djamena|Sudan|Sahel|Niger|Cameroon)\b/,
-  TR: /\b(Erdo[gğ]an|Ankara|Istanbul|Syria|NATO|F-35|Türkiye|Greece|Russia|President of Turkey)\b/i,
-}
 const NO_COUNTRIES = ['EU', 'EZ', 'UN', 'QO', 'XA', 'XB', 'ZZ']
 const root: Node = { next: new Map(), entry: null }
+/** Persons by given and family name, the given name as it is written out. */
+const persons = new Map<string, Entry>()
 
-for (const entry of [...gazetteer.entries, ...countries()])
-  for (const form of [entry.name, ...(entry.forms ?? [])]) learn(form, entry)
+for (const entry of [...facts.entries, ...countries()])
+  for (const form of [entry.name, ...(entry.forms ?? [])]) {
+    learn(form, entry)
+    const key = entry.type === 'person' ? keyOf(form) : null
+    if (key !== null && !persons.has(key)) persons.set(key, entry)
+  }
 
 /** Country names by ISO 3166 code, as ICU knows them, and other spellings from the file. */
 function countries(): Entry[] {
@@ -62,8 +38,10 @@ function countries(): Entry[] {
       // A code given up long ago is written as its successor's; groups and tests are no countries.
       const isCurrent = Intl.getCanonicalLocales(`und-${code}`)[0] === `und-${code}`
       if (name === undefined || !isCurrent || NO_COUNTRIES.includes(code)) return []
-      const forms = gazetteer.countries[code] ?? []
-      return [{ id: `place:${code}`, type: 'place', name: name.replace(/ \(.*\)$/, ''), forms }]
+      const forms = facts.countries[code] ?? []
+      // ICU tells some apart that nobody writes so: "Hong Kong SAR China", "Congo - Kinshasa".
+      const usual = / SAR | - /.test(name) ? forms[0] : undefined
+      return [{ id: `place:${code}`, type: 'place', name: usual ?? name.replace(/ \(.*\)$/, ''), forms }]
     }),
   )
 }
@@ -87,6 +65,8 @@ function add(form: string, entry: Entry): void {
   node.entry ??= entry
 }
 
+const INITIAL = /^\p{Lu}$/u
+
 /** Every known name in the words, the longest from each place on; none inside another. */
 export function findNames(words: readonly Word[], text: string): Hit[] {
   const hits: Hit[] = []
@@ -94,61 +74,54 @@ export function findNames(words: readonly Word[], text: string): Hit[] {
     let node: Node | undefined = root
     let best: Hit | null = null
     for (let end = at; end < words.length; end += 1) {
-      node = node.next.get(words[end]!.text)
+      const next: Node | undefined = node.next.get(words[end]!.text)
+      // A middle initial more than we know: Lisa D. Cook.
+      if (!next && end > at && INITIAL.test(words[end]!.text)) continue
+      node = next
       if (!node) break
       if (node.entry) best = { entry: node.entry, from: at, to: end + 1 }
       if (words[end]!.ends) break
     }
     if (!best) continue
-    if (!isShadowed(best.entry, text) && !isInsideName(best, words)) hits.push(best)
+    if (!isPartOfName(best, words, text)) hits.push(best)
     at = best.to - 1
   }
   return hits
 }
 
-/** What stands before a name and makes it another: East Palestine, the Texas State Senate. */
-const BEFORE = new Set([
-  'East',
-  'West',
-  'North',
-  'South',
-  'Northern',
-  'Southern',
-  'Eastern',
-  'Western',
-  'New',
-  'Port',
-  'Fort',
-  'Lake',
-  'Mount',
-])
-/** What stands after a place and makes it an institution: the Middle East Forum. */
-const AFTER =
-  /^(?:Forum|Institute|Post|Times|Journal|University|College|Center|Council|Foundation|Bank|Street|Avenue|Airport|Tribune|Herald|Gazette|Club|Society|Memorial|Review|Examiner|Yankees|Knicks|Cowboys)$/
-
-/** Institutions of the United States whose names the states use too. */
-const NATIONAL = new Set(['org:senate', 'org:congress', 'org:supreme-court', 'org:house', 'org:treasury'])
-const STATES = new Set(
-  gazetteer.entries.filter(({ id }) => id.startsWith('place:US-')).map(({ name }) => name.split(' ').at(-1)),
-)
-
-/** Part of a longer name that nobody wrote down. */
-function isInsideName({ entry, from, to }: Hit, words: readonly Word[]): boolean {
-  const before = words[from - 1]
-  const after = words[to]
-  const joined = words[to - 1]!.ends ? undefined : after?.text
-  if (before?.text === 'Operation' && !before.ends) return true
-  if (entry.type === 'place')
-    return (before !== undefined && !before.ends && BEFORE.has(before.text)) || AFTER.test(joined ?? '')
-  return (
-    NATIONAL.has(entry.id) &&
-    before !== undefined &&
-    !before.ends &&
-    (before.text === 'State' || STATES.has(before.text))
-  )
+/**
+ * The words of a text, with hyphens between places opened.
+ *
+ * @example nameWords('The Israel-Lebanon talks').map(({ text }) => text) // ["The", "Israel", "Lebanon", "talks"]
+ */
+export function nameWords(text: string): Word[] {
+  return wordsIn(text).flatMap((word) => {
+    const parts = word.text.split(/[-–]/)
+    if (parts.length < 2 || !parts.every((part) => root.next.get(part.replace(/\.$/, ''))?.entry?.type === 'place'))
+      return [word]
+    let start = word.start
+    return parts.map((part, at) => {
+      const end = at === parts.length - 1 ? word.end : start + part.length
+      const opened = { text: part.replace(/\.$/, ''), start, end, ends: at < parts.length - 1 || word.ends }
+      start = end + 1
+      return opened
+    })
+  })
 }
 
-function isShadowed({ id }: Entry, text: string): boolean {
-  const cue = SHADOWED[id.replace('place:', '')]
-  return cue !== undefined && id.startsWith('place:') && !cue.test(text)
+/**
+ * The person we know by a name that is written another way: a short given name, a middle name more or less.
+ *
+ * @example knownPerson('Andrew Ogles')?.name // "Andy Ogles"
+ */
+export function knownPerson(name: string): Entry | null {
+  const key = keyOf(name)
+  return key === null ? null : (persons.get(key) ?? null)
+}
+
+/** "Dave J. Joyce Jr." and "David Joyce" have one key. Null for a single word. */
+function keyOf(name: string): string | null {
+  const words = name.replace(/,? (?:Jr|Sr|I{1,3}|IV)\.?$/, '').split(/\s+/)
+  const [first, last] = [words[0] as string, words.at(-1) as string]
+  return words.length < 2 ? null : slugOf(`${facts.nicknames[first] ?? first} ${last}`)
 }

@@ -9,8 +9,8 @@ export interface Word {
 }
 
 const WORD = /[\p{L}\p{N}]+(?:[.&’'\-/][\p{L}\p{N}]+)*/gu
-/** The hyphen between a capitalised and a common word, in either order. */
-const MIXED = /(?<=^\p{Lu}[\p{L}.]+)-(?=\p{Ll})|(?<=^\p{Ll}+)-(?=\p{Lu})/u
+/** The hyphen between a capitalised and a common word, in either order, and after a prefix: Ex-FBI. */
+const MIXED = /(?<=^\p{Lu}[\p{L}.]+)-(?=\p{Ll})|(?<=^\p{Ll}+)-(?=\p{Lu})|(?<=^(?:Ex|Anti|Pro|Non|Post|Pre))-(?=\p{Lu})/u
 const ENDS = /^(?:[;:!?\n(“"]|\.(?:\s|$))/
 
 /**

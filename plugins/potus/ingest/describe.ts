@@ -12,8 +12,13 @@ export interface Description {
   readonly grounds: Grounds
 }
 
+/** Everything an item says: its title on a line of its own, then its text. */
+export function wordsOf({ title, text }: Pick<Item, 'title' | 'text'>): string {
+  return [title ?? '', text].filter(Boolean).join('\n')
+}
+
 export function describe(item: Item, source: Source): Description {
-  const words = [item.title ?? '', item.text].filter(Boolean).join('\n')
+  const words = wordsOf(item)
   const topics = topicsOf(words)
   const entities = entitiesOf(words)
   const assets = assetsOf(words, topics, new Set(entities.map(({ id }) => id)))

@@ -12,6 +12,11 @@ export interface Memory {
   /** Hash of the last record written of a source, or null. */
   chainEnd(db: Knex, source: string, stretch: Stretch): Promise<string | null>
   setChainEnd(source: string, hash: string): void
+  /**
+   * Waits for the writer's turn, in a transaction: those of several processes follow each other, so numbers only rise.
+   * False where another process has written since our last turn: what was read before it is no longer certain.
+   */
+  takeTurn(tx: Knex): Promise<boolean>
   /** After a failed write nothing remembered is certain. */
   forget(): void
 }
@@ -34,6 +39,8 @@ export function createMemory(publisherOf: (source: string) => string): Memory {
   let first = -1
   let candidates: Candidate[] = []
   let chains = new Map<string, string | null>()
+  /** Number of our last turn. */
+  let turn = NaN
 
   const forget = (): void => {
     first = -1
@@ -108,6 +115,19 @@ export function createMemory(publisherOf: (source: string) => string): Memory {
       return chains.get(source) ?? null
     },
     setChainEnd: (source, hash) => void chains.set(source, hash),
+    async takeTurn(tx) {
+      const next = tx.raw('cast(cast(potus_notes.value as bigint) + 1 as text)')
+      const [row] = (await tx('potus_notes')
+        .insert({ name: 'turn', value: '1' })
+        .onConflict('name')
+        .merge({ value: next })
+        .returning('value')) as { value: string }[]
+      const before = turn
+      turn = Number(row?.value)
+      if (turn === before + 1) return true
+      forget()
+      return false
+    },
     forget,
   }
 }

@@ -41,26 +41,30 @@ export async function take(
 ): Promise<Written> {
   const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= sight.now)
   const complete = due.length === items.length
-  const change = await changesOf(db, source, due, { complete, stretch, at: sight.now })
+  const within = { complete, stretch, at: sight.now }
+  let change = await changesOf(db, source, due, within)
   const descriptions = await described(source, [...change.fresh, ...change.revised.map(({ item }) => item)])
   const shared = { source, raw, memory, stretch, descriptions }
-  const fresh = change.fresh.length
-  let joined = 0
-  for (let from = 0; from === 0 || from < fresh; from += PORTION) {
-    const portion = change.fresh.slice(from, from + PORTION)
-    const isLast = from + PORTION >= fresh
+  let pending = change.fresh
+  let [fresh, joined] = [0, 0]
+  for (;;) {
     const result = await db.transaction(async (tx) => {
-      await takeTurn(tx)
+      if (!(await memory.takeTurn(tx))) {
+        change = await changesOf(tx, source, due, within)
+        pending = change.fresh
+      }
+      const portion = pending.slice(0, PORTION)
       const inserted = await insertEvents(tx, { ...shared, items: portion, sight })
-      if (!isLast) return { ...inserted, applied: null }
+      if (pending.length > PORTION) return { ...inserted, count: portion.length, applied: null }
       const applied = await applyChanges(tx, { ...shared, change, now: sight.now })
-      await finish(tx, { complete, fresh })
-      return { ...inserted, applied }
+      await finish(tx, { complete, fresh: fresh + portion.length })
+      return { ...inserted, count: portion.length, applied }
     })
+    pending = pending.slice(PORTION)
+    fresh += result.count
     joined += result.joined
     if (result.applied) return { outcome: 'new', items: items.length, fresh, joined, ...result.applied }
   }
-  throw new Error('unreachable: the last portion returns')
 }
 
 /** Worked out before the transaction, with room for others in between: a long order takes tens of milliseconds. */
@@ -71,9 +75,4 @@ async function described(source: Source, items: readonly Item[]): Promise<Map<It
     await breathe()
   }
   return descriptions
-}
-
-/** A row every writer changes first: transactions of several processes follow each other, so numbers only rise. */
-async function takeTurn(tx: Knex): Promise<void> {
-  await tx('potus_notes').insert({ name: 'writer', value: 'turn' }).onConflict('name').merge()
 }

@@ -65,6 +65,8 @@ export interface WriteOptions {
   readonly shift?: number
   /** How often the recording was played before: the same item comes again under a key of its own. */
   readonly turn?: number
+  /** Written in the same transaction as what the poll changes, or its last where there are several. */
+  readonly alongside?: (tx: Knex) => Promise<void>
 }
 
 export interface Writer {
@@ -74,6 +76,7 @@ export interface Writer {
   add(poll: Poll, items: readonly Item[], options?: WriteOptions): Promise<Written>
 }
 
+const nothing = async (): Promise<void> => {}
 const NOTHING = { items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
 
 export function createWriter(db: Knex, now: () => number, publisherOf: (source: string) => string): Writer {
@@ -82,32 +85,28 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
 
   async function write(
     recorded: Poll,
-    { sight = {}, stretch = EVERYTHING, shift, turn = 0 }: WriteOptions,
+    { sight = {}, stretch = EVERYTHING, shift, turn = 0, alongside = nothing }: WriteOptions,
   ): Promise<Written> {
     const poll = { ...recorded, at: recorded.at + (shift ?? 0) }
     const { source, at, body, status } = poll
     const time = shift === undefined ? Math.max(at, now()) : at
-    if (status === 304) return again(poll, { outcome: 'not_modified' }, stretch, time)
+    if (status === 304) return again(poll, { outcome: 'not_modified' }, { stretch, time, alongside })
     if (body === null) {
-      await db('potus_polls').insert(
-        rowOf(poll, { outcome: 'failed', detail: poll.failure ?? `It answered ${status}.` }),
-      )
-      return { ...NOTHING, outcome: 'failed' }
+      return note(poll, { outcome: 'failed', detail: poll.failure ?? `It answered ${status}.` }, alongside)
     }
     const sha256 = createHash('sha256')
       .update(withoutNoise(body.toString('latin1')))
       .digest('hex')
     const known = (await db('potus_feeds').where({ source: source.id }).first()) as FeedRow | undefined
     if (known?.sha256 === sha256 && known.parser === source.parser)
-      return again(poll, { outcome: 'unchanged', sha256 }, stretch, time)
+      return again(poll, { outcome: 'unchanged', sha256 }, { stretch, time, alongside })
     let items: readonly Item[]
     try {
       items = parse(source, body, recorded.at).map((item) => moved(item, shift, turn))
     } catch (error) {
       if (!(error instanceof FeedError)) throw error
       const detail = `${error.reason}: ${error.message}`
-      await db('potus_polls').insert(rowOf(poll, { outcome: 'quarantined', detail, sha256, body: gzipSync(body) }))
-      return { ...NOTHING, outcome: 'quarantined' }
+      return note(poll, { outcome: 'quarantined', detail, sha256, body: gzipSync(body) }, alongside)
     }
     // What a source showed before we first looked was not seen appearing.
     const seen: Sight = { now: time, ingest: known ? 'live' : 'backfill', measured: true, ...sight }
@@ -117,6 +116,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
       await tx('potus_polls').insert(
         rowOf(poll, { outcome: 'new', sha256, items: items.length, fresh, body: gzipSync(body) }),
       )
+      await alongside(tx)
     })
   }
 
@@ -124,10 +124,11 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   async function again(
     poll: Poll,
     row: Partial<PollRow> & { outcome: Outcome },
-    stretch: Stretch,
-    time: number,
+    { stretch, time, alongside }: { stretch: Stretch; time: number; alongside: (tx: Knex) => Promise<void> },
   ): Promise<Written> {
     const settled = await db.transaction(async (tx) => {
+      await memory.takeTurn(tx)
+      await alongside(tx)
       await tx('potus_polls').insert(rowOf(poll, row))
       if (row.sha256) await keepValidators(tx, poll, row.sha256)
       return settleWaiting(tx, poll.source, { poll, now: time, memory, stretch })
@@ -135,17 +136,30 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     return { ...NOTHING, outcome: row.outcome, ...settled }
   }
 
+  /** A poll that brought nothing good. */
+  async function note(
+    poll: Poll,
+    row: Partial<PollRow> & { outcome: Outcome },
+    alongside: (tx: Knex) => Promise<void>,
+  ): Promise<Written> {
+    await db.transaction(async (tx) => {
+      await tx('potus_polls').insert(rowOf(poll, row))
+      await alongside(tx)
+    })
+    return { ...NOTHING, outcome: row.outcome }
+  }
+
   async function add(
     { source, at, url }: Poll,
     items: readonly Item[],
-    { sight = {}, stretch = EVERYTHING, shift = 0, turn = 0 }: WriteOptions,
+    { sight = {}, stretch = EVERYTHING, shift = 0, turn = 0, alongside = nothing }: WriteOptions,
   ): Promise<Written> {
     const { seenAt, ...own } = sight
     const now = at + shift
     const seen: Sight = { now, ingest: 'live', measured: true, ...own, ...(seenAt ? { seenAt } : {}) }
     const raw = { sha256: '', at: now, url, parser: source.parser }
     const shifted = items.map((item) => moved(item, shift, turn))
-    return take(db, { source, items: shifted, sight: seen, raw, memory, stretch }, async () => {})
+    return take(db, { source, items: shifted, sight: seen, raw, memory, stretch }, alongside)
   }
 
   /** One after another; after a failure nothing remembered is certain. */

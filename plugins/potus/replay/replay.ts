@@ -28,6 +28,8 @@ interface Position {
   readonly shift: number
   /** Entries written so far, those of earlier rounds included. */
   readonly written: number
+  /** Everything due was written once, by whichever process. */
+  readonly ready: boolean
 }
 
 export interface ReplayParts {
@@ -41,12 +43,12 @@ export interface ReplayParts {
 export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
   const { db, replayDir: folder = '', replayShift: setting, log, progress } = context
   const recorded = await readRecordings(folder, sources)
-  const earlier = JSON.parse((await noteOf(db)) ?? 'null') as Position | null
-  const isSame = earlier?.folder === folder && earlier.setting === setting
-  if (earlier && !isSame) await clear(db)
-  const shift = isSame ? earlier.shift : shiftOf(recorded, setting, now())
-  let written = isSame ? earlier.written : 0
+  const mine = { folder, setting, shift: shiftOf(recorded, setting, now()), written: 0, ready: false }
+  const { shift } = await positioned(db, mine)
+  let written = 0
   let isReady = false
+  /** It is this process that plays. */
+  let isPlaying = false
   const round = roundOf(recorded)
   const repeats = setting === 'auto' || /^-?\d+$/.test(setting)
 
@@ -63,22 +65,35 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
     return next && next.recorded.at + next.moved <= time ? next : null
   }
 
+  /** Another process may have played on since we looked. */
+  async function catchUp(): Promise<void> {
+    const kept = JSON.parse((await noteOf(db)) ?? 'null') as Position | null
+    if (kept) written = kept.written
+    if (kept && !isPlaying) isReady = kept.ready
+  }
+
   async function step(signal: AbortSignal): Promise<void> {
+    if (!isPlaying) isReady = false
+    isPlaying = true
+    await catchUp()
     const time = now()
     const shown = isReady ? null : progress('replaying recorded news', recorded.length)
     shown?.advance(written % Math.max(1, recorded.length))
     for (let next = due(written, time); next && !signal.aborted; next = due(written, time)) {
       const rows = rowsFrom(next, (n) => due(written + n, time))
-      await play(writer, sources, rows.length > 0 ? rows : [next.recorded], next)
       const count = Math.max(1, rows.length)
+      const position = { ...mine, shift, written: written + count, ready: isReady }
+      const alongside = (tx: Knex): Promise<void> => keep(tx, position)
+      await play(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
       written += count
-      await keep(db, { folder, setting, shift, written })
       shown?.advance(count)
     }
     if (signal.aborted) return
     shown?.end()
-    if (!isReady) log.info({ entries: written, shift_ms: shift }, 'the recording is played up to now')
+    if (isReady) return
+    log.info({ entries: written, shift_ms: shift }, 'the recording is played up to now')
     isReady = true
+    await keep(db, { ...mine, shift, written, ready: true })
   }
 
   const present = new Set(recorded.map(({ source }) => source))
@@ -88,6 +103,8 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
     step,
     assertReady() {
       if (isReady) return
+      // Where another process plays it, its note says how far it is.
+      void catchUp().catch((error: unknown) => log.warn({ err: error }, 'the note of the replay was not read'))
       const done = Math.floor((100 * written) / Math.max(1, recorded.length))
       throw new Unavailable(`${done}% of the recording is read. Nothing was charged; ask again in a few seconds.`, 5)
     },
@@ -107,16 +124,22 @@ function rowsFrom(
   return rows
 }
 
+export interface Playing {
+  readonly moved?: number
+  readonly turn?: number
+  readonly alongside?: (tx: Knex) => Promise<void>
+}
+
 /** One poll, or rows that were recorded by themselves, through the writer. */
 export async function play(
   writer: Writer,
   sources: ReadonlyMap<string, Source>,
   entries: readonly Recorded[],
-  { moved = 0, turn = 0 }: { readonly moved?: number; readonly turn?: number } = {},
+  { moved = 0, turn = 0, alongside }: Playing = {},
 ): Promise<Written> {
   const [{ source: id, url, body }, last] = [entries[0] as Recorded, entries.at(-1) as Recorded]
   const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body }
-  const options = { shift: moved, turn }
+  const options = { shift: moved, turn, ...(alongside ? { alongside } : {}) }
   if (body) return writer.write(poll, options)
   const items = entries.map(({ item }) => item as Item)
   return writer.add(poll, items, { ...options, sight: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
@@ -152,6 +175,18 @@ async function keep(db: Knex, position: Position): Promise<void> {
 }
 
 const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement', 'notes']
+
+/** Where this recording stands, whoever opened it first; what another one left is cleared away. */
+async function positioned(db: Knex, mine: Position): Promise<Position> {
+  return db.transaction(async (tx) => {
+    await tx('potus_notes').insert({ name: 'opening', value: '' }).onConflict('name').merge()
+    const earlier = JSON.parse((await noteOf(tx)) ?? 'null') as Position | null
+    if (earlier?.folder === mine.folder && earlier.setting === mine.setting) return earlier
+    if (earlier) await clear(tx)
+    await keep(tx, mine)
+    return mine
+  })
+}
 
 async function clear(db: Knex): Promise<void> {
   for (const table of TABLES) await db(`potus_${table}`).delete()

@@ -1,5 +1,6 @@
 /** Writes the made-up news: the last days at once, what comes now as it comes, and the month before at the first step. */
-import type { Knex } from '#gateway'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Knex, Unavailable } from '#gateway'
 import type { Stretch, Writer } from '../ingest/writer.ts'
 import { DAY } from '../moment.ts'
 import { parse } from '../sources/parse.ts'
@@ -16,11 +17,18 @@ const HISTORY_DAYS = 30
 /** The sources that the sample speaks for. */
 export const SAMPLED: readonly string[] = ['truth.mirror', 'wh.news', 'fr.pi']
 
+/** So long another process may be at it without a word before it counts as gone. */
+const CLAIM_MS = 15_000
+const LOOK_MS = 250
+const CLAIM = 'sample:opener'
+
 export interface Sample {
-  /** Today so far, and the two days before. */
-  open(): Promise<void>
-  /** What is due by now, and the first time the month before. */
-  step(): Promise<void>
+  /** Today so far, and the two days before; by one process at a time. */
+  open(signal?: AbortSignal): Promise<void>
+  /** Throws Unavailable until the sample is open. */
+  assertReady(): void
+  /** What is due by now, and the first time the month before. Throws where it is told to stop between two items. */
+  step(signal?: AbortSignal): Promise<void>
 }
 
 export function createSample(
@@ -31,6 +39,8 @@ export function createSample(
 ): Sample {
   /** Until when each day is written, by its midnight. */
   const written = new Map<number, number>()
+  let isOpen = false
+  let isOpening = false
 
   const midnightOf = (time: number): number => Math.floor(time / DAY) * DAY
   const stretchOf = (midnight: number): Stretch => {
@@ -39,10 +49,14 @@ export function createSample(
   }
 
   /** What of the day was seen after `from` and by `to`. A source repeats itself, so nothing is written twice. */
-  async function write(midnight: number, from: number, to: number): Promise<void> {
+  async function write(midnight: number, from: number, to: number, signal?: AbortSignal): Promise<void> {
     if (midnight < SAMPLE_START) return
     const stretch = stretchOf(midnight)
-    for (const sight of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) await show(sight, stretch)
+    for (const sight of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) {
+      signal?.throwIfAborted()
+      await show(sight, stretch)
+      await prolong()
+    }
   }
 
   async function show({ source: id, at, body }: Sight, stretch: Stretch): Promise<void> {
@@ -53,13 +67,13 @@ export function createSample(
   }
 
   /** True where there was anything left to write. */
-  async function day(midnight: number, until: number): Promise<boolean> {
+  async function day(midnight: number, until: number, signal?: AbortSignal): Promise<boolean> {
     const from = written.get(midnight) ?? (await lastOf(midnight))
     if (from >= until) {
       written.set(midnight, from)
       return false
     }
-    await write(midnight, from, until)
+    await write(midnight, from, until, signal)
     written.set(midnight, until)
     const value = String(until)
     await db('potus_notes')
@@ -78,8 +92,6 @@ export function createSample(
 
   async function log(at: number): Promise<void> {
     const minute = Math.floor(at / 60_000) * 60_000
-    const seen = (await db('potus_polls').where({ at: minute }).first('id')) as object | undefined
-    if (seen) return
     const rows = SAMPLED.map((id) => ({
       source: id,
       at: minute,
@@ -90,25 +102,68 @@ export function createSample(
       items: 0,
       fresh: 0,
     }))
-    await db('potus_polls').insert(rows)
+    await db.transaction(async (tx) => {
+      // One process after another, so that a minute is logged once.
+      await tx('potus_notes').insert({ name: 'log', value: '' }).onConflict('name').merge()
+      if ((await tx('potus_polls').where({ at: minute }).first('id')) === undefined)
+        await tx('potus_polls').insert(rows)
+    })
   }
 
-  async function current(days: number): Promise<void> {
+  async function current(days: number, signal?: AbortSignal): Promise<void> {
     const time = now()
     const today = midnightOf(time)
     for (let back = days - 1; back >= 0; back -= 1)
-      await day(today - back * DAY, Math.min(time, today - back * DAY + DAY - 1))
+      await day(today - back * DAY, Math.min(time, today - back * DAY + DAY - 1), signal)
     await log(time)
   }
 
+  /** True where no other process is at it; then it is ours for a while. */
+  async function claim(): Promise<boolean> {
+    const taken = await db('potus_notes')
+      .insert({ name: CLAIM, value: String(now() + CLAIM_MS) })
+      .onConflict('name')
+      .merge()
+      .whereRaw('cast(potus_notes.value as bigint) <= ?', [now()])
+      .returning('name')
+    return taken.length === 1
+  }
+
+  async function claimUntil(time: number): Promise<void> {
+    await db('potus_notes')
+      .where({ name: CLAIM })
+      .update({ value: String(time) })
+  }
+
+  async function prolong(): Promise<void> {
+    if (isOpening) await claimUntil(now() + CLAIM_MS)
+  }
+
+  async function open(signal?: AbortSignal): Promise<void> {
+    while (!(await claim())) await sleep(LOOK_MS, undefined, { signal })
+    isOpening = true
+    try {
+      await current(FIRST_DAYS, signal)
+      isOpen = true
+    } finally {
+      isOpening = false
+      await claimUntil(0)
+    }
+  }
+
   return {
-    open: () => current(FIRST_DAYS),
-    async step() {
+    open,
+    assertReady() {
+      if (isOpen) return
+      throw new Unavailable('The sample is being written. Nothing was charged; ask again in a few seconds.', 5)
+    },
+    async step(signal) {
+      if (!isOpen) await open(signal)
       // Yesterday too: its last minutes may have come after the step before.
-      await current(2)
+      await current(2, signal)
       const today = midnightOf(now())
       const oldest = Math.max(SAMPLE_START, today - HISTORY_DAYS * DAY)
-      for (let before = today - 2 * DAY; before >= oldest; before -= DAY) await day(before, before + DAY - 1)
+      for (let before = today - 2 * DAY; before >= oldest; before -= DAY) await day(before, before + DAY - 1, signal)
     },
   }
 }

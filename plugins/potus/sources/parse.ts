@@ -1,6 +1,6 @@
 /** Which parser reads which source, and what every feed must keep beyond its form. */
 import { FeedError, type Item } from '../item.ts'
-import { parseCalendar } from './calendar.ts'
+import { parseCalendar, parseFedCalendar } from './calendar.ts'
 import { parsePress, parseWhiteHouse } from './press.ts'
 import { parseDocuments, parseInspection } from './register.ts'
 import type { Source } from './source.ts'
@@ -16,6 +16,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
   'fr-pi@1': parseInspection,
   'fr-docs@1': parseDocuments,
   'calendar-json@1': parseCalendar,
+  'fed-calendar@1': parseFedCalendar,
 }
 
 /** A date further ahead than this is a mistake of the source. */

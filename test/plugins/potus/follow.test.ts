@@ -2,18 +2,10 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { ask, buy, json } from '../../support/agent.ts'
-import { openStall, type Stall } from './stall.ts'
+import { follow as open, type Follower, listed as list, newest as last } from './follower.ts'
+import { feedCatalog, openStall, type Stall } from './stall.ts'
 
 const HOUR = 3600
-
-interface Follower {
-  readonly ids: string[]
-  readonly status: number
-  readonly ended: Promise<void>
-  /** Waits until so many ids have come, or the stream ended. */
-  until(count: number): Promise<void>
-  leave(): void
-}
 
 describe('following the live feed', function () {
   this.timeout(60_000)
@@ -21,76 +13,21 @@ describe('following the live feed', function () {
   let token: string
   let takenBack: string
   before(async () => {
-    stall = await openStall()
+    stall = await openStall(feedCatalog())
     // A wallet signs by the real clock, so everything is bought before the clock is moved.
     token = await stall.token('live/30d')
     takenBack = await stall.token('live/30d')
   })
   after(() => stall.close())
 
-  async function follow(query = '', headers: Record<string, string> = {}, own = token): Promise<Follower> {
-    const leaving = new AbortController()
-    const response = await ask(`${stall.url}/v1/potus/live${query}`, {
-      headers: { accept: 'text/event-stream', 'x-service-token': own, ...headers },
-      signal: leaving.signal,
-    })
-    const ids: string[] = []
-    let wake = (): void => {}
-    let isOver = false
-    const ended = (async () => {
-      let text = ''
-      for await (const chunk of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
-        text += chunk
-        const events = text.split('\n\n')
-        text = events.pop() as string
-        for (const event of events) {
-          const id = event.match(/^id: (.+)$/m)?.[1]
-          const data = event.match(/^data: (.+)$/m)?.[1]
-          if (id === undefined || data === undefined) continue
-          expect(String((JSON.parse(data) as { seq: number }).seq)).to.equal(id)
-          ids.push(id)
-        }
-        wake()
-      }
-    })()
-      .catch(() => {})
-      .finally(() => {
-        isOver = true
-        wake()
-      })
-    return {
-      ids,
-      status: response.status,
-      ended,
-      async until(count) {
-        while (ids.length < count && !isOver) await new Promise<void>((resolve) => (wake = resolve))
-      },
-      leave: () => leaving.abort(),
-    }
-  }
+  const follow = (query = '', after?: string, own = token): Promise<Follower> =>
+    open({ url: stall.url, token: own, query, after })
+  const listed = (since: string): Promise<string[]> => list({ url: stall.url, token }, since)
+  const newest = (): Promise<string> => last({ url: stall.url, token })
 
-  /** Numbers of all live events after one, by asking again and again. */
-  async function listed(since: string): Promise<string[]> {
-    const seqs: string[] = []
-    let next = Number(since)
-    for (let more = true; more;) {
-      const page = (await json(
-        await ask(`${stall.url}/v1/potus/live?limit=100&since_seq=${next}`, { headers: { 'x-service-token': token } }),
-      )) as { items: { seq: number }[]; next_since_seq: number }
-      seqs.push(...page.items.map(({ seq }) => String(seq)).reverse())
-      more = page.items.length > 0
-      next = page.next_since_seq
-    }
-    return seqs
-  }
-  const newest = async (): Promise<string> => {
-    const { next_since_seq: seq } = (await json(
-      await ask(`${stall.url}/v1/potus/live?limit=1`, { headers: { 'x-service-token': token } }),
-    )) as { next_since_seq: number }
-    return String(seq)
-  }
-
-  it('is for holders of a token: a single call gets the page it paid for', async () => {
+  it('is for holders of a token: a single call gets the page it paid for, and nobody anything for nothing', async () => {
+    const unpaid = await ask(`${stall.url}/v1/potus/live`, { headers: { accept: 'text/event-stream' } })
+    expect([unpaid.status, unpaid.headers.get('content-type')]).to.deep.equal([402, 'application/json; charset=utf-8'])
     const response = await buy(`${stall.url}/v1/potus/live?limit=1`, stall.wallet, 2, {
       headers: { accept: 'text/event-stream' },
     })
@@ -102,22 +39,33 @@ describe('following the live feed', function () {
     const start = await newest()
     const first = await follow(`?since_seq=${start}`)
     expect(first.status).to.equal(200)
-    stall.advance(10 * HOUR)
+    stall.advance(30 * HOUR)
     await first.until(3)
     first.leave()
     await first.ended
     // While nobody listens, more comes.
-    stall.advance(10 * HOUR)
+    stall.advance(30 * HOUR)
     await new Promise((wake) => setTimeout(wake, 3000))
-    const second = await follow('', { 'last-event-id': first.ids.at(-1) as string })
+    const second = await follow('', first.ids.at(-1))
     await second.until(3)
-    stall.advance(10 * HOUR)
+    stall.advance(30 * HOUR)
     await new Promise((wake) => setTimeout(wake, 4000))
     const all = await listed(start)
     await second.until(all.length - first.ids.length)
     second.leave()
     expect([...first.ids, ...second.ids]).to.deep.equal(all)
     expect(all.length).to.be.greaterThan(10)
+  })
+
+  it('begins with the newest that fit where nobody says after which', async () => {
+    const query = 'limit=3&kinds=social'
+    const { items } = (await json(
+      await ask(`${stall.url}/v1/potus/live?${query}`, { headers: { 'x-service-token': token } }),
+    )) as { items: { seq: number }[] }
+    const follower = await follow(`?${query}`)
+    await follower.until(3)
+    follower.leave()
+    expect(follower.ids.slice(0, 3)).to.deep.equal(items.map(({ seq }) => String(seq)).reverse())
   })
 
   it('passes over what the filters leave out', async () => {
@@ -134,9 +82,26 @@ describe('following the live feed', function () {
     expect(events.items.map(({ seq }) => String(seq))).to.include(follower.ids[0])
   })
 
+  it('is the same for a hundred at once, wherever each goes on from', async () => {
+    const start = await newest()
+    const early = await Promise.all(Array.from({ length: 60 }, () => follow(`?since_seq=${start}`)))
+    stall.advance(30 * HOUR)
+    await early[0]?.until(3)
+    const middle = early[0]?.ids[1] as string
+    const late = await Promise.all(Array.from({ length: 40 }, () => follow('', middle)))
+    stall.advance(30 * HOUR)
+    await new Promise((wake) => setTimeout(wake, 4000))
+    const all = await listed(start)
+    await Promise.all(early.map((one) => one.until(all.length)))
+    await Promise.all(late.map((one) => one.until(all.length - 2)))
+    for (const one of early) expect(one.ids).to.deep.equal(all)
+    for (const one of late) expect(one.ids).to.deep.equal(all.slice(2))
+    for (const one of [...early, ...late]) one.leave()
+  })
+
   it('ends within five seconds when the token is taken back', async function () {
     this.timeout(5000)
-    const follower = await follow('', {}, takenBack)
+    const follower = await follow('', undefined, takenBack)
     await stall.gateway.revocations.revoke(String(decodeJwt(takenBack).jti), 'a test')
     await follower.ended
   })

@@ -69,6 +69,22 @@ describe('the sample of the feed', () => {
     await room.close()
   })
 
+  it('stops between two items where it is told to, and goes on from there', async () => {
+    const time = SAMPLE_START + 4 * DAY
+    const [stopped, whole] = [await open(time), await open(time)]
+    const stopping = new AbortController()
+    const step = stopped.sample.step(stopping.signal)
+    while ((await week(stopped.room, 0, time)).items.length === 0) await new Promise((wake) => setTimeout(wake, 1))
+    stopping.abort()
+    expect(await step.catch((thrown: Error) => thrown.name)).to.equal('AbortError')
+    await stopped.sample.step()
+    await whole.sample.step()
+    const range = [0, time] as const
+    expect(await week(stopped.room, ...range)).to.deep.equal(await week(whole.room, ...range))
+    await stopped.room.close()
+    await whole.room.close()
+  })
+
   it('goes on after a restart without doubling anything', async () => {
     const time = Date.UTC(2026, 6, 7, 15)
     const { room, sample } = await open(time)

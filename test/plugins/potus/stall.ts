@@ -41,13 +41,25 @@ export function stallCatalog(change: (name: string, document: Json) => void = ()
   return folder
 }
 
+/** The same without the bars of the market, which take their time to be made. */
+export function feedCatalog(change: (name: string, document: Json) => void = () => {}): string {
+  const folder = stallCatalog(change)
+  rmSync(join(folder, 'market.json'))
+  return folder
+}
+
 export interface Stall extends TestGateway {
   /** Buys a plan and returns its token. */
   token(plan: 'live/24h' | 'live/30d' | 'archive/30d'): Promise<string>
 }
 
-export async function openStall(catalog = stallCatalog(), overrides: Overrides = {}): Promise<Stall> {
-  const shop = await openGateway({ CATALOG_DIR: catalog, PLUGIN_DIRS: join(root, 'plugins') }, overrides)
+export async function openStall(
+  catalog = stallCatalog(),
+  overrides: Overrides = {},
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Stall> {
+  const folders = { CATALOG_DIR: catalog, PLUGIN_DIRS: join(root, 'plugins') }
+  const shop = await openGateway({ ...folders, ...environment }, overrides)
   return {
     ...shop,
     async token(plan) {
