@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Ask } from '#gateway'
 import { type Checked, checkLedger } from './checks/check.ts'
 import { equityOf } from './figures/equity.ts'
+import { FORMULAS } from './figures/formulas.ts'
 import { overfittingOf } from './figures/overfitting.ts'
 import { performanceOf, spanOf } from './figures/performance.ts'
 import { bestOf, type Trial, trialsOf } from './figures/trials.ts'
@@ -78,6 +79,7 @@ export async function audit(request: AuditRequest, { ask, signal, asOf, unfit }:
     performance,
     overfitting,
     equity: equityOf(best.trades, best.returns.gross, best.returns.net),
+    formulas: FORMULAS,
     warnings: [...ledger.warnings, ...checked.warnings],
     model: MODEL,
   }

@@ -28,7 +28,7 @@ interface Stretch {
 
 const DAY = 86_400
 const LEAST_BARS = { intraday: 60, daily: 5 }
-/** A day with fewer bars says nothing of its spread by itself. */
+/** EDGE is taken of so many bars of a day at a time, an hour of minutes: of a whole day its most volatile hours decide. */
 const EDGE_BARS = 60
 /** Then bars are taken so many at a time, a month of days. */
 const BLOCK = 21
@@ -42,8 +42,8 @@ const RETURN_SECONDS = 300
  * Figures of bars, oldest first, at any interval up to a day; null where there are too few (60, or 5 of a day).
  * `dayMinutes` is the length of a trading day.
  *
- * Spread: EDGE of each UTC day with at least 60 bars, averaged with its sign over the days, then clipped at zero. Where
- * no day has as many, EDGE of blocks of 21 bars, whose mean counts only when it is more than two standard errors above
+ * Spread: EDGE of every 60 bars or more of a UTC day, an hour of minutes, averaged with its sign, then clipped at zero.
+ * Where no day has as many, EDGE of blocks of 21 bars, whose mean counts only when it is more than two standard errors above
  * zero: in long bars a small spread drowns in volatility. Volatility: five-minute returns within the days,
  * √(Σr² day/covered); of daily bars the root of the mean Garman-Klass variance of the last 30. Turnover: Σ volume · close,
  * brought to one day alike.
@@ -94,13 +94,20 @@ function minutesOf({ time, interval_seconds }: Bars, days: readonly Stretch[]): 
 
 /** In bps; null where it cannot be told. */
 function spreadOf(bars: Bars, days: readonly Stretch[]): number | null {
-  const whole = days.filter(({ from, to }) => to - from >= EDGE_BARS)
+  const whole = days.flatMap(hoursOf)
   const stretches = whole.length > 0 ? whole : blocksOf(bars.count)
   const spreads = stretches.map(({ from, to }) => edgeOf(bars, from, to)).filter((spread) => spread !== null)
   if (spreads.length === 0) return null
   const { mean, variance } = moments(spreads)
   if (whole.length > 0) return 1e4 * Math.max(0, mean)
   return mean > 2 * Math.sqrt(variance / (spreads.length - 1)) ? 1e4 * mean : null
+}
+
+/** A day in equal parts of at least 60 bars; none where it has fewer. */
+function hoursOf({ from, to }: Stretch): Stretch[] {
+  const parts = Math.floor((to - from) / EDGE_BARS)
+  const edge = (part: number): number => from + Math.floor(((to - from) * part) / parts)
+  return Array.from({ length: parts }, (_, part) => ({ from: edge(part), to: edge(part + 1) }))
 }
 
 /** Whole blocks, the last one ending with the last bar. */

@@ -76,8 +76,8 @@ export function checkBars(bars: Bars, options: CheckOptions): Checked {
     found.map(({ at, ratio }) => ({ at, factor: ratio.factor })),
   )
   const series = without(level, checkDecimals(level, add))
-  const scales = measure(series)
-  const thresholds = checkPrints(series, scales, interval, add)
+  const scales = measure(series, interval)
+  const thresholds = checkPrints(series, { scales, interval, tick, add })
   const staleRun = checkStale(series, add)
   checkVolume(series, scales, interval, session, add)
   if (interval === DAY && session.name !== '24x7' && discontinuities.length === 0) checkDividends(series, scales, add)

@@ -21,6 +21,18 @@ export interface Finding {
   /** Probability that it is what its code says. */
   readonly confidence: number
   readonly explanation: string
+  /** What the score is made of. */
+  readonly inputs?: PrintInputs
+}
+
+/** Score of a bad print: |ln(observed/beyond)| / (scale · volume_excuse). */
+export interface PrintInputs {
+  /** The nearest price that body or neighbours vouch for. */
+  readonly beyond: number
+  /** Local scale of log prices. */
+  readonly scale: number
+  /** Square root of relative volume, 1 to 6. */
+  readonly volume_excuse: number
 }
 
 export type Add = (finding: Finding) => void

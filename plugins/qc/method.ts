@@ -12,16 +12,21 @@ const measured = JSON.parse(
 const paragraphs = [
   'The report judges bars by themselves: by what cannot be, by their own clock, and by their own neighbours. No other data is used, so it works on any instrument, and every number in it can be redone from the bars.',
   'Rows that cannot be are set aside first, then time is put in order, splits are undone and bars displaced by a power of ten removed; what remains gives the local scale s that wicks and closes are measured in.',
-  'A lone wick is scored by the smaller of its length beyond the body and its length beyond both neighbours, a lone close by its distance beyond the closes and opens around it. Both are divided by s and by the square root of relative volume (at least 1, at most 4), because real extremes trade. On bars of a day or more the threshold is fixed, as measured on genuine misprints of the US tape; on shorter bars it is 1.25 times the score that one bar of a clean file of this length is expected to reach, read from the file’s own tail and kept between 2 and 8.',
-  'A split is a likelihood ratio for each gap between a close and the next open above 17% that lasts: how close the gap is to a ratio that companies announce, against the tail of real jumps; then the range of the bar, its turnover, which a split leaves alone and a crash multiplies, and the lasting change of share volume. The odds are published with each split.',
+  'A lone wick is scored by the smaller of its length beyond the body and its length beyond both neighbours, a lone close by its distance beyond the closes and opens around it. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because real extremes trade; a price off the series’ own grid did not, and no volume excuses it. In thin markets most bars are flat, so s is taken from the bars that moved, counted from the close before. On bars of a day or more the threshold is fixed, as measured on genuine misprints of the US tape; on shorter bars it is 1.25 times the score that one bar of a clean file of this length is expected to reach, read from the file’s own tail and kept between 2 and 8.',
+  'A split is a likelihood ratio for each gap between a close and the next open above 17% that lasts: how close the gap is to a ratio that companies announce, against the tail of real jumps; then the range of the bar, its turnover, which a split leaves alone and a crash multiplies, and the lasting change of share volume. A night between shorter bars is judged as of daily ones; within trading a jump that lasts is taken for a hundred times rarer. The odds are published with each split.',
   'A gap is a hole inside a session. Breaks that begin and end at hours where breaks recur are nights, weekends or pauses; for US equities the holidays and early closes of the NYSE are known by rule. In a thin market, where bars are missing all the time, only holes longer than chance are reported and the rest are counted.',
 ]
 
 const formulas = [
-  { name: 'Local scale', formula: 's = max(median ln(H/L) of 10 neighbours, of 101 bars, 0.0003)' },
+  {
+    name: 'Local scale',
+    formula:
+      's = max(median m of 10 neighbours, median m of those of 101 bars with m > 0.0003, 0.0003); m = ln(max(H,C₋₁)/min(L,C₋₁)), on bars of a day or more ln(H/L) where above 0',
+  },
   {
     name: 'Wick',
-    formula: 'min(ln(H/max(O,C)), ln(H/max(H₋₁,H₊₁))) / (s √a), a = volume / median of 51, 1 ≤ √a ≤ 4; lows alike',
+    formula:
+      'min(ln(H/max(O,C)), ln(H/max(H₋₁,H₊₁))) / (s √a), a = volume / median of 51, 1 ≤ √a ≤ 6, 1 off the grid; lows alike',
   },
   { name: 'Lone close', formula: 'ln(C/max(C₋₁,C₊₁,O₊₁,O)) / (max(s, 1.5 median |r|) √a); below alike' },
   {
@@ -36,11 +41,12 @@ const formulas = [
   {
     name: 'Split',
     formula:
-      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 a day, π popularity of the ratio f, σ local scale of gaps',
+      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 a day, π popularity of the ratio f, σ local scale of gaps; within trading t₁₀ for the second t₃ and λ/100',
   },
   {
     name: 'Volume',
-    formula: '(ln v - median)/(1.4826 median |·|) > 5, v > 30 medians, v > 8 times six neighbours, R < 4 s',
+    formula:
+      '(ln v - median)/(1.4826 median |·|) > 5, v > 30 medians, v > 8 times six neighbours, R < 4 s; or v > 25 times twenty neighbours, R < 6 s',
   },
   { name: 'Score', formula: '1 - min(1, 100 (errors + 0.3 warnings)/bars)' },
 ]

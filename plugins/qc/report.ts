@@ -14,6 +14,12 @@ const GRADES: readonly (readonly [number, BarQualityReport['grade']])[] = [
   [0.7, 'C'],
   [0.5, 'D'],
 ]
+/** How numbers of the answer follow from others of it; the rest is at /methodology. */
+const FORMULAS = {
+  score: '1 - min(1, 100 * (counts.error + 0.3 * counts.warning) / bars)',
+  bad_print_score: 'abs(ln(observed / inputs.beyond)) / (inputs.scale * inputs.volume_excuse)',
+  log_odds: 'gap_log_odds + range_log_odds + turnover_log_odds + share_volume_log_odds',
+}
 /** Errors beyond this share make bars unusable. */
 const TOLERABLE = 0.001
 
@@ -57,6 +63,7 @@ export function reportOf(bars: Bars, checked: Checked, symbol: string | null): B
       score: finding.score === null ? null : round(finding.score, 4),
       confidence: round(finding.confidence, 4),
       explanation: finding.explanation,
+      ...(finding.inputs ? { inputs: inSevenDigits(finding.inputs) } : {}),
     })),
     findings_truncated: findings.length > MOST_FINDINGS,
     splits: splits.map(({ index, time, split }) => ({
@@ -66,7 +73,9 @@ export function reportOf(bars: Bars, checked: Checked, symbol: string | null): B
       factor: split.ratio.factor,
       log_odds: round(split.logOdds, 4),
       adjust_before: true,
+      evidence: inSevenDigits(split.evidence),
     })),
+    formulas: FORMULAS,
     coverage,
     thresholds: {
       wick: thresholds && round(thresholds.wick, 4),
@@ -102,6 +111,11 @@ function extent(times: Float64Array): [number, number] {
 function shown<Value extends number | string | null>(value: Value): Value | number | null {
   if (typeof value !== 'number') return value
   return Number.isFinite(value) ? Number(value.toPrecision(12)) : null
+}
+
+function inSevenDigits<Numbers extends { readonly [Name in keyof Numbers]: number }>(numbers: Numbers): Numbers {
+  const rounded = Object.entries<number>(numbers).map(([name, value]) => [name, Number(value.toPrecision(7))])
+  return Object.fromEntries(rounded) as Numbers
 }
 
 function round(value: number, digits: number): number {

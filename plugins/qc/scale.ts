@@ -1,3 +1,5 @@
+import { lowerBound } from '../quant/window.ts'
+
 /**
  * Median of the `width` values centred on each place, fewer at the ends; NaN is left out, and the answer is NaN where
  * nothing is left. One binary search and one move of memory a step.
@@ -59,15 +61,4 @@ export function median(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort()
   const size = sorted.length
   return size === 0 ? NaN : (sorted[(size - 1) >> 1]! + sorted[size >> 1]!) / 2
-}
-
-function lowerBound(sorted: Float64Array, size: number, wanted: number): number {
-  let low = 0
-  let high = size
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (sorted[middle]! < wanted) low = middle + 1
-    else high = middle
-  }
-  return low
 }

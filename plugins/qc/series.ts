@@ -1,4 +1,5 @@
 import type { Bars } from './bars.ts'
+import { DAY } from './interval.ts'
 import { centredMedian, neighbourMedian } from './scale.ts'
 
 /** Usable bars in order of time, with the row each came from. */
@@ -61,7 +62,10 @@ function mapColumns(
 export interface Scales {
   /** Log range of each bar, ln(high/low). */
   readonly range: Float64Array
-  /** Local scale: the larger of the median range of ten neighbours and of 101 bars, at least 0.0003. */
+  /**
+   * Local scale: the larger of the median movement of ten neighbours and of those of 101 bars that moved, at least
+   * 0.0003. A bar that hardly moved says nothing of how far bars move.
+   */
   readonly local: Float64Array
   /** Volume over the median of the 51 bars around; 1 where it is not known. */
   readonly activity: Float64Array
@@ -72,10 +76,12 @@ export interface Scales {
 const FLOOR = 0.0003
 
 /** The yardsticks of a series. */
-export function measure(series: Series): Scales {
+export function measure(series: Series, interval: number): Scales {
   const { count, high, low, volume } = series
   const range = high.map((value, i) => Math.log(value / low[i]!))
-  const [near, wide] = [neighbourMedian(range, 5), centredMedian(range, 101)]
+  const movement = movementOf(series, range, interval)
+  const moved = movement.map((value) => (value > FLOOR ? value : NaN))
+  const [near, wide] = [neighbourMedian(movement, 5), centredMedian(moved, 101)]
   const local = range.map((_, i) => Math.max(near[i] || 0, wide[i] || 0, FLOOR))
   const usualVolume = volume ? centredMedian(volume, 51) : new Float64Array(count).fill(NaN)
   const activity = usualVolume.map((usual, i) => {
@@ -83,4 +89,15 @@ export function measure(series: Series): Scales {
     return usual > 0 && value >= 0 ? value / usual : 1
   })
   return { range, local, activity, usualVolume }
+}
+
+/**
+ * How far each bar moved. Bars shorter than a day count from the close before: in thin markets most are flat, and prices
+ * go from one to the next. Longer ones, whose nights are another matter, do so only where they have no range of their own.
+ */
+function movementOf({ high, low, close }: Series, range: Float64Array, interval: number): Float64Array {
+  return range.map((own, i) => {
+    const before = close[i - 1] ?? low[i]!
+    return interval >= DAY && own > 0 ? own : Math.log(Math.max(high[i]!, before) / Math.min(low[i]!, before))
+  })
 }

@@ -1,4 +1,5 @@
 import { RATIOS, type Ratio } from './ratios.ts'
+import { type Days, isNight, joinNights } from './days.ts'
 import { median } from './scale.ts'
 import type { Series } from './series.ts'
 import { DAY } from './interval.ts'
@@ -7,8 +8,19 @@ export interface Split {
   /** Place in the series of the first bar at the new level. */
   readonly at: number
   readonly ratio: Ratio
-  /** Log of the odds that it is a split and not a real jump. */
+  /** Log of the odds that it is a split and not a real jump: the sum of the evidence. */
   readonly logOdds: number
+  readonly evidence: Evidence
+}
+
+/** What the odds are made of: the gap between close and open and its local scale, and log odds of each witness. */
+export interface Evidence {
+  readonly gap: number
+  readonly gap_scale: number
+  readonly gap_log_odds: number
+  readonly range_log_odds: number
+  readonly turnover_log_odds: number
+  readonly share_volume_log_odds: number
 }
 
 export const SPLIT_LOG_ODDS = 0
@@ -19,6 +31,10 @@ const SMALLEST = Math.log(1.17)
 const PERSISTENCE = 0.55
 /** A rise above threefold that persists is a reverse split: real prices fall like that, but do not rise so. */
 const SAFE_RISE = Math.log(3)
+/** Where the usual gap is less than this share of the usual range, a day opens where the last one closed. */
+const CONTINUOUS = 0.1
+/** Least standard deviation of gaps: from bar to bar within trading, and over a night. */
+const LEAST_GAP = { trading: 0.002, night: 0.004 }
 /** Splits, and overnight jumps beyond the smallest gap, per bar of a day. */
 const SPLIT_RATE = 4e-4
 const JUMP_RATE = 2.4e-4
@@ -31,9 +47,11 @@ const JUMPS = [
 /**
  * Splits that were not adjusted for, by a likelihood ratio for each gap between a close and the next open above 17%:
  * under a split the gap lies around the log of a ratio with the local scale of gaps (Student, 3 degrees), weighted by
- * how often that ratio is announced; under a real jump it lies in one of two exponential tails or in the Student tail of local
- * gaps. The range of the bar, its turnover (unchanged by a split, explosive in a crash) and the lasting change of share
- * volume are added. Reported above log odds of 0. Without volume the odds must be e² to make up for the missing witness.
+ * how often that ratio is announced; under a real jump it lies in one of two exponential tails or in the Student tail of
+ * local gaps (3 degrees; 10 within trading, where jumps that last hardly occur). The range of the bar, its turnover
+ * (unchanged by a split, explosive in a crash) and the lasting change of share volume are added. Nights between shorter
+ * bars are judged as of daily ones. Reported above log odds of 0. Without volume the odds must be e² to make up for the
+ * missing witness.
  *
  * @example a close of 645.57 and an open of 92.69 on AAPL, 2014-06-09: 7:1
  */
@@ -45,14 +63,46 @@ export function findSplits(series: Series, interval: number): Split[] {
 /** The likeliest ratio of every gap that is large enough, lasts, and does not follow a hole of more than 15 days. */
 export function candidates(series: Series, interval: number): Split[] {
   const found: Split[] = []
+  let days: Days | null = null
   for (let at = 1; at < series.count; at += 1) {
     const gap = Math.log(series.open[at]! / series.close[at - 1]!)
-    if (Math.abs(gap) < SMALLEST || series.time[at]! - series.time[at - 1]! > 15 * DAY) continue
+    const hole = series.time[at]! - series.time[at - 1]!
+    if (Math.abs(gap) < SMALLEST || hole > 15 * DAY) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
-    const odds = RATIOS.map((ratio) => ({ at, ratio, logOdds: logOddsOf(series, at, gap, ratio, interval) }))
+    // A night between short bars is judged as of daily bars.
+    const place = isNight(hole, interval)
+      ? nightOf((days ??= joinNights(series, interval)), at)
+      : placeOf(series, at, interval)
+    const odds = RATIOS.flatMap((ratio) => {
+      const evidence = evidenceOf(place, gap, ratio)
+      return evidence ? [{ at, ratio, logOdds: sumOf(evidence), evidence }] : []
+    })
     found.push(odds.reduce((a, b) => (b.logOdds > a.logOdds ? b : a)))
   }
   return found
+}
+
+/** Where a gap is, and what kind of gap it is. */
+interface Place {
+  readonly series: Series
+  readonly at: number
+  /** Length of a bar, at most 1. */
+  readonly days: number
+  /** Opens as trading goes on, which does not jump like a night does. */
+  readonly isTrading: boolean
+}
+
+/** Short bars open as trading goes on, and so do the days of a market that never rests. */
+function placeOf(series: Series, at: number, interval: number): Place {
+  if (interval < DAY) return { series, at, days: interval / DAY, isTrading: true }
+  const [from, to] = [Math.max(0, at - 4), Math.min(series.count - 1, at + 4)]
+  const rests = to - from < 7 || series.time[to]! - series.time[from]! > (to - from) * interval
+  const isTrading = !rests && medianAround(series, at, gapOf) < CONTINUOUS * medianAround(series, at, rangeOf)
+  return { series, at, days: 1, isTrading }
+}
+
+function nightOf({ series, firsts }: Days, at: number): Place {
+  return { series, at: firsts.indexOf(at), days: 1, isTrading: false }
 }
 
 /** Log of the median price of five bars from `at` on over that of five before. */
@@ -60,48 +110,59 @@ export function levelChange({ close }: Series, at: number): number {
   return Math.log(median(close.subarray(at, at + 5)) / median(close.subarray(Math.max(0, at - 5), at)))
 }
 
-function logOddsOf(series: Series, at: number, gap: number, ratio: Ratio, interval: number): number {
+function sumOf({ gap_log_odds, range_log_odds, turnover_log_odds, share_volume_log_odds }: Evidence): number {
+  return gap_log_odds + range_log_odds + turnover_log_odds + share_volume_log_odds
+}
+
+/** Null where the ratio goes the other way. */
+function evidenceOf({ series, at, days, isTrading }: Place, gap: number, ratio: Ratio): Evidence | null {
   const expected = -Math.log(ratio.factor)
-  if (expected * gap <= 0) return -Infinity
-  const days = Math.min(1, interval / DAY)
-  // Trading that goes on from bar to bar does not jump like a night does, and short bars make poorer witnesses.
-  const isContinuous = days < 1 && series.time[at]! - series.time[at - 1]! < 2 * interval
-  const scale = gapScale(series, at, isContinuous ? 0.002 : 0.004)
+  if (expected * gap <= 0) return null
+  const scale = Math.max(
+    isTrading ? LEAST_GAP.trading : LEAST_GAP.night,
+    1.4826 * (medianAround(series, at, gapOf) || 0),
+  )
   const split = SPLIT_RATE * days * ratio.popularity * student(gap - expected, scale, 3)
   const beyond = Math.abs(gap) - SMALLEST
   const density = JUMPS.reduce((sum, [share, length]) => sum + (share / length) * Math.exp(-beyond / length), 0)
   const tail = JUMP_RATE * days * 0.5 * density
-  const rarity = (isContinuous ? 100 : 1) * (gap > SAFE_RISE ? 100 : 1)
-  const jump = tail / rarity + (gap > SAFE_RISE ? 0 : student(gap, scale, 3))
-  return Math.log(split / jump) + witnesses(series, at, expected) * (days < 1 ? 0.5 : 1)
+  const rarity = (isTrading ? 100 : 1) * (gap > SAFE_RISE ? 100 : 1)
+  const jump = tail / rarity + (gap > SAFE_RISE ? 0 : student(gap, scale, isTrading ? 10 : 3))
+  return { gap, gap_scale: scale, gap_log_odds: Math.log(split / jump), ...witnesses(series, at, expected, days) }
 }
 
-/** Standard deviation of the gaps around, from their median size; at least 0.4%, or 0.2% within trading. */
-function gapScale({ open, close, count }: Series, at: number, least: number): number {
-  const sizes: number[] = []
-  for (let i = Math.max(1, at - 30); i <= Math.min(count - 1, at + 30); i += 1)
-    if (i !== at) sizes.push(Math.abs(Math.log(open[i]! / close[i - 1]!)))
-  return Math.max(least, 1.4826 * (median(sizes) || 0))
+const gapOf = ({ open, close }: Series, i: number): number => Math.abs(Math.log(open[i]! / close[i - 1]!))
+const rangeOf = ({ high, low }: Series, i: number): number => Math.log(high[i]! / low[i]!)
+
+/** Median over the thirty bars on either side; NaN where there are none. */
+function medianAround(series: Series, at: number, of: (series: Series, i: number) => number): number {
+  const values: number[] = []
+  for (let i = Math.max(1, at - 30); i <= Math.min(series.count - 1, at + 30); i += 1)
+    if (i !== at) values.push(of(series, i))
+  return median(values)
 }
 
 /** Log likelihood ratios of range, turnover and share volume, fitted on daily US stocks; 0 where they cannot be seen. */
-function witnesses({ high, low, close, volume, count }: Series, at: number, expected: number): number {
+function witnesses(series: Series, at: number, expected: number, days: number) {
+  const { close, volume, count } = series
   const window = (of: (i: number) => number, from: number, to: number): number => {
     const values: number[] = []
     for (let i = Math.max(0, from); i < Math.min(count, to); i += 1) if (of(i) > 0) values.push(of(i))
     return values.length < 3 ? NaN : median(values)
   }
-  const range = (i: number): number => Math.log(high[i]! / low[i]!)
+  const range = (i: number): number => rangeOf(series, i)
   const turnover = (i: number): number => close[i]! * (volume?.[i] ?? NaN)
   const shares = (i: number): number => volume?.[i] ?? NaN
   const rangeSeen = Math.log(range(at) / window(range, at - 20, at))
   const turnoverSeen = Math.log(turnover(at) / window(turnover, at - 20, at))
   const sharesSeen = Math.log(window(shares, at + 1, at + 31) / window(shares, at - 30, at))
-  return (
-    clip(against(rangeSeen, [0.15, 0.5], [0.8, 0.55]), 2) +
-    clip(against(turnoverSeen, [0, 0.45], [1.4, 0.65]), 6) +
-    clip(against(sharesSeen, [-0.85 * expected, 0.5], [0.2, 0.45]), 3)
-  )
+  // Short bars make poorer witnesses.
+  const weight = days < 1 ? 0.5 : 1
+  return {
+    range_log_odds: weight * clip(against(rangeSeen, [0.15, 0.5], [0.8, 0.55]), 2),
+    turnover_log_odds: weight * clip(against(turnoverSeen, [0, 0.45], [1.4, 0.65]), 6),
+    share_volume_log_odds: weight * clip(against(sharesSeen, [-0.85 * expected, 0.5], [0.2, 0.45]), 3),
+  }
 }
 
 type Shape = readonly [centre: number, scale: number]

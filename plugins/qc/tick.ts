@@ -51,7 +51,8 @@ export function checkTick(bars: Bars, rows: Int32Array, add: Add): number | null
   return step
 }
 
-function isMultiple(price: number, step: number): boolean {
+/** Whether a price is on a grid, as far as doubles can tell. */
+export function isMultiple(price: number, step: number): boolean {
   const steps = price / step
   return Math.abs(steps - Math.round(steps)) < 1e-6 + 1e-12 * Math.abs(steps)
 }

@@ -8,6 +8,7 @@ const DEVIATIONS = 5
 const TIMES_MEDIAN = 30
 const TIMES_SIX = 8
 const TIMES_TWENTY = 25
+/** In local scales; a volume that stands out of twenty may come with half as much again. */
 const ORDINARY_RANGE = 4
 /** Outliers at one minute of the day on this share of days, and at least three of them, are an auction. */
 const AUCTION = 0.2
@@ -25,14 +26,18 @@ export function checkVolume(series: Series, scales: Scales, interval: number, se
   const score = deviations(volume)
   const isOut = (i: number): boolean => {
     const value = volume[i]!
+    const range = scales.range[i]! / scales.local[i]!
+    if (value > TIMES_TWENTY * largest(volume, i, 10)) return range < 1.5 * ORDINARY_RANGE
     const isFar = score[i]! > DEVIATIONS && value > TIMES_MEDIAN * scales.usualVolume[i]!
-    const stands = (isFar && value > TIMES_SIX * largest(volume, i, 3)) || value > TIMES_TWENTY * largest(volume, i, 10)
-    return stands && scales.range[i]! < ORDINARY_RANGE * scales.local[i]!
+    return isFar && value > TIMES_SIX * largest(volume, i, 3) && range < ORDINARY_RANGE
   }
   const places = Array.from({ length: count }, (_, i) => i)
   const zeros = volume.filter((value) => value === 0).length
   for (const i of withoutAuctions(places.filter(isOut), series.time, interval, session)) {
-    const explanation = `${(volume[i]! / scales.usualVolume[i]!).toPrecision(3)} times the usual volume on an ordinary range`
+    const usual = scales.usualVolume[i]!
+    const times =
+      usual > 0 ? `${(volume[i]! / usual).toPrecision(3)} times the usual volume` : 'volume where none is usual'
+    const explanation = `${times}, on an ordinary range`
     report(i, { code: 'volume_outlier', score: score[i]!, confidence: 0.95, explanation })
   }
   if (zeros >= RARE * count) return

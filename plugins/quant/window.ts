@@ -22,11 +22,11 @@ export function pushSorted(window: SortedWindow, value: number): void {
   if (Number.isNaN(value)) throw new RangeError('a sorted window holds numbers only')
   const { arrivals, sorted } = window
   if (window.size === arrivals.length) {
-    const gone = position(sorted, window.size, arrivals[window.next]!)
+    const gone = lowerBound(sorted, window.size, arrivals[window.next]!)
     sorted.copyWithin(gone, gone + 1, window.size)
     window.size -= 1
   }
-  const place = position(sorted, window.size, value)
+  const place = lowerBound(sorted, window.size, value)
   sorted.copyWithin(place + 1, place, window.size)
   sorted[place] = value
   arrivals[window.next] = value
@@ -43,8 +43,12 @@ export function windowQuantile(window: SortedWindow, probability: number): numbe
   return quantileSorted(window.sorted, probability, window.size)
 }
 
-/** Index of the first value that is not below the wanted one. */
-function position(sorted: Float64Array, size: number, wanted: number): number {
+/**
+ * Index of the first of `size` ascending values that is not below the wanted one; `size` where all are.
+ *
+ * @example lowerBound(Float64Array.of(1, 3, 3, 7), 4, 3) // 1
+ */
+export function lowerBound(sorted: Float64Array, size: number, wanted: number): number {
   let low = 0
   let high = size
   while (low < high) {

@@ -11,7 +11,10 @@ export interface Place {
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 const GROUPED = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
-const DECIMAL_COMMA = /^[+-]?\d+,\d+$/
+/** "1.234,56", "12,5". */
+const DECIMAL_COMMA = /^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$/
+/** "101.25 USD", "1.2%". */
+const UNIT = /(?<=\d)(?:[A-Z]{3,5}|%)$/
 const NOT_FINITE = /^[+-]?(?:nan|inf|infinity)$/i
 const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
 /** No formula begins with a later character. */
@@ -25,8 +28,8 @@ export const isMissing = (text: string): boolean => text === '' || MISSING.test(
 export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
 
 /**
- * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "(12.5)" for -12.5, "12,5" where the
- * cells are not separated by commas. NaN where there is none. Throws InvalidInput for NaN, infinities, numbers beyond
+ * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "(12.5)" for -12.5, "1.234,5"
+ * where the cells are not separated by commas. NaN where there is none. Throws InvalidInput for NaN, infinities, numbers beyond
  * the largest double, and formulas: a ledger that holds them is not the ledger meant.
  */
 export function readNumber(text: string, place: Place, decimalComma = false): number {
@@ -34,9 +37,14 @@ export function readNumber(text: string, place: Place, decimalComma = false): nu
   if (isMissing(text)) return Number.NaN
   if (NOT_FINITE.test(text)) return finite(Number.NaN, text, place)
   refuseFormula(text, place)
-  const bare = text.replace(/[\s$€£¥₿]/g, '').replace(/^\((.+)\)$/, '-$1')
+  const bare = text
+    .replace(/[\s$€£¥₿]/g, '')
+    .replace(UNIT, '')
+    .replace('\u2212', '-')
+    .replace(/^\((.+)\)$/, '-$1')
   if (PLAIN.test(bare)) return finite(Number(bare), text, place)
-  if (decimalComma && DECIMAL_COMMA.test(bare)) return finite(Number(bare.replace(',', '.')), text, place)
+  if (decimalComma && DECIMAL_COMMA.test(bare))
+    return finite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
   if (GROUPED.test(bare)) return finite(Number(bare.replaceAll(',', '')), text, place)
   return Number.NaN
 }

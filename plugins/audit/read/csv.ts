@@ -17,8 +17,8 @@ export interface CsvReader {
   row(cells: readonly string[], row: number): void
 }
 
-const MAX_COLUMNS = 64
-const MAX_CELL = 4096
+export const MAX_COLUMNS = 64
+export const MAX_CELL = 4096
 /** Longer physical lines cannot be rows of 64 cells. */
 const MAX_LINE = MAX_COLUMNS * (MAX_CELL + 3)
 const PIECE = 262_144

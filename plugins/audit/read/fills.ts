@@ -19,8 +19,8 @@ interface Lot extends Execution {
   left: number
 }
 
-/** Orders that never became a fill, in LEAN's words. */
-const FILLED = /^(?:filled|partially ?filled|closed|completed?|executed|done)$/i
+/** Orders that became a fill, in LEAN's words and numbers; the others did not. */
+const FILLED = /^(?:filled|partially ?filled|closed|completed?|executed|done|[23])$/i
 const DUST = 1e-9
 
 /** Rows that are executions, matched first in first out into round trips, symbol by symbol and trial by trial. */

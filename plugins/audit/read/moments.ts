@@ -12,6 +12,10 @@ export interface Moments {
 const ISO =
   /^(\d{4})([-/.]?)(\d\d?)\2(\d\d?)(?:[T ,]+(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?$/i
 const MONTH_FIRST = /^(\d\d?)\/(\d\d?)\/(\d{4})(?:[ ,]+(\d\d?):(\d\d)(?::(\d\d))?\s*([AP]M)?)?$/i
+const DAY_FIRST = /^(\d\d?)\.(\d\d?)\.(\d{4})(?:[ ,]+(\d\d?):(\d\d)(?::(\d\d))?)?$/
+const NAMED =
+  /^(?:(\d\d?) )?(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?(?: (\d\d?),?)? (\d{4})(?:[ ,]+(\d\d?):(\d\d)(?::(\d\d))?\s*([AP]M)?)?$/i
+const MONTHS = 'janfebmaraprmayjunjulaugsepoctnovdec'
 const EPOCH = /^\d{9,19}(?:\.\d+)?$/
 const DAY = 86_400_000
 const HOUR = 3_600_000
@@ -19,7 +23,7 @@ const MAX_KNOWN = 100_000
 
 /**
  * Reads the times of one file. ISO 8601 with or without a zone ("2024-01-02", "2024-01-02 09:30:00-05:00"), "20240102",
- * US dates ("1/2/2024 9:30 AM"), epoch seconds, milliseconds, microseconds and nanoseconds. A file either names the zone
+ * US dates ("1/2/2024 9:30 AM"), dotted ones ("31.1.2024 9:30"), named months ("Jan 31, 2024"), epoch seconds, milliseconds, microseconds and nanoseconds. A file either names the zone
  * of every time or of none; offsets may differ by the hour of daylight saving and no more.
  */
 export function createMoments(): Moments {
@@ -94,13 +98,32 @@ function parse(text: string, place: Place): Parsed | null {
     return { wall: Math.floor(value * scale), offset: 0 }
   }
   const american = MONTH_FIRST.exec(text)
-  if (!american) return null
+  if (!american) return parseOther(text)
   const [, month, day, year, hour, minute, second, half] = american
   if (Number(month) > 12)
     throw wrongCell(place, `${text} puts the day first; write year, month, day: 2024-01-31.`, 'ambiguous_date')
-  const hours = half === undefined ? hour : String((Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0))
-  const wall = wallOf(year, month, day, hours, minute, second)
-  return wall === null ? null : { wall, offset: null }
+  return naiveOf(wallOf(year, month, day, hoursOf(hour, half), minute, second))
+}
+
+/** The day first and dots between, or a month by name. */
+function parseOther(text: string): Parsed | null {
+  const dotted = DAY_FIRST.exec(text)
+  if (dotted) {
+    const [, day, month, year, hour, minute, second] = dotted
+    return naiveOf(wallOf(year, month, day, hour, minute, second))
+  }
+  const [, before, name = '', after, year, hour, minute, second, half] = NAMED.exec(text) ?? ([] as Digits[])
+  const day = before ?? after
+  if (day === undefined) return null
+  const month = String(MONTHS.indexOf(name.slice(0, 3).toLowerCase()) / 3 + 1)
+  return naiveOf(wallOf(year, month, day, hoursOf(hour, half), minute, second))
+}
+
+const naiveOf = (wall: number | null): Parsed | null => (wall === null ? null : { wall, offset: null })
+
+/** "12", "AM" → "0". */
+function hoursOf(hour: Digits, half: Digits): Digits {
+  return half === undefined ? hour : String((Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0))
 }
 
 type Digits = string | undefined

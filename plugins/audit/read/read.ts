@@ -1,9 +1,10 @@
 import { InvalidInput } from '#gateway'
 import type { Ledger } from '../ledger.ts'
 import { type Builder, createBuilder, ledgerOf, type ReadOptions } from './builder.ts'
-import { readCsv } from './csv.ts'
+import { type CsvReader, readCsv } from './csv.ts'
 import { readFills } from './fills.ts'
 import { recognise } from './header.ts'
+import { isJson, readJson } from './json.ts'
 import { readLists } from './lists.ts'
 import { readTrips, type RowReader } from './trips.ts'
 
@@ -17,17 +18,15 @@ export const MAX_ROWS = 200_000
 export async function readLedger(bytes: Buffer, options: ReadOptions, signal: AbortSignal): Promise<Ledger> {
   let builder: Builder | null = null
   let reader: RowReader | null = null
-  const rows = await readCsv(
-    bytes,
-    { file: 'file', maxRows: MAX_ROWS, signal },
-    {
-      header(names, delimiter) {
-        builder = createBuilder(recognise(names, delimiter), options)
-        reader = readerOf(builder)
-      },
-      row: (cells, row) => reader?.row(cells, row),
+  const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
+  const table: CsvReader = {
+    header(names, delimiter) {
+      builder = createBuilder(recognise(names, delimiter), options)
+      reader = readerOf(builder)
     },
-  )
+    row: (cells, row) => reader?.row(cells, row),
+  }
+  const rows = isJson(bytes) ? readJson(bytes, limits, table) : await readCsv(bytes, limits, table)
   const built = builder as unknown as Builder
   ;(reader as unknown as RowReader).end()
   built.counts.rows = rows

@@ -9,9 +9,11 @@ const YES = /^(?:true|yes|1)$/i
  * the sign of the quantity; long where the file says nothing. Null and a finding where the side is not a side.
  */
 export function readSide(builder: Builder, cells: readonly string[], row: number, qty: number): 1 | -1 | null {
-  const { has, text, exclude, name } = builder
+  const { header, has, text, exclude, name } = builder
   if (has('side')) {
     const cell = text(cells, 'side')
+    // LEAN's own numbers for the direction of a trade.
+    if (header.layout === 'lean_trades' && /^[01]$/.test(cell)) return cell === '0' ? 1 : -1
     if (UP.test(cell)) return 1
     if (DOWN.test(cell)) return -1
     exclude(row, { code: 'missing_value', field: name('side') })

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { expectedMaximum } from '../../../plugins/quant/maximum.ts'
+import { normalCdf, normalQuantile } from '../../../plugins/quant/normal.ts'
 import { verdictOf } from '../../../plugins/audit/figures/verdict.ts'
 import { auditOf, ROUND_TRIPS, uniform } from './place.ts'
 
@@ -27,6 +28,35 @@ function trialLedger(trials: number, days: number, made: (trial: number, day: nu
 const gauss = (next: () => number): number => Math.sqrt(-2 * Math.log(next() || 1e-9)) * Math.cos(2 * Math.PI * next())
 
 describe('the figures of an audit', () => {
+  it('follow from one another as the formulas of the report say', async () => {
+    const { performance, overfitting, formulas } = await auditOf(SIX, { trials: 3 })
+    const all: Readonly<Record<string, unknown>> = { ...performance, ...overfitting }
+    const of = (name: string): number => Number(all[name])
+    const [sr, n, perYear] = [of('sharpe_per_trade'), of('trades'), of('trades_per_year')]
+    const stretch = 1 - of('skewness') * sr + ((of('kurtosis') - 1) / 4) * sr * sr
+    const luck = Math.sqrt(of('sr_variance')) * expectedMaximum(of('n_trials'))
+    const redone: Readonly<Record<string, number>> = {
+      breakeven_cost_per_side_bps: of('gross_expectancy_bps') / 2,
+      t_stat: sr * Math.sqrt(n),
+      sharpe: sr * Math.sqrt(perYear),
+      sharpe_se: Math.sqrt((1 + (sr * sr) / 2) / n) * Math.sqrt(perYear),
+      psr: normalCdf((sr * Math.sqrt(n - 1)) / Math.sqrt(stretch)),
+      sr0_per_trade: luck,
+      sr0: luck * Math.sqrt(perYear),
+      dsr: normalCdf(((sr - luck) * Math.sqrt(n - 1)) / Math.sqrt(stretch)),
+      min_trl_trades: 1 + stretch * (normalQuantile(0.95) / sr) ** 2,
+      min_btl_years: (luck / Math.sqrt(of('sr_variance')) / of('sharpe')) ** 2,
+      p_value: 2 * normalCdf(-Math.abs(of('t_stat'))),
+    }
+    for (const [name, value] of Object.entries(redone)) {
+      expect(formulas).to.have.property(name)
+      expect(of(name), name).to.be.closeTo(value, 1e-9 * Math.max(1, Math.abs(value)))
+    }
+    // A formula speaks of figures that are there.
+    const named = Object.keys(formulas).filter((name) => !['gross_return', 'net_return', 'intervals'].includes(name))
+    expect(all).to.include.all.keys(named)
+  })
+
   it('are those of a calculation by hand', async () => {
     // Computed apart, in Python with the standard library, from the formulas of the methodology page.
     const { performance, overfitting } = await auditOf(SIX, { trials: 25, extraBps: 1 })

@@ -40,6 +40,17 @@ describe('a hostile ledger', () => {
     'a cell of 5,000 characters': [file(GOOD, row({ 0: 'X'.repeat(5000) })), 1],
     'a quote that never closes': [file(GOOD, `"${GOOD}`, ...Array.from({ length: 20_000 }, () => GOOD)), 1],
     'text after a quote': [file(GOOD, '"X"Y,long,1,2024-01-02,100,2024-01-03,101'), 1],
+    'JSON that ends early': ['{"trades": [{"open_rate": 1'],
+    'JSON without trades': ['{"strategy": {"trades": []}}'],
+    'JSON with a number too large': [
+      JSON.stringify([{ entry_time: 1, entry_price: 7, exit_time: 1, exit_price: 1 }]).replace('7', '1e400'),
+      0,
+      'entry_price',
+    ],
+    'JSON with a cell of 5,000 characters': [
+      JSON.stringify([{ entry_time: 'x'.repeat(5000), entry_price: 1, exit_time: 1, exit_price: 1 }]),
+      0,
+    ],
     'binary data': [Buffer.concat([Buffer.from(file(GOOD)), Buffer.from([0, 255, 0, 1])]), 1],
     'a picture': [Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex'), 1],
     'UTF-16': [Buffer.from(file(GOOD), 'utf16le'), 1],

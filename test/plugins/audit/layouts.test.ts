@@ -37,6 +37,51 @@ describe('a ledger', () => {
     expect(figuresOf(report)).to.deep.equal(figuresOf(await auditOf(writeLedger('round_trips', ledger))))
   })
 
+  it('is read as European spreadsheets write it: days first with dots, points between thousands, a currency after', async () => {
+    const rows = ['Trade #;Type;Date/Time;Price EUR;Position size (qty);Net P&L EUR;Net P&L %']
+    rows.push('1;Exit long;03.01.2024 10:00;1.010,50 EUR;2;21,00;1,05%', '1;Entry long;02.01.2024 10:00;1.000,00;2;;')
+    rows.push(
+      '2;Exit short;05.01.2024 10:00;990,00;2;\u221220,00;\u22122,02%',
+      '2;Entry short;04.01.2024 10:00;980,00;2;;',
+    )
+    const report = await auditOf(rows, { preset: 'zero' })
+    expect(report.ledger).to.include({ layout: 'tradingview', trades: 2, first: '2024-01-02T10:00:00.000Z' })
+    expect(report.performance.gross_expectancy_bps).to.be.closeTo((105 - 1e4 * (10 / 980)) / 2, 1e-9)
+    expect(found(report)).to.deep.equal([])
+  })
+
+  it("is read as freqtrade's JSON: the list alone, or where the result of a backtest has it", async () => {
+    const trades = ledger.map((trip) => ({
+      pair: trip.symbol,
+      amount: trip.qty,
+      open_date: `${trip.entryTime} 00:00:00+00:00`,
+      close_date: `${trip.exitTime} 00:00:00+00:00`,
+      open_rate: trip.entryPrice,
+      close_rate: trip.exitPrice,
+      is_short: trip.sign === -1,
+      enter_tag: null,
+      orders: [{ amount: trip.qty }],
+    }))
+    const plain = figuresOf(await auditOf(writeLedger('freqtrade', ledger)))
+    for (const file of [trades, { strategy: { Mine: { trades, locks: [] } }, metadata: {} }]) {
+      const report = await auditOf(JSON.stringify(file))
+      expect(report.ledger).to.include({ layout: 'freqtrade', trades: ledger.length, excluded: 0 })
+      expect(figuresOf(report)).to.deep.equal(plain)
+    }
+  })
+
+  it("knows LEAN's own numbers for a direction and for a filled order", async () => {
+    const trades = ['Symbol,EntryTime,EntryPrice,Direction,Quantity,ExitTime,ExitPrice,MAE,MFE']
+    trades.push('X,2024-01-02,100,0,1,2024-01-03,101,0,0', 'X,2024-01-04,100,1,1,2024-01-05,99,0,0')
+    const orders = ['Time,Symbol,Price,Quantity,Type,Status,Value,Tag']
+    orders.push('2024-01-02T15:00:00Z,X,100,1,0,3,100,', '2024-01-03T15:00:00Z,X,101,-1,0,3,-101,')
+    orders.push('2024-01-03T16:00:00Z,X,0,-1,0,5,0,')
+    const [both, one] = [await auditOf(trades, { preset: 'zero' }), await auditOf(orders, { preset: 'zero' })]
+    for (const { performance } of [both, one]) expect(performance.win_rate).to.equal(1)
+    expect(both.ledger).to.include({ layout: 'lean_trades', trades: 2 })
+    expect(one.ledger).to.include({ layout: 'lean_orders', trades: 1, unfilled: 1 })
+  })
+
   it('matches fills first in, first out, over partial fills, with their fees', async () => {
     const report = await auditOf(
       [
@@ -132,7 +177,15 @@ describe('a ledger', () => {
       const report = await auditOf([ROUND_TRIPS, `X,long,1,${moment},10,${moment},11`])
       expect(report.ledger.first, moment).to.equal('2024-03-04T14:30:00.000Z')
     }
-    for (const moment of ['2024-03-04 14:30', '3/4/2024 2:30 PM', '20240304 14:30:00', '2024/3/4 14:30']) {
+    for (const moment of [
+      '2024-03-04 14:30',
+      '3/4/2024 2:30 PM',
+      '20240304 14:30:00',
+      '2024/3/4 14:30',
+      '04.03.2024 14:30',
+      '4 Mar 2024 14:30',
+      '"March 4, 2024, 2:30 PM"',
+    ]) {
       const report = await auditOf([ROUND_TRIPS, `X,long,1,${moment},10,${moment},11`])
       expect(report.ledger, moment).to.include({ first: '2024-03-04T14:30:00.000Z', zoned: false })
     }

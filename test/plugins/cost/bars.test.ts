@@ -62,21 +62,20 @@ describe('what bars say of trading', () => {
     expect(figures).to.include({ count: 14_400, intervalSeconds: 60, from: START, to: START + 10 * DAY })
   })
 
-  it('averages the spread of the days with its sign, and clips at zero', () => {
-    const quiet = bars({ days: 4, perDay: 390 })
-    const day = (column: Float64Array, at: number): Float64Array => column.subarray(at * 390, (at + 1) * 390)
-    const spreads = [0, 1, 2, 3].map((at) => {
-      const [open, high, low, close] = [quiet.open, quiet.high, quiet.low, quiet.close].map((column) =>
-        day(column, at),
-      ) as [Float64Array, Float64Array, Float64Array, Float64Array]
-      return edgeSpread({ open, high, low, close }) ?? NaN
-    })
-    const mean = spreads.reduce((sum, spread) => sum + spread, 0) / 4
-    expect(
-      spreads.some((spread) => spread < 0),
-      'a day below zero is among them',
-    ).to.equal(true)
-    expect(figuresOf(quiet, 390)?.spreadBps).to.be.closeTo(1e4 * Math.max(0, mean), 1e-12)
+  it('averages the spread of the hours with its sign, and clips at zero', () => {
+    for (const spread of [0, 0.0004]) {
+      const quiet = bars({ days: 4, perDay: 390, spread })
+      // A session has six hours of 65 minutes.
+      const spreads = Array.from({ length: 24 }, (_, hour) => {
+        const part = (column: Float64Array): Float64Array => column.subarray(hour * 65, (hour + 1) * 65)
+        const { open, high, low, close } = quiet
+        return edgeSpread({ open: part(open), high: part(high), low: part(low), close: part(close) }) ?? NaN
+      })
+      const mean = spreads.reduce((sum, one) => sum + one, 0) / 24
+      if (spread === 0) expect(spreads.some((one) => one < 0) && spreads.some((one) => one > 0)).to.equal(true)
+      expect(mean > 0, String(spread)).to.equal(spread > 0)
+      expect(figuresOf(quiet, 390)?.spreadBps).to.be.closeTo(1e4 * Math.max(0, mean), 1e-12)
+    }
   })
 
   it('counts a day by the minutes it covers, so that a half day is not half the turnover', () => {

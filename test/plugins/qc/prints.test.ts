@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { examine } from '../../../plugins/qc/index.ts'
+import { seededRandom } from '../../../plugins/quant/random.ts'
 import { walk, type WalkBar } from './walk.ts'
 
 const clean = walk({ count: 2000 })
@@ -34,6 +35,26 @@ describe('bad prints', () => {
     const wick = (bar: WalkBar) => ({ h: Math.max(bar.o, bar.c) * (1 + 5 * RANGE) })
     expect(found(700, wick)).to.have.length(1)
     expect(found(700, (bar) => ({ ...wick(bar), v: 20_000 }))).to.deep.equal([])
+  })
+
+  it('are not excused by volume where the price is off the grid: it was no trade', () => {
+    const cents = (price: number): number => Math.round(price * 100) / 100
+    const grid = clean.map((bar) => ({ ...bar, o: cents(bar.o), h: cents(bar.h), l: cents(bar.l), c: cents(bar.c) }))
+    const wick = (bar: WalkBar) => cents(Math.max(bar.o, bar.c) * (1 + 5 * RANGE))
+    expect(found(700, (bar) => ({ h: wick(bar), v: 20_000 }), grid)).to.deep.equal([])
+    expect(found(700, (bar) => ({ h: wick(bar) + 0.004, v: 20_000 }), grid)).to.have.length(1)
+  })
+
+  it('are not steps across the spread of a thin market, whose bars are mostly flat', () => {
+    const random = seededRandom(5)
+    const thin = clean.map((bar, i) => {
+      const bid = 100 + 0.0001 * (i % 50)
+      const price = random() < 0.3 ? bid * 1.004 : bid
+      const isBoth = i % 200 === 100
+      return { ...bar, o: price, h: isBoth ? bid * 1.006 : price, l: price, c: price }
+    })
+    expect(found(0, () => ({}), thin)).to.deep.equal([])
+    expect(found(750, (bar) => ({ h: bar.h * 1.05 }), thin)).to.have.length(1)
   })
 
   it('are closes that the next bar knows nothing of', () => {

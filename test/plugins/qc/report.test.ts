@@ -13,6 +13,23 @@ describe('bar-quality report', () => {
     expect(JSON.parse(JSON.stringify(examine(request.body)))).to.deep.equal(response)
   })
 
+  it('can be redone from its own numbers', () => {
+    const bars = walk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
+    const half = bars.map((bar, i) =>
+      i < 300 ? bar : { ...bar, o: bar.o / 2, h: bar.h / 2, l: bar.l / 2, c: bar.c / 2 },
+    )
+    const { findings, splits, score, counts } = examine({ bars: half })
+    const { inputs, observed, ...print } = findings.find(({ code }) => code === 'bad_print_high')!
+    const { beyond, scale, volume_excuse } = inputs!
+    expect(beyond).to.be.closeTo(Number(print.expected), 1e-3)
+    expect(print.score).to.be.closeTo(Math.log(Number(observed) / beyond) / (scale * volume_excuse), 1e-3)
+    const { evidence, log_odds } = splits[0]!
+    const { gap_log_odds, range_log_odds, turnover_log_odds, share_volume_log_odds } = evidence!
+    expect(evidence!.gap).to.be.closeTo(Math.log(half[300]!.o / half[299]!.c), 1e-6)
+    expect(log_odds).to.be.closeTo(gap_log_odds + range_log_odds + turnover_log_odds + share_volume_log_odds, 1e-3)
+    expect(score).to.be.closeTo(1 - (100 * (counts.error + 0.3 * counts.warning)) / 500, 1e-4)
+  })
+
   it('gives a clean file a score of 1 and calls it usable', () => {
     const report = examine({ symbol: 'WALK', bars: walk({ count: 500 }) })
     expect(report).to.deep.include({

@@ -51,6 +51,27 @@ describe('splits', () => {
       ).to.deep.equal([[700, factor]])
   })
 
+  it('of every ratio are found between two minutes, and between two days of a market that never rests', () => {
+    const [minutes, around] = [walk({ count: 1500 }), walk({ count: 400, interval: 86_400, volatility: 0.01 })]
+    for (const factor of [2, 1.5, 5 / 4, 4 / 3, 6 / 5, 5 / 3])
+      for (const bars of [minutes, around]) {
+        const found = splitsOf(unadjusted(bars, 300, factor)).map(({ index, factor: told }) => [index, told])
+        expect(found, String(factor)).to.deep.equal([[300, factor]])
+      }
+  })
+
+  it('are found over a night between minutes, whose first minutes trade like no other', () => {
+    const times = weekdays('2024-01-02', 12).flatMap((day) =>
+      Array.from({ length: 390 }, (_, minute) => day + (870 + minute) * 60),
+    )
+    const nights = walk({ count: times.length, times }).map((bar, i) => (i % 390 < 5 ? { ...bar, v: bar.v * 20 } : bar))
+    for (const factor of [2, 1.5, 7, 0.1])
+      expect(
+        splitsOf(unadjusted(nights, 6 * 390, factor)).map(({ index, factor: told }) => [index, told]),
+        String(factor),
+      ).to.deep.equal([[6 * 390, factor]])
+  })
+
   it('are told apart when there are two', () => {
     const twice = unadjusted(unadjusted(daily, 300, 2), 120, 3)
     expect(splitsOf(twice).map(({ index, ratio }) => [index, ratio])).to.deep.equal([
