@@ -23,7 +23,7 @@ export function createDirectory(visit: Visitor) {
       const settings = context.settings as unknown as Settings
       const store = createStore(db)
       const now = (): number => Math.ceil(context.now().getTime() / 1000)
-      const replayed = dataMode === 'replay' ? await takeIn(context, store) : null
+      const replayed = dataMode === 'replay' ? await takeIn(context, store, settings) : null
       if (dataMode === 'sample') await growSample(store, now(), log)
       const made = (replayed?.sources ?? SAMPLE_SOURCES).map((id) => ({ id, enabled: true }))
       const sources = dataMode === 'online' ? settings.sources : made

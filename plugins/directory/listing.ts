@@ -44,6 +44,8 @@ export interface Listing {
   /** As the source claims. */
   readonly calls30d: number | null
   readonly payers30d: number | null
+  /** Agent of an ERC-8004 registry: "eip155:8453:0x8004…:22". */
+  readonly erc8004: string | null
   /** True where the host of the address says so itself. */
   readonly isOwn: boolean
 }
@@ -72,6 +74,7 @@ export const EMPTY: Omit<Listing, 'url' | 'kind' | 'protocols'> = {
   updated: null,
   calls30d: null,
   payers30d: null,
+  erc8004: null,
   isOwn: false,
 }
 

@@ -1,12 +1,13 @@
 /** The jobs of online mode: sweeps of the listings, documents that origins serve of themselves, and visits. */
 import type { Job, PluginContext } from '#gateway'
+import { SourceError } from './fault.ts'
 import { after, judge } from './liveness.ts'
 import { rowOf } from './reading.ts'
 import type { Settings, SourceSettings } from './settings.ts'
 import { readCard } from './sources/card.ts'
 import { readOrigin } from './sources/origin.ts'
 import type { Store } from './store.ts'
-import { SourceError, sweep } from './sweep.ts'
+import { sweep } from './sweep.ts'
 import type { Visit, Visitor } from './visit.ts'
 
 const RETRY_SECONDS = 1800
@@ -18,6 +19,8 @@ const ORIGINS = 32
 /** Soon after the first visit a second one, so that two can agree. */
 const CONFIRM_SECONDS = 600
 
+/** Sources that list others. */
+const LISTED = { bazaar: true, mcp_registry: true, erc8004: true } as const
 const DOCUMENTS = { origins: '/.well-known/x402', agent_cards: '/.well-known/agent-card.json' } as const
 
 export function createJobs(context: PluginContext, settings: Settings, store: Store, visit: Visitor): readonly Job[] {
@@ -25,7 +28,7 @@ export function createJobs(context: PluginContext, settings: Settings, store: St
   const now = (): number => Math.ceil(context.now().getTime() / 1000)
   const enabled = settings.sources.filter((source) => source.enabled)
   const rankOf = (source: SourceSettings): number => settings.sources.indexOf(source) + 1
-  const listings = enabled.filter(({ kind, url }) => (kind === 'bazaar' || kind === 'mcp_registry') && url)
+  const listings = enabled.filter(({ kind, url }) => url && kind in LISTED)
   const selfTold = enabled.filter(({ kind }) => kind === 'origins' || kind === 'agent_cards')
 
   async function isDue({ id }: SourceSettings): Promise<boolean> {
@@ -43,6 +46,7 @@ export function createJobs(context: PluginContext, settings: Settings, store: St
         pauseMs: settings.pause_ms,
         signal,
         now,
+        visit,
       })
       await store.note(source.id, now(), { ...outcome, error: null })
     } catch (error) {

@@ -1,7 +1,6 @@
 /** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
-import { type Knex, InvalidInput } from '#gateway'
+import { type Knex, InvalidInput, readCursor, writeCursor } from '#gateway'
 import type { DirectoryQuery, DirectoryRecord } from '../../schemas/types.d.ts'
-import { readCursor, writeCursor } from './cursor.ts'
 import { networkOf } from './money.ts'
 import type { Body } from './record.ts'
 

@@ -113,6 +113,7 @@ export function merge(said: readonly Said[], entry: Entry, at: number): Body {
       calls_30d: claims?.listing.calls30d ?? null,
       payers_30d: claims?.listing.payers30d ?? null,
       source: claims?.source ?? null,
+      erc8004: first(({ erc8004 }) => erc8004),
     },
     sources: said.map(({ source, seen, listing }) => ({
       id: source,

@@ -40,6 +40,7 @@ export async function refresh(trx: Knex, ids: readonly string[], at: number): Pr
     .sum('ok as ok')) as unknown as Counted[]
   const over: string[] = []
   const fresh: object[] = []
+  const paid: EntryRow[] = []
   for (const entry of entries) {
     const { id, first_seen } = entry
     const said = listings
@@ -52,7 +53,9 @@ export async function refresh(trx: Knex, ids: readonly string[], at: number): Pr
       continue
     }
     const health = JSON.parse(entry.health) as Health
-    const payto_changed = await keepPayees(trx, entry, payeesOf(pricesOf(said, health)), at)
+    const payees = keptPayees(entry, payeesOf(pricesOf(said, health)), at)
+    if (payees) paid.push({ ...entry, ...payees })
+    const { payto_changed } = payees ?? entry
     const { checks = 0, ok = 0 } = visits.find((counted) => counted.id === id) ?? {}
     const body = merge(said, { id, first_seen, health, payto_changed, checks_30d: checks, ok_30d: ok }, at)
     const record = JSON.stringify(body)
@@ -60,18 +63,19 @@ export async function refresh(trx: Knex, ids: readonly string[], at: number): Pr
     if (old) over.push(id)
     fresh.push({ id, known_at: at, superseded_at: null, record, first_seen, ...columnsOf(body) })
   }
+  if (paid.length > 0) await trx('directory_entries').insert(paid).onConflict('id').merge(['payees', 'payto_changed'])
   if (over.length > 0)
     await trx('directory_records').whereIn('id', over).whereNull('superseded_at').update({ superseded_at: at })
   if (fresh.length > 0) await trx.batchInsert('directory_records', fresh as never, 50)
 }
 
-/** Remembers who is paid, and when that changed; a service that stops telling it has not changed it. */
-async function keepPayees(trx: Knex, entry: EntryRow, payees: readonly string[], at: number): Promise<number | null> {
+/** Who is paid and when that changed, where it is to be written anew; a service that stops telling it has not changed it. */
+function keptPayees(
+  entry: EntryRow,
+  payees: readonly string[],
+  at: number,
+): Pick<EntryRow, 'payees' | 'payto_changed'> | null {
   const before = JSON.parse(entry.payees) as string[]
-  if (payees.length === 0 || payees.join() === before.join()) return entry.payto_changed
-  const payto_changed = before.length > 0 ? at : entry.payto_changed
-  await trx('directory_entries')
-    .where('id', entry.id)
-    .update({ payees: JSON.stringify(payees), payto_changed })
-  return payto_changed
+  if (payees.length === 0 || payees.join() === before.join()) return null
+  return { payees: JSON.stringify(payees), payto_changed: before.length > 0 ? at : entry.payto_changed }
 }

@@ -2,7 +2,8 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PluginContext } from '#gateway'
-import { READERS, type Read } from './recordings.ts'
+import { type Read, type Reader, READERS } from './recordings.ts'
+import type { Settings } from './settings.ts'
 import type { Store } from './store.ts'
 
 interface Recording {
@@ -35,12 +36,21 @@ const YEAR = 365 * 86_400
  * first start. A recording is known from its own newest time on, one without times from the day in its name, or else
  * from the newest time of all.
  */
-export async function takeIn(context: PluginContext, store: Store): Promise<Replayed> {
+export async function takeIn(
+  context: PluginContext,
+  store: Store,
+  { sources }: Pick<Settings, 'sources'>,
+): Promise<Replayed> {
   const { replayDir: folder = '', replayShift: setting, log } = context
   const earlier = await store.noted<Replayed>('replay')
   if (earlier?.folder === folder && earlier.setting === setting) return earlier
   await store.clear()
-  const recordings = (await recordingsOf(folder)).map((recording) => ({ ...recording, taken: takenAt(recording) }))
+  const kinds = new Set(sources.filter(({ enabled }) => enabled).map(({ kind }) => kind))
+  const readers = READERS.filter(({ onlyFor }) => onlyFor === undefined || kinds.has(onlyFor))
+  const recordings = (await recordingsOf(folder, readers, log)).map((recording) => ({
+    ...recording,
+    taken: takenAt(recording),
+  }))
   const newest = Math.max(...recordings.map(({ taken }) => taken ?? 0))
   const shift_seconds = shiftOf(newest, setting, Math.floor(context.now().getTime() / 1000))
   const sums = new Map<string, Sum>()
@@ -81,14 +91,23 @@ function takenAt({ name, payload, read }: Recording): number | null {
   return newest ?? (Number.isNaN(day) ? null : day / 1000)
 }
 
-async function recordingsOf(folder: string): Promise<Recording[]> {
+/** One that cannot be read takes nothing along. */
+async function recordingsOf(
+  folder: string,
+  readers: readonly Reader[],
+  log: PluginContext['log'],
+): Promise<Recording[]> {
   const recordings: Recording[] = []
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
-    for (const [rank, { pattern, sourceOf, read }] of READERS.entries()) {
+    for (const [rank, { pattern, sourceOf, read }] of readers.entries()) {
       const match = entry.isFile() ? pattern.exec(entry.name) : null
       if (!match) continue
-      const payload = JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')) as unknown
-      recordings.push({ name: entry.name, source: sourceOf(match), rank: rank + 1, payload, read })
+      try {
+        const payload = JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')) as unknown
+        recordings.push({ name: entry.name, source: sourceOf(match), rank: rank + 1, payload, read })
+      } catch (error) {
+        log.warn({ file: entry.name, err: error }, 'a recorded listing cannot be read')
+      }
     }
   return recordings.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }

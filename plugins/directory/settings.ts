@@ -1,12 +1,15 @@
 /** Where the directory looks, and how often. */
-export type SourceKind = 'bazaar' | 'mcp_registry' | 'origins' | 'agent_cards'
+export type SourceKind = 'bazaar' | 'mcp_registry' | 'erc8004' | 'origins' | 'agent_cards'
 
 export interface SourceSettings {
   readonly id: string
   readonly kind: SourceKind
   readonly enabled: boolean
-  /** Of a listing. */
+  /** Of a listing; of an ERC-8004 registry the JSON-RPC address of its chain. */
   readonly url?: string
+  /** ERC-8004: contract and chain (CAIP-2) of the registry. */
+  readonly registry?: `0x${string}`
+  readonly network?: string
   /** Of documents that origins serve of themselves: origins to begin with; those of listed services are added. */
   readonly origins?: readonly string[]
 }
@@ -34,11 +37,14 @@ export const settingsSchema = {
         type: 'object',
         additionalProperties: false,
         required: ['id', 'kind'],
+        anyOf: [{ properties: { kind: { not: { const: 'erc8004' } } } }, { required: ['url', 'registry', 'network'] }],
         properties: {
           id: { type: 'string', pattern: '^[a-z0-9_]{2,30}$' },
-          kind: { enum: ['bazaar', 'mcp_registry', 'origins', 'agent_cards'] },
+          kind: { enum: ['bazaar', 'mcp_registry', 'erc8004', 'origins', 'agent_cards'] },
           enabled: { type: 'boolean', default: true },
           url: { type: 'string', pattern: '^https?://' },
+          registry: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },
+          network: { type: 'string', pattern: '^eip155:[0-9]+$' },
           origins: { type: 'array', items: { type: 'string', pattern: '^https?://[^/]+$' } },
         },
       },

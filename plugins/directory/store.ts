@@ -4,7 +4,7 @@ import { idOf, type Listing } from './listing.ts'
 import { type Health, UNVISITED } from './liveness.ts'
 import type { Body } from './record.ts'
 import { MONTH, refresh } from './refresh.ts'
-import type { SweepRow } from './tables.ts'
+import type { EntryRow, SweepRow } from './tables.ts'
 
 /** What a source said in one page of a sweep. */
 export interface Heard {
@@ -86,12 +86,16 @@ export function createStore(db: Knex) {
     /** Sets the health of services after a visit each. */
     async visited(visits: readonly Visited[], at: number): Promise<void> {
       await db.transaction(async (trx) => {
-        for (const { id, health, next } of visits)
-          await trx('directory_entries')
-            .where({ id })
-            .update({ health: JSON.stringify(health), next_visit: next })
         const ids = visits.map(({ id }) => id)
+        // Written before anything is read: in SQLite a transaction that reads first may not be let write.
         await trx('directory_visits').insert(visits.map(({ id, isGood }) => ({ id, at, ok: isGood ? 1 : 0 })))
+        const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
+        const found = new Map(visits.map((visit) => [visit.id, visit]))
+        const rows = entries.map((entry) => {
+          const { health, next } = found.get(entry.id)!
+          return { ...entry, health: JSON.stringify(health), next_visit: next }
+        })
+        await trx('directory_entries').insert(rows).onConflict('id').merge(['health', 'next_visit'])
         await trx('directory_visits')
           .whereIn('id', ids)
           .where('at', '<=', at - MONTH)

@@ -1,11 +1,14 @@
 /** Reads a source from its first page to its last, and what it no longer lists is gone. */
 import type { PluginContext } from '#gateway'
 import { setTimeout as pause } from 'node:timers/promises'
+import { SourceError } from './fault.ts'
 import type { Page } from './listing.ts'
 import type { SourceSettings } from './settings.ts'
 import { readBazaar } from './sources/bazaar.ts'
+import { agentsOf } from './sources/identity.ts'
 import { readRegistry } from './sources/registry.ts'
 import type { Store } from './store.ts'
+import type { Visitor } from './visit.ts'
 
 const PAGE_ROWS = 100
 const MOST_PAGES = 2000
@@ -17,11 +20,8 @@ export interface Sweep {
   readonly pauseMs: number
   readonly signal: AbortSignal
   readonly now: () => number
-}
-
-/** The source answered with something else than it should. */
-export class SourceError extends Error {
-  override readonly name = 'SourceError'
+  /** For files of strangers that a source only points at. */
+  readonly visit: Visitor
 }
 
 /**
@@ -31,12 +31,17 @@ export class SourceError extends Error {
 export async function sweep(
   store: Store,
   get: PluginContext['fetch'],
-  { source, rank, pauseMs, signal, now }: Sweep,
+  { source, rank, pauseMs, signal, now, visit }: Sweep,
 ): Promise<{ rows: number; dropped: Record<string, number> }> {
   const number = now()
   const dropped: Record<string, number> = {}
   let rows = 0
-  for await (const page of pagesOf(source, get, pauseMs, signal, now)) {
+  const { registry, network, url: rpcUrl } = source
+  const pages =
+    registry && network && rpcUrl
+      ? agentsOf({ rpcUrl, registry, network }, get, visit, signal)
+      : pagesOf(source, get, pauseMs, signal, now)
+  for await (const page of pages) {
     rows += page.rows
     for (const [reason, count] of Object.entries(page.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count
     const at = now()

@@ -1,9 +1,8 @@
 /** The answer: rates that hold at a moment, spreads between them, and how each venue is doing. */
-import { InvalidInput, Unavailable } from '#gateway'
+import { InvalidInput, readCursor, Unavailable, writeCursor } from '#gateway'
 import type { DataMode } from '#gateway'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './arithmetic.ts'
-import { readCursor, writeCursor } from './cursor.ts'
 import type { VenueName } from './rate.ts'
 import type { Source, VenueState } from './source.ts'
 import { spreadsOf, type VenueRate } from './spreads.ts'

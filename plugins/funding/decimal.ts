@@ -24,7 +24,7 @@ export function decimalOf(value: unknown): string | null {
 /** A positive number of a payload, null where it is none: prices, which are never zero. */
 export function priceOf(value: unknown): number | null {
   const decimal = decimalOf(value)
-  return decimal !== null && Number(decimal) > 0 ? Number(decimal) : null
+  return decimal !== null && Number(decimal) > 0 && Number.isFinite(Number(decimal)) ? Number(decimal) : null
 }
 
 /** Epoch seconds of a payload's milliseconds, null where there are none. */

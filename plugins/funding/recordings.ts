@@ -2,10 +2,11 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { readHistory, type History } from './history.ts'
+import { type Capture, captureOf } from './captures.ts'
+import { readHistory, type History, type Settlement } from './history.ts'
 import type { VenueName } from './rate.ts'
 import { VENUES } from './venues/index.ts'
-import { isRow, type Row } from './venues/venue.ts'
+import type { Parsed, Row } from './venues/venue.ts'
 
 /** Payloads of one moment, as a poll would have got them. */
 export interface Recording {
@@ -13,17 +14,23 @@ export interface Recording {
   /** When it was taken, epoch seconds. */
   readonly at: number
   readonly payloads: Readonly<Record<string, unknown>>
+  /** What the venue's adapter reads in them. */
+  readonly told: Parsed
 }
 
 export interface Recordings {
+  /** Oldest first. */
   readonly polls: readonly Recording[]
   readonly settled: History | null
+  /** Files that are a venue's and cannot be read. */
+  readonly unread: readonly { readonly file: string; readonly reason: string }[]
 }
 
 const seconds = (time: unknown): number =>
   typeof time === 'number' || /^\d+$/.test(String(time)) ? Number(time) / 1000 : Date.parse(String(time)) / 1000
 
-type Reader = (text: string) => Omit<Recording, 'venue'> & { readonly venue?: VenueName }
+type Untold = Omit<Recording, 'told'>
+type Reader = (text: string) => Omit<Untold, 'venue'>
 const json = (text: string): Row => JSON.parse(text) as Row
 const first = (value: unknown): Row => (Array.isArray(value) ? ((value as Row[])[0] ?? {}) : {})
 
@@ -88,30 +95,74 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
   ],
 ]
 
-/** Everything of the folder that one of the venues' adapters can read. */
+const HISTORY = /^binance_usdm_funding[\w-]*\.csv(\.gz)?$/
+const VENUE = new RegExp(`(${Object.keys(VENUES).join('|')}|funding).*\\.json(\\.gz)?$`, 'i')
+/** Answers of one venue that are no further apart belong to one poll. */
+const TOGETHER_SECONDS = 600
+
+/** Everything of the folder that one of the venues' adapters can read. A file that cannot be read takes nothing along. */
 export async function readRecordings(folder: string): Promise<Recordings> {
   const polls: Recording[] = []
-  let settled: History | null = null
+  const captures: Capture[] = []
+  const settlements = new Map<string, Settlement[]>()
+  const unread: { file: string; reason: string }[] = []
+  const poll = (one: Untold): void => void polls.push({ ...one, told: VENUES[one.venue].parse(one.payloads, one.at) })
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue
-    const read = async (): Promise<string> => {
-      const bytes = await readFile(join(entry.parentPath, entry.name))
-      return (entry.name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+    const { name: file } = entry
+    const known = READERS.find(([name]) => name.test(file))
+    if (!entry.isFile() || !(known || HISTORY.test(file) || VENUE.test(file))) continue
+    try {
+      const bytes = await readFile(join(entry.parentPath, file))
+      const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+      if (HISTORY.test(file)) merge(settlements, readHistory(text))
+      else if (known) poll({ venue: known[1], ...known[2](text) })
+      else {
+        const capture = captureOf(JSON.parse(text) as unknown, file)
+        if (capture) captures.push(capture)
+      }
+    } catch (error) {
+      unread.push({ file, reason: (error as Error).message })
     }
-    if (/^binance_usdm_funding[\w-]*\.csv(\.gz)?$/.test(entry.name)) settled = readHistory(await read())
-    const known = READERS.find(([name]) => name.test(entry.name))
-    if (known) polls.push({ venue: known[1], ...known[2](await read()) })
-    else if (/^gate_futures_usdt_contracts[\w-]*\.json$/.test(entry.name)) polls.push(...captured(json(await read())))
   }
-  return { polls: polls.toSorted((a, b) => a.at - b.at), settled }
+  for (const one of together(captures))
+    try {
+      poll(one)
+    } catch (error) {
+      unread.push({ file: one.venue, reason: (error as Error).message })
+    }
+  const settled = settlements.size === 0 ? null : settlements
+  return { polls: polls.toSorted((a, b) => a.at - b.at), settled, unread }
 }
 
-/** A request with its answer: `{url, captured_at, body}`, of any venue that is asked once. */
-function captured({ url, captured_at, body }: Row): Recording[] {
-  if (typeof url !== 'string' || !(isRow(body) || Array.isArray(body))) return []
-  for (const { name, url: base, requests } of Object.values(VENUES))
-    for (const [word, { path }] of Object.entries(requests))
-      if (url === base + path)
-        return [{ venue: name, at: Math.floor(seconds(captured_at)), payloads: { [word]: body } }]
-  return []
+/** Recordings of one history in one: what both have counts once. */
+function merge(all: Map<string, Settlement[]>, more: History): void {
+  for (const [instrument, list] of more) {
+    const byTime = new Map([...(all.get(instrument) ?? []), ...list].map((one) => [one.time, one]))
+    all.set(
+      instrument,
+      [...byTime.values()].toSorted((a, b) => a.time - b.time),
+    )
+  }
+}
+
+/** Answers to the several requests of one poll, put together; one without a time has no place. */
+function together(captures: readonly Capture[]): Untold[] {
+  const polls: { venue: VenueName; at: number; payloads: Record<string, unknown> }[] = []
+  for (const { venue, word, at, payload } of captures.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) {
+    if (at === null) continue
+    const open = polls.findLast(
+      (one) => one.venue === venue && at - one.at <= TOGETHER_SECONDS && !(word in one.payloads),
+    )
+    if (open) open.payloads[word] = payload
+    else polls.push({ venue, at, payloads: { [word]: payload } })
+  }
+  return polls.map(({ venue, at, payloads }) => {
+    const { requests } = VENUES[venue]
+    const absent = Object.keys(requests).filter((word) => requests[word]!.absent !== undefined)
+    return {
+      venue,
+      at,
+      payloads: { ...Object.fromEntries(absent.map((word) => [word, requests[word]!.absent])), ...payloads },
+    }
+  })
 }

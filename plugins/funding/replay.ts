@@ -32,15 +32,12 @@ export function historyShift(history: History, setting: string, asOf: number): n
 }
 
 export async function openReplay({ replayDir = '', replayShift, log }: PluginContext): Promise<Source> {
-  const { polls, settled } = await readRecordings(replayDir)
+  const { polls, settled, unread } = await readRecordings(replayDir)
   log.info({ payloads: polls.length, settled: settled?.size ?? 0 }, 'recorded funding rates read')
-  const parsed = polls.map((recording) => ({
-    ...recording,
-    told: VENUES[recording.venue].parse(recording.payloads, recording.at),
-  }))
+  for (const one of unread) log.warn(one, 'a recording of funding rates cannot be read')
 
   function stateOf(venue: VenueName, asOf: number): VenueState {
-    const known = parsed
+    const known: Told[] = polls
       .filter((one) => one.venue === venue)
       .map((one) => ({ ...one, shift: shiftOf(one.at, replayShift, asOf) }))
       .filter(({ at, shift }) => at + shift <= asOf)
@@ -56,7 +53,6 @@ export async function openReplay({ replayDir = '', replayShift, log }: PluginCon
 }
 
 interface Told extends Recording {
-  readonly told: Parsed
   readonly shift: number
 }
 

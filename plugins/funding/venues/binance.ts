@@ -1,9 +1,12 @@
 import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
 import { splitPair, symbolOf } from '../symbol.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, isRow, rowsOf, textOf, type Venue } from './venue.ts'
 
 /** Contracts that the second list leaves out were never adjusted: Binance publishes eight hours for them. */
 const UNADJUSTED_HOURS = 8
+
+const have = (payload: unknown, field: string): boolean =>
+  Array.isArray(payload) && payload.some((row) => isRow(row) && field in row)
 
 /**
  * Binance USD-M futures: all rates in one request (weight 10), and once an hour the list of adjusted intervals. Without
@@ -15,8 +18,13 @@ export const binance: Venue = {
   name: 'binance',
   url: 'https://fapi.binance.com',
   requests: {
-    rates: { path: '/fapi/v1/premiumIndex' },
-    intervals: { path: '/fapi/v1/fundingInfo', everySeconds: 3600, fits: Array.isArray },
+    rates: { path: '/fapi/v1/premiumIndex', answeredBy: (payload) => have(payload, 'lastFundingRate') },
+    intervals: {
+      path: '/fapi/v1/fundingInfo',
+      everySeconds: 3600,
+      fits: Array.isArray,
+      answeredBy: (payload) => have(payload, 'fundingIntervalHours'),
+    },
   },
   parse({ rates, intervals }, at) {
     const adjusted = new Map(rowsOf(intervals).map((row) => [row['symbol'], decimalOf(row['fundingIntervalHours'])]))

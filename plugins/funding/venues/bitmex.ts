@@ -19,7 +19,7 @@ export const bitmex: Venue = {
   parse({ instruments }, at) {
     const parsed = createParsed(at)
     for (const row of rowsOf(instruments)) {
-      if (!PERPETUAL.has(textOf(row['typ'])) || row['state'] !== 'Open') continue
+      if (!PERPETUAL.has(textOf(row['typ'])) || (row['state'] ?? 'Open') !== 'Open') continue
       const base = textOf(row['underlying']) || textOf(row['rootSymbol'])
       const length = Date.parse(textOf(row['fundingInterval'])) - ORIGIN
       const next = Date.parse(textOf(row['fundingTimestamp']))

@@ -4,6 +4,10 @@ import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from '.
 
 /** BTC-26DEC25, BTCUSDZ25: contracts that end. */
 const DATED = /-|[FGHJKMNQUVXZ]\d\d$/
+const NONE = { result: { list: [] } }
+
+const categoryOf = (payload: unknown): unknown =>
+  isRow(payload) && isRow(payload['result']) ? payload['result']['category'] : undefined
 
 /**
  * Bybit v5: one request for the linear and one for the inverse contracts. The interval is a field of each row, in hours.
@@ -15,14 +19,22 @@ export const bybit: Venue = {
   name: 'bybit',
   url: 'https://api.bybit.com',
   requests: {
-    linear: { path: '/v5/market/tickers?category=linear' },
-    inverse: { path: '/v5/market/tickers?category=inverse' },
+    linear: {
+      path: '/v5/market/tickers?category=linear',
+      absent: NONE,
+      answeredBy: (payload) => categoryOf(payload) === 'linear',
+    },
+    inverse: {
+      path: '/v5/market/tickers?category=inverse',
+      absent: NONE,
+      answeredBy: (payload) => categoryOf(payload) === 'inverse',
+    },
   },
   parse(payloads, at) {
     const parsed = createParsed(at)
     for (const [contract, payload] of Object.entries(payloads) as ['linear' | 'inverse', unknown][]) {
-      if (isRow(payload) && payload['retCode'] !== 0)
-        throw new PayloadError(`retCode ${String(payload['retCode'])}: ${textOf(payload['retMsg'])}`)
+      const { retCode = 0, retMsg } = isRow(payload) ? payload : {}
+      if (Number(retCode) !== 0) throw new PayloadError(`retCode ${String(retCode)}: ${textOf(retMsg)}`)
       for (const row of rowsOf(payload, 'result', 'list')) {
         const instrument = textOf(row['symbol'])
         if (DATED.test(instrument) || instrument === '') continue

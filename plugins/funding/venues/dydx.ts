@@ -18,9 +18,10 @@ export const dydx: Venue = {
     const found = isRow(markets) ? markets['markets'] : undefined
     if (!isRow(found)) throw new PayloadError('no markets in the answer')
     const parsed = createParsed(at)
-    for (const row of Object.values(found).filter(isRow)) {
-      const instrument = textOf(row['ticker'])
-      if (row['status'] !== 'ACTIVE' || instrument === '') continue
+    for (const [name, row] of Object.entries(found)) {
+      if (!isRow(row)) continue
+      const instrument = textOf(row['ticker']) || name
+      if ((row['status'] ?? 'ACTIVE') !== 'ACTIVE') continue
       // Tokens of a single exchange are named "NAME,exchange,address-USD".
       const base = instrument.replace(/-USD$/, '').split(',')[0]!
       parsed.add({

@@ -1,6 +1,6 @@
 import { decimalOf, priceOf } from '../decimal.ts'
 import { symbolOf } from '../symbol.ts'
-import { createParsed, nextHour, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, isRow, listOf, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
 
 /** Hyperliquid pays every hour, on the hour; no field says so. */
 const HOURS = 1
@@ -17,13 +17,13 @@ export const hyperliquid: Venue = {
   requests: { contexts: { path: '/info', body: { type: 'metaAndAssetCtxs' } } },
   parse({ contexts }, at) {
     const [meta, figures] = Array.isArray(contexts) ? (contexts as unknown[]) : []
-    const universe = rowsOf(meta, 'universe')
-    const rows = rowsOf(figures)
+    const [universe, rows] = [listOf(meta, 'universe'), listOf(figures)]
     if (rows.length !== universe.length)
       throw new PayloadError(`${universe.length} names and ${rows.length} contexts cannot be joined`)
     const parsed = createParsed(at)
     universe.forEach((names, i) => {
-      const row = rows[i]!
+      const row = rows[i]
+      if (!isRow(names) || !isRow(row)) return
       const instrument = textOf(names['name'])
       if (names['isDelisted'] === true || instrument === '') return
       parsed.add({

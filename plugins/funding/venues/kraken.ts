@@ -4,6 +4,9 @@ import { createParsed, PayloadError, isRow, rowsOf, textOf, type Venue } from '.
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */
 const HOURS = 1
+/** Perpetual contracts, linear and inverse; FF and FI are dated. */
+const PERPETUAL = /^P[FI]_/
+const PARTS = /^P[FI]_(\w+)(USD[TC]?|EUR|GBP)$/
 
 /**
  * Kraken Futures. `fundingRate` of a ticker is an amount of money an hour for one contract, not a fraction. For a linear
@@ -19,13 +22,15 @@ export const kraken: Venue = {
   url: 'https://futures.kraken.com',
   requests: { tickers: { path: '/derivatives/api/v3/tickers' } },
   parse({ tickers }, at) {
-    if (isRow(tickers) && tickers['result'] !== 'success') throw new PayloadError(`result ${textOf(tickers['result'])}`)
+    const { result = 'success' } = isRow(tickers) ? tickers : {}
+    if (result !== 'success') throw new PayloadError(`result ${String(result)}`)
     const observed = isRow(tickers) ? Date.parse(textOf(tickers['serverTime'])) / 1000 : NaN
     const parsed = createParsed(at)
     for (const row of rowsOf(tickers, 'tickers')) {
-      const instrument = textOf(row['symbol'] ?? row['product_id'])
-      if (row['tag'] !== 'perpetual' || row['suspended'] === true) continue
-      const [base = instrument, quote = 'USD'] = textOf(row['pair']).split(':')
+      // Earlier answers have small letters: pi_xbtusd.
+      const instrument = textOf(row['symbol'] ?? row['product_id']).toUpperCase()
+      if (!PERPETUAL.test(instrument) || row['suspended'] === true) continue
+      const [base = '', quote = 'USD'] = (textOf(row['pair']) || instrument.replace(PARTS, '$1:$2')).split(':')
       const inverse = instrument.startsWith('PI_')
       const mark = priceOf(row['markPrice'])
       const relative = decimalOf(row['relative_funding_rate'])

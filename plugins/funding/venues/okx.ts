@@ -3,8 +3,8 @@ import { symbolOf } from '../symbol.ts'
 import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
 
 /**
- * OKX v5: every swap in one request. The interval is the time between the coming settlement and the one after it; the
- * answer has no prices.
+ * OKX v5: every swap in one request. The interval is the time between the coming settlement and the one after it, or
+ * where that is not told the one before it; the answer has no prices.
  *
  * Source: OKX API v5, "Get funding rate" with instId=ANY.
  */
@@ -13,8 +13,8 @@ export const okx: Venue = {
   url: 'https://www.okx.com',
   requests: { rates: { path: '/api/v5/public/funding-rate?instId=ANY' } },
   parse({ rates }, at) {
-    if (isRow(rates) && rates['code'] !== '0')
-      throw new PayloadError(`code ${textOf(rates['code'])}: ${textOf(rates['msg'])}`)
+    const { code = 0, msg } = isRow(rates) ? rates : {}
+    if (Number(code) !== 0) throw new PayloadError(`code ${String(code)}: ${textOf(msg)}`)
     const parsed = createParsed(at)
     for (const row of rowsOf(rates, 'data')) {
       const instrument = textOf(row['instId'])
@@ -23,7 +23,8 @@ export const okx: Venue = {
       const quote = pricedIn.replace(/_UM$/, '')
       const inverse = pricedIn === 'USD'
       const [next, after] = [secondsOf(row['fundingTime']), secondsOf(row['nextFundingTime'])]
-      const hours = next === null || after === null ? null : Math.round(((after - next) / 3600) * 1000) / 1000
+      const before = secondsOf(row['prevFundingTime'])
+      const hours = hoursBetween(next, after) ?? hoursBetween(before, next)
       parsed.add({
         instrument,
         symbol: symbolOf(base),
@@ -43,4 +44,9 @@ export const okx: Venue = {
     }
     return parsed
   },
+}
+
+/** To a thousandth; null where either end is missing. */
+function hoursBetween(from: number | null, to: number | null): number | null {
+  return from === null || to === null ? null : Math.round(((to - from) / 3600) * 1000) / 1000
 }

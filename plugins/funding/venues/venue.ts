@@ -8,6 +8,10 @@ export interface VenueRequest {
   readonly everySeconds?: number
   /** True where the answer is what it should be; else the one before is used. */
   readonly fits?: (payload: unknown) => boolean
+  /** What stands for the answer in a recording that lacks it; undefined where nothing can. */
+  readonly absent?: unknown
+  /** Knows the answer to this request among those of a venue that is asked several things. */
+  readonly answeredBy?: (payload: unknown) => boolean
 }
 
 export interface Parsed {
@@ -36,10 +40,15 @@ export class PayloadError extends Error {
 export type Row = Readonly<Record<string, unknown>>
 
 /** The list at a place of a payload. Throws PayloadError with the names on the way. */
-export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
+export function listOf(payload: unknown, ...path: readonly string[]): readonly unknown[] {
   const found = path.reduce<unknown>((value, name) => (isRow(value) ? value[name] : undefined), payload)
   if (!Array.isArray(found)) throw new PayloadError(`no list at ${path.join('.') || 'the top'} of the answer`)
-  return found.filter(isRow)
+  return found as unknown[]
+}
+
+/** Those of the list that are objects. Throws as `listOf` does. */
+export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
+  return listOf(payload, ...path).filter(isRow)
 }
 
 export function isRow(value: unknown): value is Row {
@@ -54,7 +63,7 @@ export interface Told extends Omit<FundingRate, 'rate' | 'intervalHours'> {
   readonly intervalHours: number | null
 }
 
-/** Collects the rows of a payload taken at `at`; a venue whose clock is ahead has not seen the future. */
+/** Collects the rows of a payload taken at `at`; one without a name is none, and a venue whose clock is ahead has not seen the future. */
 export function createParsed(at: number) {
   const rates: FundingRate[] = []
   const untold: Excluded[] = []
@@ -62,10 +71,15 @@ export function createParsed(at: number) {
     rates,
     untold,
     add({ rate, intervalHours, ...row }: Told): void {
-      const { instrument } = row
+      const { instrument, predictedRate } = row
+      if (instrument === '') return
       if (rate === null) untold.push({ instrument, rate, reason: 'the venue tells no rate' })
       else if (intervalHours === null) untold.push({ instrument, rate, reason: 'the venue tells no interval' })
-      else rates.push({ ...row, rate, intervalHours, observed: Math.min(row.observed, at) })
+      else {
+        const isTold = predictedRate !== null && Number.isFinite(Number(predictedRate))
+        const observed = Math.min(row.observed, at)
+        rates.push({ ...row, rate, intervalHours, predictedRate: isTold ? predictedRate : null, observed })
+      }
     },
   }
 }

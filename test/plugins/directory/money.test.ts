@@ -1,19 +1,7 @@
 import { expect } from 'chai'
 import { dollarsOf, networkOf, pricesOf, termsOf } from '../../../plugins/directory/money.ts'
 import { momentOf, textOf } from '../../../plugins/directory/reading.ts'
-
-const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-const PAYEE = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
-const V2 = { scheme: 'exact', network: 'eip155:8453', asset: USDC, amount: '10000', payTo: PAYEE }
-const V1 = {
-  scheme: 'exact',
-  network: 'base',
-  asset: USDC,
-  maxAmountRequired: '10000',
-  payTo: PAYEE,
-  description: 'Weather',
-  mimeType: 'application/json',
-}
+import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 describe('a price', () => {
   it('is in dollars only for dollar tokens known by contract, to the last digit', () => {

@@ -19,9 +19,13 @@ describe('recorded listings', function () {
   afterEach(async () => {
     for (const one of opened.splice(0)) await one.stop()
   })
-  const place = async (replayShift: string, now: string): Promise<Stand> => {
+  const place = async (
+    replayShift: string,
+    now: string,
+    set: Readonly<Record<string, unknown>> = settings,
+  ): Promise<Stand> => {
     const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift, now: () => new Date(now) }
-    const placed = await stand([{ plugin: directory, settings }], setting)
+    const placed = await stand([{ plugin: directory, settings: set }], setting)
     opened.push(placed)
     return placed
   }
@@ -111,6 +115,23 @@ describe('recorded listings', function () {
       ['https://georoute-agent.example.com/a2a/v1', 'Example Geo Services Inc.'],
     ])
     expect(sources.find(({ id }) => id === 'agent_cards')!.dropped).to.deep.equal({ private_host: 4 })
+  })
+
+  it('of an ERC-8004 registration are read where that source is switched on, and only there', async () => {
+    const erc8004 = { id: 'erc8004', kind: 'erc8004', enabled: true, url: 'http://127.0.0.1:9/' } as const
+    const registry = { registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', network: 'eip155:8453' }
+    const on = { ...settings, sources: [{ ...erc8004, ...registry }] }
+    const placed = await place('none', '2026-11-20T12:00:00Z', on)
+    const { records }: Directory = await placed.call('getAgentDirectory', {
+      sort: 'name',
+      limit: 200,
+      q: 'myAgentName',
+    })
+    expect(records.map(({ url, kind }) => [kind, url])).to.have.deep.members([
+      ['a2a_agent', 'https://agent.example/.well-known/agent-card.json'],
+      ['mcp_server', 'https://mcp.agent.eth/'],
+    ])
+    expect((await ask({ q: 'myAgentName' })).records).to.deep.equal([])
   })
 
   it('are known from when they were recorded, and not before', async () => {

@@ -4,20 +4,9 @@ import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
 import { readCard } from '../../../plugins/directory/sources/card.ts'
 import { readOrigin } from '../../../plugins/directory/sources/origin.ts'
 import { readRegistry } from '../../../plugins/directory/sources/registry.ts'
+import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000
-const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-const PAYEE = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
-const V2 = { scheme: 'exact', network: 'eip155:8453', asset: USDC, amount: '10000', payTo: PAYEE }
-const V1 = {
-  scheme: 'exact',
-  network: 'base',
-  asset: USDC,
-  maxAmountRequired: '10000',
-  payTo: PAYEE,
-  description: 'Weather',
-  mimeType: 'application/json',
-}
 const one = (item: object) => readBazaar({ items: [item] }, NOW)!.listings[0]!
 
 describe('a facilitator listing', () => {

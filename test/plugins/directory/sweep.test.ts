@@ -168,7 +168,7 @@ describe('a record of several sources', () => {
       name: 'Data',
       description: 'The data',
       tags: ['data', 'more'],
-      reputation: { calls_30d: 7, payers_30d: 2, source: 'bazaar' },
+      reputation: { calls_30d: 7, payers_30d: 2, source: 'bazaar', erc8004: null },
     })
     expect(record.prices.map(({ amount_atomic }) => amount_atomic)).to.deep.equal(['10000'])
     expect(record.sources.map(({ id }) => id)).to.deep.equal(['bazaar', 'second'])

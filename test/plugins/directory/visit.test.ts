@@ -12,13 +12,15 @@ const to =
 describe('a visit to an address that a stranger wrote down', () => {
   let net: Internet
   let visit: Visitor
-  const limits = { ...LIMITS, milliseconds: 400 }
+  const limits = LIMITS
   const never = new AbortController().signal
   const get = (url: string): Promise<Visit> => visit(url, 'GET', never)
   const refusal = async (url: string): Promise<string> => {
     const seen = await get(url)
     return seen.failure === 'refused' ? seen.reason : `not refused: ${JSON.stringify(seen)}`
   }
+
+  const hasty = (): Visitor => createVisitor(net.world, { ...limits, milliseconds: 400 }, createPace({ apartMs: 0 }))
 
   beforeEach(async () => {
     net = await openInternet()
@@ -85,6 +87,7 @@ describe('a visit to an address that a stranger wrote down', () => {
       'http://shop.example.org:9200/': 'port 9200',
       'file:///etc/passwd': 'the scheme file:',
       'gopher://shop.example.org/': 'the scheme gopher:',
+      'http://a:b@shop.example.org/': 'a user in the address',
     }
     for (const [target, reason] of Object.entries(targets)) {
       net.site('hop.example.org', '93.184.216.99', to(target))
@@ -133,7 +136,7 @@ describe('a visit to an address that a stranger wrote down', () => {
       }
       fill()
     })
-    visit = createVisitor(net.world, { ...limits, milliseconds: 10_000, bytes: 200_000 }, createPace({ apartMs: 0 }))
+    visit = createVisitor(net.world, { ...limits, bytes: 200_000 }, createPace({ apartMs: 0 }))
     const seen = await get('http://shop.example.org/')
     expect(seen.failure === null && seen.body.length).to.equal(200_000)
   })
@@ -145,6 +148,7 @@ describe('a visit to an address that a stranger wrote down', () => {
       createPace({ apartMs: 0 }),
     )
     expect((await slow('http://shop.example.org/', 'GET', never)).failure).to.equal('unreachable')
+    visit = hasty()
     net.site('shop.example.org', '93.184.216.34', () => undefined)
     expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
     net.site('shop.example.org', '93.184.216.34', (_, response) => response.write('a'))
@@ -152,6 +156,7 @@ describe('a visit to an address that a stranger wrote down', () => {
   })
 
   it('counts the time of all redirects together', async () => {
+    visit = hasty()
     net.site('hop.example.org', '93.184.216.99', (request, response) => {
       setTimeout(() => to('/next')(request, response), 150)
     })

@@ -95,6 +95,16 @@ describe('what the venues say of funding', () => {
       ])
     })
 
+    it('has it before the coming one where the one after is not told', () => {
+      const { data } = ANSWERS.okx['rates'] as { data: { fundingTime: string }[] }
+      const told = {
+        ...data[0]!,
+        nextFundingTime: '',
+        prevFundingTime: String(Number(data[0]!.fundingTime) - 14_400_000),
+      }
+      expect(only('okx', { rates: { data: [told] } }).intervalHours).to.equal(4)
+    })
+
     it('can fail under status 200', () => {
       expect(() => parse('okx', { rates: { code: '50011', msg: 'Too Many Requests', data: [] } })).to.throw(/50011/)
     })
@@ -136,6 +146,16 @@ describe('what the venues say of funding', () => {
       expect(rates.map(({ instrument }) => instrument)).to.not.include('PI_XBTUSD')
       expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
     })
+  })
+
+  it('of Kraken in small letters, as it once wrote them, is inverse all the same', () => {
+    const list = (ANSWERS.kraken['tickers'] as { tickers: { symbol: string; tag?: string }[] }).tickers
+    const tickers = list.map(({ tag: _, ...row }) => ({ ...row, symbol: row.symbol.toLowerCase(), pair: undefined }))
+    const { rates, untold } = parse('kraken', { tickers: { tickers } })
+    expect(rates.map(({ instrument, symbol, quote }) => [instrument, symbol, quote])).to.deep.equal([
+      ['PF_XBTUSD', 'BTC', 'USD'],
+    ])
+    expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
   })
 
   it('of Gate has seconds for an interval', () => {

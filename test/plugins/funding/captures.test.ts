@@ -1,0 +1,184 @@
+import { expect } from 'chai'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import funding from '../../../plugins/funding/index.ts'
+import { quarantine } from '../../../plugins/funding/quarantine.ts'
+import type { FundingRate, VenueName } from '../../../plugins/funding/rate.ts'
+import { readRecordings } from '../../../plugins/funding/recordings.ts'
+import { VENUES } from '../../../plugins/funding/venues/index.ts'
+import { PayloadError } from '../../../plugins/funding/venues/venue.ts'
+import type { FundingRates } from '../../../schemas/types.d.ts'
+import { stand } from '../stand.ts'
+import { ANSWERS, AT } from './answers.ts'
+
+describe('answers of venues that somebody kept', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'kept-'))
+    mkdirSync(join(folder, 'deep'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+  const keep = (name: string, content: unknown): void => {
+    const text = typeof content === 'string' ? content : JSON.stringify(content)
+    writeFileSync(join(folder, name), name.endsWith('.gz') ? gzipSync(text) : text)
+  }
+  const found = async () => {
+    const { polls } = await readRecordings(folder)
+    return Object.fromEntries(polls.map(({ venue, at, told }) => [venue, [at, told.rates.length]]))
+  }
+
+  it('are read whatever their files are called, bare or with their address, and put together', async () => {
+    keep('binance-premiumIndex.json', ANSWERS.binance['rates'])
+    keep('2026-11-20T12-03-09_binance_fundingInfo.json', ANSWERS.binance['intervals'])
+    keep('deep/Bybit_tickers_linear.json', ANSWERS.bybit['linear'])
+    keep('deep/Bybit_tickers_inverse.json', ANSWERS.bybit['inverse'])
+    keep('okx.json.gz', ANSWERS.okx['rates'])
+    keep('hyperliquid_2026-11-20T12:03:03Z.json', ANSWERS.hyperliquid['contexts'])
+    keep('dydx_20261120_120303.json', { httpResponse: ANSWERS.dydx['markets'] })
+    keep('kraken_latest.json', ANSWERS.kraken['tickers'])
+    const [{ path }] = Object.values(VENUES.gate.requests) as [{ path: string }]
+    keep('funding-1.json', {
+      url: VENUES.gate.url + path,
+      captured_at: new Date(AT * 1000),
+      body: ANSWERS.gate['contracts'],
+    })
+    keep('bitmex_active_2026-11-20T12:03:03.json', ANSWERS.bitmex['instruments'])
+    expect(await found()).to.deep.equal({
+      binance: [AT, 3],
+      bybit: [AT, 3],
+      okx: [AT, 2],
+      hyperliquid: [AT, 2],
+      dydx: [AT, VENUES.dydx.parse(ANSWERS.dydx, AT).rates.length],
+      kraken: [AT, 1],
+      gate: [AT, 2],
+      bitmex: [AT, 2],
+    })
+  })
+
+  it('are left where nothing tells their time, or they are something else', async () => {
+    keep('hyperliquid_now.json', ANSWERS.hyperliquid['contexts'])
+    keep('gate_candles_2026-11-20.json', [[1, 2, 3]])
+    keep('bybit_klines_2026-11-20.json', { retCode: 0, result: { category: 'linear', list: [['1', '2']] } })
+    keep('okx_funding_2026-11-20.csv', 'a,b')
+    expect(await found()).to.deep.equal({})
+  })
+
+  it('take nothing along where one of them is broken, or lacks what it must be read with', async () => {
+    keep('kraken_latest.json', ANSWERS.kraken['tickers'])
+    keep('gate_2026-11-20.json', '{"cut":')
+    keep('kraken__http_futures_tickers.json', '')
+    keep('binance-premiumIndex.json', ANSWERS.binance['rates'])
+    const { unread } = await readRecordings(folder)
+    expect(unread.map(({ file }) => file)).to.have.members([
+      'gate_2026-11-20.json',
+      'kraken__http_futures_tickers.json',
+      'binance',
+    ])
+    const now = () => new Date((AT + 60) * 1000)
+    const settings = { dataMode: 'replay', replayDir: folder, replayShift: 'none', now } as const
+    const placed = await stand([{ plugin: funding, settings: { keep_hours: 6 } }], settings)
+    const { rates, unavailable }: FundingRates = await placed.call('getPerpFundingRates', { sort: 'symbol', limit: 10 })
+    expect(rates.map(({ venue }) => venue)).to.deep.equal(['kraken'])
+    expect(unavailable).to.have.length(7)
+    await placed.stop()
+  })
+
+  it('of one history lie in as many files as somebody likes', async () => {
+    const head = 'timestamp,symbol,funding_rate\n'
+    const row = (hour: number): string => `${(AT - 183 + hour * 3600) * 1000},BTCUSDT,0.0001\n`
+    keep('binance_usdm_funding_2026Q3.csv', head + row(0) + row(8))
+    keep('binance_usdm_funding_2026Q4.csv.gz', head + row(8) + row(16))
+    const { settled } = await readRecordings(folder)
+    expect(settled?.get('BTCUSDT')).to.have.length(3)
+  })
+})
+
+/** What an adapter reads, nothing where it refuses the whole; it may throw nothing else. */
+function readable(venue: VenueName, payloads: Record<string, unknown>): readonly FundingRate[] {
+  try {
+    return VENUES[venue].parse(payloads, AT).rates
+  } catch (error) {
+    if (error instanceof PayloadError) return []
+    throw error
+  }
+}
+
+type Fields = Record<string, unknown>
+const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
+
+/** Every place of a payload where a value can be changed: the objects in it, with their names. */
+function placesOf(value: unknown): { holder: Fields; name: string }[] {
+  if (!isFields(value)) return []
+  return Object.entries(value).flatMap(([name, child]) => [{ holder: value, name }, ...placesOf(child)])
+}
+
+describe('an answer that is not quite as documented', () => {
+  const venues = Object.keys(VENUES) as VenueName[]
+  const copyOf = (venue: VenueName): Record<string, unknown> => structuredClone({ ...ANSWERS[venue] })
+  const ratesOf = (venue: VenueName, payloads: Record<string, unknown>) => VENUES[venue].parse(payloads, AT).rates
+
+  it('is read the same with new fields everywhere', () => {
+    for (const venue of venues) {
+      const payloads = copyOf(venue)
+      for (const holder of new Set(placesOf(payloads).map((place) => place.holder)))
+        if (!Array.isArray(holder) && holder !== payloads && !('BTC-USD' in holder)) holder['brandNew'] = { a: [1] }
+      expect(ratesOf(venue, payloads), venue).to.deep.equal(ratesOf(venue, copyOf(venue)))
+    }
+  })
+
+  it('is read the same with strings for numbers, and numbers for strings', () => {
+    for (const venue of venues) {
+      const payloads = copyOf(venue)
+      for (const { holder, name } of placesOf(payloads)) {
+        const value = holder[name]
+        if (typeof value === 'number') holder[name] = String(value)
+        else if (typeof value === 'string' && /^-?\d+(\.\d+)?$/.test(value)) holder[name] = Number(value)
+      }
+      const plain = (rates: ReturnType<typeof ratesOf>) => rates.map((rate) => ({ ...rate, rate: Number(rate.rate) }))
+      expect(plain(ratesOf(venue, payloads)), venue).to.deep.equal(plain(ratesOf(venue, copyOf(venue))))
+    }
+  })
+
+  it('never makes up a rate or an interval where a field is missing', () => {
+    for (const venue of venues) {
+      const sound = new Map(ratesOf(venue, copyOf(venue)).map((rate) => [rate.instrument, rate]))
+      const count = placesOf(copyOf(venue)).length
+      for (let at = 0; at < count; at += 1) {
+        const payloads = copyOf(venue)
+        const { holder, name } = placesOf(payloads)[at] as ReturnType<typeof placesOf>[number]
+        // A list of adjusted intervals names its contracts; without the name nobody can know whose interval it was.
+        if (Array.isArray(holder) || ('fundingIntervalHours' in holder && name === 'symbol')) continue
+        // What says that a contract is at rest; without it, it is none.
+        if (['isDelisted', 'status', 'state', 'suspended'].includes(name)) continue
+        delete holder[name]
+        for (const { instrument, rate, intervalHours } of readable(venue, payloads))
+          expect([rate, intervalHours], `${venue} without ${name}`).to.deep.equal([
+            sound.get(instrument)?.rate,
+            sound.get(instrument)?.intervalHours,
+          ])
+      }
+    }
+  })
+
+  it('never brings a figure that is none', () => {
+    for (const venue of venues)
+      for (const junk of [null, '', 'abc', [], {}, true, -1, 1e300, '1e999', '-1e999', 'NaN'])
+        for (let at = 0; at < placesOf(copyOf(venue)).length; at += 1) {
+          const payloads = copyOf(venue)
+          const { holder, name } = placesOf(payloads)[at] as ReturnType<typeof placesOf>[number]
+          holder[name] = junk
+          for (const one of quarantine(readable(venue, payloads)).rates)
+            for (const figure of [
+              one.rate,
+              one.markPrice,
+              one.indexPrice,
+              one.predictedRate,
+              one.nextFunding,
+              one.observed,
+            ])
+              expect(Number.isFinite(Number(figure ?? 0)), `${venue} ${name} ${JSON.stringify(junk)}`).to.equal(true)
+        }
+  })
+})
