@@ -101,7 +101,7 @@ export function deflationChart({ performance, overfitting }: AuditReport): Chart
 }
 
 /** A fill beside the bar it claims to be from, in percent of the row; null for other findings. */
-export function placeOf({ price, low, high }: { price?: number; low?: number; high?: number }) {
+export function placeOf({ price, low, high }: Readonly<Partial<Record<'price' | 'low' | 'high', number | undefined>>>) {
   if (price === undefined || low === undefined || high === undefined) return null
   const [least, most] = [Math.min(price, low), Math.max(price, high)]
   const room = (most - least || 1) * 0.06

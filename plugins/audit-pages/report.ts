@@ -2,6 +2,8 @@
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { costSteps, deflationChart, equityCharts, placeOf } from './charts.ts'
 
+type Finding = AuditReport['fills']['findings'][number]
+
 const WORDS = {
   reject: { title: 'Reject', tone: 'bad' },
   not_profitable: { title: 'Not profitable', tone: 'bad' },
@@ -58,19 +60,27 @@ export function page(report: AuditReport) {
     equity: equityCharts(report),
     costs: costSteps(report),
     deflation: deflationChart(report),
-    findings: fills.findings.map(({ row, code, severity, leg, field, symbol, price, ...rest }) => ({
-      row,
-      code,
-      severity,
-      where: [symbol, leg, field].filter(Boolean).join(', '),
-      price: price === undefined ? '' : FINE.format(price),
-      place: placeOf({ ...rest, ...(price === undefined ? {} : { price }) }),
-      figures: Object.entries(rest).map(([name, value]) => `${name.replaceAll('_', ' ')} ${written(name, value)}`),
-    })),
+    findings: fills.findings.map(shownFinding),
     checks: fills.checks.filter(({ checked }) => checked > 0),
     unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0),
   }
 }
+
+function shownFinding({ row, code, severity, leg, field, symbol, price, low, high, ...rest }: Finding) {
+  return {
+    row,
+    code,
+    severity,
+    where: [symbol, leg, field].filter(Boolean).join(', '),
+    price: fine(price),
+    low: fine(low),
+    high: fine(high),
+    place: placeOf({ price, low, high }),
+    figures: Object.entries(rest).map(([name, value]) => `${name.replaceAll('_', ' ')} ${written(name, value)}`),
+  }
+}
+
+const fine = (value: number | undefined): string => (value === undefined ? '' : FINE.format(value))
 
 function written(name: string, value: unknown): string {
   if (typeof value !== 'number') return String(value)

@@ -27,9 +27,29 @@ export interface Discovery {
     readonly currency: string
     readonly how: string
     readonly pay_to: string
+    /** Every network, where payments are taken on several. */
+    readonly networks?: readonly { readonly network: string; readonly pay_to: string }[]
     readonly client_limits: readonly string[]
     readonly program?: string
   }
+}
+
+/** Where payments are taken and who is paid there, the leading network first. */
+export function payeesOf({ network, pay_to, networks }: Discovery['payment']) {
+  return networks ?? [{ network, pay_to }]
+}
+
+/** "base", or "base or base-sepolia". */
+export function networksOf(payment: Discovery['payment']): string {
+  return payeesOf(payment)
+    .map(({ network }) => network)
+    .join(' or ')
+}
+
+/** A note on a client's limit, cut in two: what it is and how it is raised; the routes above it, none in another note. */
+export function capOf(note: string): { readonly rule: string; readonly routes: readonly string[] } {
+  const [rule = '', routes = ''] = note.split(' Above that limit: ')
+  return { rule, routes: routes.replace(/\.$/, '').split(', ').filter(Boolean) }
 }
 
 /** Operations a page may show. */

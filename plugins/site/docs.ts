@@ -1,6 +1,6 @@
 /** The documentation: the OpenAPI document, ordered for reading. */
 import { type Call, type Catalog, NotFound } from '#gateway'
-import { ask, byPrice, tools } from './asking.ts'
+import { ask, byPrice, capOf, tools } from './asking.ts'
 import { curl } from './curl.ts'
 import { type Field, fieldOf, fieldsOf } from './fields.ts'
 import type { Content, OpenApi, OpenApiOperation, Schema } from './openapi.ts'
@@ -18,7 +18,10 @@ const RETRIES = [
 ] as const
 
 /** A longer example stands on the operation's own page. */
-const LONGEST_EXAMPLE = 1500
+const LONGEST_EXAMPLE = 600
+
+/** Of a description, search engines show about so many letters. */
+const LONGEST_WORDS = 160
 
 const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
 
@@ -33,7 +36,18 @@ export async function docsOf(call: Call) {
   const found = groups.flatMap(({ title, operations }) => operations.map((operation) => ({ title, operation })))
   const one = found.find(({ operation }) => operation.id === id)
   if (!one) throw new NotFound('There is no such operation; /docs lists them all.')
-  return { product: one.title, operation: one.operation }
+  return { product: one.title, operation: one.operation, words: wordsOf(one.operation) }
+}
+
+/** What search engines show of an operation: as many whole sentences as fit. */
+function wordsOf({ summary, description }: { readonly summary: string; readonly description: string }): string {
+  const sentences = `${summary} ${description}`.replaceAll('`', '').split(/(?<=\.) /)
+  let words = sentences[0] ?? summary
+  for (const sentence of sentences.slice(1)) {
+    if (words.length + 1 + sentence.length > LONGEST_WORDS) break
+    words += ` ${sentence}`
+  }
+  return words.length <= LONGEST_WORDS ? words : `${words.slice(0, LONGEST_WORDS - 1)}…`
 }
 
 async function read(call: Call) {
@@ -51,7 +65,7 @@ function reference(openapi: OpenApi, catalog: Catalog) {
   const shown = operations.filter(({ operation }) => !('text/html' in (operation.responses['200']?.content ?? {})))
   return {
     version: openapi.info.version,
-    basics: openapi.info.description.split('\n\n').slice(1),
+    basics: openapi.info.description.split('\n\n').slice(1).map(basic),
     tools: tools(catalog),
     retries: RETRIES,
     longestExample: LONGEST_EXAMPLE,
@@ -67,6 +81,12 @@ function reference(openapi: OpenApi, catalog: Catalog) {
       .filter(({ operations }) => operations.length > 0)
       .sort((one, other) => byPrice(one.operations, other.operations)),
   }
+}
+
+/** The routes above a client's limit are listed on the price page; here their number will do. */
+function basic(paragraph: string): string {
+  const { rule, routes } = capOf(paragraph)
+  return routes.length === 0 ? rule : `${rule} ${routes.length} routes are above that limit; the price page names them.`
 }
 
 interface Entry {

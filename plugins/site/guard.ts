@@ -1,6 +1,6 @@
 /** What the service refuses to do and how it protects a buyer, with its state at this moment. */
 import type { Call, Catalog } from '#gateway'
-import { ask, byPrice, type Discovery, routeParts, shown } from './asking.ts'
+import { ask, byPrice, type Discovery, networksOf, routeParts, shown } from './asking.ts'
 
 interface Health {
   readonly status: string
@@ -37,7 +37,7 @@ export async function guard(call: Call) {
     ask<Discovery>(call, 'getDiscovery'),
   ])
   return {
-    network: payment.network,
+    network: networksOf(payment),
     currency: payment.currency,
     isWell: health.status === 'ok',
     settler: health.settler,

@@ -1,6 +1,6 @@
 /** The start page: what the service is, the regime of 24 hours ago, and a call to copy. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, askIfThere, byPrice, type Discovery, shown, tools } from './asking.ts'
+import { ask, askIfThere, byPrice, type Discovery, networksOf, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
 import type { Read } from './kept.ts'
 import { changes, chartOf, type Past } from './past.ts'
@@ -60,7 +60,7 @@ export async function home(call: Call, readPast: Read<Past>) {
   return {
     linked: linkedService(catalog, discovery.base_url),
     problem: problem(call.input.query['err']),
-    network: payment.network,
+    network: networksOf(payment),
     currency: payment.currency,
     origin: ORIGINS[health.data_mode] ?? null,
     sample: sample && operation ? panel(sample, operation) : null,
@@ -122,23 +122,37 @@ export function gauges(snapshot: Snapshot): readonly Gauge[] {
   ]
 }
 
-const row = (label: string, value: number | null | undefined, written: (value: number) => string) =>
-  typeof value === 'number' ? [{ label, figure: written(value) }] : []
+interface Figure {
+  readonly label: string
+  readonly figure: string
+  readonly note: string
+}
 
-function record(stats: Stats): readonly { readonly label: string; readonly figure: string }[] {
-  const rows = [
+function record(stats: Stats): readonly Figure[] {
+  const { forward_vol_ratio: ratio, persistence_1h: persistence, brier, ece, snapshots } = stats
+  const graded = [
     ...row(
-      'forward volatility in VOLATILE, against STABLE',
-      stats.forward_vol_ratio,
-      (ratio) => `${ratio.toFixed(2)}×`,
+      'Volatility ratio',
+      ratio,
+      (value) => `${value.toFixed(2)}×`,
+      'the hour after VOLATILE, against after STABLE',
     ),
-    ...row('of labels unchanged an hour later', stats.persistence_1h, percent),
-    ...row('Brier score of the probability', stats.brier, (score) => score.toFixed(3)),
-    ...row('calibration error of the confidence', stats.ece, (error) => error.toFixed(3)),
+    ...row('Persistence', persistence, percent, 'of labels are the same an hour later'),
+    ...row('Brier score', brier, (score) => score.toFixed(3), 'of the probability; 0.250 is a coin'),
+    ...row('Calibration error', ece, (error) => error.toFixed(3), 'of the confidence stated (ECE)'),
   ]
-  return rows.length === 0
-    ? []
-    : [...row('snapshots kept', stats.snapshots, (count) => count.toLocaleString('en-US')), ...rows]
+  if (graded.length === 0) return []
+  const count = (value: number): string => value.toLocaleString('en-US')
+  return [...graded, ...row('Snapshots', snapshots, count, 'kept as they were, one a minute')]
+}
+
+function row(
+  label: string,
+  value: number | null | undefined,
+  written: (value: number) => string,
+  note: string,
+): readonly Figure[] {
+  return typeof value === 'number' ? [{ label, figure: written(value), note }] : []
 }
 
 /** One paid call in three steps: the current regime where it is sold, else the cheapest route. */

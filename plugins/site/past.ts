@@ -143,7 +143,7 @@ export function blocks(past: Past, length: number): readonly (readonly [number, 
 export function chartOf(past: Past): Chart {
   const volatile = past.runs.filter((run) => run.volatile)
   return {
-    id: 'past',
+    id: 'past-chart',
     title: `${past.symbol}: the label, and how the market moved under it`,
     description: `Realised volatility of ${past.symbol} in blocks of four hours over ${DAYS} days, with the ${volatile.length} stretches that were labelled VOLATILE at the time.`,
     x: { label: 'UTC', scale: 'time' },

@@ -1,13 +1,13 @@
 /** The price page: every priced route and plan of the catalog, what changed, and how to pay. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, askIfThere, byPrice, type Discovery, routeParts, shown } from './asking.ts'
+import { ask, askIfThere, byPrice, capOf, type Discovery, networksOf, payeesOf, routeParts, shown } from './asking.ts'
 import { curl, examplePath } from './curl.ts'
 import { linkedOffers } from './linked.ts'
 import { problem } from './problem.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
 /** Longer samples stand in the documentation only. */
-const LONGEST_SAMPLE = 1600
+const LONGEST_SAMPLE = 3300
 
 interface PriceHistory {
   readonly changes: readonly {
@@ -37,14 +37,14 @@ export async function pricing(call: Call) {
     linked: linkedOffers(catalog, baseUrl),
     thanks: call.input.query['ok'] === 1,
     problem: problem(call.input.query['err']),
-    network: payment.network,
+    network: networksOf(payment),
     currency: payment.currency,
-    payTo: payment.pay_to,
+    payees: payeesOf(payment),
     how: payment.how,
-    caps: payment.client_limits,
+    caps: payment.client_limits.map(capOf),
     program: payment.program ?? null,
     /** The sandbox and the test network are paid with the project's own command. */
-    isTest: payment.network !== 'base',
+    isTest: /sepolia|test|fuji|amoy/.test(payment.network),
     first: cheapest(catalog, baseUrl),
     tool: toolCall(catalog),
     groups: groups(catalog, baseUrl, history),

@@ -44,7 +44,7 @@ describe('the pages', () => {
       const [, title] = /<title>([^<]+)<\/title>/.exec(text) ?? []
       expect(title?.length, path).to.be.within(10, 65)
       const [, words] = /<meta name="description" content="([^"]+)"/.exec(text) ?? []
-      expect(words?.length, path).to.be.within(50, 170)
+      expect(words?.length, path).to.be.within(50, 160)
       const [, image] = /<meta property="og:image" content="([^"]+)"/.exec(text) ?? []
       const card = await fetch(image as string)
       expect([card.status, card.headers.get('content-type')]).to.deep.equal([200, 'image/png'])

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 import type { TypedDataDefinition } from 'viem'
-import { hasChromium, openService, type Service } from './service.ts'
+import type { Service } from './service.ts'
 
 /** What stands in the browser for a wallet: it hands every request over to the test. */
 const PROVIDER = `window.ethereum = { request: ({ method, params }) => window.walletRequest(method, params).then(({ error, result }) => {
@@ -14,15 +14,11 @@ interface Asked {
   readonly params: readonly unknown[] | undefined
 }
 
-describe('the wallet in the browser', function () {
-  this.timeout(60_000)
+export function wallet(running: () => Service): void {
   let service: Service
-
-  before(async function () {
-    if (!hasChromium()) this.skip()
-    service = await openService()
+  before(() => {
+    service = running()
   })
-  after(() => service?.close())
 
   /** The price page in a browser with a scripted wallet, which signs as the sandbox's buyer. */
   async function openWithWallet({ chain = 84_532, declines = false } = {}) {
@@ -130,4 +126,4 @@ describe('the wallet in the browser', function () {
     expect(await service.moved()).to.deep.equal({ buyer: -250_000n, payee: 250_000n })
     await close()
   })
-})
+}

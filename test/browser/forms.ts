@@ -1,0 +1,119 @@
+/** Every form, pressed by a person: with scripts and without. */
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import type { Service } from './service.ts'
+
+const LEDGERS = resolve(import.meta.dirname, '../../views/assets/ledgers')
+const CALCULATOR = '/tools/deflated-sharpe-calculator'
+
+export function forms(running: () => Service): void {
+  for (const javaScriptEnabled of [true, false]) {
+    const how = javaScriptEnabled ? 'with scripts' : 'without scripts'
+    const open = (path: string) => running().open(path, { javaScriptEnabled })
+
+    it(`has a ledger judged and its report deleted, ${how}`, async () => {
+      const { page, close } = await open('/audit-tool')
+      await page.getByLabel('Trades, as CSV').setInputFiles(join(LEDGERS, 'round-trips.csv'))
+      await page.getByLabel('What a trade costs').selectOption('crypto_perp')
+      await page.getByLabel('Variants tried before this one').fill('25')
+      await page.getByText('Reference bars, and a symbol').click()
+      await page.getByLabel('Bars to hold the fills against').setInputFiles(join(LEDGERS, 'bars.csv'))
+      await page.getByRole('button', { name: 'Audit' }).click()
+      await page.waitForURL('**/report/*')
+      expect(await page.locator('h1').innerText()).to.equal('Reject')
+      expect(await page.locator('main').innerText())
+        .to.contain('25 trials')
+        .and.to.contain('crypto perp')
+      await page.getByRole('button', { name: 'Delete' }).click()
+      await page.waitForURL('**/audit-tool?deleted=1')
+      expect(await page.getByRole('status').innerText()).to.equal('The report is deleted.')
+      await close()
+    })
+
+    it(`says what is wrong with a file that is no ledger, ${how}`, async () => {
+      const { page, close } = await open('/audit-tool')
+      const file = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
+      await page.getByLabel('Trades, as CSV').setInputFiles(file)
+      await page.getByRole('button', { name: 'Audit' }).click()
+      await page.waitForURL('**/audit-tool?err=validation_failed')
+      expect(await page.getByRole('alert').innerText()).to.contain('could not be read as a ledger')
+      await close()
+    })
+
+    it(`computes a deflated Sharpe ratio and keeps what was entered, ${how}`, async () => {
+      const { page, close } = await open(CALCULATOR)
+      await page.getByLabel('Sharpe ratio a year').fill('1.5')
+      await page.getByLabel('Observations', { exact: true }).fill('504')
+      await page.getByLabel('Trials', { exact: true }).fill('20')
+      await page.getByRole('button', { name: 'Compute' }).click()
+      await page.waitForURL('**/*sharpe=1.5*')
+      expect(await page.locator('.result').innerText()).to.match(/^0\.\d{4}$/)
+      expect(await page.getByLabel('Trials', { exact: true }).inputValue()).to.equal('20')
+      await close()
+    })
+
+    it(`takes an address for the founding list and says thank you, ${how}`, async () => {
+      const { page, close } = await open('/pricing')
+      await page.getByLabel('E-mail address').fill(`${how.replaceAll(' ', '.')}@example.org`)
+      await page.getByRole('button', { name: 'list' }).click()
+      await page.waitForURL('**/pricing?ok=1')
+      expect(await page.getByRole('status').innerText()).to.contain('Thank you')
+      await close()
+    })
+
+    it(`sends back what is no address, ${how}`, async () => {
+      const { page, close } = await open('/pricing')
+      // Good enough for a browser, not for us.
+      await page.getByLabel('E-mail address').fill('ada@example')
+      await page.getByRole('button', { name: 'list' }).click()
+      await page.waitForURL('**/pricing?err=validation_failed')
+      expect(await page.getByRole('alert').innerText()).to.contain('Please check what you entered')
+      await close()
+    })
+
+    it(`leaves the founding list by the link of a letter, ${how}`, async () => {
+      const { page, close } = await open('/founding/leave/AAAAAAAAAAAAAAAAAAAAAAAA')
+      await page.getByRole('button', { name: 'Delete my address' }).click()
+      await page.getByRole('heading', { name: 'Your address is deleted' }).waitFor()
+      await close()
+    })
+
+    it(`reads a receipt, ${how}`, async () => {
+      const { places } = running()
+      const receipt = new URLSearchParams(places.find(({ name }) => name === 'receipt-valid')?.path.split('?')[1])
+      const { page, close } = await open('/receipt')
+      await page.getByLabel('Signed receipt').fill(receipt.get('jws') ?? '')
+      await page.getByRole('button', { name: 'Check' }).click()
+      await page.waitForURL('**/receipt?jws=*')
+      expect(await page.getByRole('status').innerText()).to.contain('Valid')
+      await close()
+    })
+  }
+
+  it('tries a free route in place', async () => {
+    const { page, close } = await running().open('/docs')
+    const trial = page.locator('form.trial[action="/v1/regime/sample"]')
+    await trial.getByRole('button', { name: 'Try it' }).click()
+    await trial.locator('output', { hasText: /^200/ }).waitFor()
+    expect(await trial.locator('output').innerText()).to.match(/"regime": "(STABLE|VOLATILE)"/)
+    expect(new URL(page.url()).pathname).to.equal('/docs')
+    await close()
+  })
+
+  it('tries a free route without scripts', async () => {
+    const { page, close } = await running().open('/docs', { javaScriptEnabled: false })
+    await page.locator('form.trial[action="/v1/regime/sample"] button').click()
+    await page.waitForURL('**/v1/regime/sample*')
+    expect(await page.content()).to.match(/STABLE|VOLATILE/)
+    await close()
+  })
+
+  it('copies a block of code whole', async () => {
+    const { page, close } = await running().open('/', { permissions: ['clipboard-read', 'clipboard-write'] })
+    const block = page.locator('figure.code').first()
+    await block.getByRole('button', { name: 'Copy' }).click()
+    await block.getByRole('button', { name: 'Copied' }).waitFor()
+    expect(await page.evaluate('navigator.clipboard.readText()')).to.equal(await block.locator('pre').innerText())
+    await close()
+  })
+}

@@ -1,0 +1,144 @@
+/** Script in every place where a stranger can put a text: nothing of it may run, or become part of a page. */
+import { request } from 'node:http'
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+import type { Service } from './service.ts'
+
+const [WORST, ADDRESS] = [
+  `"'></script></title><img src=x onerror=breach()><script>breach()</script><svg onload=breach()>\${breach()}{{breach()}}`,
+  `javascript:breach()//`,
+]
+const CALCULATOR = ['sharpe', 'days', 'trials', 'skew', 'kurt', 'sr_variance', 'periods_per_year']
+const TRAP = `window.breach = () => { window.breached = true }; window.alert = window.breach`
+
+/** What would be there had a text become markup. */
+const MARKUP = `[...document.querySelectorAll('img, svg[onload], [onerror], [href^="javascript:" i], [action^="javascript:" i],' +
+  ' script:not([src]):not([type="application/ld+json"])')].map((one) => one.outerHTML.slice(0, 120))`
+
+export function hostile(running: () => Service): void {
+  /** Opens an address and holds the page to be as if the text were any other. */
+  async function assertHarmless(page: Page, where: string): Promise<void> {
+    expect(await page.evaluate('window.breached'), where).to.equal(undefined)
+    expect(await page.evaluate(MARKUP), where).to.deep.equal([])
+  }
+
+  async function trapped() {
+    const opened = await running().open('')
+    await opened.page.addInitScript(TRAP)
+    opened.page.on('dialog', (dialog) => {
+      opened.complaints.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+    return opened
+  }
+
+  it('is a text in every parameter, in their names and in every part of a path', async () => {
+    const { url } = running()
+    const { page, complaints, close } = await trapped()
+    for (const text of [WORST, ADDRESS]) {
+      const coded = encodeURIComponent(text)
+      const addresses = [
+        ...CALCULATOR.map((name) => `/tools/deflated-sharpe-calculator?sharpe=1&${name}=`),
+        '/?err=',
+        '/pricing?err=',
+        '/pricing?ok=',
+        '/audit-tool?err=',
+        '/audit-tool?deleted=',
+        '/receipt?jws=',
+        '/',
+        '/docs/',
+        '/report/',
+        '/founding/leave/',
+        '/v1/potus/event/',
+        '/v1/prices/history?limit=',
+        '/assets/',
+        '/methodology?',
+        '/v1/regime/sample?',
+        '/nowhere?a=1#',
+      ].map((address) => address + coded)
+      for (const address of addresses) {
+        await page.goto(url + address)
+        await assertHarmless(page, address)
+      }
+    }
+    expect(complaints).to.deep.equal([])
+    await close()
+  })
+
+  it('in a header reaches no page', async () => {
+    const { url } = running()
+    const names = ['accept-language', 'referer', 'user-agent', 'origin', 'forwarded', 'via', 'cookie', 'x-payment']
+    const forwarded = ['for', 'host', 'proto', 'prefix', 'port', 'server'].map((name) => `x-forwarded-${name}`)
+    const headers = Object.fromEntries([...names, ...forwarded, 'x-service-token'].map((name) => [name, WORST]))
+    for (const path of ['/', '/nowhere', '/v1/regime/current', '/pricing?ok=many', '/docs'])
+      for (const host of [new URL(url).host, 'breach.example']) {
+        const html = await asked(new URL(path, url), { ...headers, host, accept: 'text/html' })
+        expect(html, path).to.contain('<html').and.not.to.contain('breach')
+      }
+  })
+
+  it('is a text in every cell and name of a ledger, in the report and in its file', async () => {
+    const { url } = running()
+    const cell = `"${WORST.replaceAll('"', '""')}"`
+    const rows = [1, 2, 3].map((day) => `${cell},long,1,2024-01-0${day},9,2024-01-0${day + 1},8,${cell},${cell}`)
+    const ledger = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price,trial', ...rows]
+    const named = [`symbol,side,qty,entry_time,entry_price,exit_time,exit_price,trial,${cell}`, ...rows]
+    const bars = ['symbol,date,open,high,low,close', ...[1, 2, 3, 4].map((day) => `${cell},2024-01-0${day},1,1,1,1`)]
+    const { page, complaints, close } = await trapped()
+    for (const [index, file] of [ledger, named, [...named, `${cell},${cell},${cell},${cell},${cell}`]].entries()) {
+      const form = new FormData()
+      form.set('file', new Blob([file.join('\n')], { type: WORST.slice(0, 20) }), WORST)
+      form.set('bars', new Blob([bars.join('\n')]), WORST)
+      const answer = await fetch(`${url}/audit`, { method: 'POST', body: form })
+      const { report_url: path } = (await answer.json()) as { report_url?: string }
+      if (path === undefined) {
+        expect(answer.status, `ledger ${index}`).to.equal(422)
+        continue
+      }
+      await page.goto(url + path)
+      await assertHarmless(page, `ledger ${index}`)
+      expect(await page.locator('main').innerText()).to.contain('<img src=x')
+      const download = await fetch(`${url}${path}/download`)
+      expect(download.headers.get('content-type')).to.contain('application/json')
+      expect(download.headers.get('x-content-type-options')).to.equal('nosniff')
+    }
+    expect(complaints).to.deep.equal([])
+    await close()
+  })
+
+  it('is refused or kept as a text by the founding list', async () => {
+    const { url } = running()
+    for (const fields of [
+      { email: WORST },
+      { email: 'ada@example.org', source: WORST },
+      { email: `"<script>"@example.org` },
+    ]) {
+      const answer = await fetch(`${url}/founding`, { method: 'POST', body: new URLSearchParams(fields) })
+      expect(answer.status).to.be.oneOf([200, 422])
+      expect(answer.headers.get('content-type')).to.contain('application/json')
+      expect(answer.headers.get('content-security-policy')).to.contain("default-src 'none'")
+    }
+  })
+
+  it('would not run if it became markup: the policy has no unsafe word', async () => {
+    const { places, url } = running()
+    for (const { name, path, headers } of places) {
+      const answer = await fetch(url + path, { headers: { accept: 'text/html', ...headers } })
+      const policy = answer.headers.get('content-security-policy') ?? ''
+      expect(policy, name).to.contain("default-src 'none'").and.to.contain("script-src 'self'")
+      expect(policy, name).not.to.match(/unsafe|\*|data:(?!;)|https?:/)
+    }
+  })
+}
+
+/** The answer's text, with any header there is: fetch and browsers keep some to themselves. */
+function asked({ hostname, port, pathname, search }: URL, headers: Readonly<Record<string, string>>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    request({ hostname, port, path: pathname + search, headers }, (answer) => {
+      let text = ''
+      answer.on('data', (chunk: Buffer) => (text += chunk.toString())).on('end', () => resolve(text))
+    })
+      .on('error', reject)
+      .end()
+  })
+}

@@ -1,0 +1,44 @@
+/** All that can be pressed or filled in is reached by Tab, in the order it stands, and shows that it is. */
+import { expect } from 'chai'
+import type { Service } from './service.ts'
+
+const PAGES = ['pricing', 'calculator-result', 'audit-tool', 'report-flawed', '402']
+
+/** Names what can be reached, in order, and answers how many there are. */
+const NUMBERED = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex]')]
+  .filter((one) => one.checkVisibility() && !one.closest('details:not([open]) > :not(summary)'))
+  .map((one, index) => { one.dataset.stop = index; return one.outerHTML.slice(0, 90) })`
+
+const FOCUSED = `(() => {
+  const one = document.activeElement
+  const { outlineStyle, outlineWidth } = getComputedStyle(one)
+  const { width, height } = one.getBoundingClientRect()
+  return { stop: Number(one.dataset.stop), seen: outlineStyle !== 'none' && outlineWidth !== '0px' && width > 0 && height > 0 }
+})()`
+
+export function keyboard(running: () => Service): void {
+  it('reaches everything, in order, and shows where it is', async () => {
+    const { places, open } = running()
+    for (const { name, path } of places.filter(({ name }) => PAGES.includes(name))) {
+      const { page, close } = await open(path)
+      const stops = await page.evaluate<string[]>(NUMBERED)
+      expect(stops.length, name).to.be.above(5)
+      for (const [index, html] of stops.entries()) {
+        await page.keyboard.press('Tab')
+        expect(await page.evaluate(FOCUSED), `${name}: ${html}`).to.deep.equal({ stop: index, seen: true })
+      }
+      await close()
+    }
+  })
+
+  it('skips to the content at its first stop', async () => {
+    const { page, close } = await running().open('/pricing')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate('document.activeElement.textContent')).to.equal('Skip to content')
+    await page.keyboard.press('Enter')
+    expect(new URL(page.url()).hash).to.equal('#content')
+    await page.keyboard.press('Tab')
+    expect(await page.evaluate(`document.querySelector('main').contains(document.activeElement)`)).to.equal(true)
+    await close()
+  })
+}

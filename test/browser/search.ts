@@ -1,0 +1,56 @@
+/** What search engines and those who share a page are told of it, or that it is none of their business. */
+import { expect } from 'chai'
+import type { Service } from './service.ts'
+
+/** Pages for whoever holds their address, and for this one moment. */
+const UNLISTED = /^(report|receipt|founding-leave|calculator-422|\d{3})/
+
+export function search(running: () => Service): void {
+  const html = async (path: string, headers = {}): Promise<string> =>
+    (await fetch(running().url + path, { headers: { accept: 'text/html', ...headers } })).text()
+  const content = (text: string, name: string): string =>
+    new RegExp(`<meta (?:name|property)="${name}" content="([^"]*)"`).exec(text)?.[1] ?? ''
+
+  it('is told the title, the words, the address, the card and the data of every page', async () => {
+    const { places, url } = running()
+    const listed = places.filter(({ name }) => !UNLISTED.test(name))
+    expect(listed.length).to.be.above(12)
+    for (const { name, path } of listed) {
+      const text = await html(path)
+      const [address = ''] = (url + path).split('?')
+      expect(/<title>([^<]+)<\/title>/.exec(text)?.[1]?.length, name).to.be.within(10, 70)
+      expect(content(text, 'description').length, name).to.be.within(50, 160)
+      expect(text, name).to.contain(`<link rel="canonical" href="${address}">`)
+      for (const property of ['og:title', 'og:description', 'og:url', 'og:image', 'twitter:card'])
+        expect(content(text, property), `${name}: ${property}`).not.to.equal('')
+      expect(content(text, 'og:url'), name).to.equal(address)
+      expect(text, name).not.to.contain('noindex')
+      const data = JSON.parse(/<script type="application\/ld\+json">(.+?)<\/script>/.exec(text)?.[1] ?? '') as object
+      expect(data, name).to.have.property('@context', 'https://schema.org')
+      expect(data, name).to.have.any.keys('@type', '@graph')
+    }
+  })
+
+  it('is kept away from reports, receipts, letters’ links and refusals', async () => {
+    for (const { name, path, headers } of running().places.filter(({ name }) => UNLISTED.test(name))) {
+      const text = await html(path, headers)
+      expect(content(text, 'robots'), name).to.match(/^noindex/)
+      expect(text, name).not.to.match(/canonical|ld\+json|og:/)
+    }
+  })
+
+  it('finds in the sitemap and in llms.txt the listed pages, each with its day', async () => {
+    const { places, url } = running()
+    const [map, index] = await Promise.all(['/sitemap.xml', '/llms.txt'].map((path) => html(path)))
+    const mapped = [...(map ?? '').matchAll(/<loc>([^<]+)<\/loc><lastmod>(\d{4}-\d\d-\d\d)<\/lastmod>/g)]
+    const pages = mapped.map(([, address = '']) => address.replace(url, ''))
+    expect(map?.match(/<url>/g)).to.have.length(pages.length)
+    const listed = places.filter(({ name, path }) => !UNLISTED.test(name) && !/[?]|docs\//.test(path))
+    expect(pages).to.include.members(listed.map(({ path }) => path))
+    for (const path of pages) {
+      expect((await fetch(url + path)).status, path).to.equal(200)
+      expect(index, path).to.contain(`](${url}${path}`)
+    }
+    expect(pages.filter((path) => /report\/|receipt|operator|leave/.test(path))).to.deep.equal([])
+  })
+}
