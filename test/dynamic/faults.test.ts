@@ -92,6 +92,35 @@ describe('a product that fails', function () {
     expect((await bench.place.json('/health'))['status']).to.equal('ok')
   })
 
+  it('may be a plan: not sold while it is switched off, and what was sold opens its doors on', async () => {
+    const plan = {
+      plan: 'day',
+      label: 'A day',
+      tier: 'live',
+      max_freshness_seconds: 0,
+      duration_seconds: 86_400,
+      route: 'POST /v1/plans/day',
+      price: '1',
+      authorizes: ['getGold'],
+    }
+    const sell = async (enabled: boolean): Promise<void> => {
+      bench.place.catalog('plans.json', { path: '/v1/plans', plans: [{ ...plan, enabled }] })
+      await until(() => bench.place.gateway.current.catalog.plans.plans[0]?.enabled === enabled)
+    }
+    await sell(true)
+    const url = `${bench.place.url}/v1/plans/day`
+    const sold = await send(url, await payment(url, bench.place.wallet, 2, { method: 'POST' }), 2, { method: 'POST' })
+    const { token } = (await json(sold)) as { token: string }
+    await sell(false)
+    const header = await payment(url, bench.place.wallet, 2, { method: 'POST' })
+    const refused = await send(url, header, 2, { method: 'POST' })
+    expect([refused.status, (await json(refused))['code']]).to.deep.equal([503, 'product_suspended'])
+    expect(await transfers('purchasePlanDay')).to.have.length(1)
+    const opened = await fetch(`${bench.place.url}/v1/gold`, { headers: { 'x-service-token': token } })
+    expect([opened.status, (await json(opened))['price']]).to.deep.equal([200, 1900])
+    bench.place.remove('catalog', 'plans.json')
+  })
+
   it('sees nothing of payments, tokens and keys', async () => {
     await bench.add(thing('spy', { response: { type: 'object' } }))
     const url = `${bench.place.url}/v1/spy`

@@ -4,6 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
+import { createLog } from '../../gateway/log.ts'
 import { gold, SERVICE, thing } from '../support/catalog.ts'
 import { buy, json } from '../support/agent.ts'
 import { openPlace, type Place, root, SAYS, until, word } from './place.ts'
@@ -12,12 +13,18 @@ const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 
 describe('a swap of the edition', () => {
   let place: Place
+  let logged = ''
   const version = async (): Promise<string | null> =>
     (await place.get('/pricing.json')).headers.get('x-catalog-version')
   const price = (): bigint | null | undefined => place.gateway.current.catalog.operations.get('getGold')?.price
 
   beforeEach(async () => {
-    place = await openPlace({ catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() }, plugins: ['gold'] })
+    logged = ''
+    place = await openPlace({
+      catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() },
+      plugins: ['gold'],
+      overrides: { log: createLog('error', { write: (line) => void (logged += line) }) },
+    })
   })
   afterEach(() => place.close())
 
@@ -80,6 +87,9 @@ describe('a swap of the edition', () => {
       expect(health).to.include({ status: 'degraded' })
       expect(health['mistakes']).to.deep.equal(place.gateway.mistakes)
       expect(health['withheld']).to.deep.equal([])
+      const lines = logged.split('\n').filter(Boolean)
+      const named = lines.map((line) => JSON.parse(line) as Record<string, unknown>)
+      expect(named.map((line) => [line['file'], line['pointer'], line['rule']])).to.deep.include([file, pointer, rule])
       const answer = await buy(`${place.url}/v1/gold`, place.wallet)
       expect([answer.status, (await json(answer))['price']]).to.deep.equal([200, 1900])
       place.catalog(file, file === 'service.json' ? SERVICE : gold({ price: '0.007' }))

@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { ask, buy, json, offer, payment, receipt, send } from '../support/agent.ts'
 import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
@@ -103,6 +103,22 @@ describe('an idempotency key', () => {
     expect(shop.settler.transfers).to.have.length(1)
   })
 
+  it('lets the same payment wait for the first, and gives both one answer', async () => {
+    const gated = { method: 'POST', body: { text: 'slow', fault: 'gate' }, headers }
+    const at = `${shop.url}/v1/echo`
+    const header = await payment(at, shop.wallet, 2, gated)
+    const first = send(at, header, 2, gated)
+    const second = send(at, header, 2, gated)
+    const isOpen = first.then(() => true)
+    while (!(await Promise.race([isOpen, new Promise<boolean>((wake) => setTimeout(() => wake(false), 20))])))
+      await ask(`${shop.url}/v1/gate`, { method: 'POST' })
+    const [one, other] = [await (await first).text(), await (await second).text()]
+    expect(one).to.equal(other)
+    const replays = [await first, await second].map((response) => response.headers.get('idempotent-replay'))
+    expect(replays.filter((said) => said === 'true')).to.have.length(1)
+    expect(shop.settler.transfers).to.have.length(1)
+  })
+
   it('that is malformed is refused before anything is charged', async () => {
     const refused = await send(url, await payment(url, shop.wallet), 2, { headers: { 'idempotency-key': 'two words' } })
     expect(refused.status).to.equal(422)
@@ -132,5 +148,46 @@ describe('an idempotency key', () => {
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }
+  })
+})
+
+describe('a route that requires an idempotency key', () => {
+  const catalog = resolve(import.meta.dirname, '../fixtures/shop/catalog')
+  let folder: string
+  let shop: TestGateway
+  let url: string
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-required-'))
+    cpSync(catalog, folder, { recursive: true })
+    const file = join(folder, 'echo.json')
+    const document = JSON.parse(readFileSync(file, 'utf8')) as { operations: { getEcho: Record<string, unknown> } }
+    document.operations.getEcho['identifier'] = 'required'
+    writeFileSync(file, JSON.stringify(document))
+    shop = await openGateway({ CATALOG_DIR: folder })
+    url = `${shop.url}/v1/echo/once`
+  })
+  after(async () => {
+    await shop?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('says so in its quote, and answers 400 to a payment without one, uncharged', async () => {
+    const { v2 } = await offer(url)
+    const { extensions } = v2 as unknown as { extensions: Record<string, { info: object }> }
+    expect(extensions['payment-identifier']?.info).to.deep.equal({ required: true })
+    const { v2: other } = await offer(`${shop.url}/v1/late`)
+    const { extensions: others } = other as unknown as { extensions: Record<string, { info: object }> }
+    expect(others['payment-identifier']?.info).to.deep.equal({ required: false })
+    const header = await payment(url, shop.wallet)
+    const refused = await send(url, header)
+    expect(refused.status).to.equal(400)
+    expect(await json(refused)).to.include({ code: 'identifier_required', retry: 'after_fix' })
+    expect(shop.settler.calls).to.deep.equal([])
+    const paid = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
+    expect(paid.status, 'the same payment, named').to.equal(200)
+    const again = await send(url, header)
+    expect([again.status, again.headers.get('idempotent-replay')], 'what it bought').to.deep.equal([200, 'true'])
+    expect(shop.settler.transfers).to.have.length(1)
   })
 })

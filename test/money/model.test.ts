@@ -27,6 +27,8 @@ describe('the money path against a model', function () {
         ],
       ]) as never,
       transfers: new Map([['p', 5n]]),
+      strangers: new Set(),
+      undone: new Set(),
       ...change,
     })
     const broken = (about: Facts): string => [...always(about), ...atLast(about)].join('; ')
@@ -50,6 +52,27 @@ describe('the money path against a model', function () {
       expect(broken(facts({ purchases: [twice] as never, transfers }))).to.contain('charged 2 times')
       const abandoned = { ...purchase, payments: [{ ...one, abandoned: true }] }
       expect(broken(facts({ purchases: [abandoned] as never }))).to.contain('told that it was not')
+    })
+
+    it('let a stranger send what he saw only where it is owed at last, and nothing else be owed', () => {
+      const [purchase] = facts().purchases
+      const abandoned = { ...purchase, payments: [{ ...purchase?.payments[0], body: null, abandoned: true }] }
+      const late = [...settled.slice(0, 3), { state: 'released' }, { state: 'settled' }, { state: 'owed' }]
+      const told = { purchases: [abandoned] as never, strangers: new Set(['p']) }
+      expect(broken(facts(told, null, late))).to.equal('')
+      expect(broken(facts(told, null, late.slice(0, 5)))).to.contain('is not owed')
+      expect(broken(facts(told, null, late.slice(0, 4)))).to.contain('neither delivered nor owed')
+      expect(broken(facts({ ...told, strangers: new Set() }, null, late))).to.contain('what we sent ourselves')
+    })
+
+    it('let a delivery lose its payment to an undone block only where nobody waited', () => {
+      const [purchase] = facts().purchases
+      const released = [...settled.slice(0, 3), { state: 'released' }]
+      const undone = { transfers: new Map(), undone: new Set(['p']) }
+      const fast = { ...undone, purchases: [{ ...purchase, fast: true }] as never }
+      expect(broken(facts(fast, '{}', released))).to.equal('')
+      expect(broken(facts({ ...fast, undone: new Set() }, '{}', released))).to.contain('delivered unpaid')
+      expect(broken(facts(undone, '{}', released))).to.contain('delivered unpaid')
     })
 
     it('let events be added and not changed', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ask, buy, json, offer, payment, receipt, send } from '../support/agent.ts'
 import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
-import { createPayment } from '../support/wallet.ts'
+import { createPayment, signPayment } from '../support/wallet.ts'
 
 describe('money', () => {
   let shop: TestGateway
@@ -147,6 +147,21 @@ describe('money', () => {
     expect((await ask(`${url}/v1/echo/down`)).status).to.equal(402)
     shop.settler.down(null)
     expect((await send(`${url}/v1/echo/down`, header)).status).to.equal(200)
+  })
+
+  it('is refused on another route than the one whose quote it names, and taken on its own', async () => {
+    const one = await offer(`${url}/v1/echo/route?times=2`)
+    const { resource } = one.v2
+    const pay = async (named: object) => {
+      const requirement = one.v2.accepts[0] as never
+      return signPayment({ account: shop.wallet, requirement, version: 2, envelope: { resource: named } })
+    }
+    const other = { url: resource.url.replace('/v1/echo/route', '/v1/late') }
+    const refused = await send(`${url}/v1/echo/route?times=2`, await pay(other))
+    expect(await json(refused)).to.include({ code: 'payment_invalid', error: 'invalid_payment_requirements' })
+    expect(shop.settler.transfers).to.deep.equal([])
+    for (const named of [resource, { url: 'https://proxy.example/elsewhere' }])
+      expect((await send(`${url}/v1/echo/another?times=2`, await pay(named))).status).to.equal(200)
   })
 
   it('buys its answer once more only for who can show the payment itself', async () => {

@@ -33,6 +33,8 @@ export interface Bought {
 export interface Purchase {
   readonly payer: number
   readonly word: string
+  /** Bought where the answer may leave before the payment is final. */
+  readonly fast: boolean
   readonly identifier: string | null
   readonly payments: Bought[]
 }
@@ -86,7 +88,7 @@ export function createBuyers(
     const request: CallRequest = {
       id: `call-${bought.calls.length}`,
       transport: 'http',
-      url: `https://gate.test/v1/word?word=${word}`,
+      url: `https://gate.test/v1/${purchase.fast ? 'fast' : 'word'}?word=${word}`,
       credential: { payments: [bought.payment.payload], token: null },
       client: '',
       signal: call.hangUp.signal,
@@ -111,6 +113,7 @@ export function createBuyers(
       const purchase: Purchase = {
         payer: at % 2,
         word: `word-${at}`,
+        fast: pick % 2 === 1,
         identifier: pick % 3 === 0 ? `id-${at}` : null,
         payments: [],
       }

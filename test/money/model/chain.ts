@@ -19,6 +19,12 @@ export interface Chain {
   readonly height: () => number
   readonly balances: Map<Hex, bigint>
   readonly pool: Map<Hex, Tx>
+  /** Every authorization that was ever broadcast: whoever saw it can send it as long as it is valid. */
+  readonly seen: Map<PaymentKey, Tx>
+  /** Payments whose block was undone. */
+  readonly undone: Set<PaymentKey>
+  /** Transactions that fail in their block whatever they ask: too little gas, for one. */
+  readonly failing: Set<Hex>
   broadcast(tx: Tx): void
   /** A block with those of the pool, in their order, that `takes` picks. */
   mine(takes: (tx: Tx) => boolean): void
@@ -26,6 +32,8 @@ export interface Chain {
   reorganise(lost: boolean): void
   /** What became of an authorization, counting blocks at least `depth` deep. `tx` is the transaction we sent for it. */
   judge(tx: Tx, depth: number): { readonly state: 'settled' | 'refused' | 'pending'; readonly transaction?: Hex }
+  /** Transfers at least so many blocks deep. */
+  deep(depth: number): ReadonlyMap<PaymentKey, Tx>
   /** The transfer of an authorization in whichever block, or null. */
   transferOf(key: PaymentKey): { readonly transaction: Hex; readonly amount: bigint } | null
   transfers(): ReadonlyMap<PaymentKey, bigint>
@@ -48,6 +56,9 @@ const REORGANISATION_SECONDS = 10
 export function createChain(clock: () => number): Chain {
   const balances = new Map<Hex, bigint>()
   const pool = new Map<Hex, Tx>()
+  const failing = new Set<Hex>()
+  const undone = new Set<PaymentKey>()
+  const seen = new Map<PaymentKey, Tx>()
   const blocks: Block[] = []
   let peak = 0
 
@@ -60,7 +71,7 @@ export function createChain(clock: () => number): Chain {
   const hold = (payer: Hex): bigint => balances.get(payer) ?? 0n
 
   function execute(tx: Tx, time: number, used: ReadonlyMap<PaymentKey, Tx>): boolean {
-    if (used.has(tx.key) || time >= tx.validBefore) return false
+    if (failing.has(tx.hash) || used.has(tx.key) || time >= tx.validBefore) return false
     if (tx.cancels) return true
     if (hold(tx.payer) < tx.amount) return false
     balances.set(tx.payer, hold(tx.payer) - tx.amount)
@@ -71,7 +82,11 @@ export function createChain(clock: () => number): Chain {
     height: () => blocks.length,
     balances,
     pool,
+    seen,
+    failing,
+    undone,
     broadcast: (tx) => {
+      if (!tx.cancels) seen.set(tx.key, tx)
       const isMined = blocks.some(({ done }) => done.some((one) => one.tx.hash === tx.hash))
       if (!isMined) pool.set(tx.hash, tx)
     },
@@ -90,7 +105,10 @@ export function createChain(clock: () => number): Chain {
     reorganise(lost) {
       if (blocks.length < peak) return
       for (const { tx, ok } of blocks.pop()?.done ?? []) {
-        if (ok && !tx.cancels) balances.set(tx.payer, hold(tx.payer) + tx.amount)
+        if (ok && !tx.cancels) {
+          balances.set(tx.payer, hold(tx.payer) + tx.amount)
+          undone.add(tx.key)
+        }
         if (!lost) pool.set(tx.hash, tx)
       }
     },
@@ -104,6 +122,7 @@ export function createChain(clock: () => number): Chain {
       const isOver = (blocks.at(-1)?.time ?? 0) >= tx.validBefore + REORGANISATION_SECONDS
       return { state: failed || isOver ? 'refused' : 'pending' }
     },
+    deep: (depth) => new Map([...uses(depth)].filter(([, tx]) => !tx.cancels)),
     transferOf(key) {
       const tx = uses(1).get(key)
       return tx && !tx.cancels ? { transaction: tx.hash, amount: tx.amount } : null

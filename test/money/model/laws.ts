@@ -8,22 +8,29 @@ export interface Facts {
   readonly rows: ReadonlyMap<string, { readonly record: PaymentRecord; readonly events: readonly JournalEvent[] }>
   /** What the chain has moved, by payment. */
   readonly transfers: ReadonlyMap<string, bigint>
+  /** Of those, payments that somebody else sent, who had seen the authorization. */
+  readonly strangers: ReadonlySet<string>
+  /** Payments whose block was undone after the fact. */
+  readonly undone: ReadonlySet<string>
 }
 
-/** One attempt: given back before anything was sent, or sent and judged. */
+/** One attempt: given back before anything was sent, or sent and judged. What comes after it was given back is owed. */
 const ATTEMPT =
-  /^reserved( released| answered released| answered submitted( released| settled| owed| settled owed)?| answered)?$/
+  /^reserved( released| answered released| answered submitted( released| settled| owed| settled owed)?| answered)?((?<=released) settled( owed)?)?$/
 
 /** Holds at every moment. */
-export function always({ purchases, rows, transfers }: Facts): string[] {
+export function always({ purchases, rows, transfers, strangers, undone }: Facts): string[] {
   const broken: string[] = []
   for (const purchase of purchases) {
-    const charged = purchase.payments.filter(({ payment }) => transfers.has(payment.key))
+    // What a stranger sends may come after the buyer was told that nothing was charged: then it must be a debt at last.
+    const charged = purchase.payments.filter(({ payment: { key } }) => transfers.has(key) && !strangers.has(key))
     if (charged.length > 1) broken.push(`${purchase.word} was charged ${charged.length} times`)
     for (const { abandoned, payment } of charged)
       if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not`)
     for (const { payment, body } of purchase.payments)
-      if (body !== null && !transfers.has(payment.key)) broken.push(`${payment.key} was delivered unpaid`)
+      // Whoever does not wait for finality gives to whom a reorganisation sets free; no other way leads there.
+      if (body !== null && !transfers.has(payment.key) && !(purchase.fast && undone.has(payment.key)))
+        broken.push(`${payment.key} was delivered unpaid`)
   }
   for (const [key, { record, events }] of rows) {
     const attempts = grouped(events)
@@ -41,8 +48,15 @@ export function always({ purchases, rows, transfers }: Facts): string[] {
 }
 
 /** Holds once everything has come to rest and every buyer has come back. */
-export function atLast({ purchases, rows, transfers }: Facts): string[] {
+export function atLast({ purchases, rows, transfers, strangers }: Facts): string[] {
   const broken: string[] = []
+  const isOwed = (key: string): boolean => rows.get(key)?.record.state === 'owed'
+  for (const { word, payments } of purchases) {
+    const charged = payments.filter(({ payment: { key } }) => transfers.has(key) && !isOwed(key))
+    if (charged.length > 1) broken.push(`${word} was charged ${charged.length} times and nothing is owed for it`)
+    for (const { abandoned, payment } of charged)
+      if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not, and is not owed`)
+  }
   const settled = [...rows.values()].filter(({ record }) => record.state === 'settled' || record.state === 'owed')
   const [ledger, chain] = [
     settled.reduce((sum, { record }) => sum + record.amount, 0n),
@@ -51,6 +65,8 @@ export function atLast({ purchases, rows, transfers }: Facts): string[] {
   if (ledger !== chain) broken.push(`the ledger has ${ledger} settled and the chain moved ${chain}`)
   for (const [key, { record }] of rows) {
     if (!['settled', 'released', 'owed'].includes(record.state)) broken.push(`${key} is left ${record.state}`)
+    if (record.state === 'settled' && record.answer === null) broken.push(`${key} has no answer and is not owed`)
+    if (record.state === 'owed' && !strangers.has(key)) broken.push(`${key} is owed for what we sent ourselves`)
     if ((record.state === 'settled' || record.state === 'owed') !== transfers.has(key))
       broken.push(`${key} is ${record.state} and the chain says otherwise`)
   }

@@ -1,9 +1,11 @@
 /** One gateway process of the model: the real flow, payments, ledger and reconciler, held at every call to the outside. */
 import { createServe } from '../../../gateway/calls/serve.ts'
 import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
+import type { Operation } from '../../../gateway/catalog/catalog.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createLog } from '../../../gateway/log.ts'
+import { bookLate, isOpenToLate } from '../../../gateway/payments/late.ts'
 import { type Hex, type Journal, type Outcome, paymentKey, type Settler } from '../../../gateway/payments/payment.ts'
 import { createPayments } from '../../../gateway/payments/payments.ts'
 import { createReconciler } from '../../../gateway/payments/reconcile.ts'
@@ -20,10 +22,23 @@ export interface Gateway extends Process {
   open: boolean
   call(request: CallRequest): Promise<Answer>
   reconcile(atStart: boolean): Promise<unknown>
+  /** Reads the chain's transfers as reconciliation does, and books what came too late. */
+  watch(): Promise<void>
 }
 
-const operation = { ...OPERATION, id: 'getWord', params: null, query: null, example: null, timeoutSeconds: 30 }
-const catalog = catalogOf(operation)
+const place = { path: '/v1/word', route: 'GET /v1/word' }
+const operation = {
+  ...OPERATION,
+  ...place,
+  id: 'getWord',
+  params: null,
+  query: null,
+  example: null,
+  timeoutSeconds: 30,
+}
+/** Its answer may leave as soon as the payment is in a block, which may yet be replaced. */
+const fast = { ...operation, id: 'getFastWord', route: 'GET /v1/fast', path: '/v1/fast', wait: 'mined' } as const
+const catalog = catalogOf(operation, fast)
 const log = createLog('silent')
 /** Blocks a transfer must be deep; one block can be undone. */
 export const DEPTH = 2
@@ -53,20 +68,32 @@ export function createGateway(world: World, id: string): Gateway {
     answerRetentionSeconds: 604_800,
     isWorking: payments.isWorking,
   })
-  const bound = {
-    operation,
+  const bind = (bound: Operation) => ({
+    operation: bound,
     validate: () => ({ params: {}, query: {}, body: null }),
     assertAvailable: () => {},
     handle: () => steps.gate(process, 'handle', (choice) => answer(world, choice)),
-  }
-  const edition = { catalog, bound: new Map([[operation.id, bound]]) } as unknown as Edition
+  })
+  const routes = new Map([operation, fast].map((one) => [one.path, bind(one)]))
+  const bounds = [...routes.values()].map((bound) => [bound.operation.id, bound] as const)
+  const edition = { catalog, bound: new Map(bounds) } as unknown as Edition
   const tokens = { issue: unused, verify: unused, jwks: unused } as unknown as Tokens
   const serve = createServe({ payments, tokens, now, log })
   return Object.assign(process, {
     open: false,
-    call: (request: CallRequest) => serve(edition, bound as never, request),
+    call: (request: CallRequest) => serve(edition, routes.get(new URL(request.url).pathname) as never, request),
     reconcile: (atStart: boolean) => reconciler.run(atStart),
+    watch: () => watch(world, journal),
   })
+}
+
+async function watch({ chain, journal: ledger }: World, journal: Journal): Promise<void> {
+  for (const [key, tx] of chain.deep(DEPTH)) {
+    // What is booked already is not looked at again.
+    if ((await ledger.find(key))?.state !== 'released') continue
+    const record = await journal.find(key)
+    if (isOpenToLate(record) && record.amount === tx.amount) await bookLate(journal, record, tx.hash)
+  }
 }
 
 const unused = (): never => {
@@ -115,6 +142,7 @@ function held(world: World, process: Process): Journal {
         if (outcome.unsent && owners.get(key) !== process.id) return false
         return journal.refused(key, attempt, outcome)
       }),
+    late: (key, ...rest) => move('late', key, () => journal.late(key, ...rest)),
     claim: (key, attempt) => move('claim', key, () => journal.claim(key, attempt)),
     owed: (key, ...rest) => move('owed', key, () => journal.owed(key, ...rest)),
     open: () =>
@@ -136,6 +164,8 @@ function createSettler(world: World, process: Process): Settler {
     const judged = chain.judge(tx, DEPTH)
     if (judged.state === 'settled') return { state: 'settled', transaction: judged.transaction as Hex }
     if (judged.state === 'refused') return { state: 'refused', reason: 'invalid_transaction_state', message: 'No.' }
+    const mined = chain.transferOf(tx.key)
+    if (mined) return { state: 'settled', transaction: mined.transaction, provisional: true }
     return { state: 'pending', transaction: tx.hash }
   }
 
@@ -178,7 +208,15 @@ function createSettler(world: World, process: Process): Settler {
       })
       if (way === 'unsent')
         return { state: 'refused', reason: 'unexpected_settle_error', message: 'Not sent.', unsent: true }
-      return gate('confirm', () => verdict(tx))
+      return gate('confirm', (): Outcome => {
+        const outcome = verdict(tx)
+        if (outcome.state !== 'settled' || !outcome.provisional) return outcome
+        const later = gate('later', () => verdict(tx)).catch((): Outcome => ({
+          state: 'pending',
+          transaction: tx.hash,
+        }))
+        return { ...outcome, later }
+      })
     },
 
     status: ({ intent }) =>
@@ -186,7 +224,8 @@ function createSettler(world: World, process: Process): Settler {
         const tx = intent?.kind === 'chain' ? sent.get(intent.transaction) : undefined
         if (!tx) return { state: 'pending', transaction: null }
         const judged = verdict(tx)
-        if (judged.state === 'pending' && choice % 2 === 0) chain.broadcast(tx)
+        const isOpen = judged.state === 'pending' || (judged.state === 'settled' && judged.provisional)
+        if (isOpen && choice % 2 === 0) chain.broadcast(tx)
         return judged
       }),
 

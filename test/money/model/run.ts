@@ -21,6 +21,8 @@ export interface Tally {
   faults: number
   transfers: number
   delivered: number
+  /** Delivered before it was final, and its block undone for good. */
+  undone: number
   replayed: number
   released: number
   owed: number
@@ -47,6 +49,7 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
     faults: 0,
     transfers: 0,
     delivered: 0,
+    undone: 0,
     replayed: 0,
     released: 0,
     owed: 0,
@@ -86,7 +89,11 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
       seen.set(payment.key, events)
       rows.set(payment.key, { record: record as never, events })
     }
-    return { purchases: buyers.purchases, rows, transfers: world.chain.transfers() }
+    const transfers = world.chain.transfers()
+    const strangers = [...transfers.keys()].filter(
+      (key) => !world.sent.has(world.chain.transferOf(key)?.transaction ?? '0x'),
+    )
+    return { purchases: buyers.purchases, rows, transfers, strangers: new Set(strangers), undone: world.chain.undone }
   }
   const obey = (more: readonly string[] = []): void => {
     const all = [...broken, ...more]
@@ -108,7 +115,9 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
     tally.transfers = last.transfers.size
     tally.released = states.filter((state) => state === 'released').length
     tally.owed = states.filter((state) => state === 'owed').length
-    tally.delivered = buyers.purchases.flatMap(({ payments }) => payments).filter(({ body }) => body !== null).length
+    const given = buyers.purchases.flatMap(({ payments }) => payments).filter(({ body }) => body !== null)
+    tally.delivered = given.length
+    tally.undone = given.filter(({ payment }) => !last.transfers.has(payment.key)).length
     tally.steps = world.steps.counts
     for (const [name, count] of tally.steps) if (name.includes(' fail')) tally.faults += count
     return tally
@@ -134,23 +143,26 @@ async function happen(world: World, buyers: Buyers, { what, which, how }: Choice
   const gateway = one(living)
   if (what < 55) await one(steps.pending)?.happen(FATES[how % FATES.length] as Fate, which)
   else if (what < 68) buyers.act(which)
-  else if (what < 76) chain.mine((tx) => (which + Number(BigInt(tx.hash) % 7n)) % 4 !== 0)
+  else if (what < 75) chain.mine((tx) => (which + Number(BigInt(tx.hash) % 7n)) % 4 !== 0)
+  else if (what < 76) for (const { hash } of [...chain.pool.values()].slice(0, 1)) chain.failing.add(hash)
   else if (what < 78) chain.reorganise(which % 4 === 0)
   else if (what < 82) world.advance(how % 5 === 0 ? 20 + (which % 700) : 1 + (which % 20))
   else if (what < 86) await (living.length < 2 ? boot(world) : undefined)
   else if (what < 88 && gateway) await steps.kill(gateway, how)
-  else if (what < 92 && gateway?.open) void gateway.reconcile(false).catch(() => {})
+  else if (what < 91 && gateway?.open) void gateway.reconcile(false).catch(() => {})
+  else if (what < 92 && gateway?.open) void gateway.watch().catch(() => {})
   else if (what < 94) one(buyers.calls().filter(({ verdict }) => verdict === null))?.hangUp.abort(new Error('gone'))
-  else if (what < 96) for (const tx of limbo.splice(0, 1)) chain.broadcast(tx)
-  else if (what < 97) frontRun(world, which)
+  else if (what < 95) for (const tx of limbo.splice(0, 1)) chain.broadcast(tx)
+  else if (what < 97) frontRun(world, which, how)
   else if (what < 98) cancel(world, buyers, which)
   else if (what < 99) chain.balances.set((one(PAYERS) as (typeof PAYERS)[0]).address, BigInt(how % 4) * PRICE)
   await new Promise((wake) => setImmediate(wake))
 }
 
-/** Somebody else sends an authorization seen in the pool, and is first. */
-function frontRun({ chain, newHash }: World, which: number): void {
-  const tx = [...chain.pool.values()][which % Math.max(1, chain.pool.size)]
+/** Somebody else sends an authorization seen in the pool, and is first; or one seen long ago. */
+function frontRun({ chain, newHash }: World, which: number, how: number): void {
+  const known = how % 2 === 0 ? chain.pool : chain.seen
+  const tx = [...known.values()][which % Math.max(1, known.size)]
   if (!tx || tx.cancels) return
   const copy = { ...tx, hash: newHash() }
   chain.broadcast(copy)
@@ -199,6 +211,8 @@ async function rest(world: World, buyers: Buyers): Promise<void> {
     world.advance(tries < 3 ? 20 : 400)
     blocks()
     void gateway.reconcile(false).catch(() => {})
+    await drain()
+    void gateway.watch().catch(() => {})
     await drain()
   }
 }

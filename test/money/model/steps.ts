@@ -30,7 +30,7 @@ export interface Steps {
 }
 
 /** Writes of the ledger: several can be in one commit when the process dies. */
-const WRITES = /^journal\.(reserve|answered|submitted|settled|released|refused|claim|owed)$/
+const WRITES = /^journal\.(reserve|answered|submitted|settled|released|refused|claim|late|owed)$/
 /** What cannot throw: it is not a call to the outside. */
 const SURE = new Set(['pause', 'handle', 'open', 'living'])
 

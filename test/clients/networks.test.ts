@@ -1,0 +1,206 @@
+import { ExactEvmScheme } from '@x402/evm/exact/client'
+import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/client'
+import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
+import { expect } from 'chai'
+import { NETWORKS } from '../../gateway/payments/networks.ts'
+import { ask, json, offer, receipt, send } from '../support/agent.ts'
+import { newNonce, type Requirement, signPayment } from '../support/wallet.ts'
+import { type Name, openPlace, OPERATOR_TOKEN, type Place } from './networks.ts'
+
+const PRICE = 5000n
+const NAMES = ['base', 'base-sepolia'] as const
+const nothing = { base: 0n, 'base-sepolia': 0n }
+
+describe('a gateway on two chains', function () {
+  this.timeout(120_000)
+  let place: Place
+  let route: string
+  let count = 0
+
+  const offers = async (): Promise<Record<Name, Requirement>> => {
+    const { accepts } = (await offer(route)).v2
+    const on = (name: Name) => accepts.find(({ network }) => network === NETWORKS[name].caip2) as unknown as Requirement
+    return { base: on('base'), 'base-sepolia': on('base-sepolia') }
+  }
+
+  before(async function () {
+    place = await openPlace(this)
+  })
+  beforeEach(() => {
+    route = `${place.url}/v1/echo/${'a'.repeat(++count)}`
+  })
+  after(() => place?.close())
+
+  it('asks one price on each of them, with a payee of its own, and leaves out a network nothing settles on', async () => {
+    const { v1, v2 } = await offer(route)
+    const asked = ({ network, amount, payTo, asset, extra }: Record<string, unknown>) => ({
+      network,
+      amount,
+      payTo,
+      asset,
+      extra,
+    })
+    expect(v2.accepts.map(asked)).to.deep.equal(
+      NAMES.map((name) => ({
+        network: NETWORKS[name].caip2,
+        amount: '5000',
+        payTo: place.payees[name],
+        asset: NETWORKS[name].asset,
+        extra: NETWORKS[name].domain,
+      })),
+    )
+    expect(v1.accepts.map(({ network, maxAmountRequired }) => [network, maxAmountRequired])).to.deep.equal([
+      ['base', '5000'],
+      ['base-sepolia', '5000'],
+    ])
+    const health = await json(await fetch(`${place.url}/health`))
+    expect(health).to.include({ status: 'degraded', network: 'base' })
+    expect(health['settler']).to.include({ ready: true }).and.have.property('reason').that.includes('arbitrum')
+    expect((health['settlers'] as { ready: boolean }[]).map(({ ready }) => ready)).to.deep.equal([true, true, false])
+  })
+
+  it('offers a route on the networks it accepts, and takes no other', async () => {
+    const { v2 } = await offer(`${place.url}/v1/narrow`)
+    expect(v2.accepts.map(({ network }) => network)).to.deep.equal(['eip155:84532'])
+    const { base } = await offers()
+    const requirement = { ...base, amount: '10000' }
+    const answer = await send(
+      `${place.url}/v1/narrow`,
+      await signPayment({ account: place.buyer, requirement, version: 2 }),
+    )
+    expect(await json(answer)).to.include({ code: 'payment_invalid', error: 'invalid_network' })
+  })
+
+  for (const name of NAMES) {
+    it(`is paid on ${name} by @x402/fetch, and the money moves there`, async () => {
+      await place.received()
+      const client = new x402Client().register(NETWORKS[name].caip2, new ExactEvmScheme(place.buyer))
+      const response = await wrapFetchWithPayment(fetch, client)(route)
+      expect(response.status).to.equal(200)
+      expect(receipt(response)).to.include({ success: true, network: NETWORKS[name].caip2 })
+      expect(await place.received()).to.deep.equal({ ...nothing, [name]: PRICE })
+    })
+
+    it(`is paid on ${name} by the same client in version 1`, async () => {
+      const client = new x402Client().registerV1(name, new ExactEvmSchemeV1(place.buyer))
+      const response = await wrapFetchWithPayment(onlyV1, client)(route)
+      expect(response.status).to.equal(200)
+      expect(receipt(response, 'x-payment-response')).to.include({ success: true, network: name })
+      expect(await place.received()).to.deep.equal({ ...nothing, [name]: PRICE })
+    })
+  }
+
+  it('refuses a payment of one chain on the other', async () => {
+    const asked = await offers()
+    const moved = { ...asked['base-sepolia'], extra: asked.base.extra, asset: asked.base.asset, network: 'eip155:8453' }
+    const header = await signPayment({ account: place.buyer, requirement: moved, version: 2 })
+    const payment = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepted: object }
+    const claimed = { ...payment, accepted: asked['base-sepolia'] }
+    const answer = await send(route, Buffer.from(JSON.stringify(claimed)).toString('base64'))
+    expect(answer.status).to.equal(402)
+    expect(await json(answer)).to.include({
+      code: 'payment_invalid',
+      error: 'invalid_exact_evm_payload_signature',
+    })
+    expect(await place.received()).to.deep.equal(nothing)
+  })
+
+  it('takes the same nonce on each chain as a payment of its own', async () => {
+    const asked = await offers()
+    const signed = { nonce: newNonce() }
+    const pay = async (name: Name) => {
+      const header = await signPayment({ account: place.buyer, requirement: asked[name], version: 2, signed })
+      return send(route, header)
+    }
+    const answers = [await pay('base'), await pay('base-sepolia')]
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200])
+    expect(answers.map((answer) => answer.headers.get('idempotent-replay'))).to.deep.equal([null, null])
+    expect(new Set(answers.map((answer) => receipt(answer)['transaction'])).size).to.equal(2)
+    expect(await place.received()).to.deep.equal({ base: PRICE, 'base-sepolia': PRICE })
+    const rows = await place.gateway.journal.list({ payer: place.buyer.address, limit: 100 })
+    const twins = rows.filter(({ nonce }) => nonce === signed.nonce)
+    expect(twins.map(({ network }) => network)).to.have.members(['eip155:84532', 'eip155:8453'])
+  })
+
+  it('names all networks in every document', async () => {
+    const text = async (path: string): Promise<string> => (await fetch(place.url + path)).text()
+    for (const path of ['/pricing.json', '/.well-known/x402', '/llms.txt', '/openapi.json'])
+      expect(await text(path), path)
+        .to.include(place.payees.base)
+        .and.include(place.payees['base-sepolia'])
+    const prices = JSON.parse(await text('/pricing.json')) as { network: string; networks: { network: string }[] }
+    expect(prices.network).to.equal('base')
+    expect(prices.networks.map(({ network }) => network)).to.deep.equal(['base', 'base-sepolia', 'arbitrum'])
+    const tools = await ask(`${place.url}/mcp`, {
+      method: 'POST',
+      headers: { accept: 'application/json, text/event-stream' },
+      body: { jsonrpc: '2.0', id: 1, method: 'tools/list' },
+    })
+    expect(await tools.text()).to.include('USDC on base or base-sepolia or arbitrum via x402')
+  })
+
+  it('shows a person every network on the page of a 402', async () => {
+    const page = await ask(route, { headers: { accept: 'text/html' } })
+    expect(page.status).to.equal(402)
+    expect(await page.text())
+      .to.include('USDC on base or base-sepolia')
+      .and.include(place.payees.base)
+      .and.include(place.payees['base-sepolia'])
+  })
+
+  it('compares the ledger with each chain, and says of the third that it cannot be read', async () => {
+    // Blocks of a public chain are read once they are some blocks deep.
+    for (const chain of Object.values(place.chains)) await chain.rpc.call('anvil_mine', '0x20')
+    const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, origin: place.url }
+    const done = await ask(`${place.url}/operator/reconciliation/run`, { method: 'POST', headers })
+    const { comparison } = (await json(done)) as { comparison: { buckets: Record<string, number>; unreadable: string } }
+    expect(comparison.unreadable).to.be.a('string')
+    const settled = await place.gateway.journal.list({ states: ['settled'], limit: 100 })
+    expect(new Set(settled.map(({ network }) => network)).size).to.equal(2)
+    expect(comparison.buckets).to.deep.equal({
+      matched: settled.length,
+      pending: 0,
+      missing: 0,
+      amount_differs: 0,
+      unknown: 0,
+      unreadable: 1,
+    })
+  })
+
+  it('goes on selling on one chain while the other is down, and offers what can be settled', async () => {
+    const asked = await offers()
+    await place.proxies['base-sepolia'].down()
+    const pay = async (name: Name) =>
+      send(route, await signPayment({ account: place.buyer, requirement: asked[name], version: 2 }))
+    const refused = await pay('base-sepolia')
+    expect(refused.status).to.equal(503)
+    expect(await json(refused)).to.include({ code: 'settler_unavailable' })
+    let offered = await offers()
+    while (offered['base-sepolia']) {
+      await new Promise((wake) => setTimeout(wake, 50))
+      offered = await offers()
+    }
+    expect(offered.base).to.be.an('object')
+    expect((await pay('base')).status).to.equal(200)
+    expect(await place.received()).to.deep.equal({ ...nothing, base: PRICE })
+
+    await place.proxies.base.down()
+    expect((await pay('base')).status).to.equal(503)
+    while (((await json(await fetch(`${place.url}/health`))) as { settler: { ready: boolean } }).settler.ready)
+      await new Promise((wake) => setTimeout(wake, 50))
+    const { response, v2 } = await offer(route)
+    expect(response.status).to.equal(402)
+    expect(v2.accepts).to.have.length(3)
+    await place.proxies.base.up()
+    await place.proxies['base-sepolia'].up()
+  })
+})
+
+/** Without the v2 header the client reads the v1 body and sends X-PAYMENT. */
+const onlyV1: typeof fetch = async (input, init) => {
+  const response = await fetch(input, init)
+  if (response.status !== 402) return response
+  const headers = new Headers(response.headers)
+  headers.delete('payment-required')
+  return new Response(response.body, { status: 402, headers })
+}

@@ -1,0 +1,102 @@
+/** What happens to a real process: signals, and failures that nobody waits for. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import { generatePrivateKey } from 'viem/accounts'
+import { gold, SERVICE } from '../support/catalog.ts'
+import { freePort, PAY_TO } from '../support/gateway.ts'
+import { start, type Started } from '../support/process.ts'
+import { until, word } from './place.ts'
+
+const WAITS = (seed: string): string => `import { readFileSync } from 'node:fs'
+import { definePlugin } from '#gateway'
+const word = readFileSync('${seed}', 'utf8')
+export default definePlugin({ name: 'late', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
+`
+const LEAVES = `import { definePlugin } from '#gateway'
+export default definePlugin({ name: 'careless', setup: () => ({ handlers: {
+  getCare() {
+    void Promise.reject(new Error('nobody waits for this'))
+    return { word: 'done' }
+  },
+} }) })
+`
+
+describe('the process of a gateway', function () {
+  this.timeout(60_000)
+  let folder: string
+  let url: string
+  let running: Started
+  const write = (file: string, content: unknown): void => {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), typeof content === 'string' ? content : JSON.stringify(content))
+  }
+  const get = async (path: string): Promise<number> => (await fetch(url + path)).status
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-process-'))
+    const care = word('careless').operations.getWord
+    write('catalog/service.json', SERVICE)
+    write('catalog/files.json', {
+      ...gold(),
+      plugin: undefined,
+      upstream: { url: 'http://127.0.0.1:9/' },
+      operations: { getGold: gold().operations.getGold },
+    })
+    write('catalog/late.json', word('late'))
+    write('catalog/careless.json', { ...word('careless'), operations: { getCare: care } })
+    write('plugins/late/index.ts', WAITS(join(folder, 'seed')))
+    write('plugins/careless/index.ts', LEAVES)
+    const port = await freePort()
+    url = `http://127.0.0.1:${port}`
+    running = await start('gateway/main.ts', /is open at/, {
+      NETWORK: 'base-sepolia',
+      PAY_TO,
+      SETTLE_RPC_URL: 'http://127.0.0.1:9/',
+      SETTLE_KEY: generatePrivateKey(),
+      DATA_DIR: join(folder, 'data'),
+      CATALOG_DIR: join(folder, 'catalog'),
+      PLUGIN_DIRS: join(folder, 'plugins'),
+      PORT: String(port),
+      LOG_LEVEL: 'error',
+    })
+  })
+  after(async () => {
+    await running?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('builds a new edition at SIGHUP, for what no watch can see, and serves on meanwhile', async () => {
+    expect([await get('/v1/late'), await get('/v1/gold')]).to.deep.equal([404, 402])
+    write('seed', 'grown')
+    running.child.kill('SIGHUP')
+    await until(async () => {
+      expect(await get('/v1/gold')).to.equal(402)
+      return (await get('/v1/late')) === 200
+    })
+  })
+
+  it('names file, pointer and rule of a mistake in its log, and serves on', async () => {
+    write('catalog/x/tin.json', gold({ price: '0.0000001' }, { product: 'tin' }))
+    const said = (): string | undefined =>
+      running
+        .output()
+        .split('\n')
+        .slice(0, -1)
+        .find((text) => text.includes('x/tin.json') && text.includes('/operations/getGold/price'))
+    await until(() => said() !== undefined)
+    expect(JSON.parse(said() ?? '{}')).to.include({
+      file: 'x/tin.json',
+      pointer: '/operations/getGold/price',
+      rule: 'pattern',
+    })
+    expect(await get('/v1/gold')).to.equal(402)
+  })
+
+  it('outlives a failure that nobody waits for, and says so', async () => {
+    expect(await get('/v1/careless')).to.equal(200)
+    await until(() => running.output().includes('nobody waits for this'))
+    expect([await get('/v1/careless'), await get('/v1/gold')]).to.deep.equal([200, 402])
+  })
+})

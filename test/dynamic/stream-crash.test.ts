@@ -1,0 +1,70 @@
+/** A stream whose gateway is killed between the moment its upstream has begun to answer and the first byte. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import type { Hex } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { payment, receipt, send } from '../support/agent.ts'
+import { openCatalog, type TestCatalog } from '../support/catalog.ts'
+import { balanceOf } from '../support/chain.ts'
+import { freePort } from '../support/gateway.ts'
+import { start, type Started } from '../support/process.ts'
+import { openSource, type Source } from './source.ts'
+import { FILES } from './stream.ts'
+
+describe('a stream of a gateway killed with SIGKILL', function () {
+  this.timeout(90_000)
+  let dataDir: string
+  let source: Source
+  let catalog: TestCatalog
+  let port: number
+  let running: Started | undefined
+
+  const open = async (crashAt?: string): Promise<void> => {
+    running = await start('test/support/crasher.ts', /ready/, {
+      PORT: String(port),
+      DATA_DIR: dataDir,
+      CATALOG_DIR: catalog.catalogDir,
+      FILES_KEY: 'key',
+      ...(crashAt ? { CRASH_AT: crashAt } : {}),
+    })
+  }
+
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'tollgate-stream-'))
+    source = await openSource()
+    source.answer = (response) => response.end('all the bytes')
+    catalog = openCatalog({ 'files.json': FILES(source.url) })
+    port = await freePort()
+  })
+  afterEach(() => running?.stop())
+  after(async () => {
+    await source?.close()
+    catalog?.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  for (const step of ['answered', 'sent'])
+    it(`right after "${step}" is passed on to the same payment after a restart, charged once`, async () => {
+      await open(step)
+      const { rpc_url, buyer } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/sandbox.json'), 'utf8')) as {
+        rpc_url: string
+        buyer: { address: Hex; private_key: Hex }
+      }
+      const url = `http://127.0.0.1:${port}/v1/files/big`
+      const before = await balanceOf(rpc_url, buyer.address)
+      const header = await payment(url, privateKeyToAccount(buyer.private_key))
+      expect(await send(url, header).catch(() => 'connection lost')).to.equal('connection lost')
+      expect(await running?.ended).to.equal('SIGKILL')
+      await open()
+      let response = await send(url, header)
+      while (response.status === 503) {
+        await new Promise((wake) => setTimeout(wake, 500))
+        response = await send(url, header)
+      }
+      expect([response.status, await response.text()]).to.deep.equal([200, 'all the bytes'])
+      expect(receipt(response)).to.include({ success: true })
+      expect(before - (await balanceOf(rpc_url, buyer.address))).to.equal(10_000n)
+    })
+})

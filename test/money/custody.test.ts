@@ -1,0 +1,85 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { expect } from 'chai'
+import { parseTransaction } from 'viem'
+import { createSigner } from '../../gateway/payments/settlers/signer.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const KEY = `0x${'46'.repeat(32)}` as const
+const SETTLERS = 'gateway/payments/settlers/'
+/** The local chain of the sandbox and its made-up money. */
+const SANDBOX = 'gateway/sandbox/'
+
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const sources = (folder: string): readonly string[] =>
+  readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
+
+/** What a file loads when it runs: imports of types alone are gone by then. */
+const loaded = (file: string): readonly string[] =>
+  [
+    ...read(file).matchAll(
+      /(?:^|\n)(?:import|export)(?! type)[^'\n]*(?:\{[^}]*\}[^'\n]*)?from '([^']+)'|import\(\s*'([^']+)'/g,
+    ),
+  ]
+    .map(([, name, lazy]) => name ?? lazy ?? '')
+    .map((name) => (name.startsWith('.') ? relative(root, resolve(root, dirname(file), name)) : name))
+
+/** Everything that is loaded with these files, packages by their names. */
+function reach(files: readonly string[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  const waiting = [...files]
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (seen.has(file)) continue
+    seen.add(file)
+    if (file.endsWith('.ts') && !file.endsWith('.d.ts')) waiting.push(...loaded(file))
+  }
+  return seen
+}
+
+describe('funds', () => {
+  it('can be sent by nothing that keeps the books: debts are only written down', () => {
+    const books = [
+      'scripts/ledger.ts',
+      ...['gateway/ledger', 'gateway/reconciliation', 'gateway/builtin/operator'].flatMap(sources),
+    ]
+    const reached = reach(books)
+    expect([...reached], 'the way is followed')
+      .to.include(`${SETTLERS}rpc.ts`)
+      .and.to.include('gateway/config.ts')
+    const signing = ['signer.ts', 'sender.ts', 'chain.ts', 'batch.ts', 'facilitator.ts'].map((name) => SETTLERS + name)
+    const hands = [...signing, 'secp256k1', 'viem/accounts']
+    expect(hands.filter((hand) => reached.has(hand))).to.deep.equal([])
+  })
+
+  it('leave no process by another door than the settlers', () => {
+    const gateway = sources('gateway').filter((file) => !file.startsWith(SANDBOX))
+    const sends = [...gateway, ...sources('plugins')].filter((file) => /eth_send(Raw)?Transaction/.test(read(file)))
+    expect(sends).to.not.have.length(0)
+    expect(sends.filter((file) => !file.startsWith(SETTLERS))).to.deep.equal([])
+    const signs = [...gateway, ...sources('plugins')].filter((file) =>
+      /from '[^']*\/signer\.ts'|ecdsaSign|signTransaction|createWalletClient/.test(
+        read(file).replace(/import type .*/g, ''),
+      ),
+    )
+    expect(signs.filter((file) => !file.startsWith(SETTLERS))).to.deep.equal([])
+  })
+
+  it('of the payee are not the settlers to move: they know no transfer but the one a buyer has signed', () => {
+    // transfer, transferFrom, approve, increaseAllowance and permit of ERC-20, and their names.
+    const moves =
+      /a9059cbb|23b872dd|095ea7b3|39509351|d505accf|\btransfer\(address|\btransferFrom\(address|\bapprove\(address/
+    expect(sources('gateway').filter((file) => !file.startsWith(SANDBOX) && moves.test(read(file)))).to.deep.equal([])
+  })
+
+  it('of the gas key pay for gas alone: what it signs carries no value', () => {
+    const { sign } = createSigner(KEY, 84532)
+    const fees = { maxFeePerGas: 2n, maxPriorityFeePerGas: 1n }
+    const { raw } = sign({ to: `0x${'0a'.repeat(20)}`, data: '0x01', gas: 21_000n, nonce: 0, ...fees })
+    expect(parseTransaction(raw).value ?? 0n).to.equal(0n)
+    const valued = sources(SETTLERS).filter((file) => /sign\(\{[^}]*\bvalue\b/.test(read(file)))
+    expect(valued).to.deep.equal([])
+    expect(read(`${SETTLERS}signer.ts`)).to.not.match(/\bvalue\b/)
+  })
+})

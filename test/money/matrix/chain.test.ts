@@ -1,0 +1,187 @@
+import { expect } from 'chai'
+import { privateKeyToAccount } from 'viem/accounts'
+import { createSigner } from '../../../gateway/payments/settlers/signer.ts'
+import { json, receipt } from '../../support/agent.ts'
+import { until } from '../../support/scene.ts'
+import { outcomeOf } from '../../support/till.ts'
+import {
+  dataOf,
+  drain,
+  ends,
+  GATED,
+  GATED_PRICE,
+  held,
+  ONCE,
+  OWED,
+  PLAN,
+  PLAN_PRICE,
+  PRICE,
+  RELEASED,
+  sendAs,
+  sendFor,
+  STRANGER,
+  useTill,
+} from './till.ts'
+
+describe('the chain matrix', function () {
+  this.timeout(60_000)
+  const scene = useTill({ mostForGas: 500_000_000_000n })
+
+  it('reverted: the answer is withheld, and the payment released', async () => {
+    const { till } = scene
+    const buyer = await till.buyer()
+    const payment = await till.sign('/v1/echo', buyer, GATED)
+    const call = await held(till, payment)
+    await drain(till, buyer.address)
+    const response = await call.go()
+    expect(receipt(response)).to.include({ success: false, errorReason: 'insufficient_funds' })
+    expect(await outcomeOf(response)).to.deep.equal([402, 'settlement_failed'])
+    await ends(payment, RELEASED)
+    expect(await till.received()).to.equal(0n)
+  })
+
+  it('reverted, and sent by somebody else later: the buyer who paid is owed, and is told so', async () => {
+    const { till } = scene
+    const buyer = await till.buyer()
+    const payment = await till.sign('/v1/echo', buyer, GATED)
+    const call = await held(till, payment)
+    await drain(till, buyer.address)
+    expect((await call.go()).status).to.equal(402)
+    await ends(payment, RELEASED)
+    await till.chain.mint(buyer.address, 1_000_000n)
+    await sendFor(till, payment)
+    const again = await payment.pay()
+    const told = await json(again)
+    expect(told).to.include({ code: 'payment_already_used' })
+    await ends(payment, OWED)
+    expect(await payment.row()).to.include({ transaction: told['transaction'], answer: null })
+    expect((await till.gateway.journal.debts()).map(({ nonce }) => nonce)).to.include(payment.authorization.nonce)
+    expect(await till.received()).to.equal(GATED_PRICE)
+  })
+
+  it('reverted because somebody else was first with the same authorization: delivered, charged once', async () => {
+    const { till } = scene
+    const payment = await till.sign('/v1/echo', await till.buyer(), GATED)
+    const call = await held(till, payment)
+    await till.chain.rpc.call('evm_setAutomine', false)
+    const answer = call.go()
+    await until(async () => (await payment.path()).includes('submitted'))
+    await sendAs(till, STRANGER, till.chain.network.asset, dataOf(till, payment), 40_000_000_000n)
+    await till.mine(1)
+    expect((await answer).status).to.equal(200)
+    await ends(payment, ONCE)
+    expect(await till.received()).to.equal(GATED_PRICE)
+  })
+
+  it('replaced by another transaction of the same account: sent again under a new nonce, settled once', async () => {
+    const { till, key } = scene
+    const payment = await till.sign('/v1/echo/replaced', await till.buyer())
+    await till.chain.rpc.call('evm_setAutomine', false)
+    const answer = payment.pay()
+    await until(async () => (await payment.path()).includes('submitted'))
+    const { intent } = await payment.row()
+    if (intent?.kind !== 'chain') throw new Error('it was not sent to the chain')
+    await until(async () => (await till.chain.rpc.call('eth_getTransactionByHash', intent.transaction)) !== null)
+    await till.chain.rpc.call('anvil_dropTransaction', intent.transaction)
+    const fees = { maxFeePerGas: 10n ** 11n, maxPriorityFeePerGas: 10n ** 10n }
+    const plain = { to: privateKeyToAccount(key).address, data: '0x', gas: 30_000n, nonce: intent.senderNonce } as const
+    await till.chain.rpc.call(
+      'eth_sendRawTransaction',
+      createSigner(key, till.chain.network.chainId).sign({ ...plain, ...fees }).raw,
+    )
+    await till.mine(1)
+    const first = await answer
+    await till.chain.rpc.call('evm_setAutomine', true)
+    expect(await outcomeOf(first)).to.deep.equal([503, 'settlement_pending'])
+    await until(async () => (await payment.pay()).status === 200)
+    await ends(payment, ONCE)
+    expect((await payment.row()).transaction).to.not.equal(intent.transaction)
+    expect(await till.received()).to.equal(PRICE)
+  })
+
+  it('reorganised out of its block after it was answered: sent again, and settled once', async () => {
+    const { till } = scene
+    const payment = await till.sign('/v1/echo/undone', await till.buyer())
+    expect((await payment.pay()).status).to.equal(200)
+    expect(await till.received()).to.equal(PRICE)
+    await till.chain.rpc.call('anvil_reorg', 1, [])
+    expect(await till.received()).to.equal(-PRICE)
+    await until(async () => (await till.received()) === PRICE)
+    await ends(payment, ONCE)
+    expect(await till.chain.rpc.call('eth_getTransactionReceipt', (await payment.row()).transaction)).to.include({
+      status: '0x1',
+    })
+  })
+})
+
+describe('the chain matrix, with payments final in the third block', function () {
+  this.timeout(60_000)
+  const scene = useTill({ confirmBlocks: 3 })
+
+  it('a plan is answered only once its payment is so deep, and a reorganisation before costs nobody anything', async () => {
+    const { till } = scene
+    const payment = await till.sign(PLAN, await till.buyer(PLAN_PRICE), { method: 'POST' })
+    const early = await payment.pay()
+    expect(await outcomeOf(early)).to.deep.equal([503, 'settlement_pending'])
+    expect(await till.received()).to.equal(PLAN_PRICE)
+    await till.chain.rpc.call('anvil_reorg', 1, [])
+    expect(await till.received()).to.equal(-PLAN_PRICE)
+    await until(async () => (await till.received()) === PLAN_PRICE)
+    expect(await payment.path()).to.deep.equal(['reserved', 'answered', 'submitted'])
+    await till.mine(2)
+    await until(async () => (await payment.path()).at(-1) === 'settled')
+    const late = await payment.pay()
+    expect(late.status).to.equal(200)
+    expect(await json(late)).to.have.property('token')
+    await ends(payment, ONCE)
+  })
+
+  it('a cheap answer leaves with the first block; its payment stays open until it is final', async () => {
+    const { till } = scene
+    const payment = await till.sign('/v1/echo/early', await till.buyer())
+    const response = await payment.pay()
+    expect(response.status).to.equal(200)
+    expect(receipt(response)).to.include({ success: true }).and.have.property('extensions')
+    expect(await payment.path()).to.deep.equal(['reserved', 'answered', 'submitted'])
+    const again = await payment.pay()
+    expect(await again.text()).to.equal(await response.text())
+    expect(await payment.path()).to.deep.equal(['reserved', 'answered', 'submitted'])
+    await till.mine(2)
+    await ends(payment, ONCE)
+    expect(await till.received()).to.equal(PRICE)
+  })
+
+  it('reorganised, and then impossible: the ledger says that nothing was paid, in one final state', async () => {
+    const { till } = scene
+    const { rpc } = till.chain
+    const buyer = await till.buyer()
+    const payment = await till.sign('/v1/echo/gone', buyer)
+    expect((await payment.pay()).status).to.equal(200)
+    expect(await till.received()).to.equal(PRICE)
+    await rpc.call('evm_setAutomine', false)
+    await rpc.call('anvil_reorg', 1, [])
+    await drain(till, buyer.address)
+    await till.mine(1)
+    await rpc.call('evm_setAutomine', true)
+    await until(async () => {
+      await till.mine(1)
+      return (await payment.path()).at(-1) === 'released'
+    })
+    expect(await payment.path()).to.deep.equal(RELEASED)
+    expect(await till.received()).to.equal(-PRICE)
+    expect(await till.chain.balanceOf(buyer.address)).to.equal(0n)
+  })
+
+  it('a reverted payment is released only once that is final', async () => {
+    const { till } = scene
+    const buyer = await till.buyer()
+    const payment = await till.sign('/v1/echo', buyer, GATED)
+    const call = await held(till, payment)
+    await drain(till, buyer.address)
+    expect(await outcomeOf(await call.go())).to.deep.equal([503, 'settlement_pending'])
+    expect((await payment.path()).at(-1)).to.equal('submitted')
+    await till.mine(2)
+    await ends(payment, RELEASED)
+    expect(await till.received()).to.equal(0n)
+  })
+})

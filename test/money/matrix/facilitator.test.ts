@@ -1,0 +1,195 @@
+import { expect } from 'chai'
+import { createLog } from '../../../gateway/log.ts'
+import type { Hex, PaymentState } from '../../../gateway/payments/payment.ts'
+import { createFacilitatorSettler } from '../../../gateway/payments/settlers/facilitator.ts'
+import { ask, json, receipt } from '../../support/agent.ts'
+import { type Facilitator, startFacilitator } from '../../support/facilitator.ts'
+import { type Fault, type Proxy, startProxy } from '../../support/proxy.ts'
+import { until } from '../../support/scene.ts'
+import { openTill, outcomeOf, type Signed, type Till } from '../../support/till.ts'
+import { ends, ONCE, OWED, PRICE, RELEASED, sendFor } from './till.ts'
+
+const HASH: Hex = `0x${'ab'.repeat(32)}`
+const SUBMITTED: readonly PaymentState[] = ['reserved', 'answered', 'submitted']
+
+const saying = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body) })
+const late = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body), after: true })
+const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault : 'pass')
+const failing = (errorReason: string): object => ({ success: false, errorReason, transaction: '' })
+
+describe('the facilitator matrix', function () {
+  this.timeout(60_000)
+  let reference: Facilitator
+  let first: Proxy
+  let second: Proxy
+  let till: Till
+  /** Payments of which nobody knows anything. */
+  const unclear: Signed[] = []
+
+  before(async function () {
+    till = await openTill(this, async (chain, [node]) => {
+      reference = await startFacilitator(chain)
+      ;[first, second] = [await startProxy(reference.url), await startProxy(reference.url)]
+      // Down at the start: the gateway opens all the same.
+      await first.down()
+      const { network } = chain
+      const place = { rpcUrl: node.url, network, baseUrl: 'https://shop.example', log: createLog('silent') }
+      const settler = createFacilitatorSettler({
+        ...place,
+        urls: [first.url, second.url],
+        timeoutSeconds: 1,
+        confirmSeconds: 1,
+      })
+      await until(() => settler.health().nodes?.[1]?.ready === true)
+      return settler
+    })
+  })
+  afterEach(() => {
+    for (const proxy of [first, second]) proxy.script(() => 'pass')
+  })
+  after(async () => {
+    await till?.close()
+    for (const proxy of [first, second]) await proxy?.close()
+    await reference?.close()
+  })
+
+  const sign = async (): Promise<Signed> => till.sign('/v1/echo/facilitated', await till.buyer())
+  const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
+  /** Pays, and tells how often each facilitator was asked to settle. */
+  async function pay(payment: Signed): Promise<{ readonly response: Response; readonly asked: readonly number[] }> {
+    const before = [settlesAt(first), settlesAt(second)]
+    const response = await payment.pay()
+    return { response, asked: [settlesAt(first) - (before[0] ?? 0), settlesAt(second) - (before[1] ?? 0)] }
+  }
+  it('the first down at the start: settled by the second, and /health says which', async () => {
+    expect(till.gateway.road.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
+    const payment = await sign()
+    const { response } = await pay(payment)
+    expect(response.status).to.equal(200)
+    await ends(payment, ONCE)
+    expect(await till.received()).to.equal(PRICE)
+    expect(till.gateway.road.settler.health()).to.include({ ready: true })
+    await first.up()
+  })
+
+  for (const [name, fault] of Object.entries<Fault>({
+    'is over its limit': saying({ error: 'slow down' }, 429),
+    'does not settle on this network': saying(failing('unsupported_network')),
+    'does not know the scheme': saying(failing('unsupported_scheme'), 400),
+  }))
+    it(`the first ${name}: nothing can have been broadcast, so the second settles`, async () => {
+      first.script(onSettle(fault))
+      second.script(() => 'pass')
+      const payment = await sign()
+      const { response, asked } = await pay(payment)
+      expect(response.status).to.equal(200)
+      expect(asked[1]).to.equal(1)
+      await ends(payment, ONCE)
+      expect(await till.received()).to.equal(PRICE)
+    })
+
+  it('a refusal of the payment before anything was broadcast: released, with the reason', async () => {
+    for (const proxy of [first, second]) proxy.script(onSettle(saying(failing('invalid_exact_evm_payload_signature'))))
+    const payment = await sign()
+    const { response, asked } = await pay(payment)
+    expect(receipt(response)).to.include({ success: false, errorReason: 'invalid_exact_evm_payload_signature' })
+    expect(await outcomeOf(response)).to.deep.equal([402, 'settlement_failed'])
+    expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
+    await ends(payment, RELEASED)
+    expect(await till.received()).to.equal(0n)
+  })
+
+  it('a refusal that was a lie, since it is broadcast later: owed', async () => {
+    for (const proxy of [first, second]) proxy.script(onSettle(saying(failing('insufficient_funds'))))
+    const payment = await sign()
+    expect((await payment.pay()).status).to.equal(402)
+    await ends(payment, RELEASED)
+    await sendFor(till, payment)
+    expect(await json(await payment.pay())).to.include({ code: 'payment_already_used' })
+    await ends(payment, OWED)
+    expect(await till.received()).to.equal(PRICE)
+  })
+
+  for (const [name, fault] of Object.entries<Fault>({
+    'breaks the connection': 'cut',
+    'answers 502': late({ error: 'bad gateway' }, 502),
+    'says that it failed': late(failing('unexpected_settle_error')),
+    'says that the nonce was used': late(failing('invalid_exact_evm_nonce_already_used')),
+  }))
+    it(`it settles, and then ${name}: delivered, because the chain says so`, async () => {
+      for (const proxy of [first, second]) proxy.script(onSettle(fault))
+      const payment = await sign()
+      const { response, asked } = await pay(payment)
+      expect(response.status).to.equal(200)
+      expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
+      await ends(payment, ONCE)
+      expect(await till.received()).to.equal(PRICE)
+    })
+
+  for (const [name, fault] of Object.entries<Fault>({
+    'does not answer in time': 'hang',
+    'answers 500': saying({ error: 'boom' }, 500),
+    'says that it settled, and did not': saying({ success: true, transaction: HASH }),
+    'says that it is pending': saying({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+  }))
+    it(`it ${name}: pending, and nobody else is asked`, async () => {
+      for (const proxy of [first, second]) proxy.script(onSettle(fault))
+      const payment = await sign()
+      const { response, asked } = await pay(payment)
+      expect(response.headers.get('payment-required')).to.equal(null)
+      expect(await outcomeOf(response)).to.deep.equal([503, 'settlement_pending'])
+      expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
+      expect(await payment.path()).to.deep.equal(SUBMITTED)
+      expect(await till.received()).to.equal(0n)
+      unclear.push(payment)
+    })
+
+  it('all of them gone: no work, no charge, and the offer stays', async () => {
+    await first.down()
+    await second.down()
+    const { settler } = till.gateway.road
+    const payment = await sign()
+    // The first to come finds out.
+    expect(await outcomeOf(await payment.pay())).to.be.deep.oneOf([
+      [402, 'settlement_failed'],
+      [503, 'settler_unavailable'],
+    ])
+    await until(() => !settler.health().ready)
+    expect(settler.health().reason).to.equal('no facilitator can be reached')
+    const other = await sign()
+    expect(await outcomeOf(await other.pay())).to.deep.equal([503, 'settler_unavailable'])
+    expect(await other.path()).to.deep.equal([])
+    expect((await ask(`${till.url}/v1/echo/facilitated`)).status).to.equal(402)
+    await first.up()
+    await second.up()
+    await until(() => settler.health().ready)
+    expect((await other.pay()).status).to.equal(200)
+    await ends(other, ONCE)
+    expect(await till.received()).to.equal(PRICE)
+  })
+
+  it('none of them settles on this network: no work, no charge, and the offer stays', async () => {
+    const foreign = saying({ kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] })
+    const { settler } = till.gateway.road
+    for (const proxy of [first, second])
+      proxy.script((path) => (path === '/supported' ? foreign : saying(failing('unsupported_network'))))
+    const payment = await sign()
+    await payment.pay()
+    await until(() => !settler.health().ready)
+    expect(settler.health().reason).to.equal('no facilitator settles "exact" on base-sepolia')
+    expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settler_unavailable'])
+    expect((await payment.path()).at(-1)).to.equal('released')
+    expect((await ask(`${till.url}/v1/echo/facilitated`)).status).to.equal(402)
+    for (const proxy of [first, second]) proxy.script(() => 'pass')
+    await until(() => settler.health().ready)
+    expect(await till.received()).to.equal(0n)
+  })
+
+  it('what was pending: released once the chain itself is past its time, and not before', async () => {
+    for (const payment of unclear) expect(await payment.path()).to.deep.equal(SUBMITTED)
+    await till.chain.advance(400)
+    for (const payment of unclear) await ends(payment, RELEASED)
+    expect(unclear).to.have.length(4)
+    expect(await till.received()).to.equal(0n)
+  })
+})

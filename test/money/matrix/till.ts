@@ -1,0 +1,91 @@
+/** What the matrices of faults share: a shop on a chain, and the ways a chain can change under a payment. */
+import { expect } from 'chai'
+import { createLog } from '../../../gateway/log.ts'
+import { decodePayment } from '../../../gateway/payments/payload.ts'
+import type { Hex, PaymentState } from '../../../gateway/payments/payment.ts'
+import { type ChainSettlerOptions, createChainSettler } from '../../../gateway/payments/settlers/chain.ts'
+import { settleData, word } from '../../../gateway/payments/settlers/token.ts'
+import { ask } from '../../support/agent.ts'
+import { until } from '../../support/scene.ts'
+import { newSettleKey } from '../../support/settling.ts'
+import { openTill, type Signed, type Till } from '../../support/till.ts'
+
+export const PRICE = 5_000n
+export const PLAN_PRICE = 1_500_000n
+export const PLAN = '/v1/passes/late/1h'
+export const STRANGER: Hex = '0x00000000000000000000000000000000000000d4'
+export const GATED = { method: 'POST', body: { text: 'held', fault: 'gate' } }
+export const GATED_PRICE = 10_000n
+
+export const ONCE = ['reserved', 'answered', 'submitted', 'settled'] as const
+export const RELEASED = ['reserved', 'answered', 'submitted', 'released'] as const
+export const OWED = [...RELEASED, 'settled', 'owed'] as const
+
+/** The shop on a chain; the fields are there once the hooks have run. */
+export function useTill(options: Partial<ChainSettlerOptions>): { till: Till; key: Hex } {
+  const held = {} as { till: Till; key: Hex }
+  before(async function () {
+    held.till = await openTill(this, async (chain, [first, second]) => {
+      const { network } = chain
+      held.key = await newSettleKey(chain)
+      const rpcUrl = `${first.url},${second.url}`
+      const timing = { confirmSeconds: 3, pollMs: 30, stuckMs: 4_000 }
+      return createChainSettler({ rpcUrl, key: held.key, network, log: createLog('silent'), ...timing, ...options })
+    })
+  })
+  afterEach(async () => {
+    const { chain, nodes } = held.till
+    for (const node of nodes) node.script(() => 'pass')
+    await chain.rpc.call('evm_setAutomine', true)
+    await chain.rpc.call('evm_mine')
+  })
+  after(() => held.till?.close())
+  return held
+}
+
+/** A transaction of an account whose key nobody needs. */
+export async function sendAs({ chain }: Till, from: Hex, to: Hex, data: Hex, tip = 2_000_000_000n): Promise<Hex> {
+  await chain.fund(from)
+  await chain.rpc.call('anvil_impersonateAccount', from)
+  const fees = { maxPriorityFeePerGas: hex(tip), maxFeePerGas: hex(400_000_000_000n), gas: hex(200_000n) }
+  return chain.rpc.call<Hex>('eth_sendTransaction', { from, to, data, ...fees })
+}
+
+/** The buyer spends all he has elsewhere. */
+export async function drain(till: Till, buyer: Hex): Promise<void> {
+  const balance = await till.chain.balanceOf(buyer)
+  await sendAs(till, buyer, till.chain.network.asset, `0xa9059cbb${word(STRANGER)}${word(balance)}`, 50_000_000_000n)
+}
+
+/** Somebody else sends the buyer's authorization. */
+export async function sendFor(till: Till, payment: Signed): Promise<void> {
+  await sendAs(till, STRANGER, till.chain.network.asset, dataOf(till, payment))
+}
+
+export async function ends(payment: Signed, states: readonly PaymentState[]): Promise<void> {
+  await until(async () => (await payment.path()).length >= states.length)
+  expect(await payment.path()).to.deep.equal(states)
+}
+
+/** A paid call that waits in its handler until `go`, with time for the chain to change meanwhile. */
+export async function held(
+  till: Till,
+  payment: Signed,
+  statesBefore = 0,
+): Promise<{ readonly go: () => Promise<Response> }> {
+  const answer = payment.pay()
+  await until(async () => (await payment.path()).length > statesBefore)
+  return {
+    async go() {
+      await ask(`${till.url}/v1/gate`, { method: 'POST' })
+      return answer
+    },
+  }
+}
+
+export const hex = (value: bigint): Hex => `0x${value.toString(16)}`
+
+/** The call that moves the money of a payment. */
+export function dataOf({ chain }: Till, { header }: Signed): Hex {
+  return settleData(decodePayment(header, [chain.network]))
+}

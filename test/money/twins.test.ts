@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { json, payment, send } from '../support/agent.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
+
+describe('the same payment at two processes of one ledger', () => {
+  let folder: string
+  let here: TestGateway
+  let there: TestGateway
+
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-twins-'))
+    here = await openGateway({ DATA_DIR: folder }, { inMemory: false })
+    there = await openGateway({ DATA_DIR: folder }, { inMemory: false })
+  })
+  after(async () => {
+    await here?.close()
+    await there?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** While the chain is asked here, the twin is served there; then the chain says what it has come to. */
+  function overtake(twin: () => Promise<Response>, reason: string): { served: Response | null } {
+    const { settler } = here
+    const check = settler.check.bind(settler)
+    const overtaken: { served: Response | null } = { served: null }
+    settler.check = async () => {
+      settler.check = check
+      overtaken.served = await twin()
+      return { reason, message: 'No.' }
+    }
+    return overtaken
+  }
+
+  for (const reason of ['invalid_transaction_state', 'insufficient_funds'])
+    it(`is never called uncharged where a twin has bought with it meanwhile (${reason})`, async () => {
+      const word = reason.slice(0, 7)
+      const header = await payment(`${here.url}/v1/echo/${word}`, here.wallet)
+      const overtaken = overtake(() => send(`${there.url}/v1/echo/${word}`, header), reason)
+      const answer = await send(`${here.url}/v1/echo/${word}`, header)
+      expect(overtaken.served?.status).to.equal(200)
+      expect(answer.status).to.equal(200)
+      expect(await answer.text()).to.equal(await overtaken.served?.text())
+      expect(answer.headers.get('idempotent-replay')).to.equal('true')
+    })
+
+  it('is pending for both where the twin does not know yet', async () => {
+    const header = await payment(`${here.url}/v1/echo/slow`, here.wallet)
+    there.settler.next('lost')
+    const overtaken = overtake(() => send(`${there.url}/v1/echo/slow`, header), 'insufficient_funds')
+    const answer = await send(`${here.url}/v1/echo/slow`, header)
+    expect([overtaken.served?.status, answer.status]).to.deep.equal([503, 503])
+    expect(await json(answer)).to.include({ code: 'settlement_pending', retry: 'same_payment' })
+  })
+
+  it('is refused where nobody has used it', async () => {
+    const header = await payment(`${here.url}/v1/echo/poor`, here.wallet)
+    here.settler.next('refuse')
+    expect((await send(`${here.url}/v1/echo/poor`, header)).status).to.equal(402)
+  })
+})
