@@ -1,6 +1,7 @@
 /**
  * `npm run doctor -- https://gate.example`: why an indexer would not list this service, or a buyer not pay it. Exit 1
- * where anything is wrong, 2 where nothing answers. `--json` for machines.
+ * where anything is wrong, 2 where nothing answers. `--json` for machines. From inside, behind the proxy:
+ * `npm run doctor -- http://127.0.0.1:4021 --as https://gate.example`.
  */
 import { parseArgs } from 'node:util'
 import { type Diagnosis, diagnose } from './doctor/diagnose.ts'
@@ -20,14 +21,19 @@ function told({ baseUrl, looked, findings }: Diagnosis): string {
   return lines.join('\n')
 }
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: { json: { type: 'boolean', default: false } },
-})
-const [address] = positionals
+const isAddress = (text: string | undefined): text is string =>
+  text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
+
 try {
-  if (address === undefined || !URL.canParse(address)) throw new Error('Write: npm run doctor -- https://gate.example')
-  const diagnosis = await diagnose(address)
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { json: { type: 'boolean', default: false }, as: { type: 'string' } },
+  })
+  const [address] = positionals
+  const { as = address } = values
+  if (!isAddress(address) || !isAddress(as))
+    throw new Error('Write: npm run doctor -- https://gate.example [--as <the address buyers use>] [--json]')
+  const diagnosis = await diagnose(address, as)
   const isWell = diagnosis.findings.every(({ isFault }) => !isFault)
   process.stdout.write(`${values.json ? JSON.stringify({ ok: isWell, ...diagnosis }, null, 2) : told(diagnosis)}\n`)
   process.exitCode = isWell ? 0 : 1

@@ -1,15 +1,17 @@
 /**
- * `npm run new-product gold-price`: writes a product that works. What is not given as a flag is asked for:
- * `--title "Gold price" --summary "..." --price 0.005`, and `--upstream http://gold.internal/{day}` for a product
- * without code.
+ * `npm run new-product gold-price`: writes a product that works. What no flag gives is asked for on a terminal; without
+ * one, what a question offers in brackets is taken. Flags stand behind `--`:
+ * `npm run new-product -- gold-price --title "Gold price" --summary "..." --price 0.005`, and
+ * `--upstream http://gold.internal/{day}` for a product without code.
  */
 import { spawnSync } from 'node:child_process'
 import { join, relative, resolve } from 'node:path'
-import { createInterface } from 'node:readline/promises'
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
 import { parsePrice } from '../gateway/catalog/price.ts'
 import { readConfig } from '../gateway/config.ts'
-import { type NewProduct, writeProduct } from './product.ts'
+import type { NewProduct } from './product/texts.ts'
+import { nameIn, writeProduct } from './product.ts'
 
 interface Question {
   readonly name: keyof NewProduct
@@ -20,64 +22,103 @@ interface Question {
   readonly otherwise?: (given: Partial<NewProduct>) => string
 }
 
-const filled = (answer: string): string | null => (answer.trim() === '' ? 'Write something.' : null)
+const filled = (answer: string): string | null => (answer === '' ? 'Write something.' : null)
 
 const QUESTIONS: readonly Question[] = [
   {
     name: 'product',
-    question: 'Name, in lower case with hyphens (gold-price): ',
+    question: 'Name, in lower case with hyphens (gold-price)',
     problemOf: (answer) =>
-      /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(answer) ? null : 'Write lower case letters, digits and hyphens.',
+      /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(answer)
+        ? null
+        : `${answer === '' ? 'Give a name' : `"${answer}" is no name`}: write lower case letters, digits and hyphens, ` +
+          `such as ${nameIn(answer)}.`,
   },
   {
     name: 'title',
-    question: 'Title for people, or nothing for the name in words: ',
+    question: 'Title for people',
     problemOf: filled,
     otherwise: ({ product = '' }) => product.charAt(0).toUpperCase() + product.slice(1).replaceAll('-', ' '),
   },
-  { name: 'summary', question: 'What one call returns, in one sentence: ', problemOf: filled },
+  {
+    name: 'summary',
+    question: 'What one call returns, in one sentence',
+    problemOf: filled,
+    otherwise: ({ title = '' }) => `${title}, newest first.`,
+  },
   {
     name: 'price',
-    question: 'Price in US dollars (0.005), or free: ',
+    question: 'Price in US dollars, or free',
     problemOf: (answer) =>
-      answer === 'free' || parsePrice(answer) !== null ? null : 'Write "free", or dollars with at most six decimals.',
+      answer === 'free' || parsePrice(answer) !== null
+        ? null
+        : `"${answer}" is no price: write "free", or dollars such as 0.005, above nothing, with at most six decimals.`,
+    otherwise: () => '0.005',
   },
   {
     name: 'upstream',
-    question: 'Address that answers (http://gold.internal/{day}), or nothing to write a plugin: ',
+    question: 'Address that answers (http://gold.internal/{day}), or nothing to write a plugin',
     problemOf: (answer) =>
-      answer === '' || /^https?:\/\/[^/{}@]+(\/|$)/.test(answer)
+      answer === '' || /^https?:\/\/[^/{}@\s]+(\/\S*)?$/.test(answer)
         ? null
-        : 'Write http:// or https://, a host and a path.',
+        : `"${answer}" is no address: write http:// or https://, a host and a path, parameters in braces in the path only.`,
     otherwise: () => '',
   },
 ]
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
-  options: {
-    product: { type: 'string' },
-    title: { type: 'string' },
-    summary: { type: 'string' },
-    price: { type: 'string' },
-    upstream: { type: 'string' },
-  },
-})
+type Given = Partial<Record<keyof NewProduct, string>>
 
-/** Flags first; a terminal is asked for the rest. Throws with all that is wrong or missing. */
+/** What the command line says. Throws for flags that there are not, or that npm has kept to itself. */
+function flags(): Given {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      product: { type: 'string' },
+      title: { type: 'string' },
+      summary: { type: 'string' },
+      price: { type: 'string' },
+      upstream: { type: 'string' },
+    },
+  })
+  const [product, ...rest] = positionals
+  if (rest.length > 0)
+    throw new Error(
+      `What is ${rest.join(' ')}? Quote words with spaces, and write flags behind "--":\n` +
+        `  npm run new-product -- ${nameIn(product ?? '')} --price 0.005`,
+    )
+  return { ...(product === undefined ? {} : { product }), ...values }
+}
+
+/** Flags first; then whoever is there is asked, until the answer will do. Throws with all that is wrong. */
 async function answers(): Promise<NewProduct> {
-  const [named] = positionals
-  const given: Partial<Record<keyof NewProduct, string>> = { ...(named ? { product: named } : {}), ...values }
-  const terminal = process.stdin.isTTY ? createInterface({ input: process.stdin, output: process.stdout }) : null
+  const given = flags()
+  const { stdin: input, stdout: output } = process
+  // Without a name nothing can be taken for granted: then a pipe is asked too.
+  const isAsking = input.isTTY || given.product === undefined
+  const reader = isAsking ? createInterface({ input, output }) : null
+  const lines = reader?.[Symbol.asyncIterator]()
+  const ask = async (text: string): Promise<string | null> => {
+    reader?.setPrompt(text)
+    reader?.prompt()
+    const line = await lines?.next()
+    return line === undefined || line.done ? null : line.value.trim()
+  }
   const problems: string[] = []
   for (const { name, question, problemOf, otherwise } of QUESTIONS) {
-    const said = given[name] ?? (await terminal?.question(question))?.trim() ?? ''
-    const answer = said === '' && otherwise ? otherwise(given) : said
-    const problem = answer === '' && !otherwise ? `Give it with --${name}.` : problemOf(answer)
-    if (problem !== null) problems.push(`${name}: ${problem}`)
-    given[name] = answer
+    const offered = otherwise?.(given)
+    const settle = (said: string): string => (said === '' ? (offered ?? '') : said)
+    let answer = given[name]?.trim()
+    while (answer === undefined || (input.isTTY && problemOf(settle(answer)) !== null)) {
+      if (answer !== undefined) output.write(`${problemOf(settle(answer))}\n`)
+      const said = await ask(`${question}${offered ? ` [${offered}]` : ''}: `)
+      answer = said ?? ''
+      if (said === null) break
+    }
+    given[name] = settle(answer)
+    const problem = problemOf(given[name])
+    if (problem !== null) problems.push(`--${name}: ${problem}`)
   }
-  terminal?.close()
+  reader?.close()
   if (problems.length > 0) throw new Error(problems.join('\n'))
   return given as NewProduct
 }
@@ -95,11 +136,14 @@ try {
   const files = await writeProduct(made, { root, catalogDir, schemaDir, pluginDir: pluginDirs[0] as string })
   const isPlugin = made.upstream === ''
   process.exitCode = isPlugin ? writeTypes(root) : 0
-  const written = isPlugin ? [...files, join(schemaDir, 'types.d.ts')] : files
-  const next = isPlugin ? 'Put your data into the plugin' : 'Describe the answer in the document'
+  const written = files.map((file) => `  ${relative(root, file)}`)
+  const price = made.price === 'free' ? 'free' : `$${made.price}`
   process.stdout.write(
-    `Written:\n${written.map((file) => `  ${relative(root, file)}`).join('\n')}\n\n` +
-      `A gateway that runs offers it by now. ${next}, then: npm run check, npm test -- --product ${made.product}\n`,
+    `Written:\n${written.join('\n')}\n\n` +
+      `"${made.title}: ${made.summary}" ${price}. A gateway that runs offers it by now, one that starts will.\n` +
+      `Next: ${isPlugin ? 'put your data into the plugin' : 'describe the answer in the document'}, then ` +
+      `npm run check, npm test -- --product ${made.product}\n` +
+      `To take it away: delete ${isPlugin ? 'these files, then npm run types' : 'this file'}\n`,
   )
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`)

@@ -1,41 +1,44 @@
-/** `npm run pictures`: draws the social card and the icons of views/assets from the mark, in Chromium. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+/**
+ * `npm run pictures [-- FOLDER [NAME…]]`: opens the service in a sandbox of its own and takes a picture of every page,
+ * or of those whose names begin so, on a phone and on a desk, light and dark. FOLDER defaults to data/pictures.
+ */
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { chromium } from 'playwright-core'
+import { openScene } from './pictures/open.ts'
+import { placesOf } from './pictures/places.ts'
 
-const root = resolve(import.meta.dirname, '..')
-const assets = join(root, 'views', 'assets')
-const mark = readFileSync(join(assets, 'favicon.svg'), 'utf8')
-const service = JSON.parse(readFileSync(join(root, 'catalog', 'service.json'), 'utf8')) as {
-  name: string
-  title: string
-}
-
-const icon = (size: number): string => `<style>svg{display:block;width:${size}px;height:${size}px}</style>${mark}`
-
-const card = `<style>
-  body { display: flex; flex-direction: column; justify-content: space-between; box-sizing: border-box; width: 1200px;
-    height: 630px; padding: 84px 88px 0; background: #0d1311; color: #e4ece8; font: 700 76px/1.06 'Liberation Sans', sans-serif;
-    letter-spacing: -0.03em }
-  header { display: flex; align-items: center; gap: 24px; font-size: 44px }
-  header svg { width: 76px; height: 76px }
-  p { max-width: 15em; margin: 0 }
-  footer { height: 40px; margin: 0 -88px;
-    background: repeating-linear-gradient(115deg, #e4ece8 0 96px, #d9632f 96px 192px) }
-</style>
-<header>${mark}${service.name}</header><p>${service.title}</p><footer></footer>`
-
-const pictures = [
-  { file: 'card.png', width: 1200, height: 630, html: card, transparent: false },
-  { file: 'icon-32.png', width: 32, height: 32, html: icon(32), transparent: true },
-  { file: 'icon-180.png', width: 180, height: 180, html: icon(180), transparent: false },
+const [into = join('data', 'pictures'), ...names] = process.argv.slice(2)
+const SCREENS = [
+  { screen: 'phone', viewport: { width: 390, height: 844 } },
+  { screen: 'desk', viewport: { width: 1280, height: 900 } },
 ] as const
+/** More of a page than this is more of the same. */
+const MOST_HIGH = 12_000
 
+const folder = mkdtempSync(join(tmpdir(), 'pictures-'))
+const scene = await openScene(folder)
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
-for (const { file, width, height, html, transparent } of pictures) {
-  const page = await browser.newPage({ viewport: { width, height } })
-  await page.setContent(`<!doctype html><style>*{margin:0}</style>${html}`)
-  writeFileSync(join(assets, file), await page.screenshot({ omitBackground: transparent }))
-  await page.close()
+try {
+  mkdirSync(into, { recursive: true })
+  const places = await placesOf(scene.url, scene.buyer)
+  for (const { name, path, headers = {} } of places.filter(isWanted))
+    for (const { screen, viewport } of SCREENS)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        const page = await browser.newPage({ viewport, colorScheme, extraHTTPHeaders: headers })
+        await page.goto(scene.url + path)
+        const high = await page.evaluate<number>('document.documentElement.scrollHeight')
+        const clip = { x: 0, y: 0, width: viewport.width, height: Math.min(high, MOST_HIGH) }
+        await page.screenshot({ path: join(into, `${name}-${screen}-${colorScheme}.png`), fullPage: true, clip })
+        await page.close()
+      }
+} finally {
+  await browser.close()
+  await scene.close()
+  rmSync(folder, { recursive: true, force: true })
 }
-await browser.close()
+
+function isWanted({ name }: { readonly name: string }): boolean {
+  return names.length === 0 || names.some((beginning) => name.startsWith(beginning))
+}

@@ -1,22 +1,13 @@
-/**
- * The files of a new product: document, schema, plugin and test; or the document alone where an upstream answers. What
- * they say is meant to be written over.
- */
+/** Puts the files of a new product where they belong, unless one is there or the catalog would refuse them. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { format, resolveConfig } from 'prettier'
-import { paramsOf } from '../gateway/catalog/route.ts'
-
-export interface NewProduct {
-  /** Identity and folder name, e.g. "gold-price". */
-  readonly product: string
-  readonly title: string
-  readonly summary: string
-  /** "free", or US dollars: "0.005". */
-  readonly price: string
-  /** Address that answers, with parameters in braces; "" where a plugin does. */
-  readonly upstream: string
-}
+import { createCatalog } from '../gateway/catalog/create.ts'
+import { CatalogError, type Mistake } from '../gateway/catalog/mistake.ts'
+import { readDocuments } from '../gateway/catalog/read.ts'
+import { readSchemas } from '../gateway/catalog/schemas.ts'
+import { heldBy } from '../gateway/editions/held.ts'
+import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './product/texts.ts'
 
 export interface Places {
   readonly root: string
@@ -25,11 +16,22 @@ export interface Places {
   readonly pluginDir: string
 }
 
-const FAMILY = 'x'
+/**
+ * A name that will do, made of any words.
+ *
+ * @example nameIn('Gold 2/oz') // "gold-2-oz"
+ */
+export function nameIn(words: string): string {
+  const name = words
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^[-0-9]+|-+$/g, '')
+  return name === '' ? 'gold-price' : name
+}
 
 /**
  * Writes the files and returns their paths. The document comes last: a gateway that runs takes it up at once. Throws,
- * having written nothing, where one of them is there already.
+ * having written nothing, where one of them is there already, or where the catalog would refuse the product.
  */
 export async function writeProduct(
   made: NewProduct,
@@ -46,8 +48,15 @@ export async function writeProduct(
     ...(made.upstream === '' ? code : []),
     [join(catalogDir, FAMILY, `${made.product}.json`), document] as const,
   ]
-  const taken = files.map(([file]) => file).filter((file) => existsSync(file))
-  if (taken.length > 0) throw new Error(`${taken.join(', ')} is there already. Choose another name.`)
+  const folders = made.upstream === '' ? [join(pluginDir, made.product)] : []
+  const taken = [...files.map(([file]) => file), ...folders].filter((file) => existsSync(file))
+  if (taken.length > 0) {
+    const places = taken.map((file) => relative(root, file)).join(', ')
+    throw new Error(`${places} ${taken.length > 1 ? 'are' : 'is'} there already. Choose another name.`)
+  }
+  const refused = await refusals(made, document, { catalogDir, schemaDir })
+  if (refused.length > 0)
+    throw new Error(`${refused.map(({ message }) => message).join('\n')}\nChoose another name or address.`)
   const style = await resolveConfig(join(root, 'package.json'))
   const texts = await Promise.all(files.map(([file, text]) => format(text, { ...style, filepath: file })))
   for (const [index, [file]] of files.entries()) {
@@ -57,150 +66,24 @@ export async function writeProduct(
   return files.map(([file]) => file)
 }
 
-function pascal({ product }: NewProduct): string {
-  return product
-    .split('-')
-    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
-    .join('')
-}
-
-const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
-
-function documentOf(made: NewProduct): string {
-  const { product, title, summary, price } = made
-  return json({
-    $schema: '../../schemas/catalog/product.json',
-    product,
-    family: FAMILY,
-    title,
-    summary,
-    plugin: product,
-    operations: {
-      [`get${pascal(made)}`]: {
-        route: `GET /v1/${FAMILY}/${product}`,
-        summary,
-        price,
-        query: { $ref: `${product}.json#/$defs/Query` },
-        response: { $ref: `${product}.json#/$defs/Answer` },
-        tool: true,
-        example: { request: { query: { limit: 2 } } },
-      },
-    },
-  })
-}
-
-/** A product without code, in one document. */
-function upstreamOf(made: NewProduct): string {
-  const { product, title, summary, price, upstream } = made
-  const names = [...new Set(paramsOf(upstream))]
-  const properties = Object.fromEntries(
-    names.map((name) => [name, { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }]),
-  )
-  return json({
-    $schema: '../../schemas/catalog/product.json',
-    product,
-    family: FAMILY,
-    title,
-    summary,
-    upstream: { url: upstream, timeout_seconds: 5, max_bytes: 1_000_000 },
-    operations: {
-      [`get${pascal(made)}`]: {
-        route: `GET /v1/${[FAMILY, product, ...names.map((name) => `{${name}}`)].join('/')}`,
-        summary,
-        price,
-        ...(names.length > 0 ? { params: { type: 'object', required: names, properties } } : {}),
-        response: { type: 'object' },
-        tool: true,
-        example: { request: { params: Object.fromEntries(names.map((name) => [name, name])) } },
-      },
-    },
-  })
-}
-
-function schemaOf({ product, title, summary }: NewProduct): string {
-  const time = { type: 'string', format: 'date-time' }
-  return json({
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    $id: `${product}.json`,
-    title,
-    $defs: {
-      Query: {
-        type: 'object',
-        properties: {
-          limit: { type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'Most items in one answer.' },
-        },
-      },
-      Answer: {
-        type: 'object',
-        required: ['as_of', 'data_mode', 'items'],
-        description: summary,
-        properties: {
-          as_of: { ...time, description: 'Newest moment this answer knows of.' },
-          data_mode: { $ref: 'common.json#/$defs/DataMode' },
-          items: {
-            type: 'array',
-            description: 'Newest first.',
-            items: {
-              type: 'object',
-              required: ['time', 'value'],
-              properties: { time, value: { type: 'number' } },
-            },
-          },
-        },
-      },
-    },
-  })
-}
-
-function pluginOf(made: NewProduct): string {
-  return `/** ${made.summary} */
-import { type Call, definePlugin, Unavailable } from '#gateway'
-
-const HOUR_MS = 3_600_000
-
-export default definePlugin({
-  name: '${made.product}',
-  setup: ({ dataMode }) => ({
-    handlers: {
-      /** One item an hour up to asOf. Put your own data here: read what was known at asOf, and nothing newer. */
-      get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
-        if (dataMode === 'online') throw new Unavailable('These are made-up numbers; the real ones are not here yet.')
-        const newest = Math.floor(asOf.getTime() / HOUR_MS)
-        const items = Array.from({ length: input.query.limit }, (_, age) => ({
-          time: new Date((newest - age) * HOUR_MS).toISOString(),
-          value: Math.sin(newest - age),
-        }))
-        return { as_of: asOf.toISOString(), data_mode: dataMode, items }
-      },
-    },
-  }),
-})
-`
-}
-
-function testOf(made: NewProduct, up: string): string {
-  return `import { expect } from 'chai'
-import { readConfig } from '${up}/gateway/config.ts'
-import { buildStrictly } from '${up}/scripts/strict.ts'
-import { answerTo, keepsTheContract } from '${up}/test/contracts/plugin.ts'
-
-const now = new Date('2026-06-01T12:00:00Z')
-const { edition, close } = await buildStrictly(readConfig(), () => now)
-
-describe('${made.product}', () => {
-  after(close)
-
-  keepsTheContract(edition, { now, product: '${made.product}' })
-
-  it('gives as many items as were asked for, newest first', async () => {
-    const answer = await answerTo(edition, 'get${pascal(made)}', { query: { limit: 3 }, asOf: now })
-    const { items } = answer as { items: readonly { time: string }[] }
-    expect(items.map(({ time }) => time)).to.deep.equal([
-      '2026-06-01T12:00:00.000Z',
-      '2026-06-01T11:00:00.000Z',
-      '2026-06-01T10:00:00.000Z',
-    ])
-  })
-})
-`
+/** What the catalog as it stands would say against the new document: names and routes that others have. */
+async function refusals(
+  made: NewProduct,
+  document: string,
+  { catalogDir, schemaDir }: Pick<Places, 'catalogDir' | 'schemaDir'>,
+): Promise<readonly Mistake[]> {
+  const file = `${FAMILY}/${made.product}.json`
+  const { documents } = await readDocuments(catalogDir)
+  const { schemas } = await readSchemas(schemaDir)
+  try {
+    const held = heldBy(createCatalog(documents, schemas).catalog)
+    const content = JSON.parse(document) as Record<string, unknown>
+    schemas.set(`${made.product}.json`, JSON.parse(schemaOf(made)) as Record<string, unknown>)
+    const { mistakes } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { held })
+    return mistakes.filter((mistake) => mistake.file === file)
+  } catch (error) {
+    // The catalog cannot be built at all at the moment; npm run check says why.
+    if (error instanceof CatalogError) return []
+    throw error
+  }
 }

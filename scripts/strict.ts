@@ -9,7 +9,8 @@ import { createContext } from '../gateway/editions/context.ts'
 import { COPIES, createCopies } from '../gateway/editions/copies.ts'
 import type { Edition } from '../gateway/editions/edition.ts'
 import { createLog } from '../gateway/log.ts'
-import { NETWORKS } from '../gateway/payments/networks.ts'
+import { knownNetworks, SANDBOX } from '../gateway/lanes.ts'
+import { findNetwork, NETWORKS } from '../gateway/payments/networks.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { openKv } from '../gateway/stores/kv.ts'
 import { migrate } from '../gateway/stores/migrations.ts'
@@ -31,7 +32,10 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
   const kv = openKv({ url: null })
   const tokens = await createTokens({ keys: config.tokenKeys, dataDir: null, issuer: config.baseUrl, now })
   let edition: Edition | null = null
-  const network = NETWORKS[config.network === 'base' ? 'base' : 'base-sepolia']
+  const isSandbox = config.network === SANDBOX
+  // What is wrong with the file of networks is among the mistakes of the catalog.
+  const { known } = knownNetworks(config.catalogDir)
+  const network = findNetwork(known, config.network) ?? NETWORKS['base-sepolia']
   const documents = createDocumentsPlugin({
     baseUrl: config.baseUrl,
     network,
@@ -46,7 +50,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
     settlerHealth: () => ({ ready: true }),
   })
   const plans = createPlansPlugin({ tokens, baseUrl: config.baseUrl })
-  const receipts = createReceiptsPlugin({ tokens, network })
+  const receipts = createReceiptsPlugin({ tokens, networks: [network], now })
   let mistakes: readonly Mistake[]
   try {
     const built = await buildEdition({
@@ -57,6 +61,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
       builtins: [documents, plans, receipts],
       contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
       checkAnswers: true,
+      ...(isSandbox ? {} : { networks: new Set(config.lanes.map((lane) => lane.network)) }),
       now,
       log,
       secret: (name) => config.secret(name),

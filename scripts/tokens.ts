@@ -1,57 +1,96 @@
 /**
  * Access tokens for the operator. `list`: what was bought, newest first, and until when it opens its routes.
- * `revoke <id> [reason]`: takes a token back; every gateway on this database refuses it within five seconds.
+ * `revoke <id> [reason]`: takes a token back, by its id or by itself; every gateway on this database refuses it within
+ * five seconds.
  */
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { decodeJwt } from 'jose'
+import { type BoughtPlan, boughtPlans } from '../gateway/builtin/purchases.ts'
+import { createCatalog } from '../gateway/catalog/create.ts'
+import { CatalogError } from '../gateway/catalog/mistake.ts'
+import { readDocuments } from '../gateway/catalog/read.ts'
+import { readSchemas } from '../gateway/catalog/schemas.ts'
+import { type Config, ConfigError, readConfig } from '../gateway/config.ts'
 import { createLog } from '../gateway/log.ts'
-import { ConfigError, readConfig } from '../gateway/config.ts'
 import { openJournal } from '../gateway/payments/journal/index.ts'
 import { createRevocations } from '../gateway/revocations.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
-import { buildStrictly } from './strict.ts'
 
-const MOST = 1000
-const USAGE = 'Write: tokens list, or tokens revoke <id> [reason]. The ids are those of the list.\n'
+const USAGE = 'npm run tokens -- list\nnpm run tokens -- revoke <id or token> [reason]\n'
+const SHOWN = 1000
+const ALL = 1_000_000
 
-async function run([command, id, ...reason]: readonly string[]): Promise<string> {
+async function run([command, named, ...reason]: readonly string[]): Promise<number> {
+  if (command !== 'list' && (command !== 'revoke' || named === undefined)) {
+    process.stderr.write(USAGE)
+    return 1
+  }
   const config = readConfig()
-  const { databaseUrl } = config
-  const at = (name: string) => (databaseUrl === null ? { file: join(config.dataDir, name) } : { url: databaseUrl })
-  const db = openDatabase(at('products.sqlite'))
-  const revocations = createRevocations(db, createLog('silent'))
+  const db = openDatabase(placeOf(config, 'products.sqlite'))
   try {
-    if (command === 'revoke' && id !== undefined) {
-      await revocations.revoke(id, reason.join(' ') || 'by the operator')
-      return `${id} is refused from now on.\n`
-    }
-    if (command !== 'list') return USAGE
+    const revocations = createRevocations(db, createLog('silent'))
     await revocations.read()
-    return await list(at('journal.sqlite'), revocations.ids)
+    if (named === undefined) {
+      process.stdout.write(listed(await bought(config, SHOWN), revocations.ids))
+      return 0
+    }
+    const id = idOf(named)
+    const plan = (await bought(config, ALL)).find((each) => each.id === id)
+    if (!plan) {
+      process.stderr.write(`No plan was bought under ${id}. The ids are those of: npm run tokens -- list\n`)
+      return 1
+    }
+    await revocations.revoke(id, reason.join(' ') || 'by the operator')
+    process.stdout.write(`${id} (${plan.plan.plan} of ${plan.payer}) is refused from now on.\n`)
+    return 0
   } finally {
     await db.destroy()
   }
 }
 
-async function list(where: Parameters<typeof openJournal>[0], revoked: ReadonlySet<string>): Promise<string> {
-  const strict = await buildStrictly(readConfig())
-  const plans = new Map(
-    [...(strict.edition?.catalog.operations ?? [])].flatMap(([id, { plan }]) => (plan ? [[id, plan]] : [])),
-  )
-  await strict.close()
-  const journal = await openJournal(where)
-  const records = await journal.list({ states: ['settled'], operations: [...plans.keys()], limit: MOST })
-  await journal.close()
-  const rows = records.map(({ callId, payer, operation, createdAt }) => {
-    const plan = plans.get(operation)
-    const ends = new Date(createdAt + (plan?.durationSeconds ?? 0) * 1000).toISOString().slice(0, 19)
-    return `${callId}  ${(plan?.plan ?? operation).padEnd(12)}  ${payer}  ${ends}Z  ${revoked.has(callId) ? 'revoked' : ''}`.trimEnd()
+/** Where a database is; throws ConfigError where no gateway has made it yet. */
+function placeOf({ databaseUrl, dataDir }: Config, name: string): { file: string } | { url: string } {
+  const file = join(dataDir, name)
+  if (databaseUrl !== null) return { url: databaseUrl }
+  if (!existsSync(file)) throw new ConfigError([`DATA_DIR has no ${file} yet.`])
+  return { file }
+}
+
+async function bought(config: Config, most: number): Promise<readonly BoughtPlan[]> {
+  const { documents } = await readDocuments(config.catalogDir)
+  const { schemas } = await readSchemas(config.schemaDir)
+  const { catalog } = createCatalog(documents, schemas)
+  const journal = await openJournal(placeOf(config, 'journal.sqlite'))
+  try {
+    return await boughtPlans(journal, catalog, { most })
+  } finally {
+    await journal.close()
+  }
+}
+
+/** The id in a token, or the id itself. */
+function idOf(named: string): string {
+  if (!named.includes('.')) return named
+  try {
+    return decodeJwt(named).jti ?? named
+  } catch {
+    return named
+  }
+}
+
+function listed(plans: readonly BoughtPlan[], revoked: ReadonlySet<string>): string {
+  const rows = plans.map(({ id, plan, payer, expiresAt }) => {
+    const state = revoked.has(id) ? 'revoked' : expiresAt > new Date() ? '' : 'ended'
+    return `${id}  ${plan.plan.padEnd(12)}  ${payer}  ${expiresAt.toISOString().slice(0, 19)}Z  ${state}`.trimEnd()
   })
-  return [`${records.length} bought`, ...rows, ''].join('\n')
+  return [`${plans.length} bought${plans.length === SHOWN ? ', or more' : ''}`, ...rows, ''].join('\n')
 }
 
 try {
-  process.stdout.write(await run(process.argv.slice(2)))
+  process.exitCode = await run(process.argv.slice(2))
 } catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
+  const isPlain = error instanceof ConfigError || error instanceof CatalogError
+  process.stderr.write(`${isPlain ? error.message : ((error as Error).stack ?? String(error))}\n`)
   process.exitCode = 1
 }

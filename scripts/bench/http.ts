@@ -5,12 +5,11 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import autocannon from 'autocannon'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } })
@@ -31,14 +30,6 @@ const CASES: readonly Case[] = [
   { name: 'offer with a query: 402', path: '/v1/regime/history?limit=10', expected: 402 },
   { name: 'free sample, one row', path: '/v1/regime/sample', expected: 200 },
 ]
-
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', () => done()))
-  const { port } = server.address() as AddressInfo
-  await new Promise((done) => server.close(done))
-  return port
-}
 
 /** User and system time of a process so far, in microseconds. */
 function cpu(pid: number): number {

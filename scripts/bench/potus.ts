@@ -6,7 +6,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { LABELLED, scoreEntities } from './potus/entities.ts'
+import { LABELLED, recordedTexts, scoreEntities } from './potus/entities.ts'
 import { pageTimings, SIZES } from './potus/pages.ts'
 import { replayFigures } from './potus/replay.ts'
 
@@ -42,11 +42,12 @@ async function replayed(): Promise<Table> {
   }
 }
 
-function labelled(): Table {
+async function labelled(): Promise<Table> {
+  const texts = await recordedTexts(folder)
   const rows = LABELLED.flatMap((set) => {
-    const { texts, said, meant, right, precision, recall, wrong } = scoreEntities(folder, set)
+    const { texts: count, said, meant, right, precision, recall, wrong } = scoreEntities(texts, set)
     for (const line of wrong) process.stdout.write(`  ${line}\n`)
-    const of = `${texts} texts of ${set}`
+    const of = `${count} texts of ${set}`
     return [
       [`precision on ${of} (${right} of ${said} said)`, precision.toFixed(3), '≥ 0.95'],
       [`recall on ${of} (${right} of ${meant} meant)`, recall.toFixed(3), '≥ 0.70'],
@@ -78,7 +79,7 @@ function shown({ caption, columns, rows }: Table): string {
   return `${caption}\n${lines.map((line) => `  ${line}`).join('\n')}\n\n`
 }
 
-const tables: Table[] = existsSync(folder) ? [await replayed(), labelled()] : []
+const tables: Table[] = existsSync(folder) ? [await replayed(), await labelled()] : []
 if (tables.length === 0) process.stdout.write(`No recorded payloads in ${folder}: only pages are measured.\n`)
 tables.push(await paged())
 process.stdout.write(tables.map(shown).join(''))

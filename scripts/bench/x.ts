@@ -12,7 +12,6 @@ import type { History } from '../../plugins/funding/history.ts'
 import { intervalOf } from '../../plugins/funding/interval.ts'
 import { quarantine } from '../../plugins/funding/quarantine.ts'
 import { readRecordings } from '../../plugins/funding/recordings.ts'
-import { VENUES } from '../../plugins/funding/venues/index.ts'
 import type { Method } from '../../schemas/types.d.ts'
 
 type Table = Required<Method>['tables'][number]
@@ -29,9 +28,8 @@ const percent = (share: number): string => `${(100 * share).toFixed(3)}%`
 /** One row a recorded answer: its contracts, and one of them over a year. */
 async function funding(): Promise<Table[]> {
   const { polls, settled } = await readRecordings(folder)
-  const rows = polls.map(({ venue, at, payloads }) => {
-    const parsed = VENUES[venue].parse(payloads, at)
-    const { rates, quarantined } = quarantine(parsed.rates)
+  const rows = polls.map(({ venue, at, told }) => {
+    const { rates, quarantined } = quarantine(told.rates)
     const one = rates.find(({ symbol }) => symbol === 'BTC') ?? rates[0]!
     const apr = aprOf(Number(one.rate), one.intervalHours)
     const time = new Date(at * 1000).toISOString().slice(0, 16)
@@ -40,7 +38,7 @@ async function funding(): Promise<Table[]> {
       time,
       rates.length,
       quarantined.length,
-      parsed.untold.length,
+      told.untold.length,
       one.instrument,
       one.rate,
       one.intervalHours,

@@ -20,7 +20,7 @@ export interface Purchase {
 
 export interface Load {
   readonly purchases: readonly Purchase[]
-  /** Answers by status, and "lost" for connections. */
+  /** Answers by status and error code, and "lost" for connections. */
   readonly answers: ReadonlyMap<string, number>
   /** Every buyer comes back with every payment until he knows; returns how many still do not. */
   comeBack(): Promise<number>
@@ -34,6 +34,16 @@ export interface LoadOptions {
   readonly asked: Asked
   /** Path of the paid route, with a word of its own for each purchase. */
   readonly path: (word: string) => string
+}
+
+/** The code of an error and the x402 reason it gives. */
+function wordsOf(body: string): readonly string[] {
+  try {
+    const { code, error } = JSON.parse(body) as { code?: string; error?: string }
+    return [code, ...(error === code ? [] : [error])].filter((word) => word !== undefined)
+  } catch {
+    return []
+  }
 }
 
 const TIMEOUT_MS = 20_000
@@ -53,7 +63,7 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       const body = await response.text()
-      count(String(response.status))
+      count([response.status, ...wordsOf(body)].join(' '))
       if (response.status === 200) {
         if (purchase.body !== null && purchase.body !== body) purchase.changed += 1
         purchase.body ??= body

@@ -103,15 +103,21 @@ function checkOffers({ headers, json }: Heard, { method }: Listed, baseUrl: stri
       `Its v1 offer is wrong: ${wrong1}.`,
       'See the x402 specification v1; descriptions have at most 500 characters.',
     )
-  const [first2] = itemsOf(fieldsOf(v2)['accepts'])
-  const [first1] = itemsOf(fieldsOf(json)['accepts'])
-  for (const [one, other] of [
-    ['amount', 'maxAmountRequired'],
-    ['payTo', 'payTo'],
-    ['asset', 'asset'],
-  ] as const)
-    if (first2?.[one] !== first1?.[other])
-      report('offers', `The two offers differ in ${one}.`, 'Make both of one set of requirements.')
+  const [all2, all1] = [itemsOf(fieldsOf(v2)['accepts']), itemsOf(fieldsOf(json)['accepts'])]
+  const [[first2], [first1]] = [all2, all1]
+  // A v1 offer of one network stands beside the v2 offer of the same token; networks without a v1 name have only that.
+  for (const one of all1) {
+    const twin = all2.find(({ asset }) => asset === one['asset']) ?? first2
+    for (const [field, other] of [
+      ['asset', 'asset'],
+      ['amount', 'maxAmountRequired'],
+      ['payTo', 'payTo'],
+    ] as const)
+      if (twin?.[field] !== one[other])
+        report('offers', `The two offers differ in ${field}.`, 'Make both of one set of requirements.')
+  }
+  if (all2.some(({ amount }) => amount !== first2?.['amount']))
+    report('offers', 'The price is another one on another network.', 'Ask one price on every network.')
   checkResource(fieldsOf(fieldsOf(v2)['resource'])['url'] ?? first1?.['resource'], baseUrl, report)
   checkDiscovery(fieldsOf(fieldsOf(fieldsOf(v2)['extensions'])['bazaar']), method, report)
   const amount = first2?.['amount'] ?? first1?.['maxAmountRequired']

@@ -37,6 +37,12 @@ export function checkContract({ operation, route }: Listed, findings: Findings):
     report('example', 'Its body has no example.', 'Write example.request.body into the catalog.')
 }
 
+/** What answers something else than MCP makes the client list a page of broken rules. */
+function sentenceOf(error: unknown): string {
+  const { message } = error as Error
+  return message.includes('\n') ? 'the answer is no MCP.' : message
+}
+
 /** The tools of MCP: those the documents name, no others, at the same price. */
 export async function checkTools(baseUrl: string, listed: readonly Listed[], findings: Findings): Promise<number> {
   const report = findings.at('/mcp')
@@ -65,11 +71,7 @@ export async function checkTools(baseUrl: string, listed: readonly Listed[], fin
       report('tools', `Does not offer ${name}, the tool of ${route}.`, 'Make both of one catalog.')
     return tools.length
   } catch (error) {
-    report(
-      'tools',
-      `Cannot be asked for its tools: ${(error as Error).message}`,
-      'Serve MCP over streamable HTTP there.',
-    )
+    report('tools', `Cannot be asked for its tools: ${sentenceOf(error)}`, 'Serve MCP over streamable HTTP there.')
     return 0
   } finally {
     await client.close().catch(() => {})

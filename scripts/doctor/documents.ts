@@ -51,7 +51,11 @@ export function checkWords(documents: Documents, { baseUrl }: Place, findings: F
     findings.at('/openapi.json')('openapi', 'Is not OpenAPI 3.1.', 'Write "openapi": "3.1.1".')
   const server = itemsOf(openapi['servers'])[0]?.['url']
   if (server !== baseUrl)
-    findings.at('/openapi.json')('address', `Names the server ${String(server)}.`, `Set BASE_URL to ${baseUrl}.`)
+    findings.at('/openapi.json')(
+      'address',
+      `Names the server ${String(server)}.`,
+      `Set BASE_URL to ${baseUrl}; or, where that is right and you look from inside, add --as ${String(server)}.`,
+    )
   if (x402['version'] !== 1)
     findings.at('/.well-known/x402')('discovery', 'Has no "version": 1.', 'Indexers read the format by it: add it.')
   if (!/^# \S/.test(said('/llms.txt')) || !/^> \S/m.test(said('/llms.txt')))

@@ -20,9 +20,11 @@ const AT_ONCE = 8
 const PATIENCE_MS = 15_000
 const MOST_WAITS = 5
 
-export function createWire(baseUrl: string): Wire {
+/** Asks at `baseUrl`, also for addresses that begin with `publicUrl`. */
+export function createWire(baseUrl: string, publicUrl = baseUrl): Wire {
   async function once(path: string, init: RequestInit): Promise<Heard> {
-    const response = await fetch(new URL(path, `${baseUrl}/`), {
+    const here = path.startsWith(`${publicUrl}/`) ? path.slice(publicUrl.length) : path
+    const response = await fetch(new URL(here, `${baseUrl}/`), {
       redirect: 'manual',
       signal: AbortSignal.timeout(PATIENCE_MS),
       ...init,

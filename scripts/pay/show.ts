@@ -10,7 +10,8 @@ export interface Screen {
 
 const LABEL = 9
 const LINES = 40
-const WIDTH = 400
+/** Wide enough for an access token, which is cut for nobody. */
+const WIDTH = 1000
 const SHORT = 160
 
 export function createScreen(write: (text: string) => void, colour: boolean): Screen {

@@ -12,7 +12,7 @@ import { sitemap } from '../../gateway/builtin/documents/sitemap.ts'
 import type { Catalog, Operation } from '../../gateway/catalog/catalog.ts'
 import { createValidators } from '../../gateway/catalog/validators.ts'
 import { ServiceError } from '../../gateway/errors.ts'
-import { createQuotes } from '../../gateway/payments/requirements.ts'
+import { createQuotes } from '../../gateway/payments/quotes.ts'
 import { type Description, lint, mistakesOfExamples, operationsOf, pricesIn } from './openapi.ts'
 
 const atomic = (dollars: string | number): bigint => BigInt(Math.round(Number(dollars) * 1e6))

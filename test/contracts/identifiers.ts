@@ -22,6 +22,15 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
     beforeEach(() => (count += 1))
     after(async () => ledger?.drop())
 
+    it('takes the identifier from a payment whose money came late, since another may have it by now', async () => {
+      const [first, second] = [named(), named()]
+      await paymentIn(journal, 'released', first)
+      expect((await journal.reserve({ ...second, identifier: first.identifier })).reserved).to.equal(true)
+      expect(await STEPS.late(journal, first.key, 1)).to.equal(true)
+      expect(await journal.find(first.key)).to.include({ state: 'settled', identifier: null, answer: null })
+      expect((await journal.open()).map(({ key }) => key)).to.include(first.key)
+    })
+
     it('refuses a second payment of the same payer by the same identifier, and shows the first', async () => {
       const first = named()
       await paymentIn(journal, 'settled', first)

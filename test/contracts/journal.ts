@@ -53,7 +53,8 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       const { reserved, record } = await journal.reserve({ ...reservation, ...change })
       expect(reserved).to.equal(true)
       expect(record).to.include({ ...change, state: 'reserved', attempt: 2, createdAt: first, updatedAt: ledger.now })
-      expect(record).to.include({ answer: null, intent: null, transaction: null, reason: null, settledAt: null })
+      expect(record).to.include({ answer: null, transaction: null, reason: null, settledAt: null })
+      expect(record.intent, 'others have seen it').to.deep.equal(INTENT)
       const events = await journal.events(reservation.key)
       expect(events.map(({ attempt, state }) => `${attempt} ${state}`)).to.deep.equal([
         '1 reserved',

@@ -17,6 +17,7 @@ const MOVES: Readonly<Record<Step, readonly [from: readonly string[], to: Paymen
   settled: [['submitted'], 'settled'],
   released: [['reserved', 'answered'], 'released'],
   refused: [['answered', 'submitted'], 'released'],
+  late: [['released'], 'settled'],
   owed: [['submitted', 'settled'], 'owed'],
 }
 
@@ -40,7 +41,7 @@ function expected(rows: Modelled, { step, payment, attempt }: Asked): boolean {
 const asked: fc.Arbitrary<Asked> = fc.record({
   step: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('reserve', 'answered', 'submitted', 'settled') },
-    { weight: 1, arbitrary: fc.constantFrom('released', 'refused', 'owed') },
+    { weight: 1, arbitrary: fc.constantFrom('released', 'refused', 'late', 'owed') },
   ),
   payment: fc.nat(2),
   attempt: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(2) }),

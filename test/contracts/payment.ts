@@ -52,6 +52,7 @@ export const STEPS = {
   settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
   released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
+  late: (journal: Journal, key: string, attempt: number) => journal.late(key, attempt, TRANSACTION),
   owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
 } as const
 

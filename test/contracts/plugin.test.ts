@@ -29,8 +29,9 @@ describe(product === undefined ? 'every product of the catalog' : `the product $
   keepsTheContract(edition, { now, ...(product === undefined ? {} : { product }) })
 })
 
-/** True while some job has not ended its first run: a first start makes ten months of sample data. */
+/** True while some job in question has not ended its first run: a first start makes ten months of sample data. */
 function isBusy(facts: Readonly<Record<string, Facts>>): boolean {
-  const jobs = Object.values(facts).flatMap(({ jobs }) => Object.values((jobs ?? {}) as Record<string, JobCount>))
+  const meant = Object.entries(facts).filter(([id]) => product === undefined || id === product)
+  const jobs = meant.flatMap(([, { jobs }]) => Object.values((jobs ?? {}) as Record<string, JobCount>))
   return jobs.some(({ runs }) => runs === 0)
 }

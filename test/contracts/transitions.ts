@@ -10,10 +10,10 @@ const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
   answered: ['submitted', 'released', 'refused'],
   submitted: ['settled', 'refused', 'owed'],
   settled: ['owed'],
-  released: [],
+  released: ['late'],
   owed: [],
 }
-const LEADS_TO = { refused: 'released' } as Readonly<Partial<Record<Step, PaymentState>>>
+const LEADS_TO = { refused: 'released', late: 'settled' } as Readonly<Partial<Record<Step, PaymentState>>>
 
 /** Declares the tests; `current` gives the ledger once they run. */
 export function transitions(current: () => Ledger): void {

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { createDocumentsPlugin } from '../../gateway/builtin/documents/index.ts'
+import { openapi } from '../../gateway/builtin/documents/openapi.ts'
 import type { Catalog } from '../../gateway/catalog/catalog.ts'
 import type { Edition, ProductStatus } from '../../gateway/editions/edition.ts'
 import { type Call, type PluginContext, Reply } from '../../gateway/plugin.ts'
@@ -92,6 +93,13 @@ describe('the documents plugin', () => {
       expect((await answer(id, same)).headers['etag'], id).to.equal(etag)
       expect((await answer(id, other)).headers['etag'], id).not.to.equal(etag)
     }
+  })
+
+  it('names every tag once where products have the same title', () => {
+    const products = catalog.products.map((product) => ({ ...product, title: 'Metals' }))
+    const names = openapi({ ...catalog, products }, PLACE).tags.map(({ name }) => name)
+    expect(names.filter((name) => name === 'Metals')).to.have.length(1)
+    expect(new Set(names).size).to.equal(names.length)
   })
 
   it('makes a document once per catalog', async () => {

@@ -44,7 +44,7 @@ describe('the life of a connection', () => {
           Reply.events(count(1_000_000, 'x'.repeat(10_000), request.signal)),
         ),
       ],
-      { limit: { requests: 3, seconds: 60 } },
+      { limit: { requests: 3, seconds: 60 }, maxStreams: 2 },
     )
   })
   afterEach(() => shop.close())
@@ -64,6 +64,19 @@ describe('the life of a connection', () => {
     expect(seen.stopped).to.equal(0)
     answer.destroy()
     while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+  })
+
+  it('opens no more streams at once than it has room for, and takes the next one when one has gone', async () => {
+    const [first, second] = [await open(`${shop.url}/watch`), await open(`${shop.url}/watch`)]
+    const full = await request(shop.server).get('/watch').expect(429)
+    expect(full.headers['retry-after']).to.equal('60')
+    expect(full.body).to.include({ code: 'rate_limited' })
+    await request(shop.server).get('/quick').expect(200)
+    first.destroy()
+    while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
+    const third = await open(`${shop.url}/watch`)
+    expect(third.statusCode).to.equal(200)
+    for (const stream of [second, third]) stream.destroy()
   })
 
   it('waits for a caller who reads slowly', async () => {

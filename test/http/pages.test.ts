@@ -84,6 +84,8 @@ describe('a page', () => {
   it('says 500 where it cannot be rendered', async () => {
     const { body } = await request(shop.server).get('/broken').expect(500)
     expect(body).to.include({ code: 'internal' })
+    const { text } = await request(shop.server).get('/broken').set('Accept', BROWSER).expect(500)
+    expect(text).to.contain('<p class="code">internal</p>')
   })
 
   it('leads a browser on after a form, and answers others in JSON', async () => {

@@ -14,7 +14,7 @@ import type { BoundOperation, Edition, RawInput } from '../../gateway/editions/e
 import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/log.ts'
 import { NETWORKS } from '../../gateway/payments/networks.ts'
-import type { Quote } from '../../gateway/payments/requirements.ts'
+import type { Quote } from '../../gateway/payments/quotes.ts'
 import type { JsonSchema } from '../../gateway/plugin.ts'
 import { createHttp } from '../../gateway/transports/http.ts'
 import type { Limit } from '../../gateway/transports/limit.ts'
@@ -23,6 +23,7 @@ import { createRenderer } from '../../gateway/transports/render.ts'
 
 export const BASE_URL = 'http://shop.example'
 export const NETWORK = NETWORKS['base-sepolia']
+export const ACCOUNTS = { network: NETWORK, payTo: '0x00000000000000000000000000000000000000A1' } as const
 
 /** One use of an operation, as the transport handed it over. */
 export interface Recorded {
@@ -76,6 +77,8 @@ export function stock(
     internal: false,
     example: null,
     wait: 'submitted',
+    identifier: 'optional',
+    accepts: null,
     retired: false,
     replacement: null,
     plan: null,
@@ -144,6 +147,7 @@ export interface Shop {
 
 export interface ShopOptions {
   readonly limit?: Limit
+  readonly maxStreams?: number
   readonly views?: Readonly<Record<string, string>>
   /** Changes an answer before it is sent, as settlement would. */
   readonly settle?: (answer: Answer, recorded: Recorded) => Answer
@@ -191,13 +195,14 @@ export async function openShop(stocked: readonly Stocked[], options: ShopOptions
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
-  const mcp = createMcp({ ...parts, baseUrl: BASE_URL, onEdition })
+  const mcp = createMcp({ ...parts, accounts: ACCOUNTS, baseUrl: BASE_URL, onEdition })
   const server = createHttp({
     ...parts,
     config: { baseUrl: BASE_URL, viewDir },
     render: createRenderer({ viewDirs: [viewDir] }),
     mcp,
     ...(options.limit ? { limit: options.limit } : {}),
+    ...(options.maxStreams ? { maxStreams: options.maxStreams } : {}),
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
   const { port } = server.address() as AddressInfo

@@ -19,7 +19,7 @@ function check(documents: Readonly<Record<string, unknown>>, ...flags: readonly 
   }
 }
 
-const SIX = {
+const EIGHT = {
   'gold.json': gold({ price: '0.0000001' }),
   'tin.json': '{ "product": "tin",\n  "title": }',
   'x/lead.json': { ...thing('surplus-handler', {}, { family: 'x' }), operations: { getThing: free('/v1/x/lead') } },
@@ -29,6 +29,14 @@ const SIX = {
   },
   'teller.json': { ...TELLER, uses: ['getSilver'] },
   'zinc.json': { ...thing('throws'), operations: { getGold: free('/v1/zinc') } },
+  'iron.json': {
+    ...thing('throws', {}, { product: 'iron' }),
+    operations: { getIron: { ...free('/v1/iron'), colour: 'grey' } },
+  },
+  'nickel.json': {
+    ...thing('throws', {}, { product: 'nickel' }),
+    operations: { getNickel: free('/v1/gold') },
+  },
   'plans.json': {
     path: '/v1/plans',
     plans: [
@@ -52,6 +60,8 @@ const PLANTED = [
   ['copper.json', '/operations/getCopper/response', 'reference'],
   ['teller.json', '/uses/0', 'uses-unknown'],
   ['zinc.json', '/operations/getGold', 'operation-taken'],
+  ['iron.json', '/operations/getIron/colour', 'additionalProperties'],
+  ['nickel.json', '/operations/getNickel/route', 'route-taken'],
   ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
 ] as const
 
@@ -69,8 +79,8 @@ describe('npm run check', () => {
     expect(status).to.equal(0)
   })
 
-  it('reports mistakes of six kinds at once, each with its file and place', () => {
-    const { status, stdout } = check(SIX, '--json')
+  it('reports mistakes of eight kinds at once, each with its file and place', () => {
+    const { status, stdout } = check(EIGHT, '--json')
     const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Mistake[] }
     expect([status, ok, version]).to.deep.equal([1, false, null])
     const found = mistakes.map(({ file, pointer, rule }) => [file, pointer, rule])
@@ -79,7 +89,7 @@ describe('npm run check', () => {
   })
 
   it('names what a plugin does wrong, beside the mistakes of other documents', () => {
-    const { status, stdout } = check({ ...SIX, 'plans.json': { plans: [] } })
+    const { status, stdout } = check({ ...EIGHT, 'plans.json': { plans: [] } })
     expect(status).to.equal(1)
     expect(stdout).to.match(/\n\d+ mistakes:\n/)
     expect(stdout).to.match(/gold\.json#\/operations\/getGold\/price Is "0\.0000001"\. Write .* \[pattern\]/)

@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { diagnose, type Diagnosis } from '../../scripts/doctor/diagnose.ts'
 import { openPlace, type Place } from '../dynamic/place.ts'
+import { openSource } from '../dynamic/source.ts'
 import { gold, PRICED, thing } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
 import { on, PLANTED } from './planted.ts'
@@ -96,6 +97,40 @@ describe('the doctor', function () {
       expect(words.stdout).to.match(/FAULT {2}GET \/v1\/gold: Its 402 may be cached\. \[cache\]\n +Send cache-control/)
       const { ok, findings } = JSON.parse(data.stdout) as { ok: boolean; findings: { rule: string }[] }
       expect([ok, findings.map(({ rule }) => rule)]).to.deep.equal([false, ['cache']])
+    })
+
+    it('looks from inside at a service whose address is another one', async () => {
+      const gate = 'https://gate.example'
+      const inner = await openPlace({
+        catalog: {
+          'documents.json': DOCUMENTS,
+          'gold.json': gold({ example: { request: {}, response: { price: 1 } } }),
+        },
+        plugins: ['gold'],
+        environment: { BASE_URL: gate },
+      })
+      try {
+        const well = await run(inner.url, '--as', gate)
+        expect(well.stdout).to.contain('https://gate.example: 1 priced routes')
+        expect([well.code, well.stdout.includes('FAULT')]).to.deep.equal([0, false])
+        const astray = await run(inner.url)
+        expect(astray.code).to.equal(1)
+        expect(astray.stdout).to.contain('add --as https://gate.example')
+      } finally {
+        await inner.close()
+      }
+    })
+
+    it('says in one sentence that somebody else answers, and ends with 1', async () => {
+      const source = await openSource()
+      for (const answer of ['<h1>It works!</h1>', '{"openapi_version": 3}', '']) {
+        source.answer = (response) => response.end(answer)
+        expect((await diagnose(source.url)).findings.map(({ rule }) => rule)).to.deep.equal(['service'])
+      }
+      const { code, stdout } = await run(source.url)
+      expect(code).to.equal(1)
+      expect(stdout).to.match(/^FAULT .*: Sells nothing over x402: .*\n.*it is no Tollgate.*\n.*1 fault\.\n$/)
+      await source.close()
     })
 
     it('ends with 2 where nothing answers, or nothing was asked', async () => {

@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { nameIn } from '../../scripts/product.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const PARTS = [
@@ -20,9 +21,12 @@ describe('new-product', () => {
   let copy: string
 
   /** A script or test file run in a copy of the project that has no product. */
-  const run = (...args: readonly string[]) =>
+  const run = (...args: readonly string[]) => runWith('', ...args)
+  /** The same, with something on its standard input. */
+  const runWith = (input: string, ...args: readonly string[]) =>
     spawnSync(process.execPath, ['--import', 'tsx/esm', ...args], {
       cwd: copy,
+      input,
       encoding: 'utf8',
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
     })
@@ -69,21 +73,58 @@ describe('new-product', () => {
     expect(checked.status).to.equal(0)
   }).timeout(60_000)
 
-  it('refuses to write over a product', () => {
-    const before = readFileSync(join(copy, 'plugins/gold-price/index.ts'), 'utf8')
-    const again = run('scripts/new-product.ts', ...MADE)
-    expect(again.status).to.equal(1)
-    expect(again.stderr).to.contain('is there already')
-    expect(readFileSync(join(copy, 'plugins/gold-price/index.ts'), 'utf8')).to.equal(before)
+  it('takes what its questions offer where nobody can be asked', () => {
+    const made = run('scripts/new-product.ts', 'tin-2')
+    expect([made.stderr, made.status]).to.deep.equal(['', 0])
+    expect(made.stdout).to.contain('"Tin 2: Tin 2, newest first." $0.005.')
+    expect(run('scripts/check.ts').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
   }).timeout(60_000)
 
-  it('says which answer is missing or wrong, and writes nothing', () => {
-    const missing = run('scripts/new-product.ts', 'silver')
-    expect(missing.stderr).to.match(/--summary.*\n.*--price/)
-    const open = run('scripts/new-product.ts', ...MADE.slice(1), 'silver', '--upstream', 'http://{host}.internal/')
-    expect(open.stderr).to.contain('upstream: ')
-    const wrong = run('scripts/new-product.ts', '--product', 'Silver Price')
-    expect(wrong.stderr).to.contain('lower case')
-    expect(existsSync(join(copy, 'plugins/silver'))).to.equal(false)
+  it('asks for everything where no name is given, and takes answers from a pipe', () => {
+    const answers = ['zinc', '', 'The price of zinc.', '0.01', 'https://zinc.internal/now', ''].join('\n')
+    const made = runWith(answers, 'scripts/new-product.ts')
+    expect([made.stderr, made.status]).to.deep.equal(['', 0])
+    expect(made.stdout).to.match(/Title for people \[Zinc\]: .*Price in US dollars, or free \[0\.005\]: /s)
+    const document = JSON.parse(readFileSync(join(copy, 'catalog/x/zinc.json'), 'utf8')) as object
+    expect(document).to.deep.include({ title: 'Zinc', summary: 'The price of zinc.' })
+    expect(document).to.have.nested.property('operations.getZinc.price', '0.01')
+    expect(document).to.have.nested.property('upstream.url', 'https://zinc.internal/now')
   }).timeout(60_000)
+
+  const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
+    ['a product that is there', MADE, /plugins\/gold-price\/index\.ts.* are there already/],
+    ['a folder that is there', ['half-done'], /plugins\/half-done is there already/],
+    ['an operation that another has', ['tin2'], /getTin2 is already at x\/tin-2\.json/],
+    [
+      'a wrong name, price and address, all at once',
+      ['Gold 2', '--price', '0.0000001', '--upstream', 'http://{host}.internal/'],
+      /^--product: "Gold 2" is no name: .* such as gold-2\.\n--price: "0\.0000001" is no price.*\n--upstream: .*\n$/,
+    ],
+    ['no name', [], /^--product: Give a name.* such as gold-price\.\n/],
+    ['flags that npm kept', ['lead', '0.01'], /What is 0\.01\?.*\n.*new-product -- lead --price/],
+    ['flags that there are not', ['lead', '--prize', '1'], /^Unknown option '--prize'[^\n]*\n$/],
+  ]
+  for (const [title, args, reason] of refused)
+    it(`refuses ${title}, and writes nothing`, () => {
+      mkdirSync(join(copy, 'plugins/half-done'), { recursive: true })
+      const before = filesOf(copy)
+      const made = run('scripts/new-product.ts', ...args)
+      expect(made.stderr).to.match(reason)
+      expect(made.status).to.equal(1)
+      expect(filesOf(copy)).to.deep.equal(before)
+    }).timeout(60_000)
 })
+
+describe('a name that is none', () => {
+  it('is made into one that will do', () => {
+    const names = ['Gold 2', 'gold/x', '../etc', '2nd gold', 'GOLD_price!', 'Büro', ''].map(nameIn)
+    expect(names).to.deep.equal(['gold-2', 'gold-x', 'etc', 'nd-gold', 'gold-price', 'b-ro', 'gold-price'])
+  })
+})
+
+/** Every file that a product is made of. */
+function filesOf(copy: string): string[] {
+  return ['catalog', 'plugins', 'schemas', 'test'].flatMap((folder) =>
+    readdirSync(join(copy, folder), { recursive: true }).map((file) => join(folder, String(file))),
+  )
+}

@@ -26,7 +26,9 @@ export async function openTamper(): Promise<Tamper> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const { method = 'GET', url: path = '/' } = request
-      const headers = Object.entries(request.headers).filter(([name]) => !['host', 'connection'].includes(name))
+      const headers = Object.entries(request.headers).filter(
+        ([name]) => !['host', 'connection', 'content-length'].includes(name),
+      )
       const body = chunks.length > 0 ? { body: Buffer.concat(chunks) } : {}
       const sent = {
         method,

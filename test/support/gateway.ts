@@ -3,8 +3,6 @@
  * really checks signatures, and a real wallet.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -13,7 +11,10 @@ import { createGateway, type Gateway, type Overrides } from '../../gateway/gatew
 import { createLog } from '../../gateway/log.ts'
 import { NETWORKS } from '../../gateway/payments/networks.ts'
 import type { Hex } from '../../gateway/payments/payment.ts'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { createScriptedSettler } from './settler.ts'
+
+export { freePort }
 
 export const PAY_TO: Hex = '0x00000000000000000000000000000000000000A1'
 const fixtures = resolve(import.meta.dirname, '../fixtures')
@@ -71,13 +72,4 @@ export async function openGateway(
       rmSync(dataDir, { recursive: true, force: true })
     },
   }
-}
-
-/** A port nobody listens on at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -39,6 +39,8 @@ export const OPERATION: Operation = {
   internal: false,
   example: { request: { params: { id: 'bolt', part: 7 }, query: { limit: 2 } }, response: { size: 1.5 } },
   wait: 'confirmed',
+  identifier: 'optional',
+  accepts: null,
   retired: false,
   replacement: null,
   plan: null,

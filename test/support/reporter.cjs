@@ -3,7 +3,7 @@
  * everything ran; tests on recorded data are excepted where that data is absent (their title says "recorded").
  * CommonJS, because mocha requires its reporters.
  */
-const { existsSync, writeFileSync } = require('node:fs')
+const { appendFileSync, existsSync } = require('node:fs')
 const { resolve } = require('node:path')
 const Mocha = require('mocha')
 
@@ -21,7 +21,7 @@ module.exports = class Tally extends Mocha.reporters.Spec {
     runner.on('end', () => {
       const { passes = 0, failures = 0 } = runner.stats ?? {}
       for (const title of skipped) process.stdout.write(`  skipped, which counts as failed: ${title}\n`)
-      if (output) writeFileSync(output, `passed ${passes}\nfailed ${failures + skipped.length}\n`)
+      if (output) appendFileSync(output, `passed ${passes}\nfailed ${failures + skipped.length}\n`)
     })
   }
 }

@@ -9,7 +9,7 @@ import type {
   PaymentRequirements,
   Settler,
 } from '../../gateway/payments/payment.ts'
-import { createChainSettler } from '../../gateway/payments/settlers/chain.ts'
+import { type ChainSettlerOptions, createChainSettler } from '../../gateway/payments/settlers/chain.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { type Proxy, startProxy } from './proxy.ts'
 import { newBuyer, newPayload, newRequirements, newSettleKey } from './settling.ts'
@@ -21,7 +21,7 @@ export interface Scene {
   key: Hex
   requirements: PaymentRequirements
   /** A settler with the key of the test; closed when the test ends. */
-  open(change?: { readonly key?: Hex; readonly confirmSeconds?: number }): Promise<Settler>
+  open(change?: Partial<ChainSettlerOptions>): Promise<Settler>
   pay(account?: PrivateKeyAccount): Promise<PaymentPayload>
   settle(settler: Settler, payload: PaymentPayload, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
   /** What the payee of this test got. */

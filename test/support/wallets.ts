@@ -65,7 +65,7 @@ export async function createWalletMaker(chain: TestChain): Promise<WalletMaker> 
     toAccount({
       address,
       signTypedData: async (data) => wrap(`0x01${(await owner.signTypedData(data as never)).slice(2)}`),
-      signMessage: () => Promise.reject(new Error('not needed')),
+      signMessage: async (message) => wrap(`0x01${(await owner.signMessage(message)).slice(2)}`),
       signTransaction: () => Promise.reject(new Error('not needed')),
     })
 

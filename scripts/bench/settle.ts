@@ -1,0 +1,130 @@
+/**
+ * Settlements per second and gas per payment on the sandbox chain, in one run: our own single settlement one after the
+ * other and all at once, against batches of 10 and 50 payments in one Multicall3 transaction. Every payment has a payer
+ * of its own; every outcome is the chain's.
+ *
+ *   npm run bench:settle [-- payments]
+ *
+ * Rates are of this machine and its load: the ratios within one run are what counts. The rounds take turns.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { createLog } from '../../gateway/log.ts'
+import type { Hex, PaymentPayload, PaymentRequirements, Settler } from '../../gateway/payments/payment.ts'
+import { createChainSettler } from '../../gateway/payments/settlers/chain.ts'
+import { decodePayment } from '../../gateway/payments/payload.ts'
+import { offerOfV2 } from '../../gateway/payments/requirements.ts'
+import { createRpc } from '../../gateway/payments/settlers/rpc.ts'
+import { mintData } from '../../gateway/sandbox/contracts.ts'
+import { openSandbox } from '../../gateway/sandbox/sandbox.ts'
+import { createPayment, type Requirement } from '../../test/support/wallet.ts'
+
+interface Mode {
+  readonly name: string
+  readonly batch: number
+  /** How many are asked for at a time. */
+  readonly together: number
+}
+
+interface Measured {
+  readonly perSecond: number
+  readonly gas: number
+}
+
+const PAYMENTS = Number(process.argv[2] ?? 200)
+const ROUNDS = 3
+const PRICE = 5_000n
+const MODES: readonly Mode[] = [
+  { name: 'single, one after the other', batch: 1, together: 1 },
+  { name: 'single, all at once', batch: 1, together: PAYMENTS },
+  { name: 'batches of 10', batch: 10, together: PAYMENTS },
+  { name: 'batches of 50', batch: 50, together: PAYMENTS },
+]
+
+const dataDir = mkdtempSync(join(tmpdir(), 'bench-settle-'))
+const log = createLog('error')
+const sandbox = await openSandbox({ dataDir, blockSeconds: 0, log })
+const { network, rpcUrl, payTo } = sandbox
+const rpc = createRpc(rpcUrl, 60)
+const requirements: PaymentRequirements = { scheme: 'exact', network, amount: PRICE, payTo, maxTimeoutSeconds: 3_600 }
+const faucet: Hex = '0x00000000000000000000000000000000000fa0ce'
+
+/** Payers with money for every round, and one unmeasured payment each, so that nobody's first transfer is counted. */
+async function fund(payers: readonly PrivateKeyAccount[]): Promise<void> {
+  await rpc.call('anvil_impersonateAccount', faucet)
+  const gas = '0x30d40'
+  for (const { address } of payers)
+    await rpc.call('eth_sendTransaction', { from: faucet, to: network.asset, data: mintData(address, 1_000_000n), gas })
+}
+
+async function sign(account: PrivateKeyAccount): Promise<PaymentPayload> {
+  const requirement = offerOfV2(requirements) as unknown as Requirement
+  return decodePayment(await createPayment({ account, requirement, version: 2 }), [network])
+}
+
+async function settleAll(settler: Settler, payloads: readonly PaymentPayload[], together: number): Promise<Set<Hex>> {
+  const hashes = new Set<Hex>()
+  const queue = payloads.values()
+  const work = async (): Promise<void> => {
+    for (const payload of queue) {
+      const outcome = await settler.settle(payload, requirements, { record: async () => true, wait: 'confirmed' })
+      if (outcome.state !== 'settled') throw new Error(`a payment was ${outcome.state}`)
+      hashes.add(outcome.transaction)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(together, payloads.length) }, work))
+  return hashes
+}
+
+async function gasOf(hashes: ReadonlySet<Hex>): Promise<number> {
+  let gas = 0
+  for (const hash of hashes)
+    gas += Number((await rpc.call<{ gasUsed: Hex }>('eth_getTransactionReceipt', hash)).gasUsed)
+  return gas
+}
+
+async function measure({ batch, together }: Mode, payers: readonly PrivateKeyAccount[]): Promise<Measured> {
+  const some = together === 1 ? payers.slice(0, Math.ceil(PAYMENTS / 4)) : payers
+  const payloads = await Promise.all(some.map(sign))
+  const key = generatePrivateKey()
+  await rpc.call('anvil_setBalance', privateKeyToAccount(key).address, `0x${(10n ** 20n).toString(16)}`)
+  const settler = await createChainSettler({ rpcUrl, key, network, log, confirmSeconds: 60, batch, pollMs: 5 })
+  const began = performance.now()
+  const hashes = await settleAll(settler, payloads, together)
+  const seconds = (performance.now() - began) / 1000
+  await settler.close()
+  return { perSecond: payloads.length / seconds, gas: (await gasOf(hashes)) / payloads.length }
+}
+
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
+
+try {
+  const payers = Array.from({ length: PAYMENTS }, () => privateKeyToAccount(generatePrivateKey()))
+  await fund(payers)
+  await measure({ name: 'warm', batch: 50, together: PAYMENTS }, payers)
+  const found = new Map<Mode, Measured[]>(MODES.map((mode) => [mode, []]))
+  for (let round = 0; round < ROUNDS; round++)
+    for (const [mode, measured] of found) measured.push(await measure(mode, payers))
+  const rows = [...found].map(([{ name }, measured]) => ({
+    name,
+    perSecond: median(measured.map((one) => one.perSecond)),
+    gas: median(measured.map((one) => one.gas)),
+  }))
+  const [single] = rows as [(typeof rows)[0], ...typeof rows]
+  console.log(`${PAYMENTS} payments of as many payers, median of ${ROUNDS} rounds`)
+  for (const { name, perSecond, gas } of rows)
+    console.log(
+      [
+        name.padEnd(28),
+        `${perSecond.toFixed(0)}/s`.padStart(8),
+        `${(perSecond / single.perSecond).toFixed(1)}x`.padStart(7),
+        `${gas.toFixed(0)} gas`.padStart(11),
+        (gas / single.gas).toFixed(2).padStart(6),
+      ].join('  '),
+    )
+} finally {
+  await sandbox.close()
+  rmSync(dataDir, { recursive: true, force: true })
+}

@@ -1,0 +1,27 @@
+/** The scene as a running service. */
+import { join } from 'node:path'
+import { readConfig } from '../../gateway/config.ts'
+import { createGateway } from '../../gateway/gateway.ts'
+import type { Hex } from '../../gateway/payments/payment.ts'
+import { freePort } from '../../gateway/sandbox/anvil.ts'
+import { hasPast, layScene } from './scene.ts'
+
+/** Enough for the thirty days of the start page, a day late. */
+const DAYS = 33
+
+export interface OpenScene {
+  readonly url: string
+  readonly buyer: Hex
+  close(): Promise<void>
+}
+
+/** Opens the service in a sandbox of its own, everything it keeps in `folder`. */
+export async function openScene(folder: string): Promise<OpenScene> {
+  const place = { PORT: String(await freePort()), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'silent' }
+  const gateway = await createGateway(readConfig({ ...place, ...layScene(folder, DAYS) }))
+  const url = await gateway.listen()
+  await hasPast(url)
+  const buyer = gateway.road.sandbox?.buyer.privateKey
+  if (buyer === undefined) throw new Error('the service is not in a sandbox')
+  return { url, buyer, close: () => gateway.close() }
+}

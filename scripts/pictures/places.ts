@@ -1,0 +1,112 @@
+/** Every page there is to look at, with the reports and the receipt that have to be made first. */
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { Hex } from '../../gateway/payments/payment.ts'
+import { readOffer } from '../pay/offer.ts'
+import { exchange, exchangePaid } from '../pay/send.ts'
+import { signPayment } from '../pay/sign.ts'
+
+export interface Place {
+  readonly name: string
+  readonly path: string
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const ledgers = resolve(import.meta.dirname, '../../views/assets/ledgers')
+const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
+
+const PAPER = 'sharpe=2.5&days=1250&trials=100&skew=-3&kurt=10&sr_variance=0.5&periods_per_year=250'
+
+/** The pages of a running service, whose buyer pays for the one receipt among them. */
+export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[]> {
+  const [good, flawed, receipt] = await Promise.all([
+    audited(url, { file: steadyLedger(), n_trials: '5' }),
+    audited(url, { file: impossible(sample('round-trips.csv')), bars: sample('bars.csv'), n_trials: '200' }),
+    receiptOf(url, buyer),
+  ])
+  return [
+    ...fine({
+      home: '/',
+      'home-err': '/?err=validation_failed',
+      pricing: '/pricing',
+      'founding-ok': '/pricing?ok=1',
+      methodology: '/methodology',
+      guard: '/guard',
+      strategies: '/strategies',
+      calculator: '/tools/deflated-sharpe-calculator',
+      'calculator-result': `/tools/deflated-sharpe-calculator?${PAPER}`,
+      'audit-tool': '/audit-tool',
+      'audit-tool-err': '/audit-tool?err=validation_failed',
+      'report-sample': '/report/sample',
+      'report-good': good,
+      'report-flawed': flawed,
+      docs: '/docs',
+      'docs-operation': '/docs/getRegimeCurrent',
+      receipt: '/receipt',
+      'receipt-valid': `/receipt?jws=${receipt}`,
+      'receipt-invalid': `/receipt?jws=${receipt.slice(0, -8)}AAAAAAAA`,
+      'founding-leave': '/founding/leave/AAAAAAAAAAAAAAAAAAAAAAAA',
+    }),
+    { name: 'calculator-422', path: '/tools/deflated-sharpe-calculator?sharpe=high&days=1', status: 422 },
+    { name: '402', path: '/v1/regime/current', status: 402 },
+    { name: '402-refused', path: '/v1/regime/current', status: 402, headers: { 'x-payment': 'bm90IGEgcGF5bWVudA==' } },
+    { name: '404', path: '/nowhere', status: 404 },
+    { name: '410', path: '/v1/regime/now', status: 410 },
+    { name: '413', path: '/faults/body_too_large', status: 413 },
+    { name: '422', path: '/pricing?ok=many', status: 422 },
+    { name: '500', path: '/broken', status: 500 },
+    { name: '503', path: '/faults/product_suspended', status: 503 },
+  ]
+}
+
+const fine = (paths: Readonly<Record<string, string>>): Place[] =>
+  Object.entries(paths).map(([name, path]) => ({ name, path, status: 200 }))
+
+async function audited(url: string, fields: Readonly<Record<string, string>>): Promise<string> {
+  const form = new FormData()
+  for (const [name, text] of Object.entries(fields))
+    if (name === 'file' || name === 'bars') form.set(name, new Blob([text]), `${name}.csv`)
+    else form.set(name, text)
+  const answer = await fetch(`${url}/audit`, { method: 'POST', body: form })
+  const { report_url: path } = (await answer.json()) as { report_url?: string }
+  if (path === undefined) throw new Error(`the ledger was not audited: ${answer.status}`)
+  return path
+}
+
+async function receiptOf(base: string, buyer: Hex): Promise<string> {
+  const wanted = { url: new URL('/v1/regime/current', base), method: 'GET', headers: [], body: null }
+  const asked = await exchange(wanted)
+  const offer = readOffer(asked.headers.get('payment-required'), asked.body.toString(), false)
+  const paid = await exchangePaid(wanted, await signPayment(offer, buyer, Math.floor(Date.now() / 1000)), () => {})
+  const settled = Buffer.from(paid.headers.get('payment-response') ?? '', 'base64').toString()
+  const { extensions } = JSON.parse(settled) as {
+    extensions: { 'offer-receipt': { info: { receipt: { signature: string } } } }
+  }
+  return extensions['offer-receipt'].info.receipt.signature
+}
+
+/** Two years of trades of one day each that make a little more than chance: the same at every call. */
+function steadyLedger(): string {
+  const lines = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price']
+  const first = Date.parse('2023-01-02T15:00:00Z')
+  for (let trade = 0, price = 80; trade < 480; trade += 1) {
+    const chance = Math.sin(trade * 12.9898) * 43758.5453
+    const exit = price * (1 + 0.003 + 0.03 * (chance - Math.floor(chance) - 0.5))
+    const at = (day: number): string => new Date(first + (trade * 1.5 + day) * 86_400_000).toISOString()
+    lines.push(`ACME,long,10,${at(0)},${price.toFixed(2)},${at(1)},${exit.toFixed(2)}`)
+    price = 80 + 40 * ((trade * 7) % 11) * 0.1
+  }
+  return lines.join('\n')
+}
+
+/** Every second entry of a ledger moved below what was traded that day. */
+function impossible(csv: string): string {
+  const [head = '', ...rows] = csv.trim().split('\n')
+  const moved = rows.map((row, index) => {
+    const cells = row.split(',')
+    if (index % 2 === 0) cells[4] = (Number(cells[4]) * 0.93).toFixed(2)
+    return cells.join(',')
+  })
+  return [head, ...moved].join('\n')
+}

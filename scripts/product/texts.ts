@@ -1,0 +1,166 @@
+/**
+ * What the files of a new product say: document, schema, plugin and test; or the document alone where an upstream
+ * answers. It is meant to be written over.
+ */
+import { paramsOf } from '../../gateway/catalog/route.ts'
+
+export interface NewProduct {
+  /** Identity and folder name, e.g. "gold-price". */
+  readonly product: string
+  readonly title: string
+  readonly summary: string
+  /** "free", or US dollars: "0.005". */
+  readonly price: string
+  /** Address that answers, with parameters in braces; "" where a plugin does. */
+  readonly upstream: string
+}
+
+export const FAMILY = 'x'
+
+function pascal({ product }: NewProduct): string {
+  return product
+    .split('-')
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join('')
+}
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
+export function documentOf(made: NewProduct): string {
+  const { product, title, summary, price } = made
+  return json({
+    $schema: '../../schemas/catalog/product.json',
+    product,
+    family: FAMILY,
+    title,
+    summary,
+    plugin: product,
+    operations: {
+      [`get${pascal(made)}`]: {
+        route: `GET /v1/${FAMILY}/${product}`,
+        summary,
+        price,
+        query: { $ref: `${product}.json#/$defs/Query` },
+        response: { $ref: `${product}.json#/$defs/Answer` },
+        tool: true,
+        example: { request: { query: { limit: 2 } } },
+      },
+    },
+  })
+}
+
+/** A product without code, in one document. */
+export function upstreamOf(made: NewProduct): string {
+  const { product, title, summary, price, upstream } = made
+  const names = [...new Set(paramsOf(upstream))]
+  const properties = Object.fromEntries(
+    names.map((name) => [name, { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' }]),
+  )
+  return json({
+    $schema: '../../schemas/catalog/product.json',
+    product,
+    family: FAMILY,
+    title,
+    summary,
+    upstream: { url: upstream, timeout_seconds: 5, max_bytes: 1_000_000 },
+    operations: {
+      [`get${pascal(made)}`]: {
+        route: `GET /v1/${[FAMILY, product, ...names.map((name) => `{${name}}`)].join('/')}`,
+        summary,
+        price,
+        ...(names.length > 0 ? { params: { type: 'object', required: names, properties } } : {}),
+        response: { type: 'object' },
+        tool: true,
+        example: { request: { params: Object.fromEntries(names.map((name) => [name, name])) } },
+      },
+    },
+  })
+}
+
+export function schemaOf({ product, title, summary }: NewProduct): string {
+  const time = { type: 'string', format: 'date-time' }
+  return json({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: `${product}.json`,
+    title,
+    $defs: {
+      Query: {
+        type: 'object',
+        properties: {
+          limit: { type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'Most items in one answer.' },
+        },
+      },
+      Answer: {
+        type: 'object',
+        required: ['as_of', 'data_mode', 'items'],
+        description: summary,
+        properties: {
+          as_of: { ...time, description: 'Newest moment this answer knows of.' },
+          data_mode: { $ref: 'common.json#/$defs/DataMode' },
+          items: {
+            type: 'array',
+            description: 'Newest first.',
+            items: {
+              type: 'object',
+              required: ['time', 'value'],
+              properties: { time, value: { type: 'number' } },
+            },
+          },
+        },
+      },
+    },
+  })
+}
+
+export function pluginOf(made: NewProduct): string {
+  return `/** ${made.summary.replaceAll('*/', '* /')} */
+import { type Call, definePlugin, Unavailable } from '#gateway'
+
+const HOUR_MS = 3_600_000
+
+export default definePlugin({
+  name: '${made.product}',
+  setup: ({ dataMode }) => ({
+    handlers: {
+      /** One item an hour up to asOf. Put your own data here: read what was known at asOf, and nothing newer. */
+      get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
+        if (dataMode === 'online') throw new Unavailable('These are made-up numbers; the real ones are not here yet.')
+        const newest = Math.floor(asOf.getTime() / HOUR_MS)
+        const items = Array.from({ length: input.query.limit }, (_, age) => ({
+          time: new Date((newest - age) * HOUR_MS).toISOString(),
+          value: Math.sin(newest - age),
+        }))
+        return { as_of: asOf.toISOString(), data_mode: dataMode, items }
+      },
+    },
+  }),
+})
+`
+}
+
+export function testOf(made: NewProduct, up: string): string {
+  return `import { expect } from 'chai'
+import { readConfig } from '${up}/gateway/config.ts'
+import { buildStrictly } from '${up}/scripts/strict.ts'
+import { answerTo, keepsTheContract } from '${up}/test/contracts/plugin.ts'
+
+const now = new Date('2026-06-01T12:00:00Z')
+const { edition, close } = await buildStrictly(readConfig(), () => now)
+
+describe('${made.product}', () => {
+  after(close)
+
+  keepsTheContract(edition, { now, product: '${made.product}' })
+
+  it('gives as many items as were asked for, newest first', async () => {
+    const answer = await answerTo(edition, 'get${pascal(made)}', { query: { limit: 3 }, asOf: now })
+    const { items } = answer as { items: readonly { time: string }[] }
+    expect(items.map(({ time }) => time)).to.deep.equal([
+      '2026-06-01T12:00:00.000Z',
+      '2026-06-01T11:00:00.000Z',
+      '2026-06-01T10:00:00.000Z',
+    ])
+  })
+})
+`
+}

@@ -1,0 +1,88 @@
+/** The operator's script on the folder of a gateway that runs. */
+import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { ask, buy, json } from '../support/agent.ts'
+import { openGateway, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/scene.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+
+interface Ran {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+describe('npm run tokens', function () {
+  this.timeout(60_000)
+  let shop: TestGateway
+  let environment: Record<string, string>
+  before(async () => {
+    shop = await openGateway({}, { inMemory: false })
+    const { dataRoot, catalogDir } = shop.gateway.config
+    environment = { DATA_DIR: dataRoot, CATALOG_DIR: catalogDir }
+  })
+  after(() => shop.close())
+
+  /** Beside this process, which is the gateway. */
+  function run(args: readonly string[], change: Record<string, string> = {}): Promise<Ran> {
+    const child = spawn(process.execPath, ['--import', 'tsx/esm', 'scripts/tokens.ts', ...args], {
+      cwd: root,
+      env: { PATH: process.env['PATH'], ...environment, ...change },
+    })
+    const ran = { stdout: '', stderr: '' }
+    child.stdout.on('data', (chunk: Buffer) => (ran.stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (ran.stderr += chunk.toString()))
+    return new Promise((done) => child.once('close', (code) => done({ code, ...ran })))
+  }
+  async function bought(): Promise<{ token: string; id: string; expires: string }> {
+    const answer = await json(await buy(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' }))
+    const token = String(answer['token'])
+    return { token, id: String(decodeJwt(token).jti), expires: `${String(answer['expires_at']).slice(0, 19)}Z` }
+  }
+  const status = async (token: string): Promise<number> =>
+    (await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': token } })).status
+
+  it('lists what was bought, newest first, with payer and end, and never a token', async () => {
+    const [one, two] = [await bought(), await bought()]
+    const { code, stdout } = await run(['list'])
+    expect(code).to.equal(0)
+    const payer = shop.wallet.address.toLowerCase()
+    const row = ({ id, expires }: typeof one): string => `${id}  late-1h       ${payer}  ${expires}`
+    expect(stdout.split('\n')).to.deep.equal(['2 bought', row(two), row(one), ''])
+  })
+
+  it('takes a token back by its id or by itself, in a gateway that runs', async () => {
+    const [one, two, three] = [await bought(), await bought(), await bought()]
+    expect(await run(['revoke', one.id, 'asked', 'for', 'it'])).to.deep.include({ code: 0, stderr: '' })
+    const { stdout } = await run(['revoke', two.token])
+    expect(stdout).to.equal(`${two.id} (late-1h of ${shop.wallet.address.toLowerCase()}) is refused from now on.\n`)
+    await until(async () => (await status(one.token)) === 402 && (await status(two.token)) === 402)
+    expect(await status(three.token)).to.equal(200)
+    const list = (await run(['list'])).stdout
+    expect(list.match(/revoked$/gm)).to.have.length(2)
+  })
+
+  it('says what is wrong: an id that nobody bought, a word it does not know, a folder without a gateway', async () => {
+    const empty = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
+    try {
+      const [unknown, word, nowhere] = await Promise.all([
+        run(['revoke', 'nobody-bought-this']),
+        run(['rotate']),
+        run(['list'], { DATA_DIR: empty }),
+      ])
+      expect(unknown).to.include({ code: 1, stdout: '' })
+      expect(unknown.stderr).to.include('No plan was bought under nobody-bought-this')
+      expect(word).to.include({ code: 1, stdout: '' })
+      expect(word.stderr).to.include('npm run tokens -- revoke')
+      expect(nowhere).to.include({ code: 1, stdout: '' })
+      expect(nowhere.stderr).to.include('products.sqlite')
+    } finally {
+      rmSync(empty, { recursive: true, force: true })
+    }
+  })
+})

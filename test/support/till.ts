@@ -1,0 +1,99 @@
+/** A real gateway that settles on a real chain through nodes or facilitators that can fail. Made for matrices of faults. */
+import type { Context } from 'mocha'
+import type { LocalAccount } from 'viem'
+import type { Gateway } from '../../gateway/gateway.ts'
+import { createLog } from '../../gateway/log.ts'
+import type { Hex, PaymentRecord, PaymentState, Settler } from '../../gateway/payments/payment.ts'
+import { json, payment, send, type Sent } from './agent.ts'
+import { startChain, type TestChain } from './chain.ts'
+import { openGateway, PAY_TO } from './gateway.ts'
+import { type Proxy, startProxy } from './proxy.ts'
+import { newBuyer } from './settling.ts'
+
+export interface Till {
+  readonly gateway: Gateway
+  readonly url: string
+  readonly chain: TestChain
+  /** Two ways to the chain, each of which can fail. */
+  readonly nodes: readonly [Proxy, Proxy]
+  /** A buyer with one USDC. */
+  buyer(balance?: bigint): Promise<LocalAccount>
+  /** The payment of a buyer for a route, as a header, and what is asked of its row in the ledger. */
+  sign(path: string, buyer: LocalAccount, sent?: Sent): Promise<Signed>
+  /** What the payee got since the last time it was asked, in atomic units. */
+  received(): Promise<bigint>
+  mine(blocks: number): Promise<void>
+  close(): Promise<void>
+}
+
+export interface Signed {
+  readonly header: string
+  readonly authorization: { readonly from: Hex; readonly nonce: Hex }
+  readonly signature: Hex
+  /** Sends the request it was signed for. */
+  pay(): Promise<Response>
+  row(): Promise<PaymentRecord>
+  /** The states the payment went through. */
+  path(): Promise<readonly PaymentState[]>
+}
+
+/** @param open makes the settler from the chain and the two ways to it */
+export async function openTill(
+  context: Context,
+  open: (chain: TestChain, nodes: readonly [Proxy, Proxy]) => Promise<Settler> | Settler,
+): Promise<Till> {
+  const chain = await startChain(context)
+  // What was put into the state of the first block must survive that the second is undone.
+  for (let block = 0; block < 3; block++) await chain.rpc.call('evm_mine')
+  const nodes = [await startProxy(chain.rpcUrl), await startProxy(chain.rpcUrl)] as const
+  const settler = await open(chain, nodes)
+  const road = { network: chain.network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
+  const now = (): Date => new Date()
+  const shop = await openGateway({}, { road, now, reconcileSeconds: 1, log: createLog('silent') })
+  const { gateway, url } = shop
+  const { journal } = gateway
+  const balance = (): Promise<bigint> => chain.balanceOf(PAY_TO)
+  let last = await balance()
+  return {
+    gateway,
+    url,
+    chain,
+    nodes,
+    buyer: (balance = 1_000_000n) => newBuyer(chain, balance),
+    async sign(path, buyer, sent = {}) {
+      const header = await payment(`${url}${path}`, buyer, 2, sent)
+      const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
+        payload: { authorization: Signed['authorization']; signature: Hex }
+      }
+      const { authorization, signature } = payload
+      const { caip2, asset } = chain.network
+      const key = `${caip2}/${asset}/${authorization.from}/${authorization.nonce}`.toLowerCase()
+      return {
+        header,
+        authorization,
+        signature,
+        pay: () => send(`${url}${path}`, header, 2, sent),
+        row: async () => (await journal.find(key)) as PaymentRecord,
+        path: async () => (await journal.events(key)).map(({ state }) => state),
+      }
+    },
+    async received() {
+      const before = last
+      last = await balance()
+      return last - before
+    },
+    async mine(blocks) {
+      for (let block = 0; block < blocks; block++) await chain.rpc.call('evm_mine')
+    },
+    async close() {
+      await shop.close()
+      for (const node of nodes) await node.close()
+      await chain.stop()
+    },
+  }
+}
+
+/** Status and code of an answer. */
+export async function outcomeOf(response: Response): Promise<readonly [status: number, code: unknown]> {
+  return [response.status, response.status === 200 ? 'ok' : (await json(response))['code']]
+}
