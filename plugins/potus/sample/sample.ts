@@ -110,9 +110,19 @@ export function createSample(
     })
   }
 
-  async function current(days: number, signal?: AbortSignal): Promise<void> {
+  /** The newest day that is written, also by a process before. */
+  async function newestDay(): Promise<number> {
+    if (written.size > 0) return Math.max(...written.keys())
+    const rows = (await db('potus_notes').where('name', 'like', 'sample:%').select('name')) as { name: string }[]
+    return Math.max(...rows.map(({ name }) => Number(name.slice('sample:'.length))).filter(Number.isFinite))
+  }
+
+  /** The last days, and all since the newest that is written: whoever follows has no use for what is numbered lower. */
+  async function current(least: number, signal?: AbortSignal): Promise<void> {
     const time = now()
     const today = midnightOf(time)
+    const since = (today - (await newestDay())) / DAY + 1
+    const days = Number.isFinite(since) ? Math.min(Math.max(least, since), HISTORY_DAYS) : least
     for (let back = days - 1; back >= 0; back -= 1)
       await day(today - back * DAY, Math.min(time, today - back * DAY + DAY - 1), signal)
     await log(time)

@@ -85,6 +85,32 @@ describe('the sample of the feed', () => {
     await whole.room.close()
   })
 
+  for (const isAnother of [false, true])
+    it(`numbers what comes after a leap over four midnights above all before${isAnother ? ', in a new process' : ''}`, async () => {
+      const { room, sample } = await open(Date.UTC(2026, 6, 7, 9))
+      await sample.step()
+      const live = async (since?: number) =>
+        room.ask<{ items: { seq: number }[]; next_since_seq: number }>('getPotusLive', {
+          access: LIVE,
+          query: since === undefined ? {} : { since_seq: since, limit: 100 },
+        })
+      const before = (await live()).next_since_seq
+      room.time += 93 * HOUR
+      const writer = createWriter(room.db, () => room.time, String)
+      const next = isAnother ? createSample(room.db, writer, room.sources, () => room.time) : sample
+      const stopping = new AbortController()
+      const step = next.step(stopping.signal).catch(() => undefined)
+      while ((await live(before)).items.length === 0) await new Promise((wake) => setTimeout(wake, 1))
+      stopping.abort()
+      await step
+      const had = (await live(before)).items.map(({ seq }) => seq).toReversed()
+      await next.step()
+      const all = (await live(before)).items.map(({ seq }) => seq).toReversed()
+      expect(all.length).to.be.greaterThan(had.length)
+      expect(all.slice(0, had.length)).to.deep.equal(had)
+      await room.close()
+    })
+
   it('goes on after a restart without doubling anything', async () => {
     const time = Date.UTC(2026, 6, 7, 15)
     const { room, sample } = await open(time)
