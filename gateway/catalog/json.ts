@@ -4,7 +4,7 @@
  */
 export interface JsonProblem {
   readonly pointer: string
-  readonly rule: 'syntax' | 'duplicate-key'
+  readonly rule: 'read' | 'syntax' | 'duplicate-key'
   readonly message: string
 }
 

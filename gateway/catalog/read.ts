@@ -16,8 +16,8 @@ export interface CatalogDocument {
 }
 
 /**
- * Every document that is a JSON object, by file name in order, and a mistake for each that is not, for equal keys, and
- * for a missing service.json. Throws where the folder itself cannot be read.
+ * Every document that is a JSON object, by file name in order, and a mistake for each that is not, that cannot be read,
+ * for equal keys, and for a missing service.json. Throws where the folder itself cannot be read.
  */
 export async function readDocuments(
   catalogDir: string,
@@ -25,7 +25,9 @@ export async function readDocuments(
   const documents: CatalogDocument[] = []
   const mistakes: Mistake[] = []
   for (const file of await jsonFiles(catalogDir)) {
-    const { value, problems } = parseJson(await readFile(join(catalogDir, file), 'utf8'))
+    const read = await readJson(join(catalogDir, file))
+    if (read === null) continue
+    const { value, problems } = read
     mistakes.push(...problems.map((problem) => ({ file, ...problem })))
     if (isObject(value)) documents.push({ file, kind: kindOf(file), content: value })
     else if (problems.length === 0)
@@ -40,6 +42,18 @@ export async function readDocuments(
       message: 'Is missing. Write the words of the service.',
     })
   return { documents, mistakes }
+}
+
+/** What a file says; null where it has gone since it was listed. That it cannot be read is a problem of that file only. */
+export async function readJson(path: string): Promise<ReturnType<typeof parseJson> | null> {
+  try {
+    return parseJson(await readFile(path, 'utf8'))
+  } catch (error) {
+    const { code = String(error) } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT') return null
+    const message = `Cannot be read (${code}). Give the gateway the right to, or remove it.`
+    return { value: undefined, problems: [{ pointer: '', rule: 'read', message }] }
+  }
 }
 
 function kindOf(file: string): CatalogDocument['kind'] {

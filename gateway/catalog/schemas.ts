@@ -1,11 +1,10 @@
 /** JSON Schemas by file name, and references between them: "gold.json#/$defs/Price". */
-import { readdir, readFile } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { JsonSchema } from '../plugin.ts'
 import type { Operation } from './catalog.ts'
-import { parseJson } from './json.ts'
 import { type Mistake, stepsOf } from './mistake.ts'
-import { isObject } from './read.ts'
+import { isObject, readJson } from './read.ts'
 
 export type Schemas = ReadonlyMap<string, JsonSchema>
 
@@ -17,7 +16,9 @@ export async function readSchemas(
   const mistakes: Mistake[] = []
   const names = (await readdir(schemaDir)).filter((name) => name.endsWith('.json')).sort()
   for (const name of names) {
-    const { value, problems } = parseJson(await readFile(join(schemaDir, name), 'utf8'))
+    const read = await readJson(join(schemaDir, name))
+    if (read === null) continue
+    const { value, problems } = read
     const file = `${basename(schemaDir)}/${name}`
     mistakes.push(...problems.map((problem) => ({ file, ...problem })))
     if (!isObject(value)) continue

@@ -1,7 +1,7 @@
 /** Watches the folders an edition is made of, and says when they have come to rest after a change. */
 import { existsSync, type Stats } from 'node:fs'
-import { stat } from 'node:fs/promises'
-import { basename } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { type FSWatcher, watch } from 'chokidar'
 import type { Logger } from '../plugin.ts'
 
@@ -22,12 +22,15 @@ export interface Watch {
 const REST_MS = 200
 /** A folder that never rests is looked at all the same. */
 const MOST_MS = 1_500
-/** How often it is seen that a folder has been put in the place of another, or has come into being. */
+/** How often it is seen that a folder or link has been put in the place of another, or has come into being. */
 const LOOK_MS = 1_000
+/** The one link that Kubernetes changes when a mounted ConfigMap or Secret does: the names beside it lead through it. */
+const MOUNTED = '..data'
 
 /**
  * Resolves when every change from now on will be seen. What cannot be watched is logged: SIGHUP works there. A folder
- * that is moved away and replaced, as by a new release, is watched in its new place.
+ * that is moved away and replaced, as by a new release, is watched in its new place; so is what a link inside it leads
+ * to, once it leads elsewhere.
  */
 export async function watchFolders({ folders, since = Infinity, onRest, log }: WatchOptions): Promise<Watch> {
   let timer: NodeJS.Timeout | undefined
@@ -94,10 +97,22 @@ export async function watchFolders({ folders, since = Infinity, onRest, log }: W
   }
 }
 
-/** Which folder each name leads to at the moment. */
+/** Where each folder, and every link inside it, leads at the moment. */
 async function placesOf(folders: readonly string[]): Promise<string> {
-  const found = await Promise.all(folders.map((folder) => stat(folder).catch(() => null)))
-  return found.map((one) => (one ? `${one.dev}:${one.ino}` : '')).join()
+  return (await Promise.all(folders.map((folder) => leads(folder)))).flat().join()
+}
+
+/** `within`: the folders it lies in, so that a link that leads round in circles ends. */
+async function leads(path: string, within: readonly string[] = []): Promise<string[]> {
+  const found = await stat(path).catch(() => null)
+  const place = found ? `${found.dev}:${found.ino}` : ''
+  if (!found?.isDirectory() || within.includes(place)) return [place]
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => [])
+  const links = entries.filter(
+    (entry) => (entry.isSymbolicLink() || entry.isDirectory()) && (entry.name === MOUNTED || !isNoise(entry.name)),
+  )
+  const below = await Promise.all(links.map(({ name }) => leads(join(path, name), [...within, place])))
+  return [place, ...below.flat()]
 }
 
 /** Hidden files, packages, generated types, and what editors leave behind while they save. */

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseJson } from '../../../gateway/catalog/json.ts'
-import { readDocuments } from '../../../gateway/catalog/read.ts'
+import { readDocuments, readJson } from '../../../gateway/catalog/read.ts'
 import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
 import fc from 'fast-check'
 
@@ -102,6 +102,15 @@ describe('the catalog folder', () => {
     expect(mistakes.map(({ file, rule }) => [file, rule])).to.deep.equal([
       ['gold.json', 'syntax'],
       ['x/tin.json', 'type'],
+    ])
+  })
+
+  it('is read without a file that has gone since, and with the reason for one that cannot be read', async () => {
+    catalog = openCatalog()
+    expect(await readJson(join(catalog.catalogDir, 'gone.json'))).to.equal(null)
+    const read = await readJson(catalog.catalogDir)
+    expect(read?.problems.map(({ rule, message }) => [rule, message])).to.deep.equal([
+      ['read', 'Cannot be read (EISDIR). Give the gateway the right to, or remove it.'],
     ])
   })
 

@@ -94,6 +94,25 @@ describe('the watch on folders', () => {
     await until(() => rests > 0)
   })
 
+  it('sees a link inside a folder that leads elsewhere from now on, and what happens there', async () => {
+    const elsewhere = mkdtempSync(join(tmpdir(), '.watch-'))
+    const link = join(folder, 'views/x')
+    for (const release of ['one', 'two']) mkdirSync(join(elsewhere, release))
+    symlinkSync(join(elsewhere, 'one'), link)
+    symlinkSync(elsewhere, join(elsewhere, 'one/round'))
+    await until(() => rests > 0)
+    await rest()
+    symlinkSync(join(elsewhere, 'two'), `${link}~`)
+    rests = 0
+    renameSync(`${link}~`, link)
+    await until(() => rests > 0)
+    await rest()
+    rests = 0
+    writeFileSync(join(elsewhere, 'two/a.json'), '{}')
+    await until(() => rests > 0)
+    rmSync(elsewhere, { recursive: true })
+  })
+
   it('tells nothing once it is closed', async () => {
     writeFileSync(join(folder, 'views/a.pug'), 'p')
     await watch.close()
