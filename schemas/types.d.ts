@@ -84,7 +84,7 @@ export type BarQualityRequest =
        */
       symbol?: string
       /**
-       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo. Inferred from the timestamps when absent.
+       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps when absent.
        */
       interval?: string | number
       /**
@@ -116,7 +116,7 @@ export type BarQualityRequest =
     }
   | readonly SubmittedBar[]
 /**
- * One bar: an object {t,o,h,l,c,v} or {timestamp,open,high,low,close,volume}, or an array [t,o,h,l,c,v]. The timestamp is the bar's open: ISO 8601, epoch seconds, or milliseconds (above 1e11). Prices may be text; null or NaN is a missing value and is reported. Volume may be left out.
+ * One bar: an object {t,o,h,l,c,v} or {timestamp,open,high,low,close,volume}, or an array [t,o,h,l,c,v]. The timestamp is the bar's open: ISO 8601, or epoch seconds, milliseconds (above 1e11), microseconds (above 1e14) or nanoseconds (above 1e17). Prices may be text; null or NaN is a missing value and is reported. Volume may be left out.
  */
 export type SubmittedBar = {} | readonly unknown[]
 /**
@@ -146,7 +146,7 @@ export type AskedBarQualityRequest =
        */
       symbol?: string
       /**
-       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo. Inferred from the timestamps when absent.
+       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps when absent.
        */
       interval?: string | number
       /**

@@ -24,12 +24,12 @@ const NAMES = ['time', ...PRICES, 'volume'] as const
 type Name = (typeof NAMES)[number]
 
 const ALIASES: Readonly<Record<Name, readonly string[]>> = {
-  time: ['t', 'timestamp', 'time', 'date', 'datetime'],
+  time: ['t', 'timestamp', 'time', 'date', 'datetime', 'ts', 'open_time', 'opentime'],
   open: ['o', 'open'],
   high: ['h', 'high'],
   low: ['l', 'low'],
   close: ['c', 'close'],
-  volume: ['v', 'volume'],
+  volume: ['v', 'volume', 'vol'],
 }
 
 type Loc = readonly (string | number)[]
@@ -136,7 +136,8 @@ function assertComplete(places: Places, loc: Loc): void {
 function time(value: unknown, zone: Zone, loc: Loc, place: string | number | undefined): number {
   const moment = parseMoment(value, zone)
   if (moment !== null) return moment
-  const msg = 'Is not a time: send epoch seconds or milliseconds, or ISO 8601, between 1800 and 2200.'
+  const msg =
+    'Is not a time: send epoch seconds, milliseconds, microseconds or nanoseconds, or ISO 8601, between 1800 and 2200.'
   throw invalid([...loc, place ?? 't'], msg, 'time')
 }
 

@@ -11,14 +11,15 @@ export interface Days {
   /** One bar a stretch of trading between nights. */
   readonly series: Series
   /** Place of each day's first bar in the series it was joined from, ascending. */
-  readonly firsts: readonly number[]
+  readonly firsts: Float64Array
 }
 
 /** Bars shorter than a day joined by what lies between nights, so that a night can be judged as of daily bars. */
 export function joinNights(series: Series, interval: number): Days {
   const { time, open, high, low, close, volume, rows, factor, count } = series
-  const firsts: number[] = []
-  for (let i = 0; i < count; i += 1) if (i === 0 || isNight(time[i]! - time[i - 1]!, interval)) firsts.push(i)
+  const places: number[] = []
+  for (let i = 0; i < count; i += 1) if (i === 0 || isNight(time[i]! - time[i - 1]!, interval)) places.push(i)
+  const firsts = Float64Array.from(places)
   const each = (of: (start: number, end: number) => number): Float64Array =>
     Float64Array.from(firsts, (start, day) => of(start, firsts[day + 1] ?? count))
   const first = (column: Float64Array): Float64Array => each((start) => column[start]!)

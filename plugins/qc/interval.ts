@@ -5,13 +5,15 @@ export const DAY = 86_400
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: DAY, w: 7 * DAY, mo: 30 * DAY }
 
 /**
- * Seconds of an interval: a number of seconds, or text such as "1m", "15min", "4h", "1d", "1w", "1mo".
+ * Seconds of an interval: a number of seconds, or text such as "1m", "15min", "4h", "1d", "1w", "1mo"; "1M" is a month.
  *
  * @example parseInterval('15m') // 900
  */
 export function parseInterval(value: string | number): number {
   if (typeof value === 'number' && value > 0) return value
-  const [, count, unit = ''] = /^(\d{1,4})\s*([a-z]+)$/.exec(String(value).trim().toLowerCase()) ?? []
+  const text = String(value).trim()
+  if (text === '1M') return 30 * DAY
+  const [, count, unit = ''] = /^(\d{1,4})\s*([a-z]+)$/.exec(text.toLowerCase()) ?? []
   const seconds = Number(count) * (UNITS[unit] ?? NaN)
   if (seconds > 0) return seconds
   throw new InvalidInput(`Is ${JSON.stringify(value)}; write seconds, or 1m, 15m, 1h, 1d, 1w.`, ['body', 'interval'])

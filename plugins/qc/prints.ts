@@ -1,9 +1,9 @@
+import { isMultiple } from '../quant/multiple.ts'
 import { fitTail, type Tail } from './tail.ts'
 import type { Add, Code } from './finding.ts'
 import { DAY } from './interval.ts'
 import { neighbourMedian } from './scale.ts'
 import type { Scales, Series } from './series.ts'
-import { isMultiple } from './tick.ts'
 
 export interface PrintThresholds {
   readonly wick: number

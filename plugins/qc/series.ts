@@ -43,7 +43,8 @@ export function without(series: Series, marked: Uint8Array): Series {
 /** The series as if each split had been adjusted for: earlier prices divided, earlier volumes multiplied. */
 export function adjust(series: Series, splits: readonly { readonly at: number; readonly factor: number }[]): Series {
   const factor = new Float64Array(series.count).fill(1)
-  for (const split of splits) for (let i = 0; i < split.at; i += 1) factor[i]! *= split.factor
+  for (const split of splits) factor[split.at - 1]! *= split.factor
+  for (let i = series.count - 2; i >= 0; i -= 1) factor[i]! *= factor[i + 1]!
   const divide = (column: Float64Array): Float64Array => column.map((price, i) => price / factor[i]!)
   const { time } = series
   const volume = series.volume && series.volume.map((value, i) => value * factor[i]!)

@@ -1,3 +1,4 @@
+import { lowerBound } from '../quant/window.ts'
 import { RATIOS, type Ratio } from './ratios.ts'
 import { type Days, isNight, joinNights } from './days.ts'
 import { median } from './scale.ts'
@@ -73,9 +74,10 @@ export function candidates(series: Series, interval: number): Split[] {
     const place = isNight(hole, interval)
       ? nightOf((days ??= joinNights(series, interval)), at)
       : placeOf(series, at, interval)
-    const odds = RATIOS.flatMap((ratio) => {
-      const evidence = evidenceOf(place, gap, ratio)
-      return evidence ? [{ at, ratio, logOdds: sumOf(evidence), evidence }] : []
+    const seen = sightOf(place, gap)
+    const odds = RATIOS.filter(({ factor }) => factor > 1 === gap < 0).map((ratio) => {
+      const evidence = evidenceOf(seen, ratio)
+      return { at, ratio, logOdds: sumOf(evidence), evidence }
     })
     found.push(odds.reduce((a, b) => (b.logOdds > a.logOdds ? b : a)))
   }
@@ -102,7 +104,7 @@ function placeOf(series: Series, at: number, interval: number): Place {
 }
 
 function nightOf({ series, firsts }: Days, at: number): Place {
-  return { series, at: firsts.indexOf(at), days: 1, isTrading: false }
+  return { series, at: lowerBound(firsts, firsts.length, at), days: 1, isTrading: false }
 }
 
 /** Log of the median price of five bars from `at` on over that of five before. */
@@ -114,21 +116,51 @@ function sumOf({ gap_log_odds, range_log_odds, turnover_log_odds, share_volume_l
   return gap_log_odds + range_log_odds + turnover_log_odds + share_volume_log_odds
 }
 
-/** Null where the ratio goes the other way. */
-function evidenceOf({ series, at, days, isTrading }: Place, gap: number, ratio: Ratio): Evidence | null {
+/** What is seen at a gap, whatever the ratio; NaN where it cannot be seen. */
+interface Sight {
+  readonly gap: number
+  /** Local scale of gaps. */
+  readonly scale: number
+  readonly days: number
+  readonly isTrading: boolean
+  /** Logs of range, turnover and share volume over what was usual. */
+  readonly range: number
+  readonly turnover: number
+  readonly shares: number
+}
+
+function sightOf({ series, at, days, isTrading }: Place, gap: number): Sight {
+  const { close, volume, count } = series
+  const window = (of: (i: number) => number, from: number, to: number): number => {
+    const values: number[] = []
+    for (let i = Math.max(0, from); i < Math.min(count, to); i += 1) if (of(i) > 0) values.push(of(i))
+    return values.length < 3 ? NaN : median(values)
+  }
+  const range = (i: number): number => rangeOf(series, i)
+  const turnover = (i: number): number => close[i]! * (volume?.[i] ?? NaN)
+  const shares = (i: number): number => volume?.[i] ?? NaN
+  const usualGap = 1.4826 * (medianAround(series, at, gapOf) || 0)
+  return {
+    gap,
+    scale: Math.max(isTrading ? LEAST_GAP.trading : LEAST_GAP.night, usualGap),
+    days,
+    isTrading,
+    range: Math.log(range(at) / window(range, at - 20, at)),
+    turnover: Math.log(turnover(at) / window(turnover, at - 20, at)),
+    shares: Math.log(window(shares, at + 1, at + 31) / window(shares, at - 30, at)),
+  }
+}
+
+function evidenceOf(sight: Sight, ratio: Ratio): Evidence {
+  const { gap, scale, days, isTrading } = sight
   const expected = -Math.log(ratio.factor)
-  if (expected * gap <= 0) return null
-  const scale = Math.max(
-    isTrading ? LEAST_GAP.trading : LEAST_GAP.night,
-    1.4826 * (medianAround(series, at, gapOf) || 0),
-  )
   const split = SPLIT_RATE * days * ratio.popularity * student(gap - expected, scale, 3)
   const beyond = Math.abs(gap) - SMALLEST
   const density = JUMPS.reduce((sum, [share, length]) => sum + (share / length) * Math.exp(-beyond / length), 0)
   const tail = JUMP_RATE * days * 0.5 * density
   const rarity = (isTrading ? 100 : 1) * (gap > SAFE_RISE ? 100 : 1)
   const jump = tail / rarity + (gap > SAFE_RISE ? 0 : student(gap, scale, isTrading ? 10 : 3))
-  return { gap, gap_scale: scale, gap_log_odds: Math.log(split / jump), ...witnesses(series, at, expected, days) }
+  return { gap, gap_scale: scale, gap_log_odds: Math.log(split / jump), ...witnesses(sight, expected) }
 }
 
 const gapOf = ({ open, close }: Series, i: number): number => Math.abs(Math.log(open[i]! / close[i - 1]!))
@@ -143,25 +175,13 @@ function medianAround(series: Series, at: number, of: (series: Series, i: number
 }
 
 /** Log likelihood ratios of range, turnover and share volume, fitted on daily US stocks; 0 where they cannot be seen. */
-function witnesses(series: Series, at: number, expected: number, days: number) {
-  const { close, volume, count } = series
-  const window = (of: (i: number) => number, from: number, to: number): number => {
-    const values: number[] = []
-    for (let i = Math.max(0, from); i < Math.min(count, to); i += 1) if (of(i) > 0) values.push(of(i))
-    return values.length < 3 ? NaN : median(values)
-  }
-  const range = (i: number): number => rangeOf(series, i)
-  const turnover = (i: number): number => close[i]! * (volume?.[i] ?? NaN)
-  const shares = (i: number): number => volume?.[i] ?? NaN
-  const rangeSeen = Math.log(range(at) / window(range, at - 20, at))
-  const turnoverSeen = Math.log(turnover(at) / window(turnover, at - 20, at))
-  const sharesSeen = Math.log(window(shares, at + 1, at + 31) / window(shares, at - 30, at))
+function witnesses({ range, turnover, shares, days }: Sight, expected: number) {
   // Short bars make poorer witnesses.
   const weight = days < 1 ? 0.5 : 1
   return {
-    range_log_odds: weight * clip(against(rangeSeen, [0.15, 0.5], [0.8, 0.55]), 2),
-    turnover_log_odds: weight * clip(against(turnoverSeen, [0, 0.45], [1.4, 0.65]), 6),
-    share_volume_log_odds: weight * clip(against(sharesSeen, [-0.85 * expected, 0.5], [0.2, 0.45]), 3),
+    range_log_odds: weight * clip(against(range, [0.15, 0.5], [0.8, 0.55]), 2),
+    turnover_log_odds: weight * clip(against(turnover, [0, 0.45], [1.4, 0.65]), 6),
+    share_volume_log_odds: weight * clip(against(shares, [-0.85 * expected, 0.5], [0.2, 0.45]), 3),
   }
 }
 

@@ -1,10 +1,11 @@
+import { isMultiple } from '../quant/multiple.ts'
 import { type Bars, PRICES } from './bars.ts'
 import type { Add } from './finding.ts'
 
 const SHARE = 0.995
 const FEWEST = 200
 /** Largest first: the steps exchanges use. */
-const STEPS = [100, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8].flatMap((power) => [
+const STEPS = [100, 10, 1, 0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10].flatMap((power) => [
   5 * power,
   2.5 * power,
   power,
@@ -49,10 +50,4 @@ export function checkTick(bars: Bars, rows: Int32Array, add: Add): number | null
     })
   }
   return step
-}
-
-/** Whether a price is on a grid, as far as doubles can tell. */
-export function isMultiple(price: number, step: number): boolean {
-  const steps = price / step
-  return Math.abs(steps - Math.round(steps)) < 1e-6 + 1e-12 * Math.abs(steps)
 }

@@ -1,11 +1,12 @@
 import type { Code, Finding, Findings } from '../findings.ts'
 import { dayOf, type Fill, type Ledger } from '../ledger.ts'
+import { isMultiple } from '../../quant/multiple.ts'
 import { nyseClosed } from '../../quant/nyse.ts'
 import type { Standard } from '../reference/finder.ts'
 import { barAt, dayStart, type Series } from '../reference/series.ts'
 import type { Witness } from './flags.ts'
 import type { Tally } from './tally.ts'
-import { createGrid, isOn } from './tick.ts'
+import { createGrid } from './tick.ts'
 
 export interface FillJudge {
   judge(fill: Fill, standard: Standard): void
@@ -82,7 +83,7 @@ export function createFillJudge(ledger: Ledger, findings: Findings, tally: Tally
     tally.made('tick')
     // A price of the bar itself is a price of the market.
     const prints = [series.open[bar], high, low, series.close[bar]]
-    if (isOn(fill.price, step) || prints.includes(fill.price)) onGrid += 1
+    if (isMultiple(fill.price, step) || prints.includes(fill.price)) onGrid += 1
     else offTick.push({ fill, step })
   }
 

@@ -1,3 +1,4 @@
+import { isMultiple } from '../../quant/multiple.ts'
 import type { Series } from '../reference/series.ts'
 
 const CENT = 0.01
@@ -12,19 +13,13 @@ const MAX_SAMPLED = 5000
  */
 export function createGrid(series: Series): (price: number, time: number) => number | null {
   const prices = sampled(series)
-  const share = (step: number): number => prices.filter((price) => isOn(price, step)).length / prices.length
+  const share = (step: number): number => prices.filter((price) => isMultiple(price, step)).length / prices.length
   const own = [1, 0.1, CENT, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8].find((step) => share(step) >= 0.995) ?? null
   const isCents = share(CENT) > 0.5
   return (price, time) => {
     if (!series.isNyse) return own
     return isCents && price >= 1 && time >= DECIMAL_SINCE ? CENT : null
   }
-}
-
-/** A multiple of the step, as far as doubles can tell. */
-export function isOn(price: number, step: number): boolean {
-  const steps = price / step
-  return Math.abs(steps - Math.round(steps)) <= 1e-6 * Math.max(1, Math.abs(steps) * 1e-3)
 }
 
 function sampled({ open, high, low, close }: Series): number[] {

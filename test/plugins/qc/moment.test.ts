@@ -5,9 +5,19 @@ import { createZone, UTC } from '../../../plugins/qc/zone.ts'
 const newYork = createZone('America/New_York')!
 
 describe('timestamps', () => {
-  it('are epoch seconds, milliseconds above 1e11, the same as text, or ISO 8601', () => {
-    const same = [1_719_840_600, 1_719_840_600_000, '1719840600', '2024-07-01T13:30:00Z', '2024-07-01T13:30Z']
-    for (const value of [...same, '2024-07-01 09:30:00-04:00', '2024-07-01T09:30:00.000-0400'])
+  it('are epoch seconds, milliseconds, microseconds or nanoseconds by their size, the same as text, or ISO 8601', () => {
+    const same = [
+      1_719_840_600,
+      1_719_840_600_000,
+      1_719_840_600_000_000,
+      1_719_840_600_000_000_000,
+      '1719840600',
+      '2024-07-01T13:30:00Z',
+      '2024-07-01T13:30Z',
+    ]
+    const text = ['1719840600000000000', '2024-07-01 09:30:00-04:00', '2024-07-01T09:30:00.000-0400']
+    const spelled = ['2024/07/01 13:30', '20240701 13:30', '2024-07-01 13:30:00 UTC']
+    for (const value of [...same, ...text, ...spelled])
       expect(parseMoment(value), String(value)).to.equal(1_719_840_600)
   })
 
@@ -32,7 +42,8 @@ describe('timestamps', () => {
       '01/02/2024',
       null,
       true,
-      1e18,
+      1e20,
+      '2024-07/01',
       NaN,
       Infinity,
     ]

@@ -74,5 +74,6 @@ describe('bar-quality report', () => {
   it('takes the interval it is told', () => {
     expect(examine({ bars: walk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
     expect(examine({ bars: walk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
+    expect(examine({ bars: walk({ count: 50 }), interval: '1M' }).interval_seconds).to.equal(30 * 86_400)
   })
 })

@@ -74,6 +74,16 @@ describe('price grid', () => {
     expect(findTick([1, 2, 3])).to.equal(null)
   })
 
+  it('is found for the cheapest of coins, and for none is a step larger than their price', () => {
+    const cents = ticked.flatMap(({ o, h, l, c }) => [o, h, l, c])
+    expect(findTick(cents.map((price) => Number((price * 1e-8).toFixed(10))))).to.equal(5e-10)
+    expect(findTick(clean.map(({ c }) => c * 1e-15))).to.equal(null)
+  })
+
+  it('is none where prices have more digits than a grid can have', () => {
+    expect(findTick(clean.map(({ c }) => c * 1e9))).to.equal(null)
+  })
+
   it('names the row that is off it, for information', () => {
     const report = examine({ bars: ticked.with(700, { ...ticked[700]!, h: ticked[700]!.h + 0.01 }) })
     expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([

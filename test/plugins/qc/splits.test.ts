@@ -80,6 +80,21 @@ describe('splits', () => {
     ])
   })
 
+  it('are told in no time, however many a hostile file holds', () => {
+    const hostile = walk({
+      count: 50_000,
+      interval: 86_400,
+      times: Array.from({ length: 50_000 }, (_, i) => i * 86_400),
+    })
+    const bars = hostile.map((bar, i) =>
+      i % 2 === 0 ? bar : { ...bar, o: bar.o / 10, h: bar.h / 10, l: bar.l / 10, c: bar.c / 10 },
+    )
+    const before = process.cpuUsage()
+    examine({ bars })
+    const { user } = process.cpuUsage(before)
+    expect(user / 1e6).to.be.below(8)
+  })
+
   it('are undone before the other checks, whose findings stay in the prices that were sent', () => {
     const bars = unadjusted(daily, 200, 10)
     const wick = Math.max(bars[100]!.o, bars[100]!.c) * 1.2
