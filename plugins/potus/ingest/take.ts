@@ -15,6 +15,8 @@ export interface Taking {
   readonly source: Source
   /** Oldest first. */
   readonly items: readonly Item[]
+  /** Nothing in the body was left out, so what is not there is missing. */
+  readonly isWhole: boolean
   readonly sight: Sight
   readonly raw: Raw
   readonly memory: Memory
@@ -36,12 +38,12 @@ const PORTION = 100
  */
 export async function take(
   db: Knex,
-  { source, items, sight, raw, memory, stretch }: Taking,
+  { source, items, isWhole, sight, raw, memory, stretch }: Taking,
   finish: (tx: Knex, taken: Taken) => Promise<void>,
 ): Promise<Written> {
   const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= sight.now)
   const complete = due.length === items.length
-  const within = { complete, stretch, at: sight.now }
+  const within = { complete: complete && isWhole, stretch, at: sight.now }
   let change = await changesOf(db, source, due, within)
   const descriptions = await described(source, [...change.fresh, ...change.revised.map(({ item }) => item)])
   const shared = { source, raw, memory, stretch, descriptions }

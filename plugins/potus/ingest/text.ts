@@ -88,8 +88,18 @@ function decode(text: string): string {
   return text.replace(/&(?:#(\d{1,7})|#x([0-9a-f]{1,6})|([a-z][a-z0-9]{1,10}));/gi, (whole, decimal, hex, name) => {
     if (name !== undefined) return NAMED[name as string] ?? NAMED[(name as string).toLowerCase()] ?? whole
     const code = decimal === undefined ? parseInt(hex as string, 16) : Number(decimal)
-    return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : ''
+    return code > 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff)
+      ? western(String.fromCodePoint(code))
+      : ''
   })
+}
+
+/** Characters 128 to 159 of the Western code page, which HTML and many a writer mean by these numbers. */
+const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'
+
+/** @example western('It\u0092s') // "It’s" */
+export function western(text: string): string {
+  return text.replace(/[\u0080-\u009F]/g, (control) => WESTERN.charAt(control.charCodeAt(0) - 0x80))
 }
 
 /** NFC, ordinary spaces, no zero-width characters, no spaces at the ends of lines, at most one blank line. */

@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import type { Knex } from '#gateway'
 import { FeedError, type Item } from '../item.ts'
 import { withoutNoise } from '../sources/body.ts'
-import { parse } from '../sources/parse.ts'
+import { parse, type Parsed } from '../sources/parse.ts'
 import type { Source } from '../sources/source.ts'
 import type { Outcome, PollRow } from '../store/rows.ts'
 import { settleWaiting } from './changes.ts'
@@ -100,21 +100,30 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     const known = (await db('potus_feeds').where({ source: source.id }).first()) as FeedRow | undefined
     if (known?.sha256 === sha256 && known.parser === source.parser)
       return again(poll, { outcome: 'unchanged', sha256 }, { stretch, time, alongside })
-    let items: readonly Item[]
+    let parsed: Parsed
     try {
-      items = parse(source, body, recorded.at).map((item) => moved(item, shift, turn))
+      parsed = parse(source, body, recorded.at)
     } catch (error) {
       if (!(error instanceof FeedError)) throw error
       const detail = `${error.reason}: ${error.message}`
       return note(poll, { outcome: 'quarantined', detail, sha256, body: gzipSync(body) }, alongside)
     }
+    const items = parsed.items.map((item) => moved(item, shift, turn))
     // What a source showed before we first looked was not seen appearing.
     const seen: Sight = { now: time, ingest: known ? 'live' : 'backfill', measured: true, ...sight }
     const raw = { sha256, at, url: poll.url, parser: source.parser }
-    return take(db, { source, items, sight: seen, raw, memory, stretch }, async (tx, { complete, fresh }) => {
+    const taking = { source, items, isWhole: parsed.leftOut === 0, sight: seen, raw, memory, stretch }
+    return take(db, taking, async (tx, { complete, fresh }) => {
       await keepValidators(tx, poll, complete ? sha256 : null)
       await tx('potus_polls').insert(
-        rowOf(poll, { outcome: 'new', sha256, items: items.length, fresh, body: gzipSync(body) }),
+        rowOf(poll, {
+          outcome: 'new',
+          detail: remark(parsed),
+          sha256,
+          items: items.length,
+          fresh,
+          body: gzipSync(body),
+        }),
       )
       await alongside(tx)
     })
@@ -159,7 +168,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     const seen: Sight = { now, ingest: 'live', measured: true, ...own, ...(seenAt ? { seenAt } : {}) }
     const raw = { sha256: '', at: now, url, parser: source.parser }
     const shifted = items.map((item) => moved(item, shift, turn))
-    return take(db, { source, items: shifted, sight: seen, raw, memory, stretch }, alongside)
+    return take(db, { source, items: shifted, isWhole: true, sight: seen, raw, memory, stretch }, alongside)
   }
 
   /** One after another; after a failure nothing remembered is certain. */
@@ -176,6 +185,11 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     write: (poll, options = {}) => queued(() => write(poll, options)),
     add: (poll, items, options = {}) => queued(() => add(poll, items, options)),
   }
+}
+
+/** What the log says of entries that could not be taken. */
+function remark({ leftOut }: Parsed): string | null {
+  return leftOut === 0 ? null : `${leftOut} left out: without a key or a date`
 }
 
 /** An item of a recording at its new time. */

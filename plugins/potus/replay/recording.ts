@@ -1,16 +1,17 @@
 /**
  * Recorded payloads as a timeline of polls. A folder of polls is named after its source, its files after the time they
- * were fetched; other recordings are known by their names. Rows without a poll of their own count as seen when they
- * were published.
+ * were fetched; other recordings are known by what is in them. Rows without a poll of their own count as seen when they
+ * were published. A recording that cannot be read takes nothing along.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import type { Item } from '../item.ts'
-import { jsonValue } from '../sources/body.ts'
+import { FeedError, type Item } from '../item.ts'
+import { objectsOf, type Row } from '../sources/body.ts'
 import { parse } from '../sources/parse.ts'
 import type { Source } from '../sources/source.ts'
 import { postOf, postRow } from '../sources/truth.ts'
+import { sourceOf, sourceOfRow } from './recognise.ts'
 
 export interface Recorded {
   readonly source: string
@@ -24,19 +25,9 @@ export interface Recorded {
 
 /** Folders of polls that are not named after their source. */
 const FOLDERS: Readonly<Record<string, string>> = { 'whitehouse-briefings-rss': 'wh.briefings' }
-/** Single bodies; the date in the name is the day they were fetched. */
-const BODIES: readonly (readonly [RegExp, string])[] = [
-  [/^news_feed_/, 'wh.news'],
-  [/^trumpstruth_rss_/, 'truth.mirror'],
-  [/^truth_archive_/, 'truth.archive'],
-  [/^(?:documents_executive_orders|executive_orders)_/, 'fr.docs'],
-  [/^public_inspection_current_/, 'fr.pi'],
-]
-const ROWS: readonly (readonly [RegExp, string])[] = [
-  [/^posts_.*\.jsonl$/, 'truth.archive'],
-  [/^trumpstruth_.*\.jsonl$/, 'truth.mirror'],
-]
 const STAMP = /^(\d{4})-?(\d{2})-?(\d{2})T(\d{2})(\d{2})(\d{2})Z_/
+const BODY = /\.(?:xml|rss|atom|jsonc?)(?:\.gz)?$/
+const ROWS = /\.(?:jsonl|ndjson)(?:\.gz)?$/
 
 /** Reads every recording below a folder, in order of time; files that are none are left alone. */
 export async function readRecordings(folder: string, sources: ReadonlyMap<string, Source>): Promise<Recorded[]> {
@@ -50,20 +41,13 @@ export async function readRecordings(folder: string, sources: ReadonlyMap<string
 async function readOne(path: string, sources: ReadonlyMap<string, Source>): Promise<Recorded[]> {
   const name = basename(path)
   const parent = basename(dirname(path))
-  const polled = sources.get(FOLDERS[parent] ?? parent)
-  const stamp = name.match(STAMP)
-  if (polled && stamp) {
-    const [, year, month, day, hour, minute, second] = stamp
-    const at = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
-    return [{ source: polled.id, at, url: polled.url, body: await bytesOf(path), item: null }]
-  }
-  const rows = ROWS.find(([pattern]) => pattern.test(name))
-  if (rows) return rowsOf(await bytesOf(path), sources.get(rows[1]) as Source)
-  const body = BODIES.find(([pattern]) => pattern.test(name))
-  if (!body) return []
-  const source = sources.get(body[1]) as Source
-  const bytes = await bytesOf(path)
-  return [{ source: source.id, at: fetchedAt(source, name, bytes), url: source.url, body: bytes, item: null }]
+  const polled = STAMP.test(name) ? sources.get(FOLDERS[parent] ?? parent) : undefined
+  if (!polled && ROWS.test(name)) return rowsOf(await bytesOf(path), sources)
+  if (!polled && !BODY.test(name)) return []
+  const body = await bytesOf(path)
+  const source = polled ?? sources.get(sourceOf(body, sources) ?? '')
+  const at = source ? fetchedAt(source, name, body) : null
+  return source && at !== null ? [{ source: source.id, at, url: source.url, body, item: null }] : []
 }
 
 async function bytesOf(path: string): Promise<Buffer> {
@@ -71,24 +55,54 @@ async function bytesOf(path: string): Promise<Buffer> {
   return path.endsWith('.gz') ? gunzipSync(bytes) : bytes
 }
 
-/** The end of the day in the name, or when the newest item was out, whichever is later. */
-function fetchedAt(source: Source, name: string, body: Buffer): number {
-  const day = name.match(/(\d{4}-\d{2}-\d{2})(?=\.[a-z]+$)/)?.[1]
-  const items = parse(source, body, Infinity)
-  const newest = Math.max(...items.map(({ publishedAt }) => publishedAt)) + 60_000
-  return day === undefined ? newest : Math.max(newest, Date.parse(`${day}T23:59:00Z`))
+/**
+ * The moment in the name; else the end of the day in it, or when the newest item was out, whichever is later. Null where
+ * nothing tells.
+ */
+function fetchedAt(source: Source, name: string, body: Buffer): number | null {
+  const [, year, month, day, hour, minute, second] = name.match(STAMP) ?? []
+  if (second !== undefined) return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+  const date = name.match(/(\d{4}-\d{2}-\d{2})(?=\.[a-z.]+$)/)?.[1]
+  const end = date === undefined ? NaN : Date.parse(`${date}T23:59:00Z`)
+  const newest = newestIn(source, body)
+  const known = [end, newest].filter((time) => Number.isFinite(time))
+  return known.length === 0 ? null : Math.max(...known)
 }
 
-function rowsOf(bytes: Buffer, source: Source): Recorded[] {
-  const lines = bytes.toString('utf8').split('\n').filter(Boolean)
-  return lines.map((line) => {
-    const item = itemOf(jsonValue(Buffer.from(line)) as Readonly<Record<string, unknown>>)
-    return { source: source.id, at: item.publishedAt, url: source.url, body: null, item }
-  })
+/** A minute after the newest item; not a number where the body is broken. */
+function newestIn(source: Source, body: Buffer): number {
+  try {
+    const { items } = parse(source, body, Infinity)
+    return Math.max(...items.map(({ publishedAt }) => publishedAt)) + 60_000
+  } catch (error) {
+    if (error instanceof FeedError) return NaN
+    throw error
+  }
+}
+
+/** Rows that say what they are and when; others are left alone. */
+function rowsOf(bytes: Buffer, sources: ReadonlyMap<string, Source>): Recorded[] {
+  return bytes
+    .toString('utf8')
+    .split('\n')
+    .flatMap((line): Recorded[] => {
+      const row = rowIn(line)
+      const source = sources.get((row && sourceOfRow(row)) ?? '')
+      const item = row && source ? itemOf(row) : null
+      return source && item ? [{ source: source.id, at: item.publishedAt, url: source.url, body: null, item }] : []
+    })
+}
+
+function rowIn(line: string): Row | null {
+  try {
+    return objectsOf([JSON.parse(line)])[0] ?? null
+  } catch {
+    return null
+  }
 }
 
 /** A row of an archive, or one that a mirror was recorded by. */
-function itemOf(row: Readonly<Record<string, unknown>>): Item {
+function itemOf(row: Row): Item | null {
   if (typeof row['id'] === 'string') return postRow(row)
   const word = (name: string): string => (typeof row[name] === 'string' ? row[name] : '')
   const [key, html, date, url] = [word('post_id'), word('text'), word('timestamp_utc'), word('url')]

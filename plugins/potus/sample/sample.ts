@@ -63,7 +63,7 @@ export function createSample(
     const source = sources.get(id) as Source
     const poll = { source, at, url: `https://sample.invalid/${id}`, status: 200, headers: {}, body }
     const sight = { now: at, ingest: 'live', measured: true } as const
-    await writer.add(poll, parse(source, body, at), { sight, stretch })
+    await writer.add(poll, parse(source, body, at).items, { sight, stretch })
   }
 
   /** True where there was anything left to write. */

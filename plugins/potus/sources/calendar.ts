@@ -1,19 +1,18 @@
 /** Calendars: the President's, as a third party compiles it, and the Federal Reserve's. Facts of each entry, no prose. */
 import { oneLine } from '../ingest/text.ts'
 import { FeedError, type Item } from '../item.ts'
-import { jsonValue, moment } from './body.ts'
-
-type Row = Readonly<Record<string, unknown>>
+import { jsonValue, objectsOf, timeOf } from './body.ts'
 
 /** Entries with a day; those with a clock time count to the minute. */
-export function parseCalendar(body: Buffer): Item[] {
+export function parseCalendar(body: Buffer): (Item | null)[] {
   const rows = jsonValue(body)
   if (!Array.isArray(rows)) throw new FeedError('wrong_shape', 'The body is not a list of entries.')
-  return (rows as Row[]).map((row) => {
+  return objectsOf(rows).map((row): Item | null => {
     const [day, time, details, place] = ['date', 'time', 'details', 'location'].map((name) =>
       typeof row[name] === 'string' ? row[name].trim() : '',
     ) as [string, string, string, string]
-    const at = moment(time ? `${day}T${time}Z` : day, `the entry of ${day}`)
+    const at = timeOf(time ? `${day}T${time}Z` : day)
+    if (at === null) return null
     return {
       key: `${day} ${time} ${details}`.trim(),
       kind: 'schedule.item',
@@ -37,9 +36,9 @@ export function parseCalendar(body: Buffer): Item[] {
  * Rows without a day are left out. The file begins with a byte-order mark.
  */
 export function parseFedCalendar(body: Buffer): Item[] {
-  const { events } = jsonValue(body) as { events?: unknown }
+  const events = (jsonValue(body) as { events?: unknown } | null)?.events
   if (!Array.isArray(events)) throw new FeedError('wrong_shape', 'The body has no list of events.')
-  return (events as Row[]).flatMap((row): Item[] => {
+  return objectsOf(events).flatMap((row): Item[] => {
     const word = (name: string): string => (typeof row[name] === 'string' ? row[name].trim() : '')
     const [year, month] = word('month').split('-').map(Number)
     const day = Number(word('days').match(/\d+/g)?.at(-1))

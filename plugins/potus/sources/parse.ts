@@ -6,7 +6,8 @@ import { parseDocuments, parseInspection } from './register.ts'
 import type { Source } from './source.ts'
 import { parseMirror, parsePosts } from './truth.ts'
 
-type Parser = (body: Buffer, source: Source) => Item[]
+/** Null stands for an entry without a key or a date. */
+type Parser = (body: Buffer, source: Source) => (Item | null)[]
 
 const PARSERS: Readonly<Record<string, Parser>> = {
   'wh-rss@1': parseWhiteHouse,
@@ -22,14 +23,25 @@ const PARSERS: Readonly<Record<string, Parser>> = {
 /** A date further ahead than this is a mistake of the source. */
 const AHEAD_MS = 5 * 60_000
 
+export interface Parsed {
+  /** Oldest first, each key once. */
+  readonly items: readonly Item[]
+  /** Entries that cannot be placed: they have no key or no date. */
+  readonly leftOut: number
+}
+
 /**
- * The items of a body fetched at `at`, oldest first; of two with one key the first in the feed counts. Throws FeedError
- * where the body is not the feed, holds too few items, or one dated more than five minutes ahead.
+ * The items of a body fetched at `at`; of two with one key the first in the feed counts. Throws FeedError where the body
+ * is not the feed, holds too few items or none that can be placed, or one dated more than five minutes ahead.
  */
-export function parse(source: Source, body: Buffer, at: number): Item[] {
+export function parse(source: Source, body: Buffer, at: number): Parsed {
   const parser = PARSERS[source.parser]
   if (!parser) throw new RangeError(`no parser ${source.parser}`)
-  const items = parser(body, source)
+  const entries = parser(body, source)
+  const items = entries.filter((item) => item !== null)
+  const leftOut = entries.length - items.length
+  if (items.length === 0 && leftOut > 0)
+    throw new FeedError('bad_date', `None of the ${leftOut} entries has both a key and a date.`)
   if (items.length < source.minItems)
     throw new FeedError('too_few_items', `The feed has ${items.length} items; at least ${source.minItems} are usual.`)
   const isPlan = source.kind === 'schedule.item'
@@ -41,5 +53,6 @@ export function parse(source: Source, body: Buffer, at: number): Item[] {
     )
   const byKey = new Map<string, Item>()
   for (const item of items) if (!byKey.has(item.key)) byKey.set(item.key, item)
-  return [...byKey.values()].sort((a, b) => a.publishedAt - b.publishedAt || (a.key < b.key ? -1 : 1))
+  const sorted = [...byKey.values()].sort((a, b) => a.publishedAt - b.publishedAt || (a.key < b.key ? -1 : 1))
+  return { items: sorted, leftOut }
 }

@@ -2,7 +2,7 @@
 import { parseFeed } from 'feedsmith'
 import { oneLine, toText } from '../ingest/text.ts'
 import { FeedError, type Item, type Kind, type Precision } from '../item.ts'
-import { feedText, moment } from './body.ts'
+import { feedText, timeOf } from './body.ts'
 import type { Source } from './source.ts'
 
 interface Entry {
@@ -15,26 +15,20 @@ interface Entry {
 }
 
 /** Items of an agency's feed; each has the source's kind. */
-export function parsePress(body: Buffer, source: Source): Item[] {
+export function parsePress(body: Buffer, source: Source): (Item | null)[] {
   return entriesOf(body).map((entry) => itemOf(entry, source, source.kind))
 }
 
 /** Items of a White House feed; address and words tell the kind, the category is only a label. */
-export function parseWhiteHouse(body: Buffer, source: Source): Item[] {
+export function parseWhiteHouse(body: Buffer, source: Source): (Item | null)[] {
   return entriesOf(body).map((entry) => {
     const item = itemOf(entry, source, source.kind)
-    return { ...item, kind: whiteHouseKind(item, entry.labels) }
+    return item && { ...item, kind: whiteHouseKind(item, entry.labels) }
   })
 }
 
 function entriesOf(body: Buffer): Entry[] {
   const text = feedText(body)
-  const entries: Entry[] = []
-  for (const entry of entriesIn(text)) if (entry.key !== '') entries.push(entry)
-  return entries
-}
-
-function entriesIn(text: string): Entry[] {
   let parsed: ReturnType<typeof parseFeed>
   try {
     parsed = parseFeed(text)
@@ -54,9 +48,18 @@ function entriesIn(text: string): Entry[] {
     return (parsed.feed.entries ?? []).map((entry) => ({
       key: entry.id ?? '',
       title: wordsOf(entry.title),
-      link: entry.links?.[0]?.href ?? '',
+      link: (entry.links?.find(({ rel = 'alternate' }) => rel === 'alternate') ?? entry.links?.[0])?.href ?? '',
       date: textOrNone(entry.published ?? entry.updated),
       html: wordsOf(entry.content) || wordsOf(entry.summary),
+      labels: [],
+    }))
+  if (parsed.format === 'rdf')
+    return (parsed.feed.items ?? []).map((item) => ({
+      key: item.rdf?.about ?? item.link ?? '',
+      title: item.title ?? '',
+      link: item.link ?? '',
+      date: textOrNone(item.dc?.dates?.[0]),
+      html: item.content?.encoded ?? item.description ?? '',
       labels: [],
     }))
   throw new FeedError('not_a_feed', `A feed of the form ${parsed.format} is not read.`)
@@ -70,8 +73,10 @@ const wordsOf = (part: unknown): string =>
 /** WordPress ends each text with where it appeared first. */
 const APPEARED = /\n*The post .{1,400}? appeared first on .{1,80}$/s
 
-function itemOf(entry: Entry, source: Source, kind: Kind): Item {
-  const published = moment(entry.date, entry.key)
+/** Null where the entry has no key or no date. */
+function itemOf(entry: Entry, source: Source, kind: Kind): Item | null {
+  const published = timeOf(entry.date)
+  if (entry.key === '' || published === null) return null
   const clock = new Date(published).toISOString().slice(11, 19)
   const precision: Precision = clock === source.dayStamp ? 'day' : 's'
   return {

@@ -1,76 +1,77 @@
 /** The Federal Register: papers on public inspection, and published documents. */
 import { oneLine } from '../ingest/text.ts'
 import { FeedError, type Item, type Precision } from '../item.ts'
-import { jsonValue, moment } from './body.ts'
-
-type Row = Readonly<Record<string, unknown>>
+import { dayOf, jsonValue, objectsOf, type Row, timeOf } from './body.ts'
 
 /** Documents of the President among those on public inspection. Others of the same list are not ours. */
-export function parseInspection(body: Buffer): Item[] {
+export function parseInspection(body: Buffer): (Item | null)[] {
   return rowsOf(body)
-    .filter((row) => row['type'] === 'Presidential Document' || isPresidential(row))
+    .filter(isPresidential)
     .map((row) => {
-      const filed = textOf(row, 'filed_at')
+      const filed = timeOf(textOf(row, 'filed_at'))
       // A paper without a time of filing is known by the day it will be published.
-      const precision: Precision = filed === '' ? 'day' : 's'
-      return documentOf(
-        row,
-        moment(filed || textOf(row, 'publication_date'), textOf(row, 'document_number')),
-        precision,
-        'pi',
-      )
+      return filed === null
+        ? documentOf(row, timeOf(textOf(row, 'publication_date')), 'day', 'fr.public_inspection')
+        : documentOf(row, filed, 's', 'fr.public_inspection')
     })
 }
 
 /** Published presidential documents. A search without a match has no list at all. */
-export function parseDocuments(body: Buffer): Item[] {
-  return rowsOf(body).map((row) =>
-    documentOf(row, moment(textOf(row, 'publication_date'), textOf(row, 'document_number')), 'day', 'docs'),
-  )
+export function parseDocuments(body: Buffer): (Item | null)[] {
+  return rowsOf(body)
+    .filter((row) => textOf(row, 'type') === '' || isPresidential(row))
+    .map((row) => documentOf(row, timeOf(textOf(row, 'publication_date')), 'day', 'fr.published'))
 }
 
 function rowsOf(body: Buffer): Row[] {
-  const value = jsonValue(body) as { results?: unknown; orders?: unknown; count?: unknown }
-  const rows = value?.results ?? value?.orders
-  if (Array.isArray(rows)) return rows as Row[]
+  const value = jsonValue(body) as { results?: unknown; orders?: unknown; count?: unknown } | null
+  const rows = Array.isArray(value) ? value : (value?.results ?? value?.orders)
+  if (Array.isArray(rows)) return objectsOf(rows)
   if (value?.count === 0) return []
   throw new FeedError('wrong_shape', 'The body has neither results nor a count of 0.')
 }
 
+/** By its type, "Presidential Document" or "PRESDOCU"; without one, by the office that sent it. */
 function isPresidential(row: Row): boolean {
-  const agencies = Array.isArray(row['agencies']) ? (row['agencies'] as Row[]) : []
+  const type = textOf(row, 'type')
+  if (type !== '') return /^presid|^presdocu$/i.test(type)
+  const agencies = Array.isArray(row['agencies']) ? objectsOf(row['agencies']) : []
   return agencies.some(({ slug }) => slug === 'executive-office-of-the-president')
 }
 
 function textOf(row: Row, name: string): string {
   const value = row[name]
-  return typeof value === 'string' ? value.trim() : ''
+  return typeof value === 'string' ? value.trim() : typeof value === 'number' ? String(value) : ''
 }
 
-function documentOf(row: Row, published: number, precision: Precision, form: 'pi' | 'docs'): Item {
+/** Null where the paper has no number, or no date at all. */
+function documentOf(row: Row, published: number | null, precision: Precision, kind: Item['kind']): Item | null {
   const number = textOf(row, 'document_number')
-  if (number === '') throw new FeedError('wrong_shape', 'A document has no number.')
-  const signed = textOf(row, 'signing_date')
-  const order = textOf(row, 'executive_order_number')
+  if (number === '' || published === null) return null
+  const [order, proclamation] = [textOf(row, 'executive_order_number'), textOf(row, 'proclamation_number')]
+  const signed = dayOf(textOf(row, 'signing_date'))
   const facts = [
     textOf(row, 'abstract'),
     order ? `Executive Order ${order}.` : '',
+    proclamation ? `Proclamation ${proclamation}.` : '',
     signed ? `Signed ${signed}.` : '',
     textOf(row, 'citation'),
   ]
+  // A paper may come with the two halves of its title alone.
+  const title = textOf(row, 'title') || [textOf(row, 'toc_subject'), textOf(row, 'toc_doc')].filter(Boolean).join(' ')
   return {
     key: number,
-    kind: form === 'pi' ? 'fr.public_inspection' : 'fr.published',
-    title: oneLine(textOf(row, 'title')) || null,
+    kind,
+    title: oneLine(title) || null,
     text: facts.filter(Boolean).join(' '),
     lang: 'en',
     url: textOf(row, 'html_url'),
     media: textOf(row, 'pdf_url') ? [{ type: 'other', url: textOf(row, 'pdf_url') }] : [],
-    occurredAt: signed ? moment(signed, number) : null,
+    occurredAt: signed === null ? null : timeOf(signed),
     publishedAt: published,
     precision,
     post: null,
-    signedOn: signed || null,
+    signedOn: signed,
     counts: null,
   }
 }

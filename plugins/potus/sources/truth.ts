@@ -2,7 +2,7 @@
 import { XMLParser } from 'fast-xml-parser'
 import { tidy, toText } from '../ingest/text.ts'
 import { FeedError, type Counts, type Item, type Kind, type Media } from '../item.ts'
-import { feedText, jsonValue, moment } from './body.ts'
+import { feedText, jsonValue, objectsOf, type Row, timeOf } from './body.ts'
 import { snowflakeTime } from './snowflake.ts'
 
 const xml = new XMLParser({
@@ -16,40 +16,41 @@ const xml = new XMLParser({
 const CLOCK_MS = 60_000
 
 /** The mirror's feed. Its own address is the key where the post's id is missing. */
-export function parseMirror(body: Buffer): Item[] {
+export function parseMirror(body: Buffer): (Item | null)[] {
   const text = feedText(body)
-  let rows: Readonly<Record<string, unknown>>[]
+  let rows: Row[]
   try {
-    const { rss } = xml.parse(text) as { rss?: { channel?: { item?: Readonly<Record<string, unknown>>[] } } }
-    rows = rss?.channel?.item ?? []
+    const { rss } = xml.parse(text) as { rss?: { channel?: { item?: unknown[] } } }
+    rows = objectsOf(rss?.channel?.item ?? [])
   } catch (error) {
     throw new FeedError('malformed', `The feed cannot be read: ${(error as Error).message}`)
   }
-  const word = (row: Readonly<Record<string, unknown>>, name: string): string => words(row[name])
   return rows.map((row) => {
-    const id = word(row, 'truth:originalId')
+    const word = (name: string): string => words(row[name])
+    const id = word('truth:originalId')
+    const [address, html] = [word('link') || word('guid'), word('description') || word('title')]
     return postOf({
       id: /^\d+$/.test(id) ? id : null,
-      key: id || word(row, 'guid') || word(row, 'link'),
-      html: word(row, 'description') || word(row, 'title'),
-      date: word(row, 'pubDate'),
+      key: id || word('guid') || address,
+      html,
+      date: word('pubDate'),
       precise: false,
-      url: word(row, 'truth:originalUrl') || word(row, 'link'),
-      media: [],
+      url: word('truth:originalUrl') || address,
+      media: shownIn(html),
       counts: null,
     })
   })
 }
 
 /** Archive rows, and statuses as the platform itself answers: one shape with small differences. */
-export function parsePosts(body: Buffer): Item[] {
+export function parsePosts(body: Buffer): (Item | null)[] {
   const rows = jsonValue(body)
   if (!Array.isArray(rows)) throw new FeedError('wrong_shape', 'The body is not a list of posts.')
-  return rows.map((row: Readonly<Record<string, unknown>>) => postRow(row))
+  return objectsOf(rows).map(postRow)
 }
 
-/** One post of an archive. */
-export function postRow(row: Readonly<Record<string, unknown>>): Item {
+/** One post of an archive; null where it has no date. Throws FeedError where its id cannot be trusted. */
+export function postRow(row: Row): Item | null {
   const id = typeof row['id'] === 'string' ? row['id'] : ''
   if (!/^\d+$/.test(id))
     throw new FeedError('wrong_shape', 'A post has no id, or one that is a number: digits are lost then.')
@@ -67,13 +68,27 @@ export function postRow(row: Readonly<Record<string, unknown>>): Item {
   return postOf({
     id,
     key: id,
-    html: words(row['content']) || words(row['text']),
+    html: repostIn(row) ?? (words(row['content']) || words(row['text'])),
     date: words(row['created_at']),
     precise: true,
     url: typeof row['url'] === 'string' ? row['url'] : `https://truthsocial.com/@realDonaldTrump/${id}`,
     media: media.map(mediaOf),
     counts,
   })
+}
+
+/** The platform puts what is posted again aside, with its author; the archive writes it as text. */
+function repostIn({ reblog }: Row): string | null {
+  const [again] = objectsOf([reblog])
+  if (!again) return null
+  const [account] = objectsOf([again['account']])
+  return `RT @${words(account?.['acct'])} ${words(again['content'])}`
+}
+
+/** Pictures and films that a text shows. */
+function shownIn(html: string): Media[] {
+  const addresses = [...html.matchAll(/<(?:img|video|source)\b[^>]*?\ssrc\s*=\s*["']([^"']+)["']/gi)]
+  return addresses.map(([, url]) => mediaOf({ url: toText(url as string) }))
 }
 
 const words = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -90,10 +105,13 @@ export interface Post {
   readonly counts: Counts | null
 }
 
-export function postOf({ id, key, html, date, precise, url, media, counts }: Post): Item {
-  const said = moment(date, key)
+/** The post as an item; null where it has no key, or neither a date nor an id that tells it. */
+export function postOf({ id, key, html, date, precise, url, media, counts }: Post): Item | null {
+  const said = timeOf(date)
   const born = id === null ? null : snowflakeTime(id)
-  const trusted = born === null || Math.abs(born - said) <= CLOCK_MS
+  const trusted = born === null || (said !== null && Math.abs(born - said) <= CLOCK_MS)
+  const published = trusted ? said : born
+  if (key === '' || published === null) return null
   const written = mended(toText(html))
   const text = written.startsWith('[No Title] - Post from ') ? '' : written
   return {
@@ -105,7 +123,7 @@ export function postOf({ id, key, html, date, precise, url, media, counts }: Pos
     url,
     media,
     occurredAt: born,
-    publishedAt: trusted ? said : born,
+    publishedAt: published,
     precision: precise ? 'ms' : 's',
     post: id,
     signedOn: null,

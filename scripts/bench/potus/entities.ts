@@ -34,7 +34,7 @@ export async function recordedTexts(folder: string): Promise<Texts> {
   for (const { source: id, item, body } of await readRecordings(folder, sources)) {
     const known = texts.get(id) ?? new Map<string, string>()
     texts.set(id, known)
-    for (const one of item ? [item] : parse(sources.get(id) as Source, body as Buffer, Infinity)) {
+    for (const one of item ? [item] : parse(sources.get(id) as Source, body as Buffer, Infinity).items) {
       const words = wordsOf(one)
       if (words.length > (known.get(one.key)?.length ?? -1)) known.set(one.key, words)
     }

@@ -35,7 +35,7 @@ describe('the recorded sources', () => {
     const poll = recorded.find(({ source }) => source === 'wh.news') as Recorded
     const body = poll.body as Buffer
     expect(body.toString()).to.match(/<nav[\s\S]{5000,}<\/nav>/)
-    const [item] = parse(sources.get('wh.news')!, body, Infinity)
+    const [item] = parse(sources.get('wh.news')!, body, Infinity).items
     expect(item?.text.length).to.be.within(500, 2000)
     expect(item?.text).to.match(/^Today, President Donald J\. Trump’s Council of Economic Advisers/)
     expect(item?.text).not.to.match(/Menu|Search|svg|<|Select Category|appeared first on/i)

@@ -76,7 +76,9 @@ describe('the list of sources', () => {
   it('reads what each of them would send', () => {
     const noon = Date.UTC(2026, 4, 1, 16)
     for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
-      const [item] = parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
+      const {
+        items: [item],
+      } = parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
       expect(item, source.id).to.include({ text: 'Words.', publishedAt: noon })
     }
   })
@@ -84,13 +86,9 @@ describe('the list of sources', () => {
   it('reads noon of the Department of Justice as a day', () => {
     const source = sources.find(({ id }) => id === 'doj.press') as Source
     const noon = Date.UTC(2026, 4, 1, 12)
-    expect(parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)[0]?.precision).to.equal(
-      'day',
-    )
-    expect(
-      parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon + 60_000 }])), noon + 60_000)[0]
-        ?.precision,
-    ).to.equal('s')
+    const precisionAt = (at: number): string | undefined =>
+      parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
+    expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
   })
 
   it('reads the calendar of the Federal Reserve: its mark, its days, its clock, summer and winter', () => {
@@ -101,7 +99,7 @@ describe('the list of sources', () => {
       { title: 'Beige Book', month: '2026-11', days: '25', time: '', type: 'Beige' },
       { title: 'Nothing said of the day', month: '2026-11', days: '' },
     ]
-    const items = parse(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
+    const { items } = parse(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
     expect(
       items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision]),
     ).to.deep.equal([
