@@ -29,6 +29,8 @@ export interface CallRequest {
   readonly signal: AbortSignal
   /** Set where the caller would take server-sent events. */
   readonly stream?: StreamWish
+  /** Calls back once the whole answer has left; never where the caller was gone before. */
+  onSent(listener: () => void): void
   /** Reads and decodes the body; called at most once, and not at all for a bare call of a priced route. */
   read(): Promise<RawInput>
 }

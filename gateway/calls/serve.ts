@@ -3,13 +3,13 @@ import type { Operation } from '../catalog/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import { askOf } from '../editions/ask.ts'
 import { ServiceError } from '../errors.ts'
+import type { PaymentKey } from '../payments/payment.ts'
 import type { Payments, PresentedPayment } from '../payments/payments.ts'
-import { SettlementError } from '../payments/purchase.ts'
+import { type PaidAnswer, SettlementError } from '../payments/purchase.ts'
 import type { Call, Input, Logger } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
 import { traced } from '../tracing.ts'
 import { type Admission, admit, readmit } from './admit.ts'
-import { marked, unmarked } from './bearer.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
 import type { Answer, CallRequest } from './call.ts'
 import { fingerprint } from './fingerprint.ts'
@@ -22,6 +22,13 @@ export interface ServeParts {
   /** The clock of the data; payments and tokens keep their own. */
   readonly now: () => Date
   readonly log: Logger
+}
+
+interface Read {
+  readonly raw: RawInput
+  /** An error where a payment came that cannot be read. */
+  readonly presented: PresentedPayment | ServiceError | null
+  readonly kept: PaidAnswer | null
 }
 
 /** Made once: collecting where it was thrown would cost more than the rest of a 402. */
@@ -37,11 +44,21 @@ export function createServe(parts: ServeParts): Serve {
     if (operation.price !== null && !request.credential) throw UNPAID
     const raw = await request.read()
     const presented = operation.price === null ? null : present(operation, request, raw)
-    const isReadable = presented && !(presented instanceof ServiceError)
-    if (isReadable)
-      log.info({ call: request.id, operation: operation.id, payment: presented.key }, 'a payment was presented')
-    const kept = isReadable ? await payments.recall(operation, presented) : null
-    if (kept && !kept.again) return kept
+    if (presented === null || presented instanceof ServiceError)
+      return work(edition, bound, request, { raw, presented, kept: null })
+    const { key } = presented
+    log.info({ call: request.id, operation: operation.id, payment: key }, 'a payment was presented')
+    const kept = await payments.recall(operation, presented)
+    const isKept = kept !== null && !kept.again
+    const answer = isKept ? kept : await work(edition, bound, request, { raw, presented, kept })
+    if (answer.receipt?.success) request.onSent(() => noteDelivery(request.id, key))
+    return answer
+  }
+
+  /** Validates, admits, has the product make its answer, and settles. `kept`: a stream that is to be fetched again. */
+  async function work(edition: Edition, bound: BoundOperation, request: CallRequest, read: Read): Promise<Answer> {
+    const { operation } = bound
+    const { raw, presented, kept } = read
     if (operation.retired) throw retired(operation.replacement)
     const input = bound.validate(raw)
     bound.assertAvailable()
@@ -54,8 +71,7 @@ export function createServe(parts: ServeParts): Serve {
     try {
       const call = callOf(edition, bound, request, input, admission)
       const value = await traced('handle', attributes, () => bound.handle(call))
-      const shown = answerOf(value, operation.view !== null && operation.response === null)
-      const made = marked(operation, request, shown)
+      const made = answerOf(value, operation.view !== null && operation.response === null)
       answer = made
       return await traced('settle', attributes, () => admission.settle(made))
     } catch (error) {
@@ -63,6 +79,11 @@ export function createServe(parts: ServeParts): Serve {
       await admission.release(error)
       throw error
     }
+  }
+
+  /** An answer of which this is not noted is given again more freely, so nothing is lost where it cannot be written. */
+  function noteDelivery(call: string, key: PaymentKey): void {
+    payments.delivered(key).catch((error: unknown) => log.warn({ call, err: error }, 'a delivery was not noted'))
   }
 
   /** What was presented, or why it cannot be read: said after validation, so a bad request is told of its own faults. */
@@ -79,7 +100,7 @@ export function createServe(parts: ServeParts): Serve {
 
   return async (edition, bound, request) => {
     try {
-      return unmarked(request, await flow(edition, bound, request))
+      return await flow(edition, bound, request)
     } catch (error) {
       return refuse(error, edition, bound.operation, request)
     }

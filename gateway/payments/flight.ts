@@ -2,12 +2,13 @@
  * Payments being worked on in this process. The same payment arriving twice at once runs once: the first takes off,
  * its twins wait and get what it gets.
  */
+import type { Caller } from './bearer.ts'
 import type { PaymentKey, PaymentPayload } from './payment.ts'
 
 /** How a flight ended for its twins: a result or a refusal to share, or null where each should try for itself. */
 export type Landing<Result> = { readonly result: Result } | { readonly error: unknown } | null
 
-export interface Passenger {
+export interface Passenger extends Caller {
   readonly key: PaymentKey
   readonly payload: PaymentPayload
   readonly fingerprint: string

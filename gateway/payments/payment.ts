@@ -114,6 +114,8 @@ export interface PaymentRecord {
   readonly callId: string
   /** The payer's own name for this purchase (payment-identifier, Idempotency-Key), while its answer is kept. */
   readonly identifier: string | null
+  /** Digest of where it was bought from, while its answer is kept. */
+  readonly place: string | null
   readonly answer: StoredAnswer | null
   readonly intent: Intent | null
   readonly transaction: Hex | null
@@ -122,27 +124,22 @@ export interface PaymentRecord {
   readonly createdAt: number
   readonly updatedAt: number
   readonly settledAt: number | null
+  /** When its answer had left in full, the first time. */
+  readonly deliveredAt: number | null
 }
 
-export type Reservation = Pick<
+export type Reservation = Omit<
   PaymentRecord,
-  | 'key'
-  | 'fingerprint'
-  | 'operation'
-  | 'route'
-  | 'network'
-  | 'asset'
-  | 'payer'
-  | 'payTo'
-  | 'amount'
-  | 'nonce'
-  | 'validAfter'
-  | 'validBefore'
-  | 'signature'
-  | 'version'
-  | 'priceVersion'
-  | 'callId'
-  | 'identifier'
+  | 'state'
+  | 'attempt'
+  | 'answer'
+  | 'intent'
+  | 'transaction'
+  | 'reason'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'settledAt'
+  | 'deliveredAt'
 >
 
 /**
@@ -165,6 +162,8 @@ export interface Journal {
   /** Written before anything is sent. */
   submitted(key: PaymentKey, attempt: number, intent: Intent): Promise<boolean>
   settled(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  /** Notes that the answer has left in full. The first time counts; of a payment that is not paid nothing is noted. */
+  delivered(key: PaymentKey): Promise<void>
   /** Gives back a reserved or answered payment. Refused once it was submitted: then only the settler can say. */
   released(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
   /**

@@ -8,6 +8,7 @@ import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Accounts, payeesOf } from './accounts.ts'
 import { createExactOn, NOT_SIGNED } from './exact.ts'
+import { type Caller, placeOf } from './bearer.ts'
 import { identifierOf } from './identifier.ts'
 import { createFlights } from './flight.ts'
 import { assertNotLate } from './late.ts'
@@ -49,15 +50,15 @@ export interface Payer {
   readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
   /** HTTP header Idempotency-Key, as sent. */
   readonly idempotencyKey?: string
+  /** Where the call comes from. */
+  readonly client: string
 }
 
 /** A payment as presented with one request, bound to that request's fingerprint. */
-export interface PresentedPayment {
+export interface PresentedPayment extends Caller {
   readonly payload: PaymentPayload
   readonly key: PaymentKey
   readonly fingerprint: string
-  /** The payer's own name for this purchase. */
-  readonly identifier: string | null
   readonly callId: string
   readonly signal: AbortSignal
 }
@@ -76,6 +77,8 @@ export interface Payments {
    * the catalog whose price is asked. Throws 409 where the payer has used the identifier for another payment.
    */
   admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
+  /** Notes that the answer this payment bought has left in full. */
+  delivered(key: PaymentKey): Promise<void>
   /** Whether a call of this process is at work on a payment. */
   isWorking(key: PaymentKey): boolean
   /** Resolves when no payment is being worked on. */
@@ -114,7 +117,7 @@ export function createPayments(parts: PaymentsParts): Payments {
       return make(operation, url, error)
     },
 
-    present({ id, signal, credential, idempotencyKey }, fingerprint) {
+    present({ id, signal, credential, idempotencyKey, client }, fingerprint) {
       const payloads = (credential?.payments ?? []).map((payment) => decodePayment(payment, networks))
       const [payload, ...others] = payloads
       if (!payload) return null
@@ -124,11 +127,12 @@ export function createPayments(parts: PaymentsParts): Payments {
           reason: 'invalid_payload',
         })
       const identifier = identifierOf(payload, idempotencyKey)
-      return { payload, key, fingerprint, identifier, callId: id, signal }
+      return { payload, key, fingerprint, identifier, place: placeOf(client), callId: id, signal }
     },
 
     recall: (operation, presented) => legible(() => recall(operation, presented)),
     admit: (operation, presented, version) => legible(() => admit(operation, presented, version)),
+    delivered: (key) => journal.delivered(key),
     isWorking: (key) => flights.find(key) !== undefined,
     idle: () => flights.idle(),
   }
@@ -138,7 +142,7 @@ export function createPayments(parts: PaymentsParts): Payments {
     presented: PresentedPayment,
     version: string,
   ): Promise<Purchase | PaidAnswer> {
-    const { payload, key, fingerprint, identifier, callId, signal } = presented
+    const { payload, key, fingerprint, identifier, place, callId, signal } = presented
     const { requirements, priceVersion } = asked(operation, payload, version)
     const refusal = exact(payload, requirements, nowSeconds())
     const proven = refusal === null
@@ -189,6 +193,7 @@ export function createPayments(parts: PaymentsParts): Payments {
         priceVersion,
         callId,
         identifier,
+        place,
       })
       if (reserved)
         return createPurchase({

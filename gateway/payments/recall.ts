@@ -4,6 +4,7 @@
  */
 import type { Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
+import { isBuyer, isWithheld } from './bearer.ts'
 import { type Exact, NOT_SIGNED } from './exact.ts'
 import type { Flights } from './flight.ts'
 import type { Journal, Network, PaymentPayload, PaymentRecord, PaymentRequirements, Settler } from './payment.ts'
@@ -24,6 +25,8 @@ export interface RecallParts {
 
 /** How often a payment that another process works on is looked at. */
 const POLL_MS = 100
+/** How long an answer may be on its way to its buyer. */
+const DELIVERY_MS = 10_000
 
 export function createRecall(parts: RecallParts) {
   const { networks, journal, settler, exact, flights, nowSeconds, pause } = parts
@@ -32,6 +35,7 @@ export function createRecall(parts: RecallParts) {
   return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
     const { key, payload } = presented
     const giveUp = nowSeconds() + operation.timeoutSeconds
+    let waited = 0
     for (;;) {
       const flight = flights.find(key)
       if (flight) {
@@ -41,7 +45,7 @@ export function createRecall(parts: RecallParts) {
         // Somebody who cannot show the signature waits, and is then told what anybody is told.
         if (isTwin && landing) {
           if ('error' in landing) throw landing.error
-          return replayed(landing.result)
+          if (isBuyer(flight.passenger, presented)) return replayed(landing.result)
         }
       }
       const record = await journal.find(key)
@@ -52,16 +56,29 @@ export function createRecall(parts: RecallParts) {
       if (!isGenuine(record, payload)) return null
       if (record.fingerprint !== presented.fingerprint) throw conflict(record)
       if (flights.find(key)) continue
+      if (isWithheld(operation, record, presented) && waited < DELIVERY_MS && isFresh(record)) {
+        if (presented.signal.aborted) throw pendingOf(record, payload)
+        waited += POLL_MS
+        await pause(POLL_MS)
+        continue
+      }
       if (record.state !== 'reserved') {
         const paid = await given(operation, record, presented)
         if (paid) return paid
         continue
       }
       // Another process works on it: the journal is what both can see.
-      if (nowSeconds() > giveUp || presented.signal.aborted)
-        throw pending(receiptOf(record, on(record), payload.version, '', 'settlement_pending'))
+      if (nowSeconds() > giveUp || presented.signal.aborted) throw pendingOf(record, payload)
       await pause(POLL_MS)
     }
+  }
+
+  function isFresh({ updatedAt }: PaymentRecord): boolean {
+    return nowSeconds() * 1000 - updatedAt < DELIVERY_MS
+  }
+
+  function pendingOf(record: PaymentRecord, { version }: PaymentPayload): Error {
+    return pending(receiptOf(record, on(record), version, '', 'settlement_pending'))
   }
 
   /** A stored answer is of no use to anybody who cannot show the payment itself. */

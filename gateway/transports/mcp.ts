@@ -22,7 +22,7 @@ import { readBytes } from './body.ts'
 import { parseJson } from './json.ts'
 import { bucketOf } from './limit.ts'
 import { foreignCaller } from './origin.ts'
-import { clientOf, credentialOf, headerPayments, headerToken, watchCaller } from './request.ts'
+import { clientOf, credentialOf, headerPayments, headerToken, idempotencyKey, watchCaller } from './request.ts'
 import { toolResult } from './results.ts'
 import { publicUrl } from './target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
@@ -43,6 +43,13 @@ export interface McpHandler {
   handle(request: IncomingMessage, response: ServerResponse): Promise<void>
   /** Ends the standing streams. */
   close(): void
+}
+
+interface Exchange {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  /** Aborts when the caller is gone. */
+  readonly signal: AbortSignal
 }
 
 /** A standing stream costs a socket each; beyond this a caller is asked to come back. */
@@ -66,9 +73,10 @@ export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }
     return tools
   }
 
-  function createServer(edition: Edition, request: IncomingMessage, signal: AbortSignal): Server {
+  function createServer(edition: Edition, request: IncomingMessage, response: ServerResponse): Server {
     const { service } = edition.catalog
     const tools = toolsOf(edition.catalog)
+    const { signal } = watchCaller(response)
     const server = new Server(
       { name: service.name, title: service.title, version: service.version },
       { capabilities: { tools: { listChanged: true } }, instructions: instructionsOf(edition.catalog) },
@@ -79,7 +87,7 @@ export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }
     server.setRequestHandler(CallToolRequestSchema, async ({ params }) => {
       const tool = tools.get(params.name)
       if (!tool) throw new McpError(ErrorCode.InvalidParams, `Unknown tool ${params.name}; tools/list names all.`)
-      return call(edition, tool, params, request, signal)
+      return call(edition, tool, params, { request, response, signal })
     })
     return server
   }
@@ -88,8 +96,7 @@ export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }
     edition: Edition,
     tool: Tool,
     params: CallToolRequest['params'],
-    request: IncomingMessage,
-    signal: AbortSignal,
+    { request, response, signal }: Exchange,
   ): Promise<CallToolResult> {
     const bound = edition.bound.get(tool.operation.id)
     if (!bound) throw new McpError(ErrorCode.InvalidParams, `The tool ${params.name} is not available.`)
@@ -100,8 +107,10 @@ export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }
       transport: 'mcp',
       url: publicUrl(baseUrl, tool.addressOf(input)),
       credential: credentialOf(paymentsOf(params, request), headerToken(request.headers)),
+      ...idempotencyKey(request.headers),
       client: bucketOf(clientOf(request)),
       signal,
+      onSent: (listener) => void response.once('finish', listener),
       read: async () => input,
     })
     log.info({ call: id, tool: params.name, status: answer.status }, 'tool call')
@@ -119,7 +128,7 @@ export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }
       refuse(response, 400, ErrorCode.ParseError, error.message)
       return
     }
-    const server = createServer(edition, request, watchCaller(response).signal)
+    const server = createServer(edition, request, response)
     const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
     response.once('close', () => void server.close())
     await server.connect(transport)
@@ -129,7 +138,7 @@ export function createMcp({ editions, serve, baseUrl, accounts, log, onEdition }
   async function stream(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (standing.size >= MAX_STREAMS)
       throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
-    const server = createServer(editions.current, request, watchCaller(response).signal)
+    const server = createServer(editions.current, request, response)
     const transport = new StreamableHTTPServerTransport()
     response.once('close', () => {
       standing.delete(server)

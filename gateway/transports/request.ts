@@ -25,6 +25,11 @@ export function headerToken(headers: IncomingHttpHeaders): string | null {
   return value.replace(/^bearer +/i, '').trim() || null
 }
 
+/** The caller's own name for the purchase, as sent. */
+export function idempotencyKey({ 'idempotency-key': key }: IncomingHttpHeaders): Pick<CallRequest, 'idempotencyKey'> {
+  return typeof key === 'string' ? { idempotencyKey: key } : {}
+}
+
 /** Null where neither a payment nor a token was presented. */
 export function credentialOf(payments: Credential['payments'], token: string | null): Credential | null {
   return payments.length === 0 && token === null ? null : { payments, token }
@@ -68,7 +73,6 @@ export function callRequest(call: HttpCall): CallRequest {
   const { request, response, operation, target, baseUrl, id, signal, proxy } = call
   const { headers } = request
   const params = { ...request.params }
-  const key = headers['idempotency-key']
   const isProbe = request.method === 'HEAD' && operation.price !== null
   return {
     id,
@@ -76,9 +80,10 @@ export function callRequest(call: HttpCall): CallRequest {
     url: publicUrl(baseUrl, target),
     // HEAD never runs a priced operation, whatever is presented: it answers what an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
-    ...(typeof key === 'string' ? { idempotencyKey: key } : {}),
+    ...idempotencyKey(headers),
     client: bucketOf(clientOf(request)),
     signal,
+    onSent: (listener) => void response.once('finish', listener),
     ...streamWish(headers),
     async read() {
       if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()

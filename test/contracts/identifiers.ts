@@ -66,12 +66,12 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await journal.reserve(first)).record).to.include({ attempt: 2, identifier: first.identifier })
     })
 
-    it('forgets an identifier with the answer it was kept for', async () => {
-      const first = named()
+    it('forgets an identifier, and the place, with the answer they were kept for', async () => {
+      const first = named({ place: 'there' })
       await paymentIn(journal, 'settled', first)
       ledger.now += 1_000
       await journal.forgetAnswers(ledger.now)
-      expect(await journal.find(first.key)).to.include({ identifier: null, answer: null })
+      expect(await journal.find(first.key)).to.include({ identifier: null, place: null, answer: null })
       expect((await journal.reserve(named())).reserved).to.equal(true)
     })
 
@@ -94,15 +94,17 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await later.reserve(named())).reserved).to.equal(false)
     })
 
-    it('adds them to a ledger that an earlier release wrote', async () => {
+    it('adds them, with place and delivery, to a ledger that an earlier release wrote', async () => {
       const { open, sql } = ledger
       if (!open || !sql) throw new Error(`${name} cannot be opened twice`)
       const key = await paymentIn(journal, 'settled')
       await sql('DROP INDEX payments_identified')
-      await sql('ALTER TABLE payments DROP COLUMN identifier')
+      for (const column of ['identifier', 'place', 'delivered_at'])
+        await sql(`ALTER TABLE payments DROP COLUMN ${column}`)
       await sql('PRAGMA user_version = 1').catch(() => {})
       const upgraded = await open()
-      expect(await upgraded.find(key)).to.include({ state: 'settled', identifier: null })
+      const nothing = { identifier: null, place: null, deliveredAt: null }
+      expect(await upgraded.find(key)).to.include({ state: 'settled', ...nothing })
       expect((await upgraded.reserve(named())).reserved).to.equal(true)
       expect((await upgraded.reserve(named())).reserved).to.equal(false)
     })

@@ -202,6 +202,21 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.list({ payer, states: [], limit: 2 })).to.have.length(0)
     })
 
+    it('notes the first delivery of what was paid, and forgets it where the payment is taken up anew', async () => {
+      const [paid, sent, unpaid] = await Promise.all(
+        (['settled', 'submitted', 'answered'] as const).map((state) => paymentIn(journal, state)),
+      )
+      const at = async (key = ''): Promise<unknown> => (await journal.find(key))?.deliveredAt
+      const first = ledger.now
+      await Promise.all([paid, sent, unpaid].map((key) => journal.delivered(key as string)))
+      ledger.now += 1_000
+      await journal.delivered(paid as string)
+      expect([await at(paid), await at(sent), await at(unpaid)]).to.deep.equal([first, first, null])
+      await STEPS.refused(journal, sent as string, 1)
+      await journal.reserve(reservationOf({ key: sent as string }))
+      expect(await at(sent)).to.equal(null)
+    })
+
     it('counts by state', async () => {
       const before = await journal.counts()
       await paymentIn(journal, 'settled')

@@ -41,6 +41,7 @@ export function reservationOf(change: Partial<Reservation> = {}): Reservation {
     priceVersion: 'c0ffee',
     callId: 'call-1',
     identifier: null,
+    place: null,
     ...change,
   }
 }

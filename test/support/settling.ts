@@ -76,6 +76,7 @@ export function submitted(payload: PaymentPayload, requirements: PaymentRequirem
     priceVersion: 'p',
     callId: 'c',
     identifier: null,
+    place: null,
     answer: { status: 200, headers: {}, body: Buffer.from('{}') },
     intent,
     transaction: null,
@@ -83,5 +84,6 @@ export function submitted(payload: PaymentPayload, requirements: PaymentRequirem
     createdAt: now,
     updatedAt: now,
     settledAt: null,
+    deliveredAt: null,
   }
 }

@@ -104,6 +104,7 @@ function paymentOf(record: PaymentRecord) {
     created_at: iso(record.createdAt),
     updated_at: iso(record.updatedAt),
     settled_at: iso(record.settledAt),
+    delivered_at: iso(record.deliveredAt),
     answer_kept: record.answer !== null,
   }
 }

@@ -36,7 +36,7 @@ export interface Stamp {
 
 /** One row to write: `fields` are columns, as JSON; the body of an answer goes beside them, as bytes. */
 export interface Change extends Command {
-  readonly kind: 'reserve' | 'move'
+  readonly kind: 'reserve' | 'move' | 'deliver'
   readonly fields: Readonly<Record<string, string | number>>
   readonly body: Buffer
 }
@@ -74,6 +74,7 @@ export function reserve(reservation: Reservation, { at, owner }: Stamp): Change 
     price_version: reservation.priceVersion,
     call_id: callId,
     ...(reservation.identifier === null ? {} : { identifier: reservation.identifier }),
+    ...(reservation.place === null ? {} : { place: reservation.place }),
     at,
     owner,
     detail: words(callId),
@@ -122,6 +123,11 @@ export function move(
   const state = LEADS_TO[step]
   const fields = { key, attempt, state, allowed: MOVES[step].join(' '), at, owner, ...words }
   return { kind: 'move', key, size: 1_000 + body.length, fields, body }
+}
+
+/** The answer has left in full. */
+export function deliver(key: string, { at }: Pick<Stamp, 'at'>): Change {
+  return { kind: 'deliver', key, size: 100, fields: { key, at }, body: NO_BODY }
 }
 
 /** Words from outside, fit for every database: not endless, no NUL, no broken surrogates. */

@@ -62,8 +62,8 @@ const BOOKED = "state IN ('settled', 'owed')"
 export const BOOKED_INDEX = `CREATE INDEX IF NOT EXISTS payment_events_booked ON payment_events (at, id) WHERE ${BOOKED}`
 
 const FIELDS = `p.key, p.attempt, p.fingerprint, p.operation, p.route, p.network, p.asset, p.payer, p.pay_to, p.amount,
-  p.nonce, p.valid_after, p.valid_before, p.signature, p.version, p.price_version, p.call_id, p.identifier, p.owner,
-  p.transaction_hash, p.reason, p.created_at, p.updated_at, p.settled_at`
+  p.nonce, p.valid_after, p.valid_before, p.signature, p.version, p.price_version, p.call_id, p.identifier, p.place, p.owner,
+  p.transaction_hash, p.reason, p.created_at, p.updated_at, p.settled_at, p.delivered_at`
 
 /** The statement and values of a window; the same words for both databases. */
 export function entriesQuery(

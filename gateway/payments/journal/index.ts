@@ -5,7 +5,18 @@
 import { randomUUID } from 'node:crypto'
 import { identify, isGone, retire } from '../../stores/instance.ts'
 import type { Journal, PaymentState } from '../payment.ts'
-import { answered, because, type Change, move, type MoveFields, refused, reserve, submitted, words } from './changes.ts'
+import {
+  answered,
+  because,
+  type Change,
+  deliver,
+  move,
+  type MoveFields,
+  refused,
+  reserve,
+  submitted,
+  words,
+} from './changes.ts'
 import type { Move } from './changes.ts'
 import { repaidBy } from './entries.ts'
 import { createGroups } from './groups.ts'
@@ -72,6 +83,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       step(key, attempt, 'late', { transaction_hash: transaction, detail: transaction }),
     released: (key, attempt, reason) => step(key, attempt, 'released', because(reason)),
     refused: (key, attempt, outcome) => step(key, attempt, 'refused', refused(outcome, owner)),
+    delivered: async (key) => void (await groups.write(deliver(key, stamp()))),
     claim: (key, attempt) => store.claim(key, attempt, owner, now()),
     owed: (key, attempt, reason) => step(key, attempt, 'owed', because(reason)),
     repaid: (key, note) => store.repaid(key, words(repaidBy(note)), now()),

@@ -18,6 +18,7 @@ import {
   toRecord,
   toSum,
 } from './record.ts'
+import { DELIVERING, FORGETTING, MAY_DELIVER, MAY_MOVE, moving, TAKEOVER } from './statements.ts'
 import { moved, reserved, type Store } from './store.ts'
 
 const SCHEMA = `
@@ -68,43 +69,28 @@ const UNIQUE_VIOLATION = '23505'
 const SCHEMA_LOCK = 402_402_402
 
 // In the order of their keys, so that two processes never wait for each other in a circle.
-/** The intent stays: what an earlier attempt has sent others have seen, and it may yet come. */
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT key, 'reserved', 1, at, at, ${RESERVED_COLUMNS.join(', ')}
 FROM json_to_recordset($1::json) AS change(
   key text, at bigint, fingerprint text, operation text, route text, network text, asset text, payer text, pay_to text,
   amount numeric, nonce text, valid_after numeric, valid_before numeric, signature text, version integer,
-  price_version text, call_id text, identifier text, owner text, detail text)
+  price_version text, call_id text, identifier text, place text, owner text, detail text)
 WHERE NOT EXISTS (
   SELECT 1 FROM payments AS other WHERE other.payer = change.payer AND other.identifier = change.identifier
     AND other.state <> 'released' AND other.key <> change.key)
 ORDER BY key
-ON CONFLICT (key) DO UPDATE SET
-  state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
-  ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
-  transaction_hash = NULL, reason = NULL
-WHERE payments.state = 'released'
-RETURNING ${COLUMNS}`
+${TAKEOVER}`
 
 const MOVE = `
-UPDATE payments SET
-  state = change.state, updated_at = change.at, owner = change.owner, detail = change.detail,
-  intent = coalesce(change.intent, payments.intent),
-  transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
-  reason = coalesce(change.reason, payments.reason),
-  identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
-  settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
-  answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
-  answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
-  answer_body = CASE change.state WHEN 'released' THEN NULL
-    WHEN 'answered' THEN substring($2::bytea FROM change.body_start FOR change.body_length) ELSE payments.answer_body END
+${moving('substring($2::bytea FROM change.body_start FOR change.body_length)')}
 FROM json_to_recordset($1::json) AS change(
   key text, attempt integer, state text, allowed text, owned text, at bigint, owner text, detail text, intent text,
   transaction_hash text, reason text, answer_status integer, answer_headers text, body_start integer, body_length integer)
-WHERE payments.key = change.key AND payments.attempt = change.attempt
-  AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
-RETURNING payments.key`
+WHERE ${MAY_MOVE}`
+
+const DELIVER = `
+${DELIVERING} FROM json_to_recordset($1::json) AS change(key text, at bigint) WHERE ${MAY_DELIVER}`
 
 const AMONG = `
 SELECT payments.*, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
@@ -119,12 +105,16 @@ UPDATE payments SET state = 'owed', repaid_at = $1, updated_at = $1, detail = $2
 WHERE key = $3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
 
 const FORGET = `
-UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL WHERE id IN (
+${FORGETTING} WHERE id IN (
   SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < $1 LIMIT $2
 ) RETURNING id`
 
 /** Columns that later releases added, and how. */
-const ADDED = { identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIED}` } as const
+const ADDED = {
+  identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIED}`,
+  place: 'ALTER TABLE payments ADD COLUMN place text',
+  delivered_at: 'ALTER TABLE payments ADD COLUMN delivered_at bigint',
+} as const
 
 /** Opens or creates the ledger in the database's current schema. */
 export async function openPostgres(url: string): Promise<Store> {
@@ -139,6 +129,7 @@ export async function openPostgres(url: string): Promise<Store> {
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
       if (group[0]?.kind === 'move') return moved(group, await rows(MOVE, [fields, bodies], 'move'))
+      if (group[0]?.kind === 'deliver') return moved(group, await rows(DELIVER, [fields], 'deliver'))
       const reserve = (): Promise<readonly Row[]> => rows(RESERVE, [fields], 'reserve')
       // Another process reserved the same identifier at this moment. It has committed by now, and is seen.
       const taken = await reserve().catch((error: unknown) => {

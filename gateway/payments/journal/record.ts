@@ -3,8 +3,8 @@ import type { Hex, Intent, JournalEvent, OpenPayment, PaymentFilter, PaymentStat
 
 /** All columns of `payments` that a record is made of; the answer's body is last, so that a row is read cheaply. */
 export const COLUMNS = `key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
-  valid_after, valid_before, signature, version, price_version, call_id, identifier, owner, intent, transaction_hash, reason,
-  created_at, updated_at, settled_at, answer_status, answer_headers, answer_body`
+  valid_after, valid_before, signature, version, price_version, call_id, identifier, place, owner, intent, transaction_hash,
+  reason, created_at, updated_at, settled_at, delivered_at, answer_status, answer_headers, answer_body`
 
 /** What a reservation writes beside state, attempt, owner and times; on a takeover all of it is replaced. */
 export const RESERVED_COLUMNS = [
@@ -24,6 +24,7 @@ export const RESERVED_COLUMNS = [
   'price_version',
   'call_id',
   'identifier',
+  'place',
   'owner',
   'detail',
 ] as const
@@ -55,6 +56,7 @@ export function toRecord(row: Row): OpenPayment {
     priceVersion: text(row, 'price_version'),
     callId: text(row, 'call_id'),
     identifier: row['identifier'] as string | null,
+    place: row['place'] as string | null,
     owner: text(row, 'owner'),
     answer: hasAnswer ? { status, headers: JSON.parse(text(row, 'answer_headers')), body } : null,
     intent: row['intent'] === null ? null : (JSON.parse(text(row, 'intent')) as Intent),
@@ -62,7 +64,8 @@ export function toRecord(row: Row): OpenPayment {
     reason: row['reason'] as string | null,
     createdAt: Number(row['created_at']),
     updatedAt: Number(row['updated_at']),
-    settledAt: row['settled_at'] === null ? null : Number(row['settled_at']),
+    settledAt: moment(row, 'settled_at'),
+    deliveredAt: moment(row, 'delivered_at'),
   }
 }
 
@@ -79,6 +82,11 @@ function text(row: Row, column: string): string {
   const value = row[column]
   if (typeof value !== 'string') throw new TypeError(`the ledger has no text in ${column}`)
   return value
+}
+
+function moment(row: Row, column: string): number | null {
+  const at = row[column] ?? null
+  return at === null ? null : Number(at)
 }
 
 /** A payer has one payment by each identifier; a released payment gives its identifier free. */

@@ -19,6 +19,7 @@ import {
   toRecord,
   toSum,
 } from './record.ts'
+import { DELIVERING, FORGETTING, MAY_DELIVER, MAY_MOVE, moving, TAKEOVER } from './statements.ts'
 import { moved, reserved, type Store } from './store.ts'
 
 const SCHEMA = `
@@ -67,44 +68,35 @@ CREATE TRIGGER payment_events_stay BEFORE DELETE ON payment_events BEGIN
 END;`
 
 /** What each release added to the file, in order; the first made it. */
-const STEPS = [SCHEMA, `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIED};`, BOOKED_INDEX] as const
+const STEPS = [
+  SCHEMA,
+  `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIED};`,
+  BOOKED_INDEX,
+  'ALTER TABLE payments ADD COLUMN place TEXT; ALTER TABLE payments ADD COLUMN delivered_at INTEGER;',
+] as const
 const VERSION = STEPS.length
 
 const field = (column: string): string => `value ->> '${column}'`
 
-/** The intent stays: what an earlier attempt has sent others have seen, and it may yet come. */
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT ${field('key')}, 'reserved', 1, ${field('at')}, ${field('at')}, ${RESERVED_COLUMNS.map(field).join(', ')}
 FROM json_each(?) WHERE NOT EXISTS (
   SELECT 1 FROM payments AS other WHERE other.payer = ${field('payer')} AND other.identifier = ${field('identifier')}
     AND other.state <> 'released' AND other.key <> ${field('key')})
-ON CONFLICT (key) DO UPDATE SET
-  state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
-  ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
-  transaction_hash = NULL, reason = NULL
-WHERE payments.state = 'released'
-RETURNING ${COLUMNS}`
+${TAKEOVER}`
 
 const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent transaction_hash reason
   answer_status answer_headers body_start body_length`.split(/\s+/)
 
 const MOVE = `
-UPDATE payments SET
-  state = change.state, updated_at = change.at, owner = change.owner, detail = change.detail,
-  intent = coalesce(change.intent, payments.intent),
-  transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
-  reason = coalesce(change.reason, payments.reason),
-  identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
-  settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
-  answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
-  answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
-  answer_body = CASE change.state WHEN 'released' THEN NULL
-    WHEN 'answered' THEN coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0)) ELSE payments.answer_body END
+${moving('coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))')}
 FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change
-WHERE payments.key = change.key AND payments.attempt = change.attempt
-  AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
-RETURNING key`
+WHERE ${MAY_MOVE}`
+
+const DELIVER = `
+${DELIVERING} FROM (SELECT ${field('key')} AS key, ${field('at')} AS at FROM json_each(?)) AS change
+WHERE ${MAY_DELIVER}`
 
 const AMONG = `
 SELECT payments.*, ${field('key')} AS wanted FROM json_each(?) CROSS JOIN payments
@@ -119,7 +111,7 @@ UPDATE payments SET state = 'owed', repaid_at = ?1, updated_at = ?1, detail = ?2
 WHERE key = ?3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
 
 const FORGET = `
-UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL WHERE id IN (
+${FORGETTING} WHERE id IN (
   SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < ? LIMIT ?
 ) RETURNING id`
 
@@ -136,6 +128,7 @@ export async function openSqlite(file: string): Promise<Store> {
 
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
+  const deliver = await writer.prepare(DELIVER)
   const among = await writer.prepare(AMONG)
   const find = await reader.prepare(`SELECT ${COLUMNS} FROM payments WHERE key = ?`)
   const identified = await reader.prepare(
@@ -146,6 +139,7 @@ export async function openSqlite(file: string): Promise<Store> {
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
       if (group[0]?.kind === 'move') return moved(group, await move(fields, bodies))
+      if (group[0]?.kind === 'deliver') return moved(group, await deliver(fields))
       return reserved(group, await reserve(fields), among)
     },
     // After a failed write or sync nobody knows what reached the disk.

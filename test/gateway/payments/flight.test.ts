@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createFlights } from '../../../gateway/payments/flight.ts'
 import type { PaymentPayload } from '../../../gateway/payments/payment.ts'
 
-const passenger = { key: 'k', payload: {} as PaymentPayload, fingerprint: 'f' }
+const passenger = { key: 'k', payload: {} as PaymentPayload, fingerprint: 'f', identifier: null, place: null }
 
 describe('a payment in flight', () => {
   it('takes off once, however often it is tried', () => {

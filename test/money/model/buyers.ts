@@ -1,14 +1,14 @@
 /**
  * Buyers who behave: they believe what they are told. After a lost connection or a pending settlement they repeat the
  * same payment; only where they were told that nothing was charged do they sign a new one. Whoever is charged twice
- * under these rules was charged twice by us.
+ * under these rules was charged twice by us. Each call comes from another place.
  */
 import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
 import type { Gateway } from './process.ts'
 import type { Payment, World } from './world.ts'
 
-/** What a buyer makes of an answer. `uncharged`: it said that this payment took no money. */
-export type Verdict = 'delivered' | 'uncharged' | 'pending' | 'conflict' | 'spent' | 'lost'
+/** What a buyer makes of an answer. `uncharged`: it said that this payment took no money. `withheld`: delivered before. */
+export type Verdict = 'delivered' | 'uncharged' | 'pending' | 'conflict' | 'spent' | 'withheld' | 'lost'
 
 export interface Call {
   readonly gateway: Gateway
@@ -85,18 +85,21 @@ export function createBuyers(
     bought.calls.push(call)
     bought.words.add(word)
     world().steps.story.push(`buyer presents ${bought.payment.key.slice(-4)} for ${word} to ${gateway.id}`)
+    let hear = (): void => {}
     const request: CallRequest = {
       id: `call-${bought.calls.length}`,
       transport: 'http',
       url: `https://gate.test/v1/${purchase.fast ? 'fast' : 'word'}?word=${word}`,
       credential: { payments: [bought.payment.payload], token: null },
-      client: '',
+      client: `place ${bought.calls.length}`,
       signal: call.hangUp.signal,
+      onSent: (listener) => void (hear = listener),
       read: async () => ({ params: {}, query: { word }, body: null }),
       ...(purchase.identifier === null ? {} : { idempotencyKey: purchase.identifier }),
     }
     void gateway.call(request).then((answer) => {
       if (gateway.dead || call.verdict !== null) return
+      hear()
       end(call, bought, verdictOf(answer))
       onAnswer(bought, answer, word)
     })
@@ -151,5 +154,6 @@ function verdictOf({ status, receipt, error }: Answer): Verdict {
   if (error?.retry === 'same_payment' && error.code !== 'idempotency_conflict') return 'pending'
   if (error?.code === 'payment_conflict') return 'conflict'
   if (error?.code === 'payment_already_used') return 'spent'
+  if (error?.code === 'forbidden') return 'withheld'
   return 'uncharged'
 }

@@ -27,10 +27,12 @@ export function always({ purchases, rows, transfers, strangers, undone }: Facts)
     if (charged.length > 1) broken.push(`${purchase.word} was charged ${charged.length} times`)
     for (const { abandoned, payment } of charged)
       if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not`)
-    for (const { payment, body } of purchase.payments)
+    for (const { payment, body, last } of purchase.payments) {
+      if (last === 'withheld' && body === null) broken.push(`${payment.key} was withheld from who never had its answer`)
       // Whoever does not wait for finality gives to whom a reorganisation sets free; no other way leads there.
       if (body !== null && !transfers.has(payment.key) && !(purchase.fast && undone.has(payment.key)))
         broken.push(`${payment.key} was delivered unpaid`)
+    }
   }
   for (const [key, { record, events }] of rows) {
     const attempts = grouped(events)

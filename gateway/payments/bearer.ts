@@ -1,0 +1,55 @@
+/**
+ * Who is given a kept answer again. Once a payment has settled, its signature stands on the chain for everybody to read
+ * and to present, and most requests are easily guessed. So more than the payment has to be shown: the name its buyer
+ * gave the purchase, which is on no chain; or, where it has none, the place it was bought from. What never reached its
+ * buyer waits for him wherever he is now. A plan's token does not: it opens routes for days, and the wallet can sign
+ * for it.
+ */
+import { createHash } from 'node:crypto'
+import type { Operation } from '../catalog/catalog.ts'
+import { ServiceError } from '../errors.ts'
+import type { PaymentRecord } from './payment.ts'
+
+/** What tells one caller from another. */
+export interface Caller {
+  /** The payer's own name for this purchase. */
+  readonly identifier: string | null
+  /** Digest of where the call comes from. */
+  readonly place: string | null
+}
+
+/** @param client an IPv4 address, or the /64 of an IPv6 one */
+export function placeOf(client: string): string {
+  return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
+}
+
+/** Whether the caller shows what the buyer showed: the name of the purchase, or without one the place. */
+export function isBuyer(bought: Caller, caller: Caller): boolean {
+  if (bought.identifier !== null) return bought.identifier === caller.identifier
+  return bought.place === caller.place
+}
+
+/**
+ * Whether the answer may be on its way to its buyer at this moment, so that somebody else has to wait. Throws where it
+ * is not for this caller at all.
+ */
+export function isWithheld({ plan }: Operation, record: PaymentRecord, caller: Caller): boolean {
+  if (isBuyer(record, caller) || record.state === 'owed') return false
+  if (record.identifier !== null)
+    throw new ServiceError(
+      'idempotency_conflict',
+      'This payment bought its answer under a name. Send it with the Idempotency-Key, or the payment-identifier, of that purchase.',
+    )
+  // What was never sent to the chain nobody else has seen.
+  if (record.answer === null || record.state === 'answered') return false
+  if (plan)
+    throw new ServiceError(
+      'forbidden',
+      'The token this payment bought is given again only where it was bought from, or to the wallet that signs for it: see the note of the list of plans. Do not pay again.',
+    )
+  if (record.deliveredAt === null) return true
+  throw new ServiceError(
+    'forbidden',
+    'The answer this payment bought was delivered, and is given again only where it was bought from. Name a purchase (Idempotency-Key, payment-identifier) to fetch its answer again from anywhere.',
+  )
+}
