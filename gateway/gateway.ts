@@ -154,12 +154,13 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       log,
       secret: config.secret,
       migrate: (plugin, steps) => migrate(db, plugin, steps),
+      onLate: () => opening.then(({ reload }) => reload()),
     })
   /** Ours first, so that no plugin draws over them; and last, where the layout is. */
   const views = [config.viewDir, config.viewDir]
   const openedAt = Date.now()
   let readAt = clock.wall()
-  const swap: Swap = await createSwap({
+  const opening: Promise<Swap> = createSwap({
     build(previous) {
       readAt = clock.wall()
       return build(previous)
@@ -170,6 +171,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     },
     log,
   })
+  const swap = await opening
 
   const render = createRenderer({ viewDirs: views })
   const stores = { config, road, journal, db, lease, prices, revocations }

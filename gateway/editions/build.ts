@@ -39,6 +39,8 @@ export interface EditionOptions {
   readonly copy?: Copy
   /** Seconds a plugin has to load, and as many to be set up. */
   readonly setupSeconds?: number
+  /** Called when a plugin has loaded, or a product is set up, after its time was over: another build takes it in. */
+  readonly onLate?: () => unknown
   /** Names of the networks payments are taken on; absent: any will do. */
   readonly networks?: ReadonlySet<string>
   /** Where several processes share a database: each job runs in the one that holds its name. */
@@ -96,7 +98,7 @@ async function build(options: EditionOptions) {
     const stays = [...before.values()].filter(({ document }) => documents.get(document.file) === document)
     const schemas = withFormerSchemas(fresh, previous?.catalog.schemas ?? fresh, stays)
     const setUp = createSetup({ ...options, setupSeconds }, schemas, createValidators(schemas))
-    const { catalog } = createCatalog([...documents.values()], schemas, { ...held, without: withheld })
+    const { catalog } = createCatalog(inOrder(documents.values()), schemas, { ...held, without: withheld })
     const make = async (product: Product): Promise<Made | Failed> => {
       const { file } = product
       const document = documents.get(file) as CatalogDocument
@@ -128,6 +130,11 @@ async function build(options: EditionOptions) {
   for (const { instance } of made.values()) instances.delete(instance)
   await Promise.all([...instances].map((instance) => instance.release(edition)))
   return { edition, mistakes }
+}
+
+/** By file name, whichever of them come from the files and which stay as they were. */
+function inOrder(documents: Iterable<CatalogDocument>): CatalogDocument[] {
+  return [...documents].sort((one, other) => (one.file < other.file ? -1 : 1))
 }
 
 /** What stays as it was keeps the schemas it was made with, also those that are mistaken or gone by now. */

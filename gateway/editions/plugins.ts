@@ -1,6 +1,6 @@
 /** Finds and imports plugins by the name a catalog document gives. Code that nothing names is never imported. */
 import { stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Product } from '../catalog/catalog.ts'
 import type { Plugin } from '../plugin.ts'
@@ -18,6 +18,8 @@ export interface PluginPlaces {
   readonly copy?: Copy
   /** Seconds a plugin has to load. */
   readonly loadSeconds: number
+  /** Called when a plugin has loaded after its time was over. */
+  readonly onLate?: () => unknown
 }
 
 /** A plugin that cannot be used; the message is a sentence for the operator. */
@@ -33,7 +35,7 @@ export class PluginError extends Error {
  * version `<dir>/<name>@<version>/index.ts`. Throws PluginError where it is not there, does not load, or is not one.
  */
 export async function loadPlugin({ name, version }: PluginName, places: PluginPlaces): Promise<Plugin> {
-  const { builtins, pluginDirs, copy, loadSeconds } = places
+  const { builtins, pluginDirs, copy } = places
   const builtin = version === null ? builtins.find((plugin) => plugin.name === name) : undefined
   if (builtin) return builtin
   const folder = version === null ? name : `${name}@${version}`
@@ -43,10 +45,11 @@ export async function loadPlugin({ name, version }: PluginName, places: PluginPl
       `No plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
     )
   const { first, home } = await placed(found.dir, folder, copy)
-  const module = await importWithin(loadSeconds, join(home, found.index)).catch((error: unknown) => {
+  const module = await importWithin(places, join(home, found.index)).catch((error: unknown) => {
     if (error instanceof TooLong) throw new PluginError(`The plugin ${folder} ${error.message}`)
     failures.set(first, (failures.get(first) ?? 0) + 1)
-    throw new PluginError(`The plugin ${folder} does not load: ${wordsOf(error)}`, error)
+    const words = wordsOf(error).replaceAll(dirname(home), found.dir)
+    throw new PluginError(`The plugin ${folder} does not load: ${words}${placeIn(home, error)}`, error)
   })
   const plugin = (module as { default?: unknown }).default
   if (!isPlugin(plugin))
@@ -85,9 +88,14 @@ async function placed(dir: string, folder: string, copy: Copy | undefined) {
 const failures = new Map<string, number>()
 const patience = createPatience()
 
-async function importWithin(seconds: number, entry: string): Promise<unknown> {
+async function importWithin({ loadSeconds, onLate }: PluginPlaces, entry: string): Promise<unknown> {
   const address = pathToFileURL(entry).href
-  return patience(address, seconds, 'does not load', () => import(address))
+  return patience(address, {
+    seconds: loadSeconds,
+    what: 'does not load',
+    run: () => import(address),
+    late: () => onLate?.(),
+  })
 }
 
 function isPlugin(value: unknown): value is Plugin {
@@ -96,7 +104,15 @@ function isPlugin(value: unknown): value is Plugin {
   return typeof name === 'string' && typeof setup === 'function'
 }
 
-/** The first line of what an error says. */
+/** The first line of what an error says; with the next one where it only announces that. */
 export function wordsOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).split('\n')[0] ?? ''
+  const [first = '', second = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
+  return first.endsWith(':') ? `${first} ${second.trim()}` : first
+}
+
+/** Where in the folder an error was thrown, as " (index.ts:3:7)"; "" where it does not say, or has said so in words. */
+function placeIn(folder: string, error: unknown): string {
+  if (!(error instanceof Error) || error.message.includes(folder)) return ''
+  const place = error.stack?.split(`${folder}${sep}`)[1]?.match(/^[^\s)]+:\d+/)?.[0]
+  return place === undefined ? '' : ` (${place})`
 }

@@ -6,7 +6,7 @@ import type { CatalogDocument } from '../catalog/read.ts'
 import { filesOf, type Schemas } from '../catalog/schemas.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { InvalidInput } from '../errors.ts'
-import type { Handler, Plugin } from '../plugin.ts'
+import type { Handler, Plugin, Registration } from '../plugin.ts'
 import type { EditionOptions } from './build.ts'
 import { createInstance, handlerMismatch, type Instance, instanceKey } from './instance.ts'
 import { createPatience, type Patience, TooLong } from './patience.ts'
@@ -36,7 +36,7 @@ export type Setup = (
   kept: Made | undefined,
 ) => Promise<Made | Failed>
 
-type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now' | 'lease'> & {
+type Options = Pick<EditionOptions, 'contextOf' | 'migrate' | 'secret' | 'log' | 'now' | 'lease' | 'onLate'> & {
   readonly setupSeconds: number
 }
 
@@ -135,16 +135,12 @@ async function pluginInstance(
   const failed = (rule: string, message: string): Failed => ({
     mistakes: [{ file, pointer: '/plugin', rule, message }],
   })
-  let isLate = false
-  const begin = async () => {
-    if (!migrated.has(plugin)) migrated.set(plugin, options.migrate(plugin.name, plugin.migrations ?? []))
-    await migrated.get(plugin)
-    const registration = await plugin.setup(options.contextOf(plugin.name, id, settings))
-    if (isLate) await registration.stop?.()
-    return registration
-  }
   try {
-    const registration = await patienceWith(plugin)(`${id} ${key}`, options.setupSeconds, 'is not set up', begin)
+    const registration = await registrationOf(plugin, `${id} ${key}`, options, async () => {
+      if (!migrated.has(plugin)) migrated.set(plugin, options.migrate(plugin.name, plugin.migrations ?? []))
+      await migrated.get(plugin)
+      return plugin.setup(options.contextOf(plugin.name, id, settings))
+    })
     const mismatch = handlerMismatch(product, registration.handlers)
     if (mismatch !== null) {
       await registration.stop?.()
@@ -154,16 +150,43 @@ async function pluginInstance(
     return createInstance({ product: id, plugin, key, handlers, registration, log, now, lease })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
-    isLate = error instanceof TooLong
-    if (isLate) return failed('setup', `The plugin ${plugin.name} ${wordsOf(error)}`)
+    if (error instanceof TooLong) return failed('setup', `The plugin ${plugin.name} ${wordsOf(error)}`)
     return failed('setup', `The plugin ${plugin.name} could not be set up: ${wordsOf(error)}`)
   }
 }
 
-const patiences = new WeakMap<Plugin, Patience>()
+/** Of one plugin: how long its set-ups are waited for, and those that ended later than that, until a build takes them. */
+interface Waiting {
+  readonly patience: Patience
+  readonly arrived: Map<string, Registration>
+}
 
-function patienceWith(plugin: Plugin): Patience {
-  const patience = patiences.get(plugin) ?? createPatience()
-  patiences.set(plugin, patience)
-  return patience
+const waiting = new WeakMap<Plugin, Waiting>()
+
+/** What `setup` gives; or gave after its time, when nobody waited for it any more. Then it is not set up again. */
+async function registrationOf(
+  plugin: Plugin,
+  key: string,
+  { setupSeconds, onLate, log }: Options,
+  setup: () => Promise<Registration>,
+): Promise<Registration> {
+  const { patience, arrived } = waiting.get(plugin) ?? { patience: createPatience(), arrived: new Map() }
+  waiting.set(plugin, { patience, arrived })
+  const here = arrived.get(key)
+  if (arrived.delete(key)) return here as Registration
+
+  async function arrive(registration: Registration): Promise<void> {
+    arrived.set(key, registration)
+    await onLate?.()
+    // The product has gone meanwhile, or has other settings or code.
+    if (arrived.get(key) === registration && arrived.delete(key)) await registration.stop?.()
+  }
+  const failed = (error: unknown): void =>
+    log.error({ err: error, set_up: key }, 'a product that was late came to nothing')
+  return patience(key, {
+    seconds: setupSeconds,
+    what: 'is not set up',
+    run: setup,
+    late: (ended) => ('value' in ended ? void arrive(ended.value).catch(failed) : failed(ended.error)),
+  })
 }

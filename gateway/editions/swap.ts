@@ -100,6 +100,5 @@ export async function createSwap({ build, prepare, log }: SwapParts): Promise<Sw
 }
 
 function report(log: Logger, mistakes: readonly Mistake[]): void {
-  for (const mistake of mistakes)
-    log.error({ ...mistake }, `catalog: ${mistake.file}${mistake.pointer} ${mistake.message}`)
+  for (const { message, ...place } of mistakes) log.error(place, `catalog: ${place.file}${place.pointer} ${message}`)
 }

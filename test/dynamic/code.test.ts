@@ -38,11 +38,29 @@ describe('plugin code, edited while the gateway runs', () => {
     place.plugin('parrot/word.ts', `throw new Error('half done')\nexport const word = ''`)
     await until(() => place.gateway.current.withheld.length === 0 && place.gateway.mistakes.length === 1)
     expect(place.gateway.mistakes[0]).to.include({ file: 'parrot.json', pointer: '/plugin', rule: 'plugin' })
-    expect(place.gateway.mistakes[0]?.message).to.match(/does not load: half done/)
+    expect(place.gateway.mistakes[0]?.message).to.match(/does not load: half done \(word\.ts:1:7\)$/)
     expect(await said()).to.equal('one')
     place.plugin('parrot/word.ts', `export const word = 'three'`)
     await says('three')
     expect(place.gateway.mistakes).to.deep.equal([])
+  })
+
+  it('is refused with file and line where it is no code, or imports what is not there', async () => {
+    place.catalog('parrot.json', word('parrot'))
+    await says('one')
+    const message = async (source: string): Promise<string> => {
+      place.plugin('parrot/word.ts', source)
+      await until(() => place.gateway.mistakes.length === 1)
+      const told = place.gateway.mistakes[0]?.message ?? ''
+      place.plugin('parrot/word.ts', `export const word = 'one'`)
+      await until(() => place.gateway.mistakes.length === 0)
+      return told
+    }
+    expect(await message(`export const word = 'one'\nfunction (`)).to.match(
+      /plugins\/parrot\/word\.ts:2:\d+: ERROR: Expected/,
+    )
+    expect(await message(`export const words = 'one'`)).to.match(/export named 'word' \(index\.ts:2\)$/)
+    expect(await message(`export { word } from './lost.ts'`)).to.match(/Cannot find module .*plugins\/parrot\/lost\.ts/)
   })
 
   it('loads what failed for a reason outside, once the reason is gone', async () => {

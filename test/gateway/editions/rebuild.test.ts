@@ -59,7 +59,7 @@ describe('an edition after another', () => {
   ]
   for (const [title, document] of spoils)
     it(`leaves a product as it was when its document comes with ${title}`, async () => {
-      const { edition } = await open({ 'gold.json': gold() })
+      const { edition } = await open({ 'gold.json': gold(), 'tin.json': thing('throws') })
       const spoiled =
         title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
       write('gold.json', spoiled)
@@ -68,6 +68,8 @@ describe('an edition after another', () => {
       expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
       expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
       expect(next.edition.withheld).to.deep.equal([])
+      expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
+      expect(next.edition.catalog.version).to.equal(edition.catalog.version)
       await edition.stop()
       write('gold.json', gold({ price: '0.008' }))
       const mended = await build(next.edition)

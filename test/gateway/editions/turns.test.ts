@@ -45,31 +45,57 @@ describe('work that must not overlap', () => {
 })
 
 describe('patience', () => {
+  const held = gate()
+  const ends: unknown[] = []
+  const waiting = <Value>(seconds: number, run: () => Promise<Value>) => ({
+    seconds,
+    what: 'does not end',
+    run,
+    late: (ended: unknown) => void ends.push(ended),
+  })
+
   it('ends a wait, refuses at once what still hangs, and begins anew when that has ended', async () => {
     const patience = createPatience()
-    const held = gate()
     let begun = 0
     const work = async (): Promise<number> => {
       begun += 1
       await held.passed
       return begun
     }
-    const late = await patience('a', 0.01, 'does not end', work).catch((error: unknown) => error)
+    const late = await patience('a', waiting(0.01, work)).catch((error: unknown) => error)
     expect(late).to.be.instanceOf(TooLong)
     expect((late as Error).message).to.match(/^does not end within 0\.01 seconds/)
-    const again = await patience('a', 60, 'does not end', work).catch((error: unknown) => error)
+    const again = await patience('a', waiting(60, work)).catch((error: unknown) => error)
     expect(again).to.be.instanceOf(TooLong)
-    expect(begun).to.equal(1)
+    expect([begun, ends]).to.deep.equal([1, []])
     held.open()
     await held.passed
     await new Promise((wake) => setImmediate(wake))
-    expect(await patience('a', 60, 'does not end', work)).to.equal(2)
+    expect(await patience('a', waiting(60, work))).to.equal(2)
+    expect(ends).to.deep.equal([{ value: 1 }])
   })
 
-  it('passes on what work gives, and how it fails', async () => {
+  it('passes on what work gives, and how it fails, also when that is late', async () => {
     const patience = createPatience()
-    expect(await patience('a', 1, 'x', async () => 7)).to.equal(7)
-    const failure = await patience('a', 1, 'x', async () => Promise.reject(new Error('its own'))).catch(String)
-    expect(failure).to.equal('Error: its own')
+    const failing = gate()
+    const error = new Error('its own')
+    expect(
+      await patience(
+        'a',
+        waiting(1, async () => 7),
+      ),
+    ).to.equal(7)
+    expect(
+      await patience(
+        'a',
+        waiting(1, async () => Promise.reject(error)),
+      ).catch(String),
+    ).to.equal('Error: its own')
+    ends.length = 0
+    const fails = (): Promise<never> => failing.passed.then(() => Promise.reject(error))
+    expect(await patience('a', waiting(0.01, fails)).catch((late: unknown) => late)).to.be.instanceOf(TooLong)
+    failing.open()
+    await new Promise((wake) => setImmediate(wake))
+    expect(ends).to.deep.equal([{ error }])
   })
 })

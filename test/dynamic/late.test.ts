@@ -1,0 +1,110 @@
+/** Products whose start takes longer than anybody waits for: they join by themselves. */
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { buy, json } from '../support/agent.ts'
+import { gold, PRICED } from '../support/catalog.ts'
+import { openPlace, type Place, SAYS, until, word } from './place.ts'
+
+describe('a product that comes up late', function () {
+  this.timeout(60_000)
+  let folder: string
+  let place: Place
+  const file = (name: string): string => join(folder, name)
+  const opened = (name: string): void => writeFileSync(file(name), '')
+  const awaits = (name: string): string => `
+import { existsSync, appendFileSync } from 'node:fs'
+const opened = async () => {
+  appendFileSync('${file('begun')}', '.')
+  while (!existsSync('${file(name)}')) await new Promise((wake) => setTimeout(wake, 10))
+}
+`
+  /** Is set up once the file is there, and leaves another where it is stopped. */
+  const slow = (text: string, gate: string): string => `import { definePlugin } from '#gateway'
+${awaits(gate)}
+export default definePlugin({
+  name: 'slow',
+  async setup() {
+    await opened()
+    return { handlers: { getWord: () => ({ word: '${text}' }) }, stop: async () => appendFileSync('${file('stopped')}', '.') }
+  },
+})
+`
+  const says = async (path: string): Promise<unknown> => {
+    const answer = await place.get(path)
+    return answer.status === 200 ? (await json(answer))['word'] : answer.status
+  }
+  const reasons = () => place.gateway.mistakes.map(({ rule, message }) => [rule, message])
+  const LATE = /within 0\.2 seconds\. Let it come to an end; it is taken into use then\.$/
+
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-late-'))
+    place = await openPlace({
+      catalog: { 'gold.json': gold() },
+      plugins: ['gold'],
+      overrides: { setupSeconds: 0.2 },
+    })
+  })
+  afterEach(async () => {
+    await place.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  it('joins by itself when it is set up, once', async () => {
+    place.plugin('slow/index.ts', slow('here', 'gate'))
+    place.catalog('slow.json', word('slow'))
+    await until(() => place.gateway.mistakes.length > 0)
+    expect(reasons()[0]?.[1]).to.match(LATE)
+    expect(await says('/v1/slow')).to.equal(404)
+    expect((await buy(`${place.url}/v1/gold`, place.wallet)).status).to.equal(200)
+    opened('gate')
+    await until(async () => (await says('/v1/slow')) === 'here')
+    expect(place.gateway.mistakes).to.deep.equal([])
+    expect([readFileSync(file('begun'), 'utf8'), existsSync(file('stopped'))]).to.deep.equal(['.', false])
+  })
+
+  it('joins by itself when its code has loaded', async () => {
+    place.plugin('slow/word.ts', `export const word = 'loaded'\n`)
+    place.plugin('slow/index.ts', SAYS('slow', `${awaits('gate')}\nawait opened()\n`))
+    place.catalog('slow.json', word('slow'))
+    await until(() => place.gateway.mistakes.length > 0)
+    expect(reasons()[0]?.[1]).to.match(LATE)
+    opened('gate')
+    await until(async () => (await says('/v1/slow')) === 'loaded')
+  })
+
+  it('serves on as it was until its new code is set up', async () => {
+    opened('one')
+    place.plugin('slow/index.ts', slow('one', 'one'))
+    place.catalog('slow.json', word('slow'))
+    await until(async () => (await says('/v1/slow')) === 'one')
+    place.plugin('slow/index.ts', slow('two', 'two'))
+    await until(() => place.gateway.mistakes.length > 0)
+    expect(await says('/v1/slow')).to.equal('one')
+    opened('two')
+    await until(async () => (await says('/v1/slow')) === 'two')
+    await until(() => existsSync(file('stopped')))
+  })
+
+  it('is stopped where nothing names it any more', async () => {
+    place.plugin('slow/index.ts', slow('gone', 'gate'))
+    place.catalog('slow.json', word('slow'))
+    await until(() => place.gateway.mistakes.length > 0)
+    place.remove('catalog/slow.json')
+    await until(() => place.gateway.mistakes.length === 0)
+    opened('gate')
+    await until(() => existsSync(file('stopped')))
+    expect(await says('/v1/slow')).to.equal(404)
+  })
+
+  it('leaves the reason where it is when it fails after all', async () => {
+    place.plugin('slow/index.ts', slow('x', 'gate').replace('await opened()', `await opened(); throw new Error('no')`))
+    place.catalog('slow.json', { ...word('slow', { response: PRICED }) })
+    await until(() => place.gateway.mistakes.length > 0)
+    opened('gate')
+    await new Promise((wake) => setTimeout(wake, 300))
+    expect(reasons()[0]?.[0]).to.equal('setup')
+    expect((await buy(`${place.url}/v1/gold`, place.wallet)).status).to.equal(200)
+  })
+})
