@@ -123,9 +123,12 @@ async function supersede(
   { revision, status, revisedAt }: { revision: number; status: Status; revisedAt?: number | null },
 ): Promise<void> {
   const { seq, version } = current
-  const event = (await db('potus_events').where({ seq }).first('available_at')) as { available_at: number }
-  // A change is known from the moment it is written, and never before the event itself.
-  const knownAt = Math.max(now, event.available_at)
+  const before = (await db('potus_events as e')
+    .join('potus_versions as v', 'v.seq', 'e.seq')
+    .where({ 'v.seq': seq, 'v.version': version })
+    .first('e.available_at', 'v.known_at')) as { available_at: number; known_at: number }
+  // A change is known from the moment it is written, and never before what it changes, whoever's clock wrote that.
+  const knownAt = Math.max(now, before.known_at)
   const numbered = {
     seq,
     version: version + 1,
@@ -138,7 +141,7 @@ async function supersede(
   await db('potus_mentions').where({ seq, version }).update({ superseded_at: knownAt })
   const row = await versionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, hash, description)
   await insertAll(db, 'potus_versions', [row])
-  await insertAll(db, 'potus_mentions', mentionRows(numbered, event.available_at, description))
+  await insertAll(db, 'potus_mentions', mentionRows(numbered, before.available_at, description))
 }
 
 /** Keeps a stub back, or believes it when enough polls agree. True where it became a revision. */

@@ -35,12 +35,14 @@ export async function insertEvents(
   const engagement: object[] = []
   const recent = await memory.recent(db, stretch, sight.now)
   let seq = await memory.lastSeq(db, stretch)
+  let appeared = await memory.lastAppearance(db, stretch)
   let joined = 0
   for (const item of items) {
     seq += 1
     if (seq > stretch.last) throw new RangeError('the stretch of sequence numbers is full')
     const seenAt = sight.seenAt?.(item) ?? raw.at
-    const availableAt = availableFrom(item, sight.seenAt ? { ...sight, now: seenAt } : sight)
+    const availableAt = availableFrom(item, { ...sight, now: sight.seenAt ? seenAt : sight.now, appeared })
+    if (sight.ingest === 'live') appeared = availableAt
     const id = eventId(source.id, item.key)
     const own = candidateOf(item, source, availableAt, seq, `clu_${id.slice(4, 14)}`)
     const twin = twinOf(own, recent)
@@ -81,11 +83,16 @@ export async function insertEvents(
 }
 
 /**
- * When an item could be served first. Live: not before it was written, whatever the source claims. Back-fill: when it
- * was published, at the end of the day where only the day is known, and never later than now.
+ * When an item could be served first. Live: not before it was written, whatever the source claims, and not before the
+ * live record that `appeared` last: where another process has a clock that is ahead, numbers and times still rise
+ * together, and whoever follows by number passes nothing over. Back-fill: when it was published, at the end of the day
+ * where only the day is known, and never later than now.
  */
-export function availableFrom({ publishedAt, precision }: Item, { now, ingest }: Sight): number {
-  if (ingest === 'live') return precision === 'day' ? now : Math.max(publishedAt, now)
+function availableFrom(
+  { publishedAt, precision }: Item,
+  { now, ingest, appeared }: Pick<Sight, 'now' | 'ingest'> & { readonly appeared: number },
+): number {
+  if (ingest === 'live') return Math.max(appeared, now, precision === 'day' ? 0 : publishedAt)
   const published = precision === 'day' ? Math.floor(publishedAt / DAY_MS) * DAY_MS + DAY_MS - 1 : publishedAt
   return Math.min(published, now)
 }

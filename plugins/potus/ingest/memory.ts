@@ -9,6 +9,8 @@ export interface Memory {
   add(candidate: Candidate): void
   /** The newest sequence number of a stretch, 0 or the number before its first where it is empty. */
   lastSeq(db: Knex, stretch: Stretch): Promise<number>
+  /** When the newest live record of a stretch appeared; 0 where there is none. Within a transaction of our turn. */
+  lastAppearance(db: Knex, stretch: Stretch): Promise<number>
   /** Hash of the last record written of a source, or null. */
   chainEnd(db: Knex, source: string, stretch: Stretch): Promise<string | null>
   setChainEnd(source: string, hash: string): void
@@ -101,6 +103,14 @@ export function createMemory(publisherOf: (source: string) => string): Memory {
         seq: number | null
       }
       return row.seq ?? from - 1
+    },
+    async lastAppearance(db, { first: from, last: to }) {
+      const row = (await db('potus_events')
+        .where({ ingest: 'live' })
+        .whereBetween('seq', [from, to])
+        .orderBy('seq', 'desc')
+        .first('available_at as at')) as { at: number } | undefined
+      return row?.at ?? 0
     },
     async chainEnd(db, source, stretch) {
       enter(stretch)

@@ -8,10 +8,11 @@ import type { Knex } from '#gateway'
 import { pino } from 'pino'
 import { createLease } from '../../../gateway/stores/lease.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
-import { createWriter, type Writer } from '../../../plugins/potus/ingest/writer.ts'
+import { createWriter, type Writer, type Written } from '../../../plugins/potus/ingest/writer.ts'
 import { openReplay, type Replay } from '../../../plugins/potus/replay/replay.ts'
 import { createSample } from '../../../plugins/potus/sample/sample.ts'
-import { readSources } from '../../../plugins/potus/sources/source.ts'
+import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
+import { createReader } from '../../../plugins/potus/store/read.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { feedOf, openNewsroom, postId, postsOf, SHARED } from './newsroom.ts'
@@ -43,6 +44,23 @@ async function isWhole(db: Knex): Promise<string[]> {
   return events.map(({ id }) => id).sort()
 }
 
+interface Line {
+  readonly seq: number
+  readonly available_at: number
+  readonly known_at: number
+  readonly superseded_at: number | null
+}
+
+/** A process that shows what it was sent. */
+interface Shown {
+  readonly db: Knex
+  show(...items: Parameters<typeof feedOf>[0]): Promise<Written>
+}
+
+function shown(source: Source, body: string): Parameters<Writer['write']>[0] {
+  return { source, at: TIME, url: source.url, status: 200, headers: {}, body: Buffer.from(body) }
+}
+
 /** Whoever does not play hears of it by the note, which is read when somebody asks. */
 async function readiness(replay: Replay): Promise<void> {
   for (;;)
@@ -72,15 +90,11 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
     })
     afterEach(() => store?.drop())
 
-    const opened = (): { db: Knex; writer: Writer } => {
+    const opened = (now = (): number => TIME): { db: Knex; writer: Writer } => {
       const db = store!.open!()
       return {
         db,
-        writer: createWriter(
-          db,
-          () => TIME,
-          (source) => sources.get(source)?.publisher ?? source,
-        ),
+        writer: createWriter(db, now, (source) => sources.get(source)?.publisher ?? source),
       }
     }
 
@@ -93,17 +107,14 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
         })),
       )
       const source = sources.get('wh.news')!
-      const poll = { source, at: TIME, url: source.url, status: 200, headers: {}, body: Buffer.from(body) }
-      await Promise.all([1, 2, 3].map(() => opened().writer.write(poll)))
+      await Promise.all([1, 2, 3].map(() => opened().writer.write(shown(source, body))))
       expect(await isWhole(store!.db)).to.have.length(30)
     })
 
     it('writes different sources at the same time, numbered one after the other', async () => {
       const [a, b] = [opened(), opened()]
-      const write = ({ writer }: typeof a, id: string, body: string, at: number) => {
-        const source = sources.get(id)!
-        return writer.write({ source, at, url: source.url, status: 200, headers: {}, body: Buffer.from(body) })
-      }
+      const write = ({ writer }: typeof a, id: string, body: string, at: number) =>
+        writer.write({ ...shown(sources.get(id)!, body), at })
       for (let n = 0; n < 8; n += 1) {
         const at = TIME + n * MINUTE
         const text = `Release number ${n} about copper and steel.`
@@ -116,6 +127,37 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       expect(await isWhole(store!.db)).to.have.length(16)
       const numbers = (await store!.db('potus_events').orderBy('seq').select('seq')) as { seq: number }[]
       expect(numbers.map(({ seq }) => seq)).to.deep.equal(numbers.map((_, at) => at + 1))
+    })
+
+    it('has clocks that differ: numbers and times rise together, and a follower passes nothing over', async () => {
+      let time = TIME
+      const source = sources.get('wh.news')!
+      const [ahead, behind] = [90_000, 0].map((apart) => {
+        const { db, writer } = opened(() => time + apart)
+        const show = (...items: Parameters<typeof feedOf>[0]) =>
+          writer.write({ ...shown(source, feedOf(items)), at: time + apart })
+        return { db, show }
+      }) as [Shown, Shown]
+      const item = (n: number, word = 'copper') => ({
+        key: `k${n}`,
+        text: `Release ${n} on ${word}.`,
+        at: TIME - MINUTE,
+      })
+      await ahead.show(item(0))
+      for (let n = 1; n <= 8; n += 1, time += 5_000)
+        expect(await (n % 2 ? ahead : behind).show(item(n), item(n - 1))).to.include({ fresh: 1, repeated: 1 })
+      const rows = (await behind.db('potus_events').where({ ingest: 'live' }).orderBy('seq')) as Line[]
+      const times = rows.map(({ available_at: at }) => at)
+      expect(times).to.deep.equal(times.toSorted((a, b) => a - b))
+      const heard: number[] = []
+      for (let moment = TIME; heard.length < rows.length; moment += 1_000)
+        heard.push(...(await createReader(behind.db).since(heard.at(-1) ?? 0, moment, 100)).map(({ seq }) => seq))
+      expect(heard).to.deep.equal(rows.map(({ seq }) => seq))
+      // What is changed by the clock that is behind is not known before what it changes.
+      expect(await behind.show(item(8), item(7, 'steel'))).to.include({ revised: 1 })
+      const [first, second] = (await behind.db('potus_versions').where({ seq: heard[6] }).orderBy('version')) as Line[]
+      expect(second?.known_at).to.equal(first?.superseded_at)
+      expect(second?.known_at).to.be.at.least(first?.known_at ?? Infinity)
     })
 
     it('opens the sample at once, and it is what one process alone would have written', async () => {
