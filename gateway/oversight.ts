@@ -14,7 +14,7 @@ import type { Journal } from './payments/payment.ts'
 import type { Prices } from './payments/prices.ts'
 import type { Knex, Logger } from './plugin.ts'
 import { createAlarms } from './reconciliation/alarms.ts'
-import { createAlerts, type Tell } from './reconciliation/alerts.ts'
+import { createTell, type Tell } from './reconciliation/tell.ts'
 import { comparisonOf } from './reconciliation/open.ts'
 import { shown, together } from './reconciliation/reconciliation.ts'
 import { openRows } from './reconciliation/rows.ts'
@@ -58,7 +58,7 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
   const metrics = createMetrics({ journal, edition: () => swap().current })
   const funnel = await openFunnel(db, log, now)
   metrics.onStep((step) => funnel.count(step))
-  const tell = createAlerts({ url: config.alertWebhookUrl, service: config.baseUrl, log, now })
+  const tell = createTell({ url: config.alertWebhookUrl, service: config.baseUrl, log, now })
   const watcher = await openWatcher(parts, metrics, tell)
   const alarms = createAlarms({
     journal,

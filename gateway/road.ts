@@ -7,7 +7,7 @@ import type { Hex, Network, Settler } from './payments/payment.ts'
 import type { Readable } from './payments/settlers/erc1271.ts'
 import { createChainSettler } from './payments/settlers/chain.ts'
 import { createFacilitatorSettler } from './payments/settlers/facilitator.ts'
-import { createLanes, type SettlerLane } from './payments/settlers/lanes.ts'
+import { createSettlerByNetwork, type NetworkSettler } from './payments/settlers/by-network.ts'
 import type { Logger } from './plugin.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 
@@ -58,7 +58,7 @@ export function nodesOf(road: Road, { lanes }: Pick<Config, 'lanes'>): readonly 
 /** One settler per network. Where one cannot be opened, none stays open. */
 async function productionRoad(config: Config, log: Logger): Promise<Road> {
   const known = readNetworks(config.catalogDir)
-  const opened: SettlerLane[] = []
+  const opened: NetworkSettler[] = []
   const payees: Payee[] = []
   try {
     for (const lane of config.lanes) {
@@ -71,8 +71,8 @@ async function productionRoad(config: Config, log: Logger): Promise<Road> {
     throw error
   }
   const [leading, ...further] = payees as [Payee, ...Payee[]]
-  const [only, ...others] = opened as [SettlerLane, ...SettlerLane[]]
-  const settler = others.length === 0 ? only.settler : createLanes([only, ...others])
+  const [only, ...others] = opened as [NetworkSettler, ...NetworkSettler[]]
+  const settler = others.length === 0 ? only.settler : createSettlerByNetwork([only, ...others])
   return { ...leading, further, settler, sandbox: null, close: () => settler.close() }
 }
 

@@ -1,5 +1,6 @@
 /** The built-in plugin that sells plans: the free list of them, and purchases that hand out access tokens. */
 import { type Catalog, type Plan, TOKEN_HEADER } from '../catalog/catalog.ts'
+import { termsOf } from '../catalog/terms.ts'
 import { ServiceError } from '../errors.ts'
 import { type Call, definePlugin, type Plugin, Unavailable } from '../plugin.ts'
 import type { Tokens } from '../tokens.ts'
@@ -65,11 +66,7 @@ function purchaseOf(catalog: Catalog, plan: Plan, { token, issuedAt, expiresAt }
   return {
     token,
     header: TOKEN_HEADER,
-    plan: plan.plan,
-    label: plan.label,
-    tier: plan.tier,
-    max_freshness_seconds: plan.maxFreshnessSeconds,
-    duration_seconds: plan.durationSeconds,
+    ...termsOf(plan),
     issued_at: issuedAt.toISOString(),
     expires_at: expiresAt.toISOString(),
     authorized_routes: authorizedRoutes(catalog, plan),
@@ -86,11 +83,7 @@ export function planList(catalog: Catalog, baseUrl: string) {
     header: TOKEN_HEADER,
     note,
     plans: plans.map((plan) => ({
-      plan: plan.plan,
-      label: plan.label,
-      tier: plan.tier,
-      max_freshness_seconds: plan.maxFreshnessSeconds,
-      duration_seconds: plan.durationSeconds,
+      ...termsOf(plan),
       route: plan.route,
       price_usd: Number(plan.priceText),
       url: `${baseUrl}${plan.route.slice(plan.route.indexOf('/'))}`,

@@ -5,7 +5,7 @@ import { type Mistake, pointerOf } from './mistake.ts'
 import { nearest } from './names.ts'
 import { parsePrice } from './price.ts'
 import { type CatalogDocument, isObject } from './read.ts'
-import { purchaseExample } from './purchases.ts'
+import { purchaseExample } from './terms.ts'
 import { parseRoute, type Route } from './route.ts'
 
 const PRODUCT = 'plans'

@@ -6,7 +6,7 @@
 import type { Journal } from '../payments/payment.ts'
 import type { Logger } from '../plugin.ts'
 import type { Lease } from '../stores/lease.ts'
-import type { Tell } from './alerts.ts'
+import type { Tell } from './tell.ts'
 
 export const ALARMS = [
   'settling.failing',

@@ -2,7 +2,7 @@
 import type { Hex, Journal, Network } from '../payments/payment.ts'
 import { createNodes } from '../payments/settlers/nodes.ts'
 import type { Logger } from '../plugin.ts'
-import type { Tell } from './alerts.ts'
+import type { Tell } from './tell.ts'
 import { type Comparison, createComparison } from './reconciliation.ts'
 import type { Rows } from './rows.ts'
 

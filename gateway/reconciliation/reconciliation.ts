@@ -6,7 +6,7 @@ import { type Hex, type Journal, type Network, paymentKey, type PaymentRecord } 
 import { bookLate, isOpenToLate } from '../payments/late.ts'
 import type { Rpc } from '../payments/settlers/rpc.ts'
 import type { Logger } from '../plugin.ts'
-import type { Tell } from './alerts.ts'
+import type { Tell } from './tell.ts'
 import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, type Transfer } from './buckets.ts'
 import type { Row, Rows } from './rows.ts'
 import { readTransfers } from './transfers.ts'

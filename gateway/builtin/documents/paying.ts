@@ -42,7 +42,8 @@ export function howToPay(place: Deployment): string {
     `in the body. Sign one of the payments in accepts (scheme exact, an EIP-3009 authorization of ${CURRENCY} on ` +
     `${namesOf(payeesOf(place))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
     'The answer carries the receipt in PAYMENT-RESPONSE. Only a successful answer is charged, and repeating the same ' +
-    'request with the same payment gives the same answer again without a second charge.'
+    'request with the same payment gives the same answer again without a second charge. Name a purchase with the header ' +
+    'Idempotency-Key (or the extension payment-identifier) where you may repeat it from another address.'
   )
 }
 

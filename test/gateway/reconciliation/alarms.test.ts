@@ -3,7 +3,7 @@ import { createLog } from '../../../gateway/log.ts'
 import { openJournal } from '../../../gateway/payments/journal/index.ts'
 import type { Journal } from '../../../gateway/payments/payment.ts'
 import { createAlarms } from '../../../gateway/reconciliation/alarms.ts'
-import type { Alert } from '../../../gateway/reconciliation/alerts.ts'
+import type { Alert } from '../../../gateway/reconciliation/tell.ts'
 import { paymentIn } from '../../contracts/payment.ts'
 
 describe('the alarms between two reconciliations', () => {

@@ -11,7 +11,7 @@ import {
   type Settler,
 } from '../../../gateway/payments/payment.ts'
 import { createRpc } from '../../../gateway/payments/settlers/rpc.ts'
-import { createAlerts } from '../../../gateway/reconciliation/alerts.ts'
+import { createTell } from '../../../gateway/reconciliation/tell.ts'
 import { type Bucket, BUCKETS } from '../../../gateway/reconciliation/buckets.ts'
 import { createComparison } from '../../../gateway/reconciliation/reconciliation.ts'
 import { openRows, type Rows } from '../../../gateway/reconciliation/rows.ts'
@@ -59,7 +59,7 @@ describe('reconciliation on a doctored chain', () => {
     const { payTo } = scene.requirements
     const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
     const rpc = createRpc(scene.proxy.url)
-    const tell = createAlerts({ url, service: 'test', log, now })
+    const tell = createTell({ url, service: 'test', log, now })
     const place = { rpc, network, payTo, journal, rows, tell, log, now, own: new Set([own]) }
     compare = createComparison({ ...place, depth: 0, lookBack: null, graceSeconds: 60 })
   })

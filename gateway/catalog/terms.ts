@@ -1,7 +1,12 @@
-/** What a buyer of a plan gets, as an example for the documents. */
+/** What a plan promises, in the words of every document and of the answer to its purchase. */
 import { type Example, type Plan, type Product, TOKEN_HEADER } from './catalog.ts'
 
 const DAY = Date.UTC(2026, 10, 20)
+
+/** The fields that the list of plans and the answer to a purchase share. */
+export function termsOf({ plan, label, tier, maxFreshnessSeconds, durationSeconds }: Plan) {
+  return { plan, label, tier, max_freshness_seconds: maxFreshnessSeconds, duration_seconds: durationSeconds }
+}
 
 /** The example of a purchase route: nothing is sent, and the answer holds a token (shortened) for the plan's window. */
 export function purchaseExample(plan: Plan, products: readonly Product[]): Example {
@@ -11,11 +16,7 @@ export function purchaseExample(plan: Plan, products: readonly Product[]): Examp
     response: {
       token: 'eyJhbGciOiJFZERTQSJ9.eyJwbGFuIjoi4oCmIn0.c2ln',
       header: TOKEN_HEADER,
-      plan: plan.plan,
-      label: plan.label,
-      tier: plan.tier,
-      max_freshness_seconds: plan.maxFreshnessSeconds,
-      duration_seconds: plan.durationSeconds,
+      ...termsOf(plan),
       issued_at: new Date(DAY).toISOString(),
       expires_at: new Date(DAY + plan.durationSeconds * 1000).toISOString(),
       authorized_routes: plan.authorizes.flatMap((id) => routes.get(id) ?? []).sort(),

@@ -1,14 +1,14 @@
 /** One settler for several networks: each payment goes to the settler of its own. */
 import type { Network, Settler } from '../payment.ts'
 
-export interface SettlerLane {
+export interface NetworkSettler {
   readonly network: Network
   readonly settler: Settler
 }
 
-/** The settler of all lanes. A network without one is a mistake of the caller and throws. */
-export function createLanes(lanes: readonly [SettlerLane, ...SettlerLane[]]): Settler {
-  const byNetwork = new Map(lanes.map(({ network, settler }) => [network.caip2, settler]))
+/** The settler of all of them. A network without one is a mistake of the caller and throws. */
+export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...NetworkSettler[]]): Settler {
+  const byNetwork = new Map(settlers.map(({ network, settler }) => [network.caip2, settler]))
 
   function on(caip2: string): Settler {
     const settler = byNetwork.get(caip2)
@@ -17,21 +17,21 @@ export function createLanes(lanes: readonly [SettlerLane, ...SettlerLane[]]): Se
   }
 
   return {
-    kind: lanes[0].settler.kind,
+    kind: settlers[0].settler.kind,
     check: (payload, requirements, options) => on(requirements.network.caip2).check(payload, requirements, options),
     settle: (payload, requirements, options) => on(requirements.network.caip2).settle(payload, requirements, options),
     // A payment of a network that is taken no more stays open until its settler is back.
     status: async (record) => (await byNetwork.get(record.network)?.status(record)) ?? UNKNOWN,
     health(network) {
       if (network) return on(network.caip2).health()
-      const looks = lanes.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))
+      const looks = settlers.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))
       const down = looks.filter(({ ready }) => !ready)
       if (down.length === 0) return { ready: true }
       const reason = down.map(({ name, reason: why = 'not ready' }) => `${name}: ${why}`).join('; ')
       return { ready: down.length < looks.length, reason }
     },
     async close() {
-      await Promise.all(lanes.map(({ settler }) => settler.close()))
+      await Promise.all(settlers.map(({ settler }) => settler.close()))
     },
   }
 }

@@ -12,7 +12,7 @@ export interface Alert {
 /** True where everybody who should know was told. */
 export type Tell = (alert: Alert) => Promise<boolean>
 
-export interface AlertParts {
+export interface TellParts {
   /** Takes a JSON POST; null: the log is all there is. */
   readonly url: string | null
   readonly service: string
@@ -23,7 +23,7 @@ export interface AlertParts {
 const TIMEOUT_MS = 10_000
 
 /** Builds `tell`. The body is `{ service, event, message, at, details }`; amounts are decimal strings. */
-export function createAlerts({ url, service, log, now }: AlertParts): Tell {
+export function createTell({ url, service, log, now }: TellParts): Tell {
   return async ({ event, message, details }) => {
     log.warn({ event, ...details }, message)
     if (url === null) return true
