@@ -126,7 +126,7 @@ export function readConfig(environment: Environment = process.env): Config {
     viewDir: join(root, 'views'),
     pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(root, folder)),
     operatorToken: text('OPERATOR_TOKEN'),
-    ownWallets: (text('OWN_WALLETS') ?? '').toLowerCase().split(/\s+/).filter(Boolean),
+    ownWallets: ownWalletsOf(text('OWN_WALLETS'), lanes),
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
@@ -136,6 +136,12 @@ export function readConfig(environment: Environment = process.env): Config {
   mistakes.push(...missing(config, values['ALLOW_SAMPLE_SALES'] === true))
   if (mistakes.length > 0) throw new ConfigError(mistakes)
   return Object.freeze(config)
+}
+
+/** Whoever is paid here and pays here has earned nothing. */
+function ownWalletsOf(named: string | null, lanes: readonly Lane[]): readonly string[] {
+  const wallets = [...(named ?? '').split(/\s+/), ...lanes.map(({ payTo }) => payTo ?? '')]
+  return [...new Set(wallets.filter(Boolean).map((wallet) => wallet.toLowerCase()))]
 }
 
 /** What is missing or contradictory, one sentence each. */

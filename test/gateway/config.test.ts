@@ -100,6 +100,13 @@ describe('the configuration', () => {
     })
   })
 
+  it('counts who is paid among the own wallets, since paying oneself is no revenue', () => {
+    const [payTo, own] = [`0x${'A1'.repeat(20)}`, `0x${'B2'.repeat(20)}`]
+    const config = readConfig({ ...production, PAY_TO: payTo, OWN_WALLETS: `${own} ${payTo.toLowerCase()}` })
+    expect(config.ownWallets).to.deep.equal([own.toLowerCase(), payTo.toLowerCase()])
+    expect(readConfig({}).ownWallets).to.deep.equal([])
+  })
+
   it('takes lists of nodes and factories, and limits of settling', () => {
     const [first, second] = [`0x${'c'.repeat(40)}`, `0x${'d'.repeat(40)}`]
     const config = readConfig({
