@@ -46,9 +46,9 @@ export interface Builder {
 }
 
 export function createBuilder(header: Header, options: ReadOptions): Builder {
-  const { columns, names, decimalComma } = header
+  const { columns, names, writing } = header
   const { findings } = options
-  const moments = createMoments()
+  const moments = createMoments(writing.dayFirst)
   const counts = { rows: 0, excluded: 0, open: 0, unfilled: 0 }
   const symbols = createNames()
   const trials = createNames()
@@ -58,6 +58,13 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
   const name = (field: Field): string => names[columns[field] ?? -1] ?? field
   const place = (row: number, field: Field): Place => ({ file: 'file', row, column: name(field) })
   const text = (cells: readonly string[], field: Field): string => cells[columns[field] ?? -1] ?? ''
+
+  /** The moment of a cell, put together where day and time of day have columns of their own. */
+  function written(cells: readonly string[], field: Field): string {
+    const cell = text(cells, field)
+    const clock = field === 'time' ? text(cells, 'clock') : ''
+    return /^\d\d?:\d\d/.test(clock) ? `${cell} ${clock}` : clock || cell
+  }
 
   function exclude(row: number, finding: { readonly code: Code; readonly field?: string }): void {
     const { code, field } = finding
@@ -82,15 +89,15 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
     exclude,
     number: (cells, row, field) => {
       const cell = text(cells, field)
-      return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), decimalComma)
+      return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), writing.mark)
     },
     needNumber(cells, row, field) {
-      const value = readNumber(text(cells, field), place(row, field), decimalComma)
+      const value = readNumber(text(cells, field), place(row, field), writing.mark)
       if (Number.isNaN(value)) exclude(row, { code: 'missing_value', field: name(field) })
       return value
     },
     needTime(cells, row, field) {
-      const cell = text(cells, field)
+      const cell = written(cells, field)
       if (isUnset(cell)) {
         exclude(row, { code: 'missing_value', field: name(field) })
         return null

@@ -1,4 +1,5 @@
 import { InvalidInput } from '#gateway'
+import type { Writing } from './writing.ts'
 
 /** Where a cell stands, for what is said about it. */
 export interface Place {
@@ -10,16 +11,22 @@ export interface Place {
 }
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
-const GROUPED = /^[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?$/
+/** "1,234", "1,234.50". */
+const GROUPED = /^[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/
+/** "1.234", "1.234.567": a number in groups, or one with three decimals. */
+const GROUPED_BY_POINTS = /^[+-]?[1-9]\d{0,2}(?:\.\d{3})+$/
 /** "1.234,56", "12,5". */
-const DECIMAL_COMMA = /^[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+),\d+$/
-/** "101.25 USD", "1.2%". */
-const UNIT = /(?<=\d)(?:[A-Z]{3,5}|%)$/
+const DECIMAL_COMMA = /^[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d+$/
+const DECIMAL_POINT = /^[+-]?(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)?\.\d+$/
+/** "$", "US$", and what stands between thousands. */
+const CURRENCY_OR_SPACE = /[A-Z]{0,3}\p{Sc}|[\s'’]/gu
+/** "101.25 USD", "1.2%"; "CHF 101.25". */
+const UNIT = /(?<=\d)(?:[A-Z]{3,5}|%)$|^[A-Z]{3}(?=[-+(\d])/g
 const NOT_FINITE = /^[+-]?(?:nan|inf|infinity)$/i
 const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
 /** No formula begins with a later character. */
 const AT = 64
-const FORMULA = /^[=@]|^[+-](?![\d.,]|inf|nan|-*$)/i
+const FORMULA = /^[=@]|^[+-](?!\s*(?:[A-Z]{0,3}\p{Sc}\s*)?[\d.,]|inf|nan|-*$)/iu
 
 /** An empty cell, or a word for nothing. */
 export const isMissing = (text: string): boolean => text === '' || MISSING.test(text)
@@ -27,25 +34,38 @@ export const isMissing = (text: string): boolean => text === '' || MISSING.test(
 /** The same, or NaN: how pandas writes the exit of an open trade. */
 export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
 
+/** A cell that is a number, without currency, unit and spaces: "($1 234)" is "-1234". */
+export function bareOf(text: string): string {
+  return text
+    .replace(CURRENCY_OR_SPACE, '')
+    .replace(UNIT, '')
+    .replace(/[\u2212\u2013]/, '-')
+    .replace(/^\((.+)\)$|^([\d.,]+)-$/, '-$1$2')
+}
+
+/** A number that has a decimal comma for certain: "1,234" may be in groups. */
+export const isDecimalComma = (bare: string): boolean => DECIMAL_COMMA.test(bare) && !GROUPED.test(bare)
+
+/** A number that has a decimal point for certain: "1.234" may be in groups. */
+export const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare) && !GROUPED_BY_POINTS.test(bare)
+
 /**
- * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "(12.5)" for -12.5, "1.234,5"
- * where the cells are not separated by commas. NaN where there is none. Throws InvalidInput for NaN, infinities, numbers beyond
- * the largest double, and formulas: a ledger that holds them is not the ledger meant.
+ * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "(12.5)" and "12.5-" for
+ * -12.5, "1'234.50"; "1.234,5" and "1.234" for thousands where `mark` says that the file has decimal commas. NaN where
+ * there is none. Throws InvalidInput for NaN, infinities, numbers beyond the largest double, and formulas: a ledger that
+ * holds them is not the ledger meant.
  */
-export function readNumber(text: string, place: Place, decimalComma = false): number {
-  if (PLAIN.test(text)) return finite(Number(text), text, place)
+export function readNumber(text: string, place: Place, mark: Writing['mark'] = 'point'): number {
+  const isGrouped = (number: string): boolean => mark === 'comma' && GROUPED_BY_POINTS.test(number)
+  if (PLAIN.test(text) && !isGrouped(text)) return finite(Number(text), text, place)
   if (isMissing(text)) return Number.NaN
   if (NOT_FINITE.test(text)) return finite(Number.NaN, text, place)
   refuseFormula(text, place)
-  const bare = text
-    .replace(/[\s$€£¥₿]/g, '')
-    .replace(UNIT, '')
-    .replace('\u2212', '-')
-    .replace(/^\((.+)\)$/, '-$1')
-  if (PLAIN.test(bare)) return finite(Number(bare), text, place)
-  if (decimalComma && DECIMAL_COMMA.test(bare))
+  const bare = bareOf(text)
+  if (isGrouped(bare) || (mark !== 'point' && DECIMAL_COMMA.test(bare)))
     return finite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
-  if (GROUPED.test(bare)) return finite(Number(bare.replaceAll(',', '')), text, place)
+  if (PLAIN.test(bare)) return finite(Number(bare), text, place)
+  if (mark !== 'comma' && GROUPED.test(bare)) return finite(Number(bare.replaceAll(',', '')), text, place)
   return Number.NaN
 }
 

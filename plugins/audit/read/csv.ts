@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import Papa from 'papaparse'
 import { InvalidInput, ServiceError } from '#gateway'
+import { type Writing, writingOfCsv } from './writing.ts'
 
 export interface CsvLimits {
   /** Which part of the request it is, for what is said about it. */
@@ -12,7 +13,7 @@ export interface CsvLimits {
 
 export interface CsvReader {
   /** Called once, with the cells of the first line. */
-  header(cells: readonly string[], delimiter: string): void
+  header(cells: readonly string[], writing: Writing): void
   /** Called for each data row, trimmed and as wide as the header. */
   row(cells: readonly string[], row: number): void
 }
@@ -29,12 +30,14 @@ const MAX_IDLE = 4
 const DELIMITERS = [',', ';', '\t'] as const
 
 /**
- * Streams the rows of a CSV file: comma, semicolon or tab, UTF-8 with or without a byte order mark, LF or CRLF, quotes.
+ * Streams the rows of a CSV file: comma, semicolon or tab, UTF-8 with or without a byte order mark or UTF-16 with one, LF
+ * or CRLF, quotes.
  * Lets other work run between pieces. Returns the number of data rows. Throws InvalidInput naming the row, or ServiceError
  * body_too_large beyond `maxRows`.
  */
-export async function readCsv(bytes: Buffer, limits: CsvLimits, reader: CsvReader): Promise<number> {
+export async function readCsv(written: Buffer, limits: CsvLimits, reader: CsvReader): Promise<number> {
   const { file, maxRows, signal } = limits
+  const bytes = inUtf8(written)
   const refuse = (msg: string, type: string, ...at: readonly (string | number)[]): InvalidInput =>
     new InvalidInput([{ loc: ['body', file, ...at], msg, type }])
   assertLines(bytes, (line) => refuse(`Line ${line} is longer than any row of a table.`, 'line_too_long', line))
@@ -55,7 +58,7 @@ export async function readCsv(bytes: Buffer, limits: CsvLimits, reader: CsvReade
           'too_many_columns',
           'header',
         )
-      reader.header(header, delimiter)
+      reader.header(header, writingOfCsv(bytes, delimiter))
       return
     }
     if (count === maxRows) {
@@ -105,6 +108,13 @@ export async function readCsv(bytes: Buffer, limits: CsvLimits, reader: CsvReade
   if (header === null) throw refuse('Is empty. The first line names the columns.', 'empty')
   if (count === 0) throw refuse('Has a header and no rows.', 'no_rows')
   return count
+}
+
+/** Spreadsheets save "Unicode text" as UTF-16, which begins with its byte order mark. */
+function inUtf8(bytes: Buffer): Buffer {
+  const mark = bytes.subarray(0, 2).toString('hex')
+  if (mark !== 'fffe' && mark !== 'feff') return bytes
+  return Buffer.from(new TextDecoder(mark === 'fffe' ? 'utf-16le' : 'utf-16be').decode(bytes))
 }
 
 /** The text in pieces, giving way to other work after each. */

@@ -1,5 +1,6 @@
 import { InvalidInput } from '#gateway'
 import type { Layout } from '../ledger.ts'
+import type { Writing } from './writing.ts'
 
 /** What a column can mean. */
 export type Field =
@@ -13,12 +14,14 @@ export type Field =
   | 'exitTime'
   | 'exitPrice'
   | 'time'
+  | 'clock'
   | 'price'
   | 'fees'
   | 'entryFees'
   | 'exitFees'
   | 'entryRate'
   | 'exitRate'
+  | 'funding'
   | 'pnl'
   | 'trial'
   | 'status'
@@ -26,73 +29,33 @@ export type Field =
   | 'type'
   | 'signal'
 
-/** Names by field, letters and digits only, the surer ones first. */
-const NAMES: Readonly<Record<Field, readonly string[]>> = {
-  symbol: ['symbol', 'ticker', 'pair', 'instrument', 'market', 'column', 'asset', 'symbols', 'security'],
-  side: ['side', 'direction', 'positionside', 'tradedirection', 'buysell', 'action'],
-  short: ['isshort', 'short'],
-  qty: [
-    'qty',
-    'quantity',
-    'size',
-    'amount',
-    'contracts',
-    'shares',
-    'units',
-    'volume',
-    'positionsizeqty',
-    'sizeqty',
-    'executed',
-  ],
-  stake: ['stakeamount', 'stake'],
-  entryTime: [
-    'entrytime',
-    'entrydate',
-    'entrydatetime',
-    'entrytimestamp',
-    'opendate',
-    'opentime',
-    'opentimestamp',
-    'entryindex',
-  ],
-  entryPrice: ['entryprice', 'avgentryprice', 'openrate', 'openprice', 'avgopenprice', 'entryrate'],
-  exitTime: [
-    'exittime',
-    'exitdate',
-    'exitdatetime',
-    'exittimestamp',
-    'closedate',
-    'closetime',
-    'closetimestamp',
-    'exitindex',
-  ],
-  exitPrice: ['exitprice', 'avgexitprice', 'closerate', 'closeprice', 'avgcloseprice', 'exitrate'],
-  time: [
-    'time',
-    'datetime',
-    'dateandtime',
-    'date',
-    'timestamp',
-    'filltime',
-    'tradetime',
-    'executedat',
-    'executiontime',
-    'timeutc',
-    'dateutc',
-    'fillindex',
-  ],
-  price: ['price', 'fillprice', 'avgprice', 'avgfillprice', 'executionprice', 'tradeprice', 'tprice'],
-  fees: ['fees', 'fee', 'commission', 'commissions', 'totalfees', 'feeamount', 'orderfee', 'commfee'],
-  entryFees: ['entryfees', 'entryfee', 'entrycommission'],
-  exitFees: ['exitfees', 'exitfee', 'exitcommission'],
-  entryRate: ['feeopen'],
-  exitRate: ['feeclose'],
-  pnl: ['pnl', 'profitabs', 'profit', 'profitloss', 'pl', 'netpnl', 'netpl', 'realizedpnl', 'realisedpnl', 'netprofit'],
-  trial: ['trial', 'trialid', 'trialno', 'variant'],
-  status: ['status', 'orderstatus'],
-  number: ['trade', 'tradeno', 'tradenumber'],
-  type: ['type', 'ordertype'],
-  signal: ['signal'],
+/** Names by field, letters and digits only, the surer ones first, separated by spaces. */
+const NAMES: Readonly<Record<Exclude<Field, 'clock'>, string>> = {
+  symbol: 'symbol ticker pair instrument market column asset symbols security product productid tradingsymbol contract',
+  side: 'side direction positionside tradedirection buysell action tradetype tradeside marketpos marketposition longshort dir',
+  short: 'isshort short',
+  qty: 'qty quantity executed executedqty filledqty size amount contracts shares units volume vol positionsizeqty sizeqty',
+  stake: 'stakeamount stake',
+  entryTime:
+    'entrytime entrydate entrydatetime entrytimestamp opendate opentime opentimestamp openedat datein entryindex',
+  entryPrice: 'entryprice avgentryprice openrate openprice avgopenprice entryrate pricein averageentryprice',
+  exitTime:
+    'exittime exitdate exitdatetime exittimestamp closedate closetime closetimestamp closedat dateout exitindex',
+  exitPrice: 'exitprice avgexitprice closerate closeprice avgcloseprice exitrate priceout averageexitprice',
+  time: 'filltime filledat executedat executiontime orderexecutiontime time datetime dateandtime date timestamp tradetime createdat dt timeutc dateutc tradedate fillindex',
+  price: 'fillprice avgfillprice filledavgprice avgprice executionprice tradeprice price tprice',
+  fees: 'fees fee commission commissions totalfees feeamount orderfee commfee ibcommission',
+  entryFees: 'entryfees entryfee entrycommission',
+  exitFees: 'exitfees exitfee exitcommission',
+  entryRate: 'feeopen',
+  exitRate: 'feeclose',
+  funding: 'fundingfees',
+  pnl: 'pnl profitabs profit profitloss pl netpnl netpl realizedpnl realisedpnl netprofit closedpnl',
+  trial: 'trial trialid trialno variant',
+  status: 'status orderstatus',
+  number: 'trade tradeno tradenumber',
+  type: 'type ordertype',
+  signal: 'signal',
 }
 
 export type Columns = Partial<Readonly<Record<Field, number>>>
@@ -102,8 +65,7 @@ export interface Header {
   readonly columns: Columns
   /** As the file writes them. */
   readonly names: readonly string[]
-  /** "12,5" is a number: the cells are not separated by commas. */
-  readonly decimalComma: boolean
+  readonly writing: Writing
 }
 
 const ROUND_TRIP: readonly Field[] = ['entryTime', 'entryPrice', 'exitTime', 'exitPrice']
@@ -123,19 +85,22 @@ export function plain(name: string): string {
  * Recognises the layout by the header. Throws InvalidInput for a column named twice, and where neither round trips nor
  * fills can be read, naming what is missing.
  *
- * @example recognise(['Ticker', 'Entry Time', 'entry_price', 'ExitTime', 'ExitPrice'], ',').layout // 'round_trips'
+ * @example recognise(['Ticker', 'Entry Time', 'entry_price', 'ExitTime', 'ExitPrice'], writing).layout // 'round_trips'
  */
-export function recognise(names: readonly string[], delimiter: string): Header {
+export function recognise(names: readonly string[], writing: Writing): Header {
   assertDistinct(names)
   const byName = new Map<string, number>()
   for (const [index, name] of names.entries()) if (!byName.has(plain(name))) byName.set(plain(name), index)
   const columns: Partial<Record<Field, number>> = {}
-  for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
-    const name = known.find((one) => byName.has(one))
+  for (const [field, known] of Object.entries(NAMES) as [Field, string][]) {
+    const name = known.split(' ').find((one) => byName.has(one))
     if (name !== undefined) columns[field] = byName.get(name) as number
   }
+  // A day and a time of day in columns of their own.
+  const [date, clock] = [byName.get('date'), byName.get('time')]
+  if (date !== undefined && clock !== undefined && columns.time === clock) Object.assign(columns, { time: date, clock })
   const has = (...fields: readonly Field[]): boolean => fields.every((field) => columns[field] !== undefined)
-  return { layout: layoutOf(has, byName, names), columns, names, decimalComma: delimiter !== ',' }
+  return { layout: layoutOf(has, byName, names), columns, names, writing }
 }
 
 function layoutOf(

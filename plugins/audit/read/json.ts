@@ -1,5 +1,6 @@
 import { InvalidInput, ServiceError } from '#gateway'
 import { type CsvLimits, type CsvReader, MAX_CELL, MAX_COLUMNS } from './csv.ts'
+import { writingOf } from './writing.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -9,8 +10,9 @@ const BRACKETS = /^\uFEFF?\s*[[{]/
 export const isJson = (bytes: Buffer): boolean => BRACKETS.test(bytes.subarray(0, 64).toString('utf8'))
 
 /**
- * Reads a JSON file as a table: an array of objects, or the first one found inside, as in freqtrade's backtest result
- * (strategy, name, trades). Columns are the names of the first object; what is itself a list or an object is left out.
+ * Reads a JSON file as a table: an array of objects, or the longest one found inside, those called trades first, as in
+ * freqtrade's backtest result (strategy, name, trades) and LEAN's (totalPerformance, closedTrades). Columns are the names
+ * of the first object; what is itself a list or an object is left out, but for the value of LEAN's symbols.
  * Returns the number of rows. Throws InvalidInput, or ServiceError body_too_large beyond `maxRows`.
  */
 export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: CsvReader): number {
@@ -22,19 +24,20 @@ export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: Cs
       fields,
     })
   }
-  const rows = tableIn(parse(bytes, refuse), 0)
+  const rows = longestOf(tablesIn(parse(bytes, refuse), '', 0))
   if (!rows) throw refuse('Is JSON without a list of trades in it.', 'no_rows')
   if (rows.length > maxRows) {
     const fields = { max_rows: maxRows }
     throw new ServiceError('body_too_large', `${file} has more than ${maxRows} rows; send fewer.`, { fields })
   }
-  const names = Object.entries(rows[0] as Row).flatMap(([name, value]) => (isNested(value) ? [] : [name]))
+  const names = Object.entries(rows[0] as Row).flatMap(([name, value]) => (leafOf(value) === undefined ? [] : [name]))
   if (names.length > MAX_COLUMNS)
     throw refuse(`The trades have ${names.length} fields; ${MAX_COLUMNS} are the most.`, 'too_many_columns', 'header')
-  // Cells of JSON have their own decimal points, whatever separates those of a table.
-  reader.header(names, ',')
+  const cellsOf = (row: Row): string[] => names.map((name) => cellOf(row[name]))
+  // Numbers of JSON have their own decimal points, whatever separates the cells of a table.
+  reader.header(names, writingOf(rows.slice(0, SAMPLE).map(cellsOf), ','))
   for (const [index, row] of rows.entries()) {
-    const cells = names.map((name) => cellOf(row[name]))
+    const cells = cellsOf(row)
     const long = cells.findIndex((cell) => cell.length > MAX_CELL)
     if (long >= 0)
       throw refuse(`Row ${index}, ${names[long]} is longer than ${MAX_CELL} characters.`, 'cell_too_long', index)
@@ -46,6 +49,8 @@ export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: Cs
 /** JSON is held in memory as a whole. */
 const MAX_BYTES = 16_000_000
 const DEEPEST = 4
+/** Rows that show how numbers and dates are written. */
+const SAMPLE = 500
 
 function parse(bytes: Buffer, refuse: (msg: string, type: string) => InvalidInput): unknown {
   try {
@@ -55,21 +60,33 @@ function parse(bytes: Buffer, refuse: (msg: string, type: string) => InvalidInpu
   }
 }
 
-function tableIn(value: unknown, depth: number): readonly Row[] | null {
-  if (Array.isArray(value)) return value.length > 0 && value.every(isRow) ? value : null
-  if (!isRow(value) || depth === DEEPEST) return null
-  const inner = 'trades' in value ? [value['trades']] : Object.values(value)
-  for (const one of inner) {
-    const found = tableIn(one, depth + 1)
-    if (found) return found
-  }
-  return null
+interface Table {
+  readonly isTrades: boolean
+  readonly rows: readonly Row[]
+}
+
+function tablesIn(value: unknown, name: string, depth: number): Table[] {
+  if (Array.isArray(value))
+    return value.length > 0 && value.every(isRow) ? [{ isTrades: /trades$/i.test(name), rows: value }] : []
+  if (!isRow(value) || depth === DEEPEST) return []
+  return Object.entries(value).flatMap(([key, inner]) => tablesIn(inner, key, depth + 1))
+}
+
+function longestOf(tables: readonly Table[]): readonly Row[] | undefined {
+  const named = tables.filter(({ isTrades }) => isTrades)
+  return (named.length > 0 ? named : tables).toSorted((a, b) => b.rows.length - a.rows.length)[0]?.rows
 }
 
 const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
-const isNested = (value: unknown): boolean => typeof value === 'object' && value !== null
+
+/** What stands in a cell; undefined for a list or an object but LEAN's symbols: {"value": "SPY"}, or a list of one. */
+function leafOf(value: unknown): unknown {
+  const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value
+  return isRow(one) ? one['value'] : Array.isArray(one) ? undefined : (one ?? null)
+}
 
 function cellOf(value: unknown): string {
-  if (typeof value === 'string') return value.trim()
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : ''
+  const leaf = leafOf(value)
+  if (typeof leaf === 'string') return leaf.trim()
+  return typeof leaf === 'number' || typeof leaf === 'boolean' ? String(leaf) : ''
 }

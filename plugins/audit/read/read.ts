@@ -20,8 +20,8 @@ export async function readLedger(bytes: Buffer, options: ReadOptions, signal: Ab
   let reader: RowReader | null = null
   const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
   const table: CsvReader = {
-    header(names, delimiter) {
-      builder = createBuilder(recognise(names, delimiter), options)
+    header(names, writing) {
+      builder = createBuilder(recognise(names, writing), options)
       reader = readerOf(builder)
     },
     row: (cells, row) => reader?.row(cells, row),
@@ -54,6 +54,7 @@ function nothingLeft({ counts, options }: Builder): InvalidInput {
 function warningsOf({ moments, trades, has }: Builder): string[] {
   const warnings: string[] = []
   if (!moments.zoned() && !moments.daily()) warnings.push('times_without_zone_read_as_utc')
+  if (moments.assumed() !== null) warnings.push(`dates_read_${moments.assumed()}_first`)
   if (has('fees') || has('entryFees') || has('entryRate'))
     if (trades.every(({ fees }) => fees === 0)) warnings.push('fees_all_zero')
   return warnings

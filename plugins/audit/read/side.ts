@@ -1,7 +1,7 @@
 import type { Builder } from './builder.ts'
 
-const UP = /^(?:long|buy|bought|b|l|1|\+1)$/i
-const DOWN = /^(?:short|sell|sold|s|-1|sell ?short)$/i
+const UP = /^(?:long|buy|bought|bot|b|l|1|\+1|buy[ _]?to[ _]?(?:open|cover|close))$/i
+const DOWN = /^(?:short|sell|sold|sld|s|-1|sell[ _]?short|sell[ _]?to[ _]?(?:open|close))$/i
 const YES = /^(?:true|yes|1)$/i
 
 /**

@@ -71,7 +71,7 @@ export function readTrips(builder: Builder): RowReader {
   }
 }
 
-/** Money paid for both sides: one column, one a side, or rates a side as freqtrade has them. */
+/** Money paid for both sides: one column, one a side, or rates a side as freqtrade has them, less the funding received. */
 function fees(
   { has, number }: Builder,
   cells: readonly string[],
@@ -80,15 +80,17 @@ function fees(
   entryPrice: number,
   exitPrice: number,
 ): number {
-  if (has('entryRate'))
-    return qty * (number(cells, row, 'entryRate') * entryPrice + number(cells, row, 'exitRate') * exitPrice)
+  if (has('entryRate')) {
+    const paid = qty * (number(cells, row, 'entryRate') * entryPrice + number(cells, row, 'exitRate') * exitPrice)
+    return paid - (number(cells, row, 'funding') || 0)
+  }
   if (has('entryFees')) return number(cells, row, 'entryFees') + number(cells, row, 'exitFees')
   return number(cells, row, 'fees')
 }
 
 /** Fees written as negative amounts throughout are costs all the same; among positive ones a negative one is a rebate. */
-export function settleFees({ trades }: Builder): void {
-  if (trades.some(({ fees }) => fees > 0)) return
+export function settleFees({ has, trades }: Builder): void {
+  if (has('entryRate') || trades.some(({ fees }) => fees > 0)) return
   for (const [index, trade] of trades.entries()) if (trade.fees < 0) trades[index] = { ...trade, fees: -trade.fees }
 }
 

@@ -4,6 +4,7 @@ import { isMissing, readNumber } from '../read/cells.ts'
 import { readCsv } from '../read/csv.ts'
 import { assertDistinct, plain } from '../read/header.ts'
 import { createMoments } from '../read/moments.ts'
+import type { Writing } from '../read/writing.ts'
 import { calendarOf, intervalOf, type Series } from './series.ts'
 
 export const MAX_BARS = 1_000_000
@@ -35,19 +36,20 @@ export const bare = (symbol: string): string => symbol.toUpperCase().replace(/[^
  * 7:1 split) where there is one. Bars without all four prices are left out. Throws InvalidInput.
  */
 export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
-  const moments = createMoments()
+  let moments = createMoments(null)
   const columns = new Map<Field, number>()
   const groups = new Map<string, number[]>()
   let names: readonly string[] = []
-  let isDecimalComma = false
+  let mark: Writing['mark'] = 'point'
   await readCsv(
     bytes,
     { file: 'bars', maxRows: MAX_BARS, signal },
     {
-      header(cells, delimiter) {
+      header(cells, writing) {
         assertDistinct(cells, 'bars')
         names = cells
-        isDecimalComma = delimiter !== ','
+        mark = writing.mark
+        moments = createMoments(writing.dayFirst)
         for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
           const index = cells.findIndex((cell) => known.includes(plain(cell)))
           if (index >= 0) columns.set(field, index)
@@ -61,7 +63,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
         const text = (field: Field): string => cells[columns.get(field) ?? -1] ?? ''
         const place = (field: Field) =>
           ({ file: 'bars', row, column: names[columns.get(field) ?? -1] ?? field }) as const
-        const number = (field: Field): number => readNumber(text(field), place(field), isDecimalComma)
+        const number = (field: Field): number => readNumber(text(field), place(field), mark)
         const time = isMissing(text('time')) ? null : moments.read(text('time'), place('time'))
         if (time === null) {
           const msg = `Row ${row} has no readable time.`

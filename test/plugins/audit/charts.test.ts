@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { draw } from '../../../gateway/transports/chart.ts'
 import { equityOf } from '../../../plugins/audit/figures/equity.ts'
-import { costSteps, deflationChart, equityCharts, placeOf } from '../../../plugins/audit-pages/charts.ts'
+import { costSteps, equityCharts, placeOf, trialsChart } from '../../../plugins/audit-pages/charts.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'
 import { auditOf, found } from './place.ts'
 
@@ -61,7 +61,7 @@ describe('a report as pictures', () => {
   })
 
   it('marks the stated trials on the curve of deflation', () => {
-    const chart = deflationChart(report)
+    const chart = trialsChart(report)
     expect(chart?.marks?.[0]?.at).to.deep.equal([10, report.overfitting.dsr])
     const line = chart?.series[0]?.points ?? []
     expect(line.every(([, value], index) => index === 0 || value <= (line[index - 1]?.[1] ?? 0))).to.equal(true)
@@ -70,7 +70,7 @@ describe('a report as pictures', () => {
   it('draws nothing where a report of an earlier version, or a short one, has no figures', () => {
     const { equity: _, ...earlier } = report
     expect(equityCharts(earlier)).to.deep.equal([])
-    expect(deflationChart({ ...report, overfitting: { ...report.overfitting, dsr: null } })).to.equal(null)
+    expect(trialsChart({ ...report, overfitting: { ...report.overfitting, dsr: null } })).to.equal(null)
   })
 
   it('places a fill beside its bar', () => {

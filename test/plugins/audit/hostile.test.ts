@@ -57,7 +57,11 @@ describe('a hostile ledger', () => {
     'another encoding': [Buffer.concat([Buffer.from(file(GOOD)), Buffer.from([0xe9, 0x2c])]), 1],
     'times with and without a zone': [file(GOOD, row({ 3: '2024-01-02T10:00:00Z' })), 1, 'entry_time'],
     'times of two zones': [file(row({ 3: '2024-01-02T10:00:00Z', 5: '2024-01-02T10:00:00-05:00' })), 0, 'exit_time'],
-    'days before months': [file(row({ 3: '13/01/2024' })), 0, 'entry_time'],
+    'days before months, and months before days': [
+      file(row({ 3: '13/01/2024', 5: '14/01/2024' }), row({ 3: '01/13/2024', 5: '01/14/2024' })),
+      0,
+      'entry_time',
+    ],
     'nothing but open trades': [file(row({ 5: '', 6: '' })), 0],
     'nothing but broken rows': [file(row({ 4: '0' })), 0, 'entry_price'],
     '257 trials': [
