@@ -39,6 +39,9 @@ const STEPS: readonly Migration[] = [
     }),
 ]
 
+/** A call with a token is to cost no write: its count waits for the next other one, a reading, or the end. */
+const isWorthWriting = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
+
 export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promise<Funnel> {
   await migrate(db, 'funnel', STEPS)
   let waiting = new Map<string, FunnelRow>()
@@ -78,7 +81,9 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
       return db<FunnelRow>(TABLE).where('day', '>=', sinceDay).orderBy(['day', 'kind', 'operation', 'reason'])
     },
     start() {
-      timer = setInterval(() => void write(), EVERY_MS).unref()
+      timer = setInterval(() => {
+        if ([...waiting.values()].some(isWorthWriting)) void write()
+      }, EVERY_MS).unref()
     },
     async stop() {
       clearInterval(timer)
