@@ -15,6 +15,9 @@ export const SETTLE_SECONDS = 6
  */
 export const SLACK_SECONDS = 3_600
 
+/** A buyer's clock may be ahead of ours by this much: a payment that begins so soon is waited for. */
+const SKEW_SECONDS = 5n
+
 /** The reason of a signature that is not the payer's key's. A contract wallet's may be good all the same. */
 export const NOT_SIGNED = 'invalid_exact_evm_payload_signature'
 
@@ -121,7 +124,7 @@ function agreed({ accepted }: PaymentPayload, { scheme, network, amount, payTo }
 /** The token wants validAfter < block time < validBefore. */
 function inTime(payload: PaymentPayload, { maxTimeoutSeconds }: PaymentRequirements, now: bigint): Refusal | null {
   const { validAfter, validBefore } = payload
-  if (validAfter > now)
+  if (validAfter > now + SKEW_SECONDS)
     return refusal(
       'invalid_exact_evm_payload_authorization_valid_after',
       `The payment is valid only after ${validAfter}; it is ${now}.`,

@@ -137,6 +137,12 @@ export function createPayments(parts: PaymentsParts): Payments {
     idle: () => flights.idle(),
   }
 
+  /** The token takes a payment only in a block later than validAfter: one signed for this very second would fail. */
+  async function begun({ validAfter }: PaymentPayload): Promise<void> {
+    const left = (Number(validAfter) + 1) * 1000 - now().getTime()
+    if (left > 0) await pause(left)
+  }
+
   async function admit(
     operation: Operation,
     presented: PresentedPayment,
@@ -161,6 +167,7 @@ export function createPayments(parts: PaymentsParts): Payments {
     const flight = flights.takeOff(presented)
     if (!flight) return (await recall(operation, presented)) ?? admit(operation, presented, version)
     try {
+      await begun(payload)
       if (!proven) await unproven(payload.from)
       const doubt = await settler.check(payload, requirements, { proven })
       if (doubt) {

@@ -149,6 +149,22 @@ describe('money', () => {
     expect((await send(`${url}/v1/echo/down`, header)).status).to.equal(200)
   })
 
+  it('is not worked for before its time, which a clock that is ahead puts off by seconds', async () => {
+    const { v2 } = await offer(`${url}/v1/echo/early`)
+    const early = async (seconds: number): Promise<Response> => {
+      const validAfter = String(Math.floor(shop.now().getTime() / 1000) + seconds)
+      const signed = { requirement: v2.accepts[0] as never, version: 2, signed: { validAfter } } as const
+      return send(`${url}/v1/echo/early`, await signPayment({ account: shop.wallet, ...signed }))
+    }
+    const statuses = await Promise.all([early(0), early(1)].map(async (response) => (await response).status))
+    expect(statuses).to.deep.equal([200, 200])
+    for (const { createdAt, validAfter } of await shop.gateway.journal.list({ limit: 10 }))
+      expect(Math.floor(createdAt / 1000)).to.be.greaterThan(Number(validAfter))
+    const refused = await json(await early(60))
+    expect(refused).to.include({ error: 'invalid_exact_evm_payload_authorization_valid_after' })
+    expect(shop.settler.transfers).to.have.length(2)
+  })
+
   it('is refused on another route than the one whose quote it names, and taken on its own', async () => {
     const one = await offer(`${url}/v1/echo/route?times=2`)
     const { resource } = one.v2
