@@ -1,23 +1,30 @@
 /** Read the configuration, create the gateway, listen, close on signals. */
+import { simplest } from './builtin/documents/listing.ts'
 import { ConfigError, readConfig } from './config.ts'
+import { COPIES } from './editions/copies.ts'
+import { guardProcess } from './editions/guard.ts'
 import { createGateway, type Gateway } from './gateway.ts'
+import { createLog } from './log.ts'
 import { payeesOf } from './payments/accounts.ts'
 
+/** The only way to end the process, once it is guarded. */
+const exit = process.exit.bind(process)
+
 async function main(): Promise<void> {
-  const gateway = await createGateway(readConfig())
+  const settings = readConfig()
+  const log = createLog(settings.logLevel)
+  guardProcess(COPIES, exit, log)
+  const gateway = await createGateway(settings, { log })
   stopOnSignals(gateway)
-  // A plugin that forgot to wait for something must not end the calls of all others.
-  process.on('unhandledRejection', (error) => gateway.log.error({ err: error }, 'a failure nobody waited for'))
   const address = await gateway.listen()
   const { config, road } = gateway
   await road.sandbox?.describe(config.baseUrl)
   process.stdout.write(welcome(gateway, address))
 }
 
-/** The address, the buyer, and three commands to try. */
+/** The address, the buyer, the process, and commands to try. */
 function welcome({ config, road, current }: Gateway, address: string): string {
-  const priced = [...current.catalog.operations.values()].filter((operation) => operation.price !== null)
-  const first = priced.find((operation) => operation.method === 'GET') ?? priced[0]
+  const first = simplest(current.catalog)
   const lines = [
     `Tollgate is open at ${address}`,
     `  data     ${config.dataMode}`,
@@ -25,6 +32,7 @@ function welcome({ config, road, current }: Gateway, address: string): string {
   ]
   if (road.sandbox)
     lines.push(`  chain    ${road.sandbox.rpcUrl} (local, test money only)`, `  buyer    ${road.sandbox.buyer.address}`)
+  lines.push(`  process  ${process.pid} (kill -HUP reads the files anew)`)
   for (const { product, reason } of current.withheld) lines.push(`  withheld ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
   if (road.sandbox && first) lines.push(`  npm run pay -- ${first.route}`)
@@ -38,10 +46,10 @@ function stopOnSignals(gateway: Gateway): void {
     if (stopping) return
     stopping = true
     gateway.close().then(
-      () => process.exit(0),
+      () => exit(0),
       (error: unknown) => {
         gateway.log.fatal({ err: error }, 'the gateway did not stop cleanly')
-        process.exit(1)
+        exit(1)
       },
     )
   }
@@ -54,5 +62,5 @@ function stopOnSignals(gateway: Gateway): void {
 
 main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exit(1)
+  exit(1)
 })

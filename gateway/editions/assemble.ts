@@ -76,17 +76,24 @@ export function assemble(
   return edition
 }
 
-/** A product's facts; none where it fails or takes too long: figures are no reason to be down. */
+/** What each product last said of itself. */
+const lastFacts = new WeakMap<Instance, Facts>()
+
+/** A product's facts; the last ones where it fails or takes too long: figures are no reason to be down. */
 async function factsOf(instance: Instance, log: Logger): Promise<Facts> {
   let patience: NodeJS.Timeout | undefined
   const late = new Promise<Facts>((_, reject) => {
-    patience = setTimeout(() => reject(new Error('facts took too long')), FACTS_MS)
+    patience = setTimeout(() => reject(new Error('they took too long')), FACTS_MS)
+  })
+  const asked = instance.facts().then((facts) => {
+    lastFacts.set(instance, facts)
+    return facts
   })
   try {
-    return await Promise.race([instance.facts(), late])
+    return await Promise.race([asked, late])
   } catch (error) {
-    log.warn({ err: error, product: instance.product }, 'a product gave no facts')
-    return {}
+    log.warn({ product: instance.product, reason: String(error) }, 'a product gave no new facts')
+    return lastFacts.get(instance) ?? {}
   } finally {
     clearTimeout(patience)
   }

@@ -8,6 +8,7 @@ import { withinBudget } from './budget.ts'
 import type { BoundOperation, Edition } from './edition.ts'
 import type { Instance } from './instance.ts'
 import { Streamed } from './passage.ts'
+import { assertSendable } from './sendable.ts'
 
 export interface BindParts {
   readonly operation: Operation
@@ -22,6 +23,8 @@ export interface BindParts {
 }
 
 const SAMPLE_EVERY = 100
+/** A handler that computes so long without awaiting holds every other call up. */
+const HELD_UP_MS = 1_000
 
 export function bind({ operation, instance, validators, edition, uses, checkAnswers, log }: BindParts): BoundOperation {
   const breaker = instance.breaker(operation.id)
@@ -30,6 +33,7 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
 
   function assertFits(answer: unknown): void {
     if (operation.internal) return
+    if (answer instanceof Reply && !(answer instanceof Streamed)) assertSendable(answer)
     const isSampled = instance.answered(operation.id) % SAMPLE_EVERY === 1
     if (!checkAnswers && !isSampled) return
     if (answer instanceof Streamed) return
@@ -38,11 +42,20 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
     if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
   }
 
+  function run(call: Call): unknown {
+    const began = performance.now()
+    const answer = handler(call)
+    const ms = Math.round(performance.now() - began)
+    if (ms >= HELD_UP_MS)
+      log.warn({ call: call.id, operation: operation.id, ms }, 'a handler held every other call up; see "upstream"')
+    return answer
+  }
+
   async function handle(call: Call): Promise<unknown> {
     const { asOf, id: callId } = call
     const heldBackSeconds = operation.maxFreshnessSeconds
     const answer = await withinBudget(operation.timeoutSeconds, call.signal, (signal) =>
-      handler({
+      run({
         ...call,
         signal,
         ask: askFrom(edition(), operation.product, { asOf, signal, callId, heldBackSeconds }),

@@ -18,7 +18,7 @@ export async function withinBudget<Value>(
   const stop = (message: string): void => budget.abort(new ServiceError('product_timeout', message))
   const leave = (): void => stop('The caller left before the answer; nothing was charged.')
   const timer = setTimeout(
-    () => stop(`The product took longer than ${seconds} seconds; nothing was charged.`),
+    () => stop(`The product took longer than ${seconds} second${seconds === 1 ? '' : 's'}; nothing was charged.`),
     seconds * 1000,
   )
   if (outer.aborted) leave()

@@ -23,6 +23,34 @@ export default definePlugin({ name: 'careless', setup: () => ({ handlers: {
 } }) })
 `
 
+/** Leaves in every way a plugin can, and spoils what belongs to all. */
+const HOSTILE = `import { definePlugin, Reply } from '#gateway'
+const ways = {
+  exit: () => process.exit(3),
+  timer: () => void setTimeout(() => JSON.parse('thrown from a timer'), 1),
+  pollute: () => Object.assign(Object.prototype, { spoilt: true }),
+  status: () => new Reply({ word: 'x' }, { status: 99999 }),
+  header: () => new Reply({ word: 'x' }, { headers: { 'a b': 'c' } }),
+  line: () => new Reply({ word: 'x' }, { headers: { link: 'a\\r\\nb: c' } }),
+  length: () => new Reply({ word: 'x' }, { headers: { 'Content-Length': '1' } }),
+  receipt: () => new Reply({ word: 'x' }, { headers: { 'PAYMENT-RESPONSE': 'e30=' } }),
+  hold: () => { const end = Date.now() + 1100; while (Date.now() < end); },
+}
+export default definePlugin({ name: 'hostile', setup: () => ({ handlers: {
+  getHostility: ({ input }) => ways[input.params.way]() ?? { word: String({}.spoilt) },
+} }) })
+`
+const hostile = {
+  ...word('hostile'),
+  operations: {
+    getHostility: {
+      ...word('hostile').operations.getWord,
+      route: 'GET /v1/hostile/{way}',
+      params: { type: 'object', properties: { way: { type: 'string' } } },
+    },
+  },
+}
+
 describe('the process of a gateway', function () {
   this.timeout(60_000)
   let folder: string
@@ -48,6 +76,8 @@ describe('the process of a gateway', function () {
     write('catalog/careless.json', { ...word('careless'), operations: { getCare: care } })
     write('plugins/late/index.ts', WAITS(join(folder, 'seed')))
     write('plugins/careless/index.ts', LEAVES)
+    write('catalog/hostile.json', hostile)
+    write('plugins/hostile/index.ts', HOSTILE)
     const port = await freePort()
     url = `http://127.0.0.1:${port}`
     running = await start('gateway/main.ts', /is open at/, {
@@ -59,7 +89,7 @@ describe('the process of a gateway', function () {
       CATALOG_DIR: join(folder, 'catalog'),
       PLUGIN_DIRS: join(folder, 'plugins'),
       PORT: String(port),
-      LOG_LEVEL: 'error',
+      LOG_LEVEL: 'warn',
     })
   })
   after(async () => {
@@ -98,5 +128,28 @@ describe('the process of a gateway', function () {
     expect(await get('/v1/careless')).to.equal(200)
     await until(() => running.output().includes('nobody waits for this'))
     expect([await get('/v1/careless'), await get('/v1/gold')]).to.deep.equal([200, 402])
+  })
+
+  it('outlives an error that a plugin throws on its own time, and says so', async () => {
+    expect(await get('/v1/hostile/timer')).to.equal(200)
+    await until(() => running.output().includes('a failure nobody caught'))
+    expect([await get('/v1/hostile/timer'), await get('/v1/gold')]).to.deep.equal([200, 402])
+  })
+
+  it('is not ended by a plugin, nor are the objects of others altered', async () => {
+    for (const way of ['exit', 'pollute']) expect(await get(`/v1/hostile/${way}`), way).to.equal(502)
+    expect(await (await fetch(`${url}/v1/careless`)).json()).to.deep.equal({ word: 'done' })
+    expect(await get('/v1/gold')).to.equal(402)
+  })
+
+  it('sends no answer that HTTP has no form for, or that speaks for the gateway', async () => {
+    // Five failures running would suspend it.
+    const ways = ['timer', 'status', 'header', 'line', 'timer', 'length', 'receipt']
+    for (const way of ways) expect(await get(`/v1/hostile/${way}`), way).to.equal(way === 'timer' ? 200 : 502)
+  })
+
+  it('names the handler that held every other call up', async () => {
+    expect(await get('/v1/hostile/hold')).to.equal(200)
+    await until(() => /"operation":"getHostility","ms":1\d\d\d,"msg":"a handler held/.test(running.output()))
   })
 })
