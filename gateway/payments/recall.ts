@@ -35,7 +35,6 @@ export function createRecall(parts: RecallParts) {
   return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
     const { key, payload } = presented
     const giveUp = nowSeconds() + operation.timeoutSeconds
-    let waited = 0
     for (;;) {
       const flight = flights.find(key)
       if (flight) {
@@ -56,18 +55,13 @@ export function createRecall(parts: RecallParts) {
       if (!isGenuine(record, payload)) return null
       if (record.fingerprint !== presented.fingerprint) throw conflict(record)
       if (flights.find(key)) continue
-      if (isWithheld(operation, record, presented) && waited < DELIVERY_MS && isFresh(record)) {
-        if (presented.signal.aborted) throw pendingOf(record, payload)
-        waited += POLL_MS
-        await pause(POLL_MS)
-        continue
-      }
-      if (record.state !== 'reserved') {
+      // Another process works on it, or it is on its way to its buyer: the journal is what all can see.
+      const isUnderWay = record.state === 'reserved' || (isWithheld(operation, record, presented) && isFresh(record))
+      if (!isUnderWay) {
         const paid = await given(operation, record, presented)
         if (paid) return paid
         continue
       }
-      // Another process works on it: the journal is what both can see.
       if (nowSeconds() > giveUp || presented.signal.aborted) throw pendingOf(record, payload)
       await pause(POLL_MS)
     }
