@@ -12,8 +12,10 @@ export interface BarFigures {
   readonly sigmaDaily: number | null
   /** USD; null where nothing traded. */
   readonly advUsd: number | null
+  /** Close of the newest bar known, and its end, epoch seconds: of the session that is going on too. */
   readonly lastClose: number
-  /** Open of the first bar used and close of the last, epoch seconds. */
+  readonly newest: number
+  /** Open of the first bar used and end of the last, epoch seconds. */
   readonly from: number
   readonly to: number
   readonly count: number
@@ -57,13 +59,15 @@ export function figuresOf(bars: Bars, dayMinutes: number): BarFigures | null {
   const covered = isDaily ? recent.to - recent.from : minutesOf(bars, days) / dayMinutes
   const variance = isDaily ? meanRange(bars, recent) : squaredReturns(bars, days) / covered
   const turnover = sumOver(recent, (i) => volume[i]! * close[i]!) / covered
+  const to = time[count - 1]! + interval_seconds
   return {
     spreadBps: spreadOf(bars, days),
     sigmaDaily: variance > 0 ? Math.sqrt(variance) : null,
     advUsd: turnover > 0 ? turnover : null,
     lastClose: close[count - 1]!,
+    newest: to,
     from: time[0]!,
-    to: time[count - 1]! + interval_seconds,
+    to,
     count,
     intervalSeconds: interval_seconds,
   }

@@ -70,7 +70,7 @@ export async function gather(
   const className = session.session === 'us_equity' ? 'equity' : isPerpetual ? 'perpetual' : 'spot'
   const row = classes[className]
   const book = held && at - held.time <= BOOK_SECONDS ? held : null
-  const quoted = book || !told ? null : quotedOf(told, bars?.to ?? 0)
+  const quoted = book || !told ? null : quotedOf(told, bars?.newest ?? 0)
   const middle = book ? (book.bids[0]![0] + book.asks[0]![0]) / 2 : null
   const price = middle ?? quoted?.middle ?? bars?.lastClose ?? null
   const tickBps = tickOf(about.tick, session.session, price)
@@ -91,7 +91,9 @@ export async function gather(
   const used = [
     ...(book ? [{ time: book.time, patience: 0 }] : []),
     ...(quoted ? [{ time: quoted.time, patience: 0 }] : []),
-    ...(bars ? [{ time: bars.to, patience: bars.intervalSeconds === DAY ? STALE_DAYS : bars.intervalSeconds }] : []),
+    ...(bars
+      ? [{ time: bars.newest, patience: bars.intervalSeconds === DAY ? STALE_DAYS : bars.intervalSeconds }]
+      : []),
   ]
   const until = session.is_open ? at : (session.closes ?? at)
   const ageOf = ({ time }: { time: number }): number => Math.max(0, until - time)

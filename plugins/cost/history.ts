@@ -24,8 +24,9 @@ export interface Traded {
 export type History = (ask: Ask, traded: Traded, at: number) => Promise<BarFigures | null>
 
 /**
- * The last ten days of the finest bars up to an hour long, or the last year of daily bars. Figures are kept for the
- * minute they were made in; callers who come while they are made wait for them.
+ * The last ten days of the finest bars up to an hour long, or the last year of daily bars; of a market with sessions the
+ * last ten whole ones, with the price and the age of the newest bar. Figures are kept for the minute they were made in;
+ * callers who come while they are made wait for them.
  */
 export function createHistory(): History {
   const kept = new LRUCache<string, { figures: BarFigures | null }>({ max: 256 })
@@ -67,7 +68,9 @@ async function read(ask: Ask, traded: Traded, at: number): Promise<BarFigures | 
   const query = { symbol, from: Math.floor(to - reach * DAY), to: Math.floor(to), interval }
   const bars = await ask('getBars', { params: {}, query, body: undefined })
   const isWhole = interval === DAY || session === '24x7'
-  return figuresOf(isWhole ? bars : sessionsOf(bars, traded), dayMinutes)
+  const figures = figuresOf(isWhole ? bars : sessionsOf(bars, traded), dayMinutes)
+  const last = bars.count - 1
+  return figures && { ...figures, lastClose: bars.close[last]!, newest: bars.time[last]! + interval }
 }
 
 type Bars = Parameters<typeof figuresOf>[0]

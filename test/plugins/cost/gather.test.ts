@@ -73,6 +73,15 @@ describe('what is known of a symbol', () => {
     expect(open.inputs.dayMinutes).to.equal(390)
   })
 
+  it('takes price and age of an equity from the session that is going on', async () => {
+    await place()
+    const [now, before] = [await look('SPY'), await look('SPY', NOW - 600)]
+    expect(now).to.include({ newest: NOW, age: 0, isStale: false })
+    expect(before).to.include({ newest: NOW - 600, age: 0, isStale: false })
+    expect(now.price).not.to.equal(before.price)
+    expect(now.bars).to.include({ to: before.bars!.to, sigmaDaily: before.bars!.sigmaDaily })
+  })
+
   it('counts the age of a closed market at its close', async () => {
     await place()
     now = Date.UTC(2026, 10, 15, 12) / 1000
