@@ -46,6 +46,11 @@ export function networksOf(payment: Discovery['payment']): string {
     .join(' or ')
 }
 
+/** Where a product stands on the pages that list products: "#product-gold-price". */
+export function anchorOf(product: string): string {
+  return `product-${product.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`
+}
+
 /** A note on a client's limit, cut in two: what it is and how it is raised; the routes above it, none in another note. */
 export function capOf(note: string): { readonly rule: string; readonly routes: readonly string[] } {
   const [rule = '', routes = ''] = note.split(' Above that limit: ')

@@ -1,9 +1,8 @@
-/** The documentation: the OpenAPI document, ordered for reading. */
+/** The documentation: an index of every operation in a line each, and a page for each, from the OpenAPI document. */
 import { type Call, type Catalog, NotFound } from '#gateway'
-import { ask, byPrice, capOf, tools } from './asking.ts'
-import { curl } from './curl.ts'
-import { type Field, fieldOf, fieldsOf } from './fields.ts'
-import type { Content, OpenApi, OpenApiOperation, Schema } from './openapi.ts'
+import { type Article, articleOf, type Entry } from './article.ts'
+import { anchorOf, ask, byPrice, capOf, tools } from './asking.ts'
+import type { OpenApi } from './openapi.ts'
 
 /** What `retry` tells a caller, in the words of the error schema. */
 const RETRIES = [
@@ -17,30 +16,36 @@ const RETRIES = [
   },
 ] as const
 
-/** A longer example stands on the operation's own page. */
-const LONGEST_EXAMPLE = 600
-
 /** Of a description, search engines show about so many letters. */
 const LONGEST_WORDS = 160
 
+/** The index made of an OpenAPI document, once for all who read it. */
 const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
 
+/** The index, with one free operation to try at once. */
 export async function docs(call: Call) {
-  return read(call)
+  const { groups, articles, version, basics } = await read(call)
+  const lines = groups.flatMap(({ operations }) => operations)
+  const first = lines.map(({ id }) => articles.get(id)).find((article) => article && isReady(article))
+  return { groups, version, basics, tools: tools(call.catalog), retries: RETRIES, first: first ?? null }
 }
 
-/** One operation with every field of its answer. Throws NotFound. */
+/** One operation with every field of its answer, among those of its product. Throws NotFound. */
 export async function docsOf(call: Call) {
-  const { groups } = await read(call)
-  const id = call.input.params['operation']
-  const found = groups.flatMap(({ title, operations }) => operations.map((operation) => ({ title, operation })))
-  const one = found.find(({ operation }) => operation.id === id)
-  if (!one) throw new NotFound('There is no such operation; /docs lists them all.')
-  return { product: one.title, operation: one.operation, words: wordsOf(one.operation) }
+  const { groups, articles } = await read(call)
+  const operation = articles.get(call.input.params['operation'] as string)
+  const group = groups.find(({ operations }) => operations.some(({ id }) => id === operation?.id))
+  if (!operation || !group) throw new NotFound('There is no such operation; /docs lists them all.')
+  return { group, operation, words: wordsOf(operation) }
+}
+
+/** Can be tried without filling in anything. */
+function isReady({ trial }: Article): boolean {
+  return trial !== null && !trial.inputs.some(({ required, value }) => required && value === '')
 }
 
 /** What search engines show of an operation: as many whole sentences as fit. */
-function wordsOf({ summary, description }: { readonly summary: string; readonly description: string }): string {
+function wordsOf({ summary, description }: Article): string {
   const sentences = `${summary} ${description}`.replaceAll('`', '').split(/(?<=\.) /)
   let words = sentences[0] ?? summary
   for (const sentence of sentences.slice(1)) {
@@ -58,91 +63,35 @@ async function read(call: Call) {
 }
 
 function reference(openapi: OpenApi, catalog: Catalog) {
-  const baseUrl = openapi.servers[0]?.url ?? ''
-  const operations = Object.entries(openapi.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
-  )
-  const shown = operations.filter(({ operation }) => !('text/html' in (operation.responses['200']?.content ?? {})))
+  const surroundings = { schemas: openapi.components.schemas, catalog, baseUrl: openapi.servers[0]?.url ?? '' }
+  const entries = Object.entries(openapi.paths)
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+    )
+    .filter(({ operation }) => !('text/html' in (operation.responses['200']?.content ?? {})))
   return {
     version: openapi.info.version,
     basics: openapi.info.description.split('\n\n').slice(1).map(basic),
-    tools: tools(catalog),
-    retries: RETRIES,
-    longestExample: LONGEST_EXAMPLE,
+    articles: new Map(entries.map((entry) => [entry.operation.operationId, articleOf(entry, surroundings)])),
     groups: openapi.tags
       .map(({ name, description }) => ({
-        id: name.toLowerCase().replace(/[^a-z0-9]+/g, '-'),
+        id: anchorOf(catalog.products.find(({ title }) => title === name)?.id ?? name),
         title: name,
         summary: description,
-        operations: shown
-          .filter(({ operation }) => operation.tags.includes(name))
-          .map((entry) => article(entry, { schemas: openapi.components.schemas, catalog, baseUrl })),
+        operations: entries.filter(({ operation }) => operation.tags.includes(name)).map((one) => line(one, catalog)),
       }))
       .filter(({ operations }) => operations.length > 0)
       .sort((one, other) => byPrice(one.operations, other.operations)),
   }
 }
 
+/** An operation in the index: no more of it, so that a hundred products fit on the page. */
+function line({ path, method, operation: { operationId: id, summary } }: Entry, { operations }: Catalog) {
+  return { id, path, method, summary, price: operations.get(id)?.price ?? null }
+}
+
 /** The routes above a client's limit are listed on the price page; here their number will do. */
 function basic(paragraph: string): string {
   const { rule, routes } = capOf(paragraph)
   return routes.length === 0 ? rule : `${rule} ${routes.length} routes are above that limit; the price page names them.`
-}
-
-interface Entry {
-  readonly path: string
-  readonly method: string
-  readonly operation: OpenApiOperation
-}
-
-interface Surroundings {
-  readonly schemas: Readonly<Record<string, Schema>>
-  readonly catalog: Catalog
-  readonly baseUrl: string
-}
-
-function article({ path, method, operation }: Entry, { schemas, catalog, baseUrl }: Surroundings) {
-  const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation
-  const source = catalog.operations.get(id)
-  const price = source?.price ?? null
-  return {
-    id,
-    path,
-    method,
-    summary,
-    description,
-    price,
-    parameters: parameters.map(({ name, required, schema }) => fieldOf(name, schema, required, schemas)),
-    body: requestBody ? bodyOf(requestBody.content, schemas) : null,
-    answer: answerOf(responses['200']?.content ?? {}, schemas),
-    curl: source ? curl(source, baseUrl) : null,
-    trial: price === null && method === 'GET' && !path.includes('{') ? trial(path, parameters) : null,
-  }
-}
-
-function bodyOf(content: Content, schemas: Surroundings['schemas']) {
-  const [main] = Object.values(content)
-  return { media: Object.keys(content).join(' or '), fields: main ? fieldsOf(main.schema, schemas) : [] }
-}
-
-function answerOf(content: Content, schemas: Surroundings['schemas']) {
-  const [[media, main] = ['', undefined]] = Object.entries(content)
-  const fields: readonly Field[] = main ? fieldsOf(main.schema, schemas) : []
-  return { media, fields, example: main?.example === undefined ? null : JSON.stringify(main.example, null, 2) }
-}
-
-function trial(action: string, parameters: NonNullable<OpenApiOperation['parameters']>) {
-  return {
-    action,
-    inputs: parameters.map(({ name, required, schema, example }) => ({
-      name,
-      required,
-      value: example === undefined ? scalar(schema.default) : scalar(example),
-    })),
-  }
-}
-
-function scalar(value: unknown): string {
-  if (value === undefined) return ''
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

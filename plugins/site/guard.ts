@@ -71,7 +71,7 @@ function limits(catalog: Catalog) {
     .sort((one, other) => byPrice([one], [other]))
     .map((operation) => ({
       ...routeParts(operation),
-      href: `/docs#${operation.id}`,
+      href: `/docs/${operation.id}`,
       bytes: operation.body === null ? null : operation.maxBytes,
       seconds: operation.timeoutSeconds,
     }))

@@ -1,6 +1,6 @@
 /** The start page: what the service is, the regime of 24 hours ago, and a call to copy. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, askIfThere, byPrice, type Discovery, networksOf, shown, tools } from './asking.ts'
+import { anchorOf, ask, askIfThere, byPrice, type Discovery, networksOf, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
 import type { Read } from './kept.ts'
 import { changes, chartOf, type Past } from './past.ts'
@@ -63,7 +63,7 @@ export async function home(call: Call, readPast: Read<Past>) {
     network: networksOf(payment),
     currency: payment.currency,
     origin: ORIGINS[health.data_mode] ?? null,
-    sample: sample && operation ? panel(sample, operation) : null,
+    sample: sample && operation ? { ...panel(sample, operation), call: curl(operation, discovery.base_url) } : null,
     record: record(stats ?? {}),
     window: stats?.window_days ?? null,
     past: past ? { chart: chartOf(past), changes: changes(past, CHANGES) } : null,
@@ -196,12 +196,12 @@ function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
 /** Products that cost something, the cheapest first, with the range of their prices. */
 function products(catalog: Catalog) {
   return catalog.products
-    .map(({ title, summary, operations }) => ({ title, summary, operations: operations.filter(isSold) }))
+    .map(({ id, title, summary, operations }) => ({ id, title, summary, operations: operations.filter(isSold) }))
     .sort((one, other) => byPrice(one.operations, other.operations))
-    .flatMap(({ title, summary, operations: [first, ...rest] }) => {
+    .flatMap(({ id, title, summary, operations: [first, ...rest] }) => {
       if (first === undefined) return []
       const prices = [first, ...rest].map(({ price }) => price ?? 0n).sort((one, other) => Number(one - other))
-      return [{ title, summary, href: `/docs#${first.id}`, from: prices[0], to: prices.at(-1) }]
+      return [{ title, summary, href: `/docs#${anchorOf(id)}`, from: prices[0], to: prices.at(-1) }]
     })
 }
 

@@ -49,6 +49,6 @@ function offer({ id, displayRoute, summary, priceText, plan }: Operation, baseUr
     description: summary,
     price: priceText,
     priceCurrency: 'USD',
-    url: `${baseUrl}/docs#${id}`,
+    url: `${baseUrl}/docs/${id}`,
   }
 }

@@ -2,16 +2,18 @@
 import type { Call, Chart, Operation, Product } from '#gateway'
 import { askIfThere, byPrice } from './asking.ts'
 
+interface Table {
+  readonly caption: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly (string | number | null)[])[]
+}
+
 /** common.json#/$defs/Method */
 export interface Method {
   readonly model: string
   readonly paragraphs: readonly string[]
   readonly formulas?: readonly { readonly name: string; readonly formula: string; readonly source?: string }[]
-  readonly tables?: readonly {
-    readonly caption: string
-    readonly columns: readonly string[]
-    readonly rows: readonly (readonly (string | number | null)[])[]
-  }[]
+  readonly tables?: readonly Table[]
   readonly charts?: readonly Chart[]
   readonly limits?: readonly string[]
   readonly sources?: readonly string[]
@@ -51,10 +53,34 @@ function section({ id, title, summary, operations }: Product, method: Method | '
     model: told?.model ?? null,
     paragraphs: told?.paragraphs ?? operations.filter(isDescribed).map(({ description }) => description),
     formulas: told?.formulas ?? [],
-    tables: told?.tables ?? [],
+    tables: (told?.tables ?? []).map(written),
     charts: told?.charts ?? [],
     limits: told?.limits ?? [],
     sources: told?.sources ?? [],
     missing: method === null ? 'The measured figures cannot be shown at the moment.' : null,
   }
+}
+
+/** More decimals than any measurement here means. */
+const MOST_DECIMALS = 6
+
+/** A table as text. The numbers of a column have as many decimals as the one that needs most: 2.26 above 1.8 is 1.80. */
+export function written({ caption, columns, rows }: Table) {
+  const shaped = columns.map((name, index) => {
+    const numbers = rows.map((row) => row[index]).filter((cell) => typeof cell === 'number')
+    const decimals = Math.max(0, ...numbers.map(decimalsOf))
+    const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals, useGrouping: 'min2' } as const
+    return { name, isNumber: numbers.length > 0, numbers: new Intl.NumberFormat('en-US', shape) }
+  })
+  return {
+    caption,
+    columns: shaped.map(({ name, isNumber }) => ({ name, isNumber })),
+    rows: rows.map((row) =>
+      row.map((cell, index) => (typeof cell === 'number' ? shaped[index]?.numbers.format(cell) : (cell ?? '–'))),
+    ),
+  }
+}
+
+function decimalsOf(value: number): number {
+  return Number(value.toFixed(MOST_DECIMALS)).toString().split('.')[1]?.length ?? 0
 }

@@ -1,13 +1,27 @@
 /** The price page: every priced route and plan of the catalog, what changed, and how to pay. */
 import type { Call, Catalog, Operation } from '#gateway'
-import { ask, askIfThere, byPrice, capOf, type Discovery, networksOf, payeesOf, routeParts, shown } from './asking.ts'
+import {
+  anchorOf,
+  ask,
+  askIfThere,
+  byPrice,
+  capOf,
+  type Discovery,
+  networksOf,
+  payeesOf,
+  routeParts,
+  shown,
+} from './asking.ts'
 import { curl, examplePath } from './curl.ts'
 import { linkedOffers } from './linked.ts'
 import { problem } from './problem.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
-/** Longer samples stand in the documentation only. */
-const LONGEST_SAMPLE = 3300
+/** Letters of a sample answer that are shown, and of all together; the whole of it stands in the documentation. */
+const LONGEST_SAMPLE = 1000
+const ROOM_FOR_SAMPLES = 20_000
+/** Less of an answer says nothing of it. */
+const SHORTEST_SAMPLE = 150
 
 interface PriceHistory {
   readonly changes: readonly {
@@ -81,15 +95,17 @@ function toolCall(catalog: Catalog) {
 /** Products with their priced routes, the cheapest product first; purchases of plans stand apart. */
 function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null) {
   const priced = shown(catalog).filter(({ price, plan }) => price !== null && plan === null)
+  const room = Math.min(LONGEST_SAMPLE, ROOM_FOR_SAMPLES / priced.length)
   return catalog.products
     .map(({ id, title, summary }) => ({
-      id: `product-${id}`,
+      id: anchorOf(id),
       title,
       summary,
       operations: priced
         .filter(({ product }) => product === id)
         .map((operation) => ({
           ...row(operation, catalog, baseUrl),
+          sample: sampleOf(operation, room),
           since: history?.changes.find((change) => change.operation === operation.id)?.changed_at ?? null,
         })),
     }))
@@ -98,19 +114,25 @@ function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null)
 }
 
 function row(operation: Operation, catalog: Catalog, baseUrl: string) {
-  const { id, summary, maxFreshnessSeconds, price, example } = operation
-  const sample = example?.response === undefined ? '' : JSON.stringify(example.response, null, 2)
+  const { id, summary, maxFreshnessSeconds, price } = operation
   return {
     id,
     ...routeParts(operation),
-    href: `/docs#${id}`,
+    href: `/docs/${id}`,
     summary,
     maxFreshnessSeconds,
     price,
     curl: curl(operation, baseUrl),
-    sample: sample.length > 0 && sample.length <= LONGEST_SAMPLE ? sample : null,
     till: tillOf(operation, catalog),
   }
+}
+
+/** The example's answer, or as many whole lines of it as there is room for; null where that is too little. */
+function sampleOf({ example }: Operation, room: number): { readonly text: string; readonly isCut: boolean } | null {
+  if (example?.response === undefined || room < SHORTEST_SAMPLE) return null
+  const whole = JSON.stringify(example.response, null, 2)
+  if (whole.length <= room) return { text: whole, isCut: false }
+  return { text: `${whole.slice(0, whole.lastIndexOf('\n', room))}\n  …`, isCut: true }
 }
 
 /** A browser can buy what it can ask for without writing a body. */

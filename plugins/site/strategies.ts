@@ -113,7 +113,7 @@ function budget({ operations }: Catalog) {
     const operation = operations.get(id)
     if (!operation || operation.price === null || !operation.listed || operation.retired) return []
     const { price } = operation
-    return [{ ...routeParts(operation), href: `/docs#${id}`, often, calls: Number(calls), price, total: price * calls }]
+    return [{ ...routeParts(operation), href: `/docs/${id}`, often, calls: Number(calls), price, total: price * calls }]
   })
   return { rows, total: rows.reduce((sum, { total }) => sum + total, 0n) }
 }

@@ -140,10 +140,11 @@ describe('the pages', () => {
     expect(text, 'a figure that is not measured yet').not.to.contain('Brier')
   })
 
-  it('show on the start page a call to copy that answers 402', async () => {
+  it('show on the start page a free call and a paid one to copy', async () => {
     const text = (await html('/')).replaceAll('&#39;', "'")
-    const [, address] = /curl -i '([^']+)'/.exec(text) as unknown as [string, string]
-    expect((await fetch(address)).status).to.equal(402)
+    const addresses = [...text.matchAll(/curl -i '([^']+)'/g)].map(([, address]) => address as string)
+    const statuses = await Promise.all(addresses.map(async (address) => (await fetch(address)).status))
+    expect(statuses, 'the free sample, then the paid call').to.deep.equal([200, 402])
   })
 
   it('state on the price page every priced route and plan', async () => {
@@ -187,13 +188,20 @@ describe('the pages', () => {
       expect(text, shown).to.contain(shown)
   })
 
-  it('document every operation, and let free ones be tried without a script', async () => {
+  it('index every operation, with a free one to try without a script', async () => {
     const text = await html('/docs')
     for (const id of ['getRegimeSample', 'getRegimeCurrent', 'getRegimeDay', 'getPricing', 'purchasePlanDay'])
       expect(text, id).to.contain(`id="${id}"`)
+    expect(text).to.contain('href="/docs/getRegimeDay"').and.to.contain('href="/docs/getPricing"')
     expect(text).not.to.contain('id="getHome"').and.not.to.contain('getRegimeMethod')
     expect(text).to.contain('<form class="trial" method="get" action="/v1/regime/sample">')
     expect(text).not.to.contain('action="/v1/regime/current"')
+  })
+
+  it('show an operation of a product in its place among the others', async () => {
+    const text = await html('/docs/getRegimeDay')
+    expect(text).to.contain('href="/docs#product-regime"').and.to.contain('In Market regime')
+    expect(text).to.contain('<a href="/docs/getRegimeDay" aria-current="page">')
   })
 
   it('show one operation with every field of its answer, and none that is not there', async () => {

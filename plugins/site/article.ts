@@ -1,0 +1,66 @@
+/** One operation of the OpenAPI document as its page shows it. */
+import type { Catalog } from '#gateway'
+import { curl } from './curl.ts'
+import { type Field, fieldOf, fieldsOf } from './fields.ts'
+import type { Content, OpenApiOperation, Schema } from './openapi.ts'
+
+export interface Entry {
+  readonly path: string
+  readonly method: string
+  readonly operation: OpenApiOperation
+}
+
+export interface Surroundings {
+  readonly schemas: Readonly<Record<string, Schema>>
+  readonly catalog: Catalog
+  readonly baseUrl: string
+}
+
+export type Article = ReturnType<typeof articleOf>
+
+/** What the operation is, what it takes and gives, how it is called, and a form to try it where it is free. */
+export function articleOf({ path, method, operation }: Entry, { schemas, catalog, baseUrl }: Surroundings) {
+  const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation
+  const source = catalog.operations.get(id)
+  const price = source?.price ?? null
+  return {
+    id,
+    path,
+    method,
+    summary,
+    description,
+    price,
+    parameters: parameters.map(({ name, required, schema }) => fieldOf(name, schema, required, schemas)),
+    body: requestBody ? bodyOf(requestBody.content, schemas) : null,
+    answer: answerOf(responses['200']?.content ?? {}, schemas),
+    curl: source ? curl(source, baseUrl) : null,
+    trial: price === null && method === 'GET' && !path.includes('{') ? trial(path, parameters) : null,
+  }
+}
+
+function bodyOf(content: Content, schemas: Surroundings['schemas']) {
+  const [main] = Object.values(content)
+  return { media: Object.keys(content).join(' or '), fields: main ? fieldsOf(main.schema, schemas) : [] }
+}
+
+function answerOf(content: Content, schemas: Surroundings['schemas']) {
+  const [[media, main] = ['', undefined]] = Object.entries(content)
+  const fields: readonly Field[] = main ? fieldsOf(main.schema, schemas) : []
+  return { media, fields, example: main?.example === undefined ? null : JSON.stringify(main.example, null, 2) }
+}
+
+function trial(action: string, parameters: NonNullable<OpenApiOperation['parameters']>) {
+  return {
+    action,
+    inputs: parameters.map(({ name, required, schema, example }) => ({
+      name,
+      required,
+      value: example === undefined ? scalar(schema.default) : scalar(example),
+    })),
+  }
+}
+
+function scalar(value: unknown): string {
+  if (value === undefined) return ''
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

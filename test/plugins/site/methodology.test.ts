@@ -1,0 +1,27 @@
+import { expect } from 'chai'
+import { written } from '../../../plugins/site/methodology.ts'
+
+describe('a table of a method', () => {
+  it('writes the numbers of a column with as many decimals as the one that needs most', () => {
+    const { columns, rows } = written({
+      caption: 'Measured',
+      columns: ['recording', 'ratio', 'turnover', 'bar'],
+      rows: [
+        ['one', 2.26, 20_000_000, '≤ 2'],
+        ['other', 1.8, 1065, null],
+        ['none', null, 5, '2.5'],
+      ],
+    })
+    expect(rows).to.deep.equal([
+      ['one', '2.26', '20,000,000', '≤ 2'],
+      ['other', '1.80', '1065', '–'],
+      ['none', '–', '5', '2.5'],
+    ])
+    expect(columns.map(({ isNumber }) => isNumber)).to.deep.equal([false, true, true, false])
+  })
+
+  it('drops the decimals that are only noise', () => {
+    const { rows } = written({ caption: '', columns: ['sum'], rows: [[0.1 + 0.2], [1]] })
+    expect(rows).to.deep.equal([['0.3'], ['1.0']])
+  })
+})
