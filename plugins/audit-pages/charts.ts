@@ -1,7 +1,7 @@
 /** The report as pictures: what the trades made before and after costs, and what is left of it as trials are counted. */
 import type { Chart, Step } from '#gateway'
 import type { AuditReport } from '../../schemas/types.d.ts'
-import { deflationCurve } from '../quant/deflation.ts'
+import { deflationChart } from '../quant/deflation-chart.ts'
 
 /** Reports of earlier versions have no equity. */
 export function equityCharts({ equity }: AuditReport): Chart[] {
@@ -63,41 +63,13 @@ export function costSteps({ performance, assumptions }: AuditReport): Step[] {
   ]
 }
 
-const MOST_TRIALS = 10_000
-const LEAST_CONVINCING = 0.95
-
-/** The deflated Sharpe ratio had there been one trial, two, … ten thousand. Null where there are no statistics. */
-export function deflationChart({ performance, overfitting }: AuditReport): Chart | null {
+/** The deflated Sharpe ratio had there been more trials, or fewer. Null where there are no statistics. */
+export function trialsChart({ performance, overfitting }: AuditReport): Chart | null {
   const { sharpe_per_trade: sharpe, trades, skewness, kurtosis } = performance
-  const { sr_variance: variance, n_trials: stated, dsr } = overfitting
+  const { sr_variance: variance, n_trials: trials, dsr } = overfitting
   if (sharpe === null || variance === null || dsr === null) return null
   const sample = { sharpe, observations: trades, skewness, kurtosis }
-  const most = Math.max(MOST_TRIALS, 10 ** Math.ceil(Math.log10(stated)))
-  const curve = deflationCurve(sample, variance, most)
-  return {
-    id: 'deflation',
-    title: 'Deflated Sharpe ratio, by how many variants were tried',
-    description: `A line that falls as trials are counted: ${percent(curve[0]?.[1])} for one trial, ${percent(dsr)} for the ${stated} stated, ${percent(curve.at(-1)?.[1])} for ${most}.`,
-    x: { label: 'Trials', scale: 'log', domain: [1, most] },
-    y: { label: 'Probability that it is more than luck', unit: 'percent', domain: [0, 1] },
-    series: [
-      { name: 'Deflated Sharpe ratio', tone: 'main', points: curve },
-      {
-        name: 'Convincing: 95%',
-        tone: 'muted',
-        kind: 'dashed',
-        points: [
-          [1, LEAST_CONVINCING],
-          [most, LEAST_CONVINCING],
-        ],
-      },
-    ],
-    marks: [{ at: [stated, dsr], label: `${stated} stated: ${percent(dsr)}` }],
-    table: {
-      columns: ['Trials', 'Deflated Sharpe ratio'],
-      rows: curve.filter(([count]) => /^[125]0*$/.test(String(count))).map(([count, left]) => [count, percent(left)]),
-    },
-  }
+  return deflationChart({ sample, variance, trials, dsr })
 }
 
 /** A fill beside the bar it claims to be from, in percent of the row; null for other findings. */

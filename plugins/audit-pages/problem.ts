@@ -1,7 +1,7 @@
 /** What to say for a code that the form came back with. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   validation_failed:
-    'The file could not be read as a ledger, or a field was out of range. The layouts that can be read are below; sent with curl to /audit, the answer names the row.',
+    'The file could not be read as a ledger, or a number was out of range. Its first row has to name the columns as listed below, every price has to be a number and every time a date. With scripts on, this page names the row.',
   body_too_large: 'The file is larger than 40 MB, or has more than 200,000 rows.',
   media_unsupported: 'The form has to be sent with a file.',
   rate_limited: 'Too many audits at once. Please wait a minute.',

@@ -1,6 +1,8 @@
 /** A report as the page shows it: figures as text, findings as rows. */
 import type { AuditReport } from '../../schemas/types.d.ts'
-import { costSteps, deflationChart, equityCharts, placeOf } from './charts.ts'
+import { costSteps, equityCharts, placeOf, trialsChart } from './charts.ts'
+import { keyFigures, number, overfitting, performance } from './figures.ts'
+import { CHECKS, MEANINGS } from './words.ts'
 
 type Finding = AuditReport['fills']['findings'][number]
 
@@ -10,34 +12,6 @@ const WORDS = {
   unproven: { title: 'Unproven', tone: 'doubt' },
   plausible: { title: 'Plausible', tone: 'fair' },
 } as const
-
-/** What each reason and warning means; those with figures in them are shown as they are. */
-const MEANINGS: Readonly<Record<string, string>> = {
-  'structural_share_above_0.005': 'More than 0.5% of the rows cannot be used.',
-  'impossible_share_above_0.005': 'More than 0.5% of the fills could not have happened.',
-  'unadjusted_split_share_above_0.005': 'More than 0.5% of the trades were held over a split at unadjusted prices.',
-  lookahead_extremes: 'Fills lie at the extremes of their bars, as only hindsight could place them.',
-  lookahead_same_bar: 'Entries at the open know the direction of the bar.',
-  touch_fill: 'Too many fills lie exactly on a high or low.',
-  net_expectancy_not_positive: 'Nothing is left after costs.',
-  too_few_trades_for_statistics: 'Too few trades, or all alike: no statistics.',
-  'dsr_below_0.95': 'The deflated Sharpe ratio is below 95%.',
-  'pbo_above_0.5': 'The best trial is more likely than not overfitted.',
-  fewer_trades_than_min_trl: 'The record is shorter than the minimum for this Sharpe ratio.',
-  times_without_zone_read_as_utc: 'The times name no zone and were read as UTC.',
-  fees_all_zero: 'Every reported fee is zero; the commission of the preset was charged instead.',
-}
-
-const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
-const FINE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 8 })
-
-type Value = number | null | undefined
-const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
-const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
-const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
-const years = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} years` : '–')
-const range = (pair: readonly number[] | null, written: (value: Value) => string): string =>
-  pair ? `${written(pair[0])} to ${written(pair[1])}` : '–'
 
 export function page(report: AuditReport) {
   const { rid, verdict, reasons, summary, as_of, ledger, assumptions, fills, warnings, model } = report
@@ -59,101 +33,61 @@ export function page(report: AuditReport) {
     fills,
     equity: equityCharts(report),
     costs: costSteps(report),
-    deflation: deflationChart(report),
-    findings: fills.findings.map(shownFinding),
-    checks: fills.checks.filter(({ checked }) => checked > 0),
-    unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0),
+    deflation: trialsChart(report),
+    findings: shownFindings(fills.findings),
+    judged: judgedOf(report),
+    caution: cautionOf(fills),
+    checks: fills.checks.filter(({ checked }) => checked > 0).map(named),
+    unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0).map(named),
   }
 }
 
-function shownFinding({ row, code, severity, leg, field, symbol, price, low, high, ...rest }: Finding) {
-  return {
+/** What the verdict is about, in a line. */
+function judgedOf({ ledger, performance }: AuditReport): string {
+  const [trades, symbols] = [performance.trades, ledger.symbols]
+  const days = [ledger.first, ledger.last].map((moment) => moment.slice(0, 10))
+  return `${number(trades)} ${trades === 1 ? 'trade' : 'trades'} in ${number(symbols)} ${symbols === 1 ? 'symbol' : 'symbols'}, ${days.join(' to ')}`
+}
+
+/** What the verdict leaves open, so that nobody takes a check that was not made for one that was passed. */
+function cautionOf({ checked, fills }: AuditReport['fills']): string | null {
+  if (checked >= fills) return null
+  return checked === 0
+    ? 'No fill could be held against bars: whether they could have happened is not known.'
+    : `${number(fills - checked)} of ${number(fills)} fills could not be held against bars.`
+}
+
+function named<Row extends { readonly check: string }>(row: Row) {
+  return { ...row, name: row.check.replaceAll('_', ' '), meaning: CHECKS[row.check] ?? '' }
+}
+
+/** The findings as rows; their prices have as many decimals as the one that needs most, so that they stand in line. */
+function shownFindings(findings: readonly Finding[]) {
+  const prices = findings.flatMap(({ price, low, high }) => [price, low, high])
+  const decimals = Math.max(0, ...prices.map((price) => (price === undefined ? 0 : decimalsOf(price))))
+  const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
+  const written = new Intl.NumberFormat('en-US', shape)
+  const priced = (value: number | undefined): string => (value === undefined ? '' : written.format(value))
+  return findings.map(({ row, code, severity, leg, field, symbol, price, low, high, ...rest }) => ({
     row,
     code,
     severity,
     where: [symbol, leg, field].filter(Boolean).join(', '),
-    price: fine(price),
-    low: fine(low),
-    high: fine(high),
+    price: priced(price),
+    low: priced(low),
+    high: priced(high),
     place: placeOf({ price, low, high }),
-    figures: Object.entries(rest).map(([name, value]) => `${name.replaceAll('_', ' ')} ${written(name, value)}`),
-  }
+    figures: Object.entries(rest).map(([name, value]) => figureOf(name, value)),
+  }))
 }
 
-const fine = (value: number | undefined): string => (value === undefined ? '' : FINE.format(value))
+const FINE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 8 })
 
-function written(name: string, value: unknown): string {
-  if (typeof value !== 'number') return String(value)
-  return (name.endsWith('_bps') ? NUMBER : FINE).format(value)
-}
+const decimalsOf = (value: number): number => Number(value.toFixed(8)).toString().split('.')[1]?.length ?? 0
 
-interface Figure {
-  readonly label: string
-  readonly figure: string
-  readonly note?: string
-}
-
-function keyFigures({ performance, overfitting, fills }: AuditReport): Figure[] {
-  return [
-    {
-      label: 'Expectancy after costs',
-      figure: bps(performance.net_expectancy_bps),
-      note: `95%: ${range(performance.expectancy_ci95_bps, bps)}`,
-    },
-    {
-      label: 'Sharpe ratio a year',
-      figure: number(performance.sharpe),
-      note: `95%: ${range(performance.sharpe_ci95, number)}`,
-    },
-    {
-      label: 'Deflated Sharpe ratio',
-      figure: percent(overfitting.dsr),
-      note: `${number(overfitting.n_trials)} trials`,
-    },
-    {
-      label: 'Impossible fills',
-      figure: number(fills.impossible),
-      note: `${number(fills.checked)} of ${number(fills.fills)} held against bars`,
-    },
-  ]
-}
-
-function performance({ performance: it }: AuditReport): Figure[] {
-  return [
-    { label: 'Trades', figure: number(it.trades) },
-    { label: 'Expectancy before costs', figure: bps(it.gross_expectancy_bps) },
-    { label: 'Break-even cost a side', figure: bps(it.breakeven_cost_per_side_bps) },
-    { label: 'Win rate', figure: percent(it.win_rate) },
-    { label: 'Payoff', figure: number(it.payoff), note: 'mean win over mean loss' },
-    { label: 'Profit factor', figure: number(it.profit_factor) },
-    { label: 't statistic', figure: number(it.t_stat) },
-    { label: 'Sharpe ratio, autocorrelation allowed for', figure: number(it.sharpe_lo), note: 'Lo 2002' },
-    { label: 'Largest drawdown', figure: percent(it.max_drawdown), note: 'of one unit a trade' },
-    { label: 'Trades a year', figure: number(it.trades_per_year) },
-    { label: 'Time with a trade open', figure: percent(it.exposure) },
-    { label: 'Skewness, kurtosis', figure: `${number(it.skewness)}, ${number(it.kurtosis)}` },
-  ]
-}
-
-function overfitting({ overfitting: it }: AuditReport): Figure[] {
-  return [
-    { label: 'Probabilistic Sharpe ratio', figure: percent(it.psr), note: 'against zero' },
-    { label: 'Best Sharpe ratio by luck', figure: number(it.sr0), note: 'a year, expected' },
-    {
-      label: 'Minimum track record',
-      figure: it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
-      note: years(it.min_trl_years),
-    },
-    {
-      label: 'Minimum backtest length',
-      figure: years(it.min_btl_years),
-      note: `at most ${years(it.min_btl_bound_years)}`,
-    },
-    { label: 'Sharpe ratio after haircut', figure: number(it.haircut_sharpe), note: 'Bonferroni, a year' },
-    {
-      label: 'Probability of overfitting',
-      figure: percent(it.pbo),
-      note: it.pbo_not_checked ?? `${it.pbo_blocks} blocks`,
-    },
-  ]
+/** "excess 633.74 bps" for excess_bps. */
+function figureOf(name: string, value: unknown): string {
+  const words = name.replaceAll('_', ' ')
+  if (typeof value !== 'number') return `${words} ${String(value)}`
+  return name.endsWith('_bps') ? `${words.slice(0, -4)} ${value.toFixed(1)} bps` : `${words} ${FINE.format(value)}`
 }

@@ -1,7 +1,7 @@
 /** The deflated-Sharpe calculator: a page that computes what its address asks. */
 import { type Call, definePlugin, InvalidInput } from '#gateway'
-import { calculate, type Deflated, type Track } from './calculate.ts'
-import { curveOf } from './curve.ts'
+import { deflationChart } from '../quant/deflation-chart.ts'
+import { calculate, type Deflated, sampleOf, type Track } from './calculate.ts'
 
 interface Query {
   readonly sharpe?: number
@@ -13,6 +13,9 @@ interface Query {
   readonly periods_per_year: number
 }
 
+/** Bailey and López de Prado, "The deflated Sharpe ratio" (2014), section "A numerical example". */
+const PAPER: Track = { sharpe: 2.5, days: 1250, trials: 100, skew: -3, kurt: 10, srVariance: 0.5, periodsPerYear: 250 }
+
 export default definePlugin({
   name: 'calculator',
   setup: () => ({
@@ -21,7 +24,12 @@ export default definePlugin({
         const { query } = input
         assertPossible(query)
         const track = trackOf(query)
-        return { query, result: track ? shown(track, calculate(track)) : null, missing: track ? [] : missing(query) }
+        return {
+          query,
+          result: track ? shown(track, calculate(track)) : null,
+          example: track ? null : shown(PAPER, calculate(PAPER)),
+          missing: track ? [] : missing(query),
+        }
       },
     },
   }),
@@ -61,10 +69,10 @@ function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBa
   return {
     tone: dsr >= 0.95 ? 'fair' : dsr >= 0.5 ? 'doubt' : 'bad',
     dsr: fixed(dsr, 4),
-    chart: curveOf(track, dsr),
+    chart: deflationChart({ ...sampleOf(track), trials: track.trials, dsr }),
     sentence: sentence(track, dsr, sr0),
     figures: [
-      { label: 'Probabilistic Sharpe ratio, against zero', figure: fixed(psr, 4) },
+      { label: 'Probabilistic Sharpe ratio, against zero', figure: psr > 0.99995 ? '> 0.9999' : fixed(psr, 4) },
       { label: 'Best Sharpe ratio expected by luck, a year', figure: fixed(sr0, 4) },
       { label: 'Minimum track record at 95%', figure: days },
       { label: 'Minimum backtest length', figure: length },

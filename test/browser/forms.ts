@@ -30,16 +30,6 @@ export function forms(running: () => Service): void {
       await close()
     })
 
-    it(`says what is wrong with a file that is no ledger, ${how}`, async () => {
-      const { page, close } = await open('/audit-tool')
-      const file = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
-      await page.getByLabel('Trades, as CSV').setInputFiles(file)
-      await page.getByRole('button', { name: 'Audit' }).click()
-      await page.waitForURL('**/audit-tool?err=validation_failed')
-      expect(await page.getByRole('alert').innerText()).to.contain('could not be read as a ledger')
-      await close()
-    })
-
     it(`computes a deflated Sharpe ratio and keeps what was entered, ${how}`, async () => {
       const { page, close } = await open(CALCULATOR)
       await page.getByLabel('Sharpe ratio a year').fill('1.5')
@@ -48,6 +38,7 @@ export function forms(running: () => Service): void {
       await page.getByRole('button', { name: 'Compute' }).click()
       await page.waitForURL('**/*sharpe=1.5*')
       expect(await page.locator('.result').innerText()).to.match(/^0\.\d{4}$/)
+      expect(new URL(page.url()).hash, 'the answer, which is below the form on a phone').to.equal('#result-title')
       expect(await page.getByLabel('Trials', { exact: true }).inputValue()).to.equal('20')
       await close()
     })
@@ -89,6 +80,34 @@ export function forms(running: () => Service): void {
       await close()
     })
   }
+
+  const notes = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
+
+  it('names the mistake in a file that is no ledger, beside the form, which keeps what was entered', async () => {
+    const { page, close } = await running().open('/audit-tool')
+    await page.getByLabel('Trades, as CSV').setInputFiles(notes)
+    await page.getByLabel('Variants tried before this one').fill('25')
+    await page.getByRole('button', { name: 'Audit' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').innerText())
+      .to.contain('"a", "b"')
+      .and.to.contain('entry_price')
+    expect(new URL(page.url()).search).to.equal('')
+    expect(await page.getByLabel('Variants tried before this one').inputValue()).to.equal('25')
+    await page.getByLabel('Trades, as CSV').setInputFiles(join(LEDGERS, 'fills.csv'))
+    await page.getByRole('button', { name: 'Audit' }).click()
+    await page.waitForURL('**/report/*')
+    await close()
+  })
+
+  it('comes back with the kind of mistake from a file that is no ledger, without scripts', async () => {
+    const { page, close } = await running().open('/audit-tool', { javaScriptEnabled: false })
+    await page.getByLabel('Trades, as CSV').setInputFiles(notes)
+    await page.getByRole('button', { name: 'Audit' }).click()
+    await page.waitForURL('**/audit-tool?err=validation_failed')
+    expect(await page.getByRole('alert').innerText()).to.contain('could not be read as a ledger')
+    await close()
+  })
 
   it('tries a free route in place', async () => {
     const { page, close } = await running().open('/docs')

@@ -1,0 +1,91 @@
+/** The figures of a report as text. */
+import type { AuditReport } from '../../schemas/types.d.ts'
+
+const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
+
+type Value = number | null | undefined
+export const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
+const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
+const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
+const years = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} years` : '–')
+/** "-15.2 to 242.8 bps": the unit once. */
+const range = (pair: readonly number[] | null, decimals: number, unit = ''): string =>
+  pair ? pair.map((value) => value.toFixed(decimals)).join(' to ') + unit : '–'
+
+/** A probability: never a round 0 or 1, which nothing measured can be. */
+function chance(value: Value): string {
+  if (typeof value !== 'number') return '–'
+  if (value > 0.9995) return '> 99.9%'
+  return value < 0.0005 ? '< 0.1%' : percent(value)
+}
+
+interface Figure {
+  readonly label: string
+  readonly figure: string
+  readonly note?: string
+}
+
+export function keyFigures({ performance, overfitting, fills }: AuditReport): Figure[] {
+  return [
+    {
+      label: 'Expectancy after costs',
+      figure: bps(performance.net_expectancy_bps),
+      note: `95%: ${range(performance.expectancy_ci95_bps, 1, ' bps')}`,
+    },
+    {
+      label: 'Sharpe ratio a year',
+      figure: number(performance.sharpe),
+      note: `95%: ${range(performance.sharpe_ci95, 2)}`,
+    },
+    {
+      label: 'Deflated Sharpe ratio',
+      figure: chance(overfitting.dsr),
+      note: `after ${number(overfitting.n_trials)} ${overfitting.n_trials === 1 ? 'trial' : 'trials'}`,
+    },
+    {
+      label: 'Impossible fills',
+      figure: fills.checked === 0 && fills.impossible === 0 ? 'not known' : number(fills.impossible),
+      note: `${number(fills.checked)} of ${number(fills.fills)} fills held against bars`,
+    },
+  ]
+}
+
+export function performance({ performance: it }: AuditReport): Figure[] {
+  return [
+    { label: 'Trades', figure: number(it.trades) },
+    { label: 'Expectancy before costs', figure: bps(it.gross_expectancy_bps) },
+    { label: 'Break-even cost a side', figure: bps(it.breakeven_cost_per_side_bps) },
+    { label: 'Win rate', figure: percent(it.win_rate) },
+    { label: 'Payoff', figure: number(it.payoff), note: 'mean win over mean loss' },
+    { label: 'Profit factor', figure: number(it.profit_factor) },
+    { label: 't statistic', figure: number(it.t_stat) },
+    { label: 'Sharpe ratio, autocorrelation allowed for', figure: number(it.sharpe_lo), note: 'Lo 2002' },
+    { label: 'Largest drawdown', figure: percent(it.max_drawdown), note: 'of one unit a trade' },
+    { label: 'Trades a year', figure: number(it.trades_per_year) },
+    { label: 'Time with a trade open', figure: percent(it.exposure) },
+    { label: 'Skewness, kurtosis', figure: `${number(it.skewness)}, ${number(it.kurtosis)}` },
+  ]
+}
+
+export function overfitting({ overfitting: it }: AuditReport): Figure[] {
+  return [
+    { label: 'Probabilistic Sharpe ratio', figure: chance(it.psr), note: 'against zero' },
+    { label: 'Best Sharpe ratio by luck', figure: number(it.sr0), note: 'a year, expected' },
+    {
+      label: 'Minimum track record',
+      figure: it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
+      note: years(it.min_trl_years),
+    },
+    {
+      label: 'Minimum backtest length',
+      figure: years(it.min_btl_years),
+      note: `at most ${years(it.min_btl_bound_years)}`,
+    },
+    { label: 'Sharpe ratio after haircut', figure: number(it.haircut_sharpe), note: 'Bonferroni, a year' },
+    {
+      label: 'Probability of overfitting',
+      figure: percent(it.pbo),
+      note: it.pbo_not_checked ?? `${it.pbo_blocks} blocks`,
+    },
+  ]
+}

@@ -1,0 +1,50 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { page } from '../../../plugins/audit-pages/report.ts'
+import type { AuditReport } from '../../../schemas/types.d.ts'
+import { auditOf } from '../audit/place.ts'
+
+const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
+const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
+
+describe('the page of a report', () => {
+  const shownOf = async (fields: object) =>
+    page((await auditOf(sample('round-trips.csv'), fields)) as unknown as AuditReport)
+  const impossible = ({ key }: ReturnType<typeof page>) => key.find(({ label }) => label === 'Impossible fills')
+
+  it('says in a line what was judged', async () => {
+    const { judged } = await shownOf({ bars: sample('bars.csv') })
+    expect(judged).to.match(/^\d+ trades in 1 symbol, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d$/)
+  })
+
+  it('counts impossible fills where there were bars to hold them against, and cautions of nothing', async () => {
+    const shown = await shownOf({ bars: sample('bars.csv') })
+    expect(impossible(shown)?.figure).to.equal('1')
+    expect(shown.caution).to.equal(null)
+  })
+
+  it('does not call what was never checked none', async () => {
+    const shown = await shownOf({})
+    expect(impossible(shown)?.figure).to.equal('not known')
+    expect(shown.caution).to.contain('is not known')
+    expect(shown.unchecked.map(({ name, meaning }) => [name, meaning])).to.deep.include([
+      'outside range',
+      'the price lies between the low and the high of its bar',
+    ])
+  })
+
+  it('writes the prices of findings in line, and figures in basis points with their unit', async () => {
+    const { findings } = await shownOf({ bars: sample('bars.csv') })
+    const [{ price, low, high, figures } = {}] = findings
+    expect([price, low, high].every((text) => /^\d+\.\d\d$/.test(text ?? ''))).to.equal(true)
+    expect(figures?.join()).to.match(/excess \d+\.\d bps/)
+  })
+
+  it('never shows a probability as certain', async () => {
+    const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
+    const sure = page({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })
+    expect(sure.key.map(({ figure }) => figure)).to.include('> 99.9%')
+    expect(sure.overfitting.map(({ figure }) => figure)).to.include('< 0.1%')
+  })
+})
