@@ -1,5 +1,5 @@
 /** Answers of the venues as somebody kept them, known by what is inside and not by the name of a file. */
-import { decimalOf } from './decimal.ts'
+import { momentOf } from './moment.ts'
 import type { VenueName } from './rate.ts'
 import { VENUES } from './venues/index.ts'
 import { isRow, type Venue } from './venues/venue.ts'
@@ -16,7 +16,6 @@ export interface Capture {
 
 /** Where an answer, or one of its rows, writes the time. */
 const TIMES = ['captured_at', 'serverTime', 'isoTimestamp', 'timestamp', 'time', 'ts']
-const MILLISECONDS_ABOVE = 1e11
 const DAY = /(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -](\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?/
 
 /**
@@ -31,7 +30,7 @@ export function captureOf(content: unknown, fileName: string): Capture | null {
     const isMeant = kept ? sameHost(String(kept['url']), venue.url) : named.includes(venue.name)
     const word = isMeant ? wordOf(venue, payload) : null
     if (word === null) continue
-    const at = momentOf(kept) ?? momentOf(content) ?? momentOf(payload) ?? newestOf(payload) ?? dayOf(fileName)
+    const at = toldBy(kept) ?? toldBy(content) ?? toldBy(payload) ?? newestOf(payload) ?? dayOf(fileName)
     return { venue: venue.name, word, at: at === null ? null : Math.floor(at), payload }
   }
   return null
@@ -67,17 +66,11 @@ function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
   return found[0] ?? null
 }
 
-function secondsOf(time: unknown): number | null {
-  const number = decimalOf(time)
-  const seconds = number === null ? Date.parse(String(time)) / 1000 : Number(number)
-  if (!(seconds > 0)) return null
-  return seconds > MILLISECONDS_ABOVE ? seconds / 1000 : seconds
-}
-
-function momentOf(value: unknown): number | null {
+/** The time that an answer or a row tells. */
+function toldBy(value: unknown): number | null {
   if (!isRow(value)) return null
   for (const name of TIMES) {
-    const seconds = name in value ? secondsOf(value[name]) : null
+    const seconds = name in value ? momentOf(value[name]) : null
     if (seconds !== null) return seconds
   }
   return null
@@ -87,7 +80,7 @@ function momentOf(value: unknown): number | null {
 function newestOf(payload: unknown): number | null {
   const lists = isRow(payload) ? Object.values(payload).flatMap(inner) : [payload]
   const rows = lists.filter((list) => Array.isArray(list)).flat() as unknown[]
-  const times = rows.map(momentOf).filter((time) => time !== null)
+  const times = rows.map(toldBy).filter((time) => time !== null)
   return times.length === 0 ? null : times.reduce((newest, time) => Math.max(newest, time))
 }
 
@@ -95,5 +88,5 @@ const inner = (value: unknown): unknown[] => (isRow(value) ? [value, ...Object.v
 
 function dayOf(fileName: string): number | null {
   const [, year, month, day, hour = '00', minute = '00', second = '00'] = DAY.exec(fileName) ?? []
-  return year === undefined ? null : secondsOf(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+  return year === undefined ? null : momentOf(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
 }

@@ -2,7 +2,9 @@
 import { decimalOf } from './decimal.ts'
 import { intervalOf } from './interval.ts'
 import type { Excluded, FundingRate } from './rate.ts'
+import { momentOf } from './moment.ts'
 import { splitPair, symbolOf } from './symbol.ts'
+import { readTable } from './tables.ts'
 import type { Parsed } from './venues/venue.ts'
 
 export interface Settlement {
@@ -17,15 +19,14 @@ export type History = ReadonlyMap<string, readonly Settlement[]>
 /** Gaps looked at: enough for two that agree where some settlements are missing. */
 const LOOKED_AT = 12
 
-/** Reads `timestamp,symbol,funding_rate` with times in milliseconds. Rows that are none are left out. */
+/** Reads a table with time, symbol and rate. Rows that are none are left out. */
 export function readHistory(csv: string): History {
   const history = new Map<string, Settlement[]>()
-  for (const line of csv.split('\n').slice(1)) {
-    const [milliseconds, instrument, value] = line.trim().split(',')
-    const rate = decimalOf(value)
-    if (!instrument || rate === null || !(Number(milliseconds) > 0)) continue
+  for (const { instrument, ...row } of readTable(csv)) {
+    const [time, rate] = [momentOf(row.time), decimalOf(row.rate)]
+    if (instrument === '' || rate === null || time === null) continue
     const list = history.get(instrument) ?? []
-    list.push({ time: Number(milliseconds) / 1000, rate })
+    list.push({ time, rate })
     history.set(instrument, list)
   }
   for (const list of history.values()) list.sort((a, b) => a.time - b.time)

@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { type Capture, captureOf } from './captures.ts'
 import { readHistory, type History, type Settlement } from './history.ts'
+import { momentOf } from './moment.ts'
 import type { VenueName } from './rate.ts'
+import { readTable, type TableRow } from './tables.ts'
 import { VENUES } from './venues/index.ts'
 import type { Parsed, Row } from './venues/venue.ts'
 
@@ -26,11 +28,9 @@ export interface Recordings {
   readonly unread: readonly { readonly file: string; readonly reason: string }[]
 }
 
-const seconds = (time: unknown): number =>
-  typeof time === 'number' || /^\d+$/.test(String(time)) ? Number(time) / 1000 : Date.parse(String(time)) / 1000
-
 type Untold = Omit<Recording, 'told'>
-type Reader = (text: string) => Omit<Untold, 'venue'>
+/** Answers of one file, each with its moment; one without a moment has no place. */
+type Reader = (text: string) => readonly { readonly at: number | null; readonly payloads: Untold['payloads'] }[]
 const json = (text: string): Row => JSON.parse(text) as Row
 const first = (value: unknown): Row => (Array.isArray(value) ? ((value as Row[])[0] ?? {}) : {})
 
@@ -42,7 +42,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
     (text) => {
       const { ts, data } = json(text)
       const answer = (list: readonly unknown[]) => ({ retCode: 0, time: ts, result: { list } })
-      return { at: seconds(ts), payloads: { linear: answer([data]), inverse: answer([]) } }
+      return [{ at: momentOf(ts), payloads: { linear: answer([data]), inverse: answer([]) } }]
     },
   ],
   [
@@ -50,7 +50,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
     'okx',
     (text) => {
       const { data } = json(text)
-      return { at: seconds(first(data)['ts']), payloads: { rates: { code: '0', data } } }
+      return [{ at: momentOf(first(data)['ts']), payloads: { rates: { code: '0', data } } }]
     },
   ],
   [
@@ -58,39 +58,37 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
     'dydx',
     (text) => {
       const { isoTimestamp, result } = json(text)
-      return { at: seconds(isoTimestamp), payloads: { markets: result } }
+      return [{ at: momentOf(isoTimestamp), payloads: { markets: result } }]
     },
   ],
   [
     /^kraken__http_futures_tickers\.json$/,
     'kraken',
-    (text) => ({ at: seconds(json(text)['serverTime']), payloads: { tickers: json(text) } }),
+    (text) => [{ at: momentOf(json(text)['serverTime']), payloads: { tickers: json(text) } }],
   ],
   [
     /^kraken__ws_futures_ticker\.json$/,
     'kraken',
-    (text) => ({
-      at: seconds(json(text)['time']),
-      payloads: { tickers: { result: 'success', tickers: [json(text)] } },
-    }),
+    (text) => [
+      { at: momentOf(json(text)['time']), payloads: { tickers: { result: 'success', tickers: [json(text)] } } },
+    ],
   ],
   [
     /^bitmex__http_get_instrument_\w+\.json$/,
     'bitmex',
-    (text) => ({ at: seconds(json(text)['timestamp']), payloads: { instruments: [json(text)] } }),
+    (text) => [{ at: momentOf(json(text)['timestamp']), payloads: { instruments: [json(text)] } }],
   ],
   [
     /^hyperliquid_predicted_funding[\w-]*\.csv$/,
     'hyperliquid',
     (text) => {
-      const rows = text
-        .trim()
-        .split('\n')
-        .slice(1)
-        .map((line) => line.trim().split(','))
-      const universe = rows.map(([, name]) => ({ name }))
-      const contexts = rows.map(([, , funding, markPx]) => ({ funding, markPx }))
-      return { at: seconds(rows[0]?.[0]), payloads: { contexts: [{ universe }, contexts] } }
+      const moments = new Map<string, TableRow[]>()
+      for (const row of readTable(text)) moments.set(row.time, [...(moments.get(row.time) ?? []), row])
+      return [...moments].map(([time, rows]) => {
+        const universe = rows.map(({ instrument }) => ({ name: instrument }))
+        const contexts = rows.map(({ rate, markPrice }) => ({ funding: rate, markPx: markPrice }))
+        return { at: momentOf(time), payloads: { contexts: [{ universe }, contexts] } }
+      })
     },
   ],
 ]
@@ -115,8 +113,9 @@ export async function readRecordings(folder: string): Promise<Recordings> {
       const bytes = await readFile(join(entry.parentPath, file))
       const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
       if (HISTORY.test(file)) merge(settlements, readHistory(text))
-      else if (known) poll({ venue: known[1], ...known[2](text) })
-      else {
+      else if (known) {
+        for (const { at, payloads } of known[2](text)) if (at !== null) poll({ venue: known[1], at, payloads })
+      } else {
         const capture = captureOf(JSON.parse(text) as unknown, file)
         if (capture) captures.push(capture)
       }

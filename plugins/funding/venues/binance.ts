@@ -31,7 +31,9 @@ export const binance: Venue = {
     const parsed = createParsed(at)
     for (const row of rowsOf(rates)) {
       const instrument = textOf(row['symbol'])
-      if (instrument.includes('_') || instrument === '') continue
+      // A contract that was taken off stays in the list for a while, and nothing will be paid any more.
+      const isOver = row['nextFundingTime'] === 0 || row['nextFundingTime'] === '0'
+      if (instrument.includes('_') || instrument === '' || isOver) continue
       const pair = splitPair(instrument) ?? { base: instrument, quote: '' }
       const hours = adjusted.get(instrument)
       parsed.add({

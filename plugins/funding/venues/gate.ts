@@ -17,14 +17,15 @@ export const gate: Venue = {
       const instrument = textOf(row['name'])
       const [base = '', quote = ''] = instrument.split('_')
       if (quote === '') continue
+      const inverse = row['type'] === 'inverse'
       const seconds = decimalOf(row['funding_interval'])
       const next = decimalOf(row['funding_next_apply'])
       parsed.add({
         instrument,
         symbol: symbolOf(base),
         quote,
-        settle: 'USDT',
-        contract: row['type'] === 'inverse' ? 'inverse' : 'linear',
+        settle: inverse ? symbolOf(base) : quote,
+        contract: inverse ? 'inverse' : 'linear',
         rate: decimalOf(row['funding_rate']),
         intervalHours: seconds === null ? null : Number(seconds) / 3600,
         intervalSource: 'venue',

@@ -80,7 +80,7 @@ describe('funding rates read from the venues', () => {
       const now = (ANSWERS.binance['rates'] as object[]).map((row) => ({
         ...row,
         time: scene.clock * 1000,
-        nextFundingTime: 0,
+        nextFundingTime: (scene.clock + 3600) * 1000,
       }))
       scene.venues.payloads.set('binance/rates', now)
       await scene.poll()

@@ -44,6 +44,11 @@ describe('what the venues say of funding', () => {
       expect(parse('binance', { rates, intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
 
+    it('passes over contracts that were taken off, for which nothing will be paid', () => {
+      const over = { symbol: 'LUNAUSDT', lastFundingRate: '0.00000000', nextFundingTime: 0, time: AT * 1000 }
+      expect(parse('binance', { rates: [over], intervals: [] })).to.deep.include({ rates: [], untold: [] })
+    })
+
     it('keeps the digits of a rate as they came', () => {
       expect(parse('binance', ANSWERS.binance).rates[1]!.rate).to.equal('-0.00030299')
     })
@@ -164,6 +169,12 @@ describe('what the venues say of funding', () => {
       [8, AT - 183 + 4 * 3600],
       [4, AT - 183 + 3600],
     ])
+  })
+
+  it('of Gate may be of an inverse contract, which is settled in its coin', () => {
+    const [row] = ANSWERS.gate['contracts'] as object[]
+    const contracts = [{ ...row, name: 'BTC_USD', type: 'inverse' }]
+    expect(parse('gate', { contracts }).rates[0]).to.include({ contract: 'inverse', quote: 'USD', settle: 'BTC' })
   })
 
   describe('BitMEX', () => {
