@@ -212,6 +212,7 @@ export function createPayments(parts: PaymentsParts): Payments {
           wait: operation.wait,
           flight,
           signal,
+          nowSeconds,
         })
       if (record.key !== key) throw identifierConflict(record)
     } catch (error) {

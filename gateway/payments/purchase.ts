@@ -71,6 +71,8 @@ export interface PurchaseParts {
   readonly requirements: PaymentRequirements
   readonly wait: Wait
   readonly flight: Flight<PaidAnswer>
+  /** Seconds since the epoch. */
+  readonly nowSeconds: () => number
   /** Aborts when the caller is gone. */
   readonly signal: AbortSignal
 }
@@ -109,15 +111,27 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
 }
 
+/** A transaction needs a block. */
+const BLOCK_SECONDS = 2
+/** What a slow product leaves of a short signature would fail on the chain, at our expense. */
+const OVER: Outcome = {
+  state: 'refused',
+  reason: 'invalid_exact_evm_payload_authorization_valid_before',
+  message: 'The payment ended while its answer was made. Let a new one live longer.',
+}
+
 /** Settles a stored answer and lands the flight, whatever happens. */
 export async function send(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
-  const { journal, settler, record, payload, requirements, wait, flight } = parts
+  const { journal, settler, record, payload, requirements, wait, flight, nowSeconds } = parts
   let submitted = false
   try {
-    const outcome = await settler.settle(payload, requirements, {
-      wait,
-      record: async (intent) => (submitted = await journal.submitted(record.key, record.attempt, intent)),
-    })
+    const isOver = Number(payload.validBefore) < nowSeconds() + BLOCK_SECONDS
+    const outcome = isOver
+      ? OVER
+      : await settler.settle(payload, requirements, {
+          wait,
+          record: async (intent) => (submitted = await journal.submitted(record.key, record.attempt, intent)),
+        })
     const paid = await conclude(parts, outcome, answer)
     flight.land({ result: paid })
     return paid

@@ -134,7 +134,7 @@ export function createRecall(parts: RecallParts) {
     const flight = flights.takeOff(presented)
     if (!flight) throw new Error(`payment ${record.key} took off twice`)
     const { signal } = presented
-    const work = { journal, settler, record, payload, requirements, wait: operation.wait, flight, signal }
+    const work = { journal, settler, record, payload, requirements, wait: operation.wait, flight, signal, nowSeconds }
     try {
       if (record.state === 'answered') {
         const refusal = exact(payload, requirements, nowSeconds())

@@ -129,6 +129,23 @@ describe('money', () => {
     expect(receipt(response)).to.include({ success: false, errorReason: 'insufficient_funds' })
   })
 
+  it('that ends while its answer is made is not sent to fail at our expense', async () => {
+    const sent = { method: 'POST', body: { text: 'slow', fault: 'gate' } }
+    const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
+    const call = send(`${url}/v1/echo`, header, 2, sent)
+    await until(async () => (await runs())['postEcho'] === 1)
+    shop.advance(299)
+    await ask(`${url}/v1/gate`, { method: 'POST' })
+    const response = await call
+    expect(response.status).to.equal(402)
+    expect(await json(response)).to.include({
+      code: 'settlement_failed',
+      error: 'invalid_exact_evm_payload_authorization_valid_before',
+    })
+    expect(shop.settler.calls).not.to.include('settle')
+    expect(await shop.gateway.journal.counts()).to.include({ released: 1, settled: 0, submitted: 0 })
+  })
+
   it('that an empty wallet offers is refused before the handler runs', async () => {
     shop.settler.next('refuse')
     const header = await payment(`${url}/v1/echo/empty`, shop.wallet)
