@@ -3,7 +3,6 @@ import { findBreaks } from './breaks.ts'
 import type { Add } from './finding.ts'
 import { DAY } from './interval.ts'
 import { formatMoment } from './moment.ts'
-import { chanceLength } from './runs.ts'
 import { dayName, type Session, wallClock } from './session.ts'
 
 export interface Coverage {
@@ -18,8 +17,10 @@ export interface Coverage {
 export const STEPS = 1.99
 /** Above this share of bars after a hole the market is thin, and only holes longer than chance are reported. */
 const THIN = 0.002
-/** Holes of a thin market are reported from the length expected fewer times than this. */
-const CHANCE = { short: 3, chance: 0.05 }
+/** Holes of a thin market are reported where so long ones are expected fewer times than this in the file. */
+const CHANCE = 0.05
+/** Bars on either side that tell how thin the market was at the time. */
+const AROUND = 100
 /** On weekdays of a calendar we do not know, holidays last up to this many days. */
 const LONGEST_HOLIDAY = 4
 
@@ -32,7 +33,7 @@ interface Hole {
 /**
  * Holes inside sessions: more than 1.99 steps since the bar before. A break that begins and ends at hours where breaks
  * recur (nights, weekends, a daily pause) is none. In a thin market, where many bars follow a hole, those are reported
- * that are longer than chance; the rest count as missing.
+ * that are longer than chance at the rate of the time; the rest count as missing.
  */
 export function checkGaps(
   times: Float64Array,
@@ -42,14 +43,14 @@ export function checkGaps(
   add: Add,
 ): Coverage {
   const holes = findHoles(times, interval, session)
-  const lengths = holes.map(({ missing }) => missing)
-  const missing = lengths.reduce((sum, length) => sum + length, 0)
-  const least = holes.length > THIN * times.length + 5 ? chanceLength(lengths, CHANCE) : 1
+  const missing = holes.reduce((sum, hole) => sum + hole.missing, 0)
+  const isThin = holes.length > THIN * times.length + 5
+  const expected = isThin ? expectation(holes, times.length) : () => 0
   let longest = 0
   for (const hole of holes) {
     const [before, after] = [times[hole.at - 1]!, times[hole.at]!]
     longest = Math.max(longest, after - before)
-    if (hole.missing < least) continue
+    if (expected(hole) >= CHANCE) continue
     const words = hole.missing === 1 ? '1 bar is' : `${hole.missing} bars are`
     add({
       code: 'gap',
@@ -59,11 +60,26 @@ export function checkGaps(
       observed: formatMoment(after),
       expected: formatMoment(before + interval),
       score: hole.missing,
-      confidence: least === 1 ? 0.99 : 0.9,
+      confidence: isThin ? 0.9 : 0.99,
       explanation: `${words} missing since ${formatMoment(before)}`,
     })
   }
   return { expected_bars: times.length + missing, missing, longest_gap_seconds: longest || null }
+}
+
+/**
+ * How many holes as long as one are expected in the file, n·q^L, were every bar missing with the chance q that bars were
+ * missing in around it: among so many bars there, those missing beside them but for the hole itself, and one more.
+ */
+function expectation(holes: readonly Hole[], count: number): (hole: Hole) => number {
+  const missingBefore = new Float64Array(count + 1)
+  for (const { at, missing } of holes) missingBefore[at + 1]! += missing
+  for (let i = 1; i <= count; i += 1) missingBefore[i]! += missingBefore[i - 1]!
+  return ({ at, missing }) => {
+    const [from, to] = [Math.max(0, at - AROUND), Math.min(count, at + AROUND)]
+    const others = missingBefore[to]! - missingBefore[from]! - missing + 1
+    return count * (others / (others + to - from)) ** missing
+  }
 }
 
 function findHoles(times: Float64Array, interval: number, session: Session): Hole[] {

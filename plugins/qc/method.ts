@@ -14,7 +14,7 @@ const paragraphs = [
   'Rows that cannot be are set aside first, then time is put in order, splits are undone and bars displaced by a power of ten removed; what remains gives the local scale s that wicks and closes are measured in.',
   'A lone wick is scored by the smaller of its length beyond the body and its length beyond both neighbours, a lone close by its distance beyond the closes and opens around it. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because real extremes trade; a price off the series’ own grid did not, and no volume excuses it. In thin markets most bars are flat, so s is taken from the bars that moved, counted from the close before. On bars of a day or more the threshold is fixed, as measured on genuine misprints of the US tape; on shorter bars it is 1.25 times the score that one bar of a clean file of this length is expected to reach, read from the file’s own tail and kept between 2 and 8.',
   'A split is a likelihood ratio for each gap between a close and the next open above 17% that lasts: how close the gap is to a ratio that companies announce, against the tail of real jumps; then the range of the bar, its turnover, which a split leaves alone and a crash multiplies, and the lasting change of share volume. A night between shorter bars is judged as of daily ones; within trading a jump that lasts is taken for a hundred times rarer. The odds are published with each split.',
-  'A gap is a hole inside a session. Breaks that begin and end at hours where breaks recur are nights, weekends or pauses; for US equities the holidays and early closes of the NYSE are known by rule. In a thin market, where bars are missing all the time, only holes longer than chance are reported and the rest are counted.',
+  'A gap is a hole inside a session. Breaks that begin and end at hours where breaks recur are nights, weekends or pauses; for US equities the holidays and early closes of the NYSE are known by rule. In a thin market, where bars are missing all the time, only holes longer than chance at the rate of the bars around them are reported and the rest are counted.',
 ]
 
 const formulas = [
@@ -36,6 +36,11 @@ const formulas = [
   {
     name: 'Tail',
     formula: 'expected(x) = 0.02 n exp((q₉₈ - x)/β), β = (q₉₈ - q₉₀)/ln 5; confidence = 1/(1 + min(1, expected(x)))',
+  },
+  {
+    name: 'Gap in a thin market',
+    formula:
+      'n (m/(m + 200))^L < 0.05: of n bars, after a hole of L, where m - 1 others are missing beside the 200 bars around',
   },
   { name: 'Stale run', formula: 'shortest L with m p^(L-1) < 0.001, m and p from the runs shorter than 8; at least 5' },
   {

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { seededRandom } from '../../../plugins/quant/random.ts'
 import { examine } from '../../../plugins/qc/index.ts'
 import { START, walk, weekdays, type WalkBar } from './walk.ts'
 
@@ -112,6 +113,15 @@ describe('gaps', () => {
     const { findings, coverage } = examine({ bars })
     expect(findings.filter(({ code }) => code === 'gap').map(({ score }) => score)).to.deep.equal([9])
     expect(coverage.missing).to.be.above(230)
+  })
+
+  it('are longer than chance at their time: a hole by day would be none in a thin night', () => {
+    const random = seededRandom(5)
+    const isNight = (i: number): boolean => i % 1440 < 480
+    const isThere = (i: number): boolean => (isNight(i) ? random() < 0.6 : i < 2500 || i >= 2504)
+    const bars = walk({ count: 4320 }).filter((_, i) => isThere(i))
+    const found = examine({ bars }).findings.filter(({ code }) => code === 'gap')
+    expect(found.map(({ score, timestamp }) => [score, timestamp])).to.deep.equal([[4, '2024-01-04T17:44:00Z']])
   })
 })
 
