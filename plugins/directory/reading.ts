@@ -42,14 +42,19 @@ export function countOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
+/** A clock time at the end, and no zone: Python writes its times so. */
+const ZONELESS = /\d[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/
+
 /**
- * Epoch seconds of a time that a source gives as ISO 8601, seconds or milliseconds; one that lies ahead is held at five
- * minutes after `now`.
+ * Epoch seconds of a time that a source gives as ISO 8601 (UTC where it names no zone), seconds or milliseconds; one that
+ * lies ahead is held at five minutes after `now`.
  *
  * @example momentOf(4102444800, 1767429328) // 1767429628
  */
 export function momentOf(value: unknown, now: number): number | null {
-  const parsed = typeof value === 'number' ? value : Date.parse(textOf(value) ?? '') / 1000
+  const text = textOf(value) ?? ''
+  const isNumber = typeof value === 'number' || /^\d+(?:\.\d+)?$/.test(text)
+  const parsed = isNumber ? Number(value) : Date.parse(ZONELESS.test(text) ? `${text}Z` : text) / 1000
   const seconds = parsed > MILLISECONDS_ABOVE ? parsed / 1000 : parsed
   return seconds > 0 ? Math.floor(Math.min(seconds, now + AHEAD_SECONDS)) : null
 }

@@ -15,8 +15,11 @@ const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC']
 export function readCard(payload: unknown, host: string | null): Page | null {
   if (!isRow(payload) || textOf(payload['name']) === null) return null
   const interfaces = listOf(payload['supportedInterfaces']).map(rowOf)
-  const told = BINDINGS.map((binding) => interfaces.find((row) => row['protocolBinding'] === binding)).find(Boolean)
-  const address = canonical(told?.['url'] ?? interfaces[0]?.['url'] ?? payload['url'])
+  const told = BINDINGS.flatMap((binding) => interfaces.filter((row) => row['protocolBinding'] === binding))
+  const addresses = [...told, ...interfaces, payload]
+    .filter(({ url }) => url !== undefined)
+    .map(({ url }) => canonical(url))
+  const address = addresses.find(({ reason }) => reason === null) ?? addresses[0] ?? canonical(undefined)
   const page = createPage()
   if (address.reason !== null) page.drop(address.reason)
   else {

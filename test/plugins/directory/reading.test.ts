@@ -1,0 +1,92 @@
+/** Times, networks and addresses as different hands write them. */
+import { expect } from 'chai'
+import { networkOf } from '../../../plugins/directory/money.ts'
+import { momentOf } from '../../../plugins/directory/reading.ts'
+import { readCard } from '../../../plugins/directory/sources/card.ts'
+import { readRegistration } from '../../../plugins/directory/sources/registration.ts'
+
+const NOW = Date.UTC(2026, 10, 1) / 1000
+const AT = Date.UTC(2025, 9, 1, 12) / 1000
+
+describe('a time that a source gives', () => {
+  it('is seconds, milliseconds or ISO 8601, and of UTC where it names no zone', () => {
+    const zone = process.env['TZ']
+    process.env['TZ'] = 'America/New_York'
+    try {
+      for (const time of [
+        AT,
+        String(AT),
+        AT * 1000,
+        '2025-10-01T12:00:00Z',
+        '2025-10-01T14:00:00+02:00',
+        '2025-10-01T12:00:00.123456',
+        '2025-10-01 12:00:00',
+        '2025-10-01T12:00',
+      ])
+        expect(momentOf(time, NOW), String(time)).to.equal(AT)
+      expect(momentOf('2025-10-01', NOW)).to.equal(AT - 43_200)
+      for (const none of ['', 'soon', null, 0, -1, {}]) expect(momentOf(none, NOW), JSON.stringify(none)).to.equal(null)
+    } finally {
+      if (zone === undefined) delete process.env['TZ']
+      else process.env['TZ'] = zone
+    }
+  })
+
+  it('is held at five minutes ahead', () => {
+    for (const time of ['2099-01-01T00:00:00Z', '4102444800', 4102444800000])
+      expect(momentOf(time, NOW)).to.equal(NOW + 300)
+  })
+})
+
+describe('a network of x402 version 1', () => {
+  it('has its chain by any of the names there are', () => {
+    const named = ['base', 'Base-Sepolia', 'story', 'educhain', 'skale-base-sepolia', 'eip155:8453', 'unheard-of']
+    expect(named.map(networkOf)).to.deep.equal([
+      'eip155:8453',
+      'eip155:84532',
+      'eip155:1514',
+      'eip155:41923',
+      'eip155:324705682',
+      'eip155:8453',
+      'unheard-of',
+    ])
+  })
+})
+
+describe('an agent of several addresses', () => {
+  const card = (fields: object): (string | null)[] | undefined =>
+    readCard({ name: 'A', ...fields }, null)?.listings.map(({ url }) => url)
+  const at = (url: string, protocolBinding: string): object => ({ url, protocolBinding })
+
+  it('is called at the first that a stranger can reach, in the order a client tries them', () => {
+    const [rest, rpc] = [at('https://a.example.com/rest', 'HTTP+JSON'), at('https://a.example.com/rpc', 'JSONRPC')]
+    const inside = at('http://localhost/rpc', 'JSONRPC')
+    expect(card({ supportedInterfaces: [rest, rpc] })).to.deep.equal(['https://a.example.com/rpc'])
+    expect(card({ supportedInterfaces: [inside, rest] })).to.deep.equal(['https://a.example.com/rest'])
+    expect(card({ supportedInterfaces: [inside], url: 'https://a.example.com/' })).to.deep.equal([
+      'https://a.example.com/',
+    ])
+    expect(readCard({ name: 'A', supportedInterfaces: [inside] }, null)?.dropped).to.deep.equal({ private_host: 1 })
+  })
+
+  it('has a number in its registry, also one that no JavaScript number holds', () => {
+    const agent = (agentId: unknown): string | null | undefined =>
+      readRegistration({
+        type: 'https://eips.ethereum.org/EIPS/eip-8004#registration-v1',
+        name: 'A',
+        services: [{ name: 'MCP', endpoint: 'https://a.example.com/mcp' }],
+        registrations: [{ agentId, agentRegistry: `eip155:8453:0x${'8'.repeat(40)}` }],
+      })?.listings[0]?.erc8004?.split(':')[3]
+    const ids = [22, 0, '22', '115792089237316195423570985008687907853', -1, 2 ** 60, 'x', null].map(agent)
+    expect(ids.map((id) => id ?? null)).to.deep.equal([
+      '22',
+      '0',
+      '22',
+      '115792089237316195423570985008687907853',
+      null,
+      null,
+      null,
+      null,
+    ])
+  })
+})
