@@ -19,14 +19,16 @@ interface Counted {
 }
 
 export async function feedsAt(db: Knex, sources: readonly Source[], asOf: number, dataMode: DataMode) {
-  const counted = (from: number): Promise<Counted[]> =>
-    db('potus_polls')
-      .whereBetween('at', [from, asOf])
-      .groupBy('source', 'outcome')
-      .select('source', 'outcome')
-      .max('at as at')
-      .count('* as n') as unknown as Promise<Counted[]>
-  const [all, day] = [await counted(asOf - LOG_DAYS * DAY), await counted(asOf - DAY + 1)]
+  const counted = (from: number, only?: readonly string[]): Promise<Counted[]> => {
+    const query = db('potus_polls').whereBetween('at', [from, asOf]).groupBy('source', 'outcome')
+    if (only) void query.whereIn('source', [...only])
+    return query.select('source', 'outcome').max('at as at').count('* as n') as unknown as Promise<Counted[]>
+  }
+  const [recent, day] = [await counted(asOf - LOG_DAYS * DAY), await counted(asOf - DAY + 1)]
+  // Of those not asked of late there is little: their log is kept where it has a body.
+  const asked = new Set(recent.map(({ source }) => source))
+  const quiet = sources.map(({ id }) => id).filter((id) => !asked.has(id))
+  const all = [...recent, ...(await counted(0, quiet))]
   const seen = (await db('potus_events')
     .whereBetween('available_at', [asOf - DAY + 1, asOf])
     .groupBy('source')
