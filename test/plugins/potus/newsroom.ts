@@ -126,6 +126,20 @@ export async function openNewsroom({
   })
 }
 
+/** What was there before a story begins: the first look at a source is back-fill. */
+export const OLD = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }
+
+/** A store that has looked at the White House and the mirror once, an hour ago: on 1 May 2026 at 13:00. */
+export async function openRunningNewsroom(): Promise<Newsroom> {
+  const time = Date.UTC(2026, 4, 1, 12)
+  const room = await openNewsroom({ time })
+  await room.poll('wh.news', feedOf([OLD]))
+  const at = time - 40 * 3_600_000
+  await room.poll('truth.mirror', postsOf([{ id: postId(at), text: 'An old post.', at }]))
+  room.time += 3_600_000
+  return room
+}
+
 /** An RSS feed of the White House's form. */
 export function feedOf(
   items: readonly { key: string; title?: string; text: string; at: number; path?: string; label?: string }[],

@@ -1,10 +1,9 @@
 /** The ten traps that recorded sources have set, and those of broken bodies. */
 import { expect } from 'chai'
-import { feedOf, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
+import { feedOf, type Newsroom, OLD, openRunningNewsroom, postId, postsOf } from './newsroom.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
-const START = Date.UTC(2026, 4, 1, 12)
 const LONG = 'The delegations met and agreed on the schedule for the next round of talks. '.repeat(12).trim()
 
 interface Record_ {
@@ -28,31 +27,23 @@ interface Record_ {
 describe('the sources of the feed', () => {
   let room: Newsroom
   beforeEach(async () => {
-    room = await openNewsroom({ time: START })
-    // The first look at a source is back-fill; what the tests add comes later.
-    await room.poll('wh.news', feedOf([{ key: 'old', text: 'An old release.', at: START - 30 * 24 * HOUR }]))
-    await room.poll(
-      'truth.mirror',
-      postsOf([{ id: postId(START - 40 * HOUR), text: 'An old post.', at: START - 40 * HOUR }]),
-    )
-    room.time += HOUR
+    room = await openRunningNewsroom()
   })
   afterEach(() => room.close())
   const items = async (query: object = {}): Promise<Record_[]> =>
     (await room.ask<{ items: Record_[] }>('getPotusLive', { query: { limit: 100, ...query } })).items
-  const old = { key: 'old', text: 'An old release.', at: START - 30 * 24 * HOUR }
 
   it('may change a validator without news: a body that differs in its build date alone is unchanged', async () => {
-    const written = await room.poll('wh.news', feedOf([old], 'Fri, 02 Oct 2026 14:00:00 +0000'), {
+    const written = await room.poll('wh.news', feedOf([OLD], 'Fri, 02 Oct 2026 14:00:00 +0000'), {
       headers: { etag: '"2"' },
     })
     expect(written).to.include({ outcome: 'unchanged', fresh: 0 })
-    const again = await room.poll('wh.news', feedOf([old, old], 'Fri, 02 Oct 2026 15:00:00 +0000'))
+    const again = await room.poll('wh.news', feedOf([OLD, OLD], 'Fri, 02 Oct 2026 15:00:00 +0000'))
     expect(again).to.include({ outcome: 'new', fresh: 0, repeated: 1 })
   })
 
   it('may date an item long before it appears: it is available from its first sight on', async () => {
-    await room.poll('wh.news', feedOf([{ key: 'late', text: 'Dated early.', at: room.time - 14.5 * HOUR }, old]))
+    await room.poll('wh.news', feedOf([{ key: 'late', text: 'Dated early.', at: room.time - 14.5 * HOUR }, OLD]))
     const [first] = await items()
     expect(first).to.include({ available_at: '2026-05-01T13:00:00Z', latency_ms: 14.5 * HOUR })
     expect(first?.published_at).to.equal('2026-04-30T22:30:00Z')
@@ -60,13 +51,13 @@ describe('the sources of the feed', () => {
 
   it('may stamp midnight for a whole day: there is no latency then', async () => {
     const at = Date.UTC(2026, 4, 1)
-    await room.poll('wh.news', feedOf([{ key: 'midnight', text: 'Dated by the day.', at }, old]))
+    await room.poll('wh.news', feedOf([{ key: 'midnight', text: 'Dated by the day.', at }, OLD]))
     expect((await items())[0]).to.include({ published_precision: 'day', latency_ms: null })
   })
 
   it('may keep a key and change the text: that is a revision, and a text seen before is none', async () => {
     const item = { key: 'edit', at: room.time - MINUTE }
-    const show = (text: string) => room.poll('wh.news', feedOf([{ ...item, text }, old]))
+    const show = (text: string) => room.poll('wh.news', feedOf([{ ...item, text }, OLD]))
     expect(await show('Twelve plants come.')).to.include({ fresh: 1 })
     room.time += MINUTE
     expect(await show('Thirteen plants come.')).to.include({ revised: 1 })
@@ -79,7 +70,7 @@ describe('the sources of the feed', () => {
     const item = { key: 'stub', at: room.time - MINUTE }
     const show = async (text: string) => {
       room.time += MINUTE
-      return room.poll('wh.news', feedOf([{ ...item, text }, old]))
+      return room.poll('wh.news', feedOf([{ ...item, text }, OLD]))
     }
     await show(LONG)
     expect(await show('A stub.')).to.include({ held: 1, revised: 0 })
@@ -93,7 +84,7 @@ describe('the sources of the feed', () => {
 
   it('may wrap a text in a menu: it is left out', async () => {
     const menu = `<div class="alignfull wp-block-whitehouse-topper"><h1>News</h1><nav><ul><li>Menu <b>item</b></li></ul></nav><div>more</div></div>`
-    const body = feedOf([{ key: 'menu', text: 'TEXT', at: room.time - MINUTE }, old]).replace(
+    const body = feedOf([{ key: 'menu', text: 'TEXT', at: room.time - MINUTE }, OLD]).replace(
       '<p>TEXT</p>',
       `${menu}<p>Only &amp; this.</p><p>The post <a href="#">Menu</a> appeared first on <a href="#">The White House</a>.</p>`,
     )
@@ -105,7 +96,7 @@ describe('the sources of the feed', () => {
     const text = 'By the authority vested in me as President, it is hereby ordered: Section 1.'
     const order = { key: 'order', text, at: room.time - MINUTE, path: 'presidential-actions', label: 'Proclamations' }
     const labelled = { ...order, key: 'other', text: 'Nothing that tells.', at: room.time - 2 * MINUTE }
-    await room.poll('wh.news', feedOf([order, labelled, old]))
+    await room.poll('wh.news', feedOf([order, labelled, OLD]))
     expect((await items()).slice(0, 2).map(({ kind }) => kind)).to.have.members([
       'action.executive_order',
       'action.proclamation',
@@ -209,13 +200,13 @@ describe('the sources of the feed', () => {
       { key: 'a', text: 'The first of two.', at },
       { key: 'b', text: 'Something else altogether.', at: at + MINUTE },
     ]
-    await room.poll('wh.news', feedOf([b, a, old]))
+    await room.poll('wh.news', feedOf([b, a, OLD]))
     const statuses: string[] = []
     for (const shown of [
-      [a, old],
-      [a, old],
-      [a, old],
-      [b, a, old],
+      [a, OLD],
+      [a, OLD],
+      [a, OLD],
+      [b, a, OLD],
     ]) {
       room.time += MINUTE
       await room.poll('wh.news', feedOf(shown))
