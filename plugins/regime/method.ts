@@ -42,10 +42,18 @@ export function method(): Method {
       'A snapshot uses nothing after its as_of and is never rewritten: the same bars give the same snapshots to the byte, whether or not later bars exist.',
     ],
     formulas: [
-      { name: 'Variance of a minute', formula: 'q = (ln c - ln c₋₅)² / 5' },
+      {
+        name: 'Variance of a minute',
+        formula: 'q = (ln c - ln c₋₅)² / 5; of bars of m ≥ 5 minutes (½ ln(H/L)² - 0.386 ln(C/O)² + ln(O/C₋₁)²) / m',
+        source: 'Garman and Klass (1980)',
+      },
       { name: 'Component', formula: 'v(w) = ½ ln(mean of q over w minutes + 10⁻¹²)', source: 'Corsi (2009)' },
       { name: 'Range', formula: '½ ln mean((ln H/L)² / (4 ln 2)) over 15 minutes', source: 'Parkinson (1980)' },
       { name: 'Probability', formula: 'P = 1 - F(b - forecast), F the distribution of the fit’s residuals' },
+      {
+        name: 'Smoothed',
+        formula: 'P̄ = P̄₋₁ + (1 - 2^(-m/30)) (P - P̄₋₁), m minutes a bar; VOLATILE above 0.60, STABLE below 0.40',
+      },
       {
         name: 'Position scalar',
         formula: 'clip(median hourly volatility / forecast, 0.25, 1.5)',
@@ -70,6 +78,7 @@ export function method(): Method {
     sources: [
       'Corsi, A simple approximate long-memory model of realized volatility, J. Financial Econometrics 7 (2009)',
       'Parkinson, The extreme value method for estimating the variance of the rate of return, J. Business 53 (1980)',
+      'Garman and Klass, On the estimation of security price volatilities from historical data, J. Business 53 (1980)',
       'Moreira and Muir, Volatility-managed portfolios, J. Finance 72 (2017)',
     ],
   }

@@ -36,6 +36,20 @@ describe('order of time', () => {
     expect(found[0]?.explanation).to.include('the same values')
   })
 
+  it('may run from newest to oldest, which is said once and changes nothing else', () => {
+    const wicked = bars.with(200, { ...bars[200]!, h: bars[200]!.h * 1.03 })
+    const report = examine({ bars: wicked.toReversed() })
+    expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([
+      ['out_of_order_timestamp', 0, 'info'],
+      ['bad_print_high', 99, 'error'],
+    ])
+    const swapped = wicked.toReversed().with(100, wicked[198]!).with(101, wicked[199]!)
+    expect(codes(swapped)).to.deep.equal([
+      ['out_of_order_timestamp', 0],
+      ['out_of_order_timestamp', 100],
+    ])
+  })
+
   it('does not matter to the other checks', () => {
     const spiked = bars.with(150, { ...bars[150]!, h: bars[150]!.h * 1.03 })
     expect(examine({ bars: spiked.toReversed() }).by_code['bad_print_high']).to.equal(1)
