@@ -1,4 +1,5 @@
 /** A handler's value, or an error, as the bytes a caller gets. */
+import { isConstant } from '../catalog/frozen.ts'
 import { Streamed } from '../editions/passage.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../payments/quotes.ts'
@@ -7,12 +8,22 @@ import type { Answer } from './call.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-/**
- * The answer of a handler's value. A Reply brings its status and headers; a string or Buffer whose reply names a
- * content-type is sent as it is; everything else is JSON; undefined is an empty body. What only a view shows is left as
- * the value it is: the transport renders it.
- */
+const ofConstants = new WeakMap<object, Answer>()
+
+/** The answer of a handler's value; of one that never changes, such as a document, it is made once. */
 export function answerOf(value: unknown, onlyViewed = false): Answer {
+  if (onlyViewed || !isConstant(value)) return madeOf(value, onlyViewed)
+  const answer = ofConstants.get(value) ?? madeOf(value, false)
+  ofConstants.set(value, answer)
+  return answer
+}
+
+/**
+ * A Reply brings its status and headers; a string or Buffer whose reply names a content-type is sent as it is;
+ * everything else is JSON; undefined is an empty body. What only a view shows is left as the value it is: the transport
+ * renders it.
+ */
+function madeOf(value: unknown, onlyViewed: boolean): Answer {
   const reply = value instanceof Reply ? value : new Reply(value)
   if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
   if (reply instanceof Streamed)

@@ -8,6 +8,18 @@ export function frozen<Value>(value: Value): Value {
   return value
 }
 
+const constants = new WeakSet<object>()
+
+/** The same object, frozen to its leaves and known as one that never changes: it is checked and written once. */
+export function constant<Value extends object>(value: Value): Value {
+  constants.add(frozen(value))
+  return value
+}
+
+export function isConstant(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && constants.has(value)
+}
+
 const refuse = (): never => {
   throw new TypeError('this map is frozen')
 }

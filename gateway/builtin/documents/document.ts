@@ -1,5 +1,6 @@
 /** A document: a pure function of the catalog, made once per catalog and served with its version. */
 import { createHash } from 'node:crypto'
+import { constant } from '../../catalog/frozen.ts'
 import { type Call, type Catalog, Reply } from '../../plugin.ts'
 
 const CACHE_CONTROL = 'public, max-age=60'
@@ -21,7 +22,7 @@ export function oncePerCatalog<Value>(build: (catalog: Catalog) => Value): (cata
 export function documentHandler(build: (catalog: Catalog) => unknown, mediaType?: string): (call: Call) => Reply {
   const replyOf = oncePerCatalog((catalog) => {
     const body = build(catalog)
-    return new Reply(body, { headers: versionHeaders(catalog, body, mediaType) })
+    return constant(new Reply(body, { headers: versionHeaders(catalog, body, mediaType) }))
   })
   return ({ catalog }) => replyOf(catalog)
 }

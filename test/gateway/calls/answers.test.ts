@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { answerOf, errorAnswer } from '../../../gateway/calls/answers.ts'
+import { constant } from '../../../gateway/catalog/frozen.ts'
 import { InvalidInput, NotFound, ServiceError } from '../../../gateway/errors.ts'
 import { Reply } from '../../../gateway/plugin.ts'
 import { proves } from '../../requirements.ts'
@@ -17,6 +18,15 @@ describe('an answer', () => {
     const answer = answerOf(new Reply('User-agent: *\n', { headers: { 'Content-Type': 'text/plain' } }))
     expect(answer.body.toString()).to.equal('User-agent: *\n')
     expect(answer.headers['content-type']).to.equal('text/plain')
+  })
+
+  it('is written once for what never changes, and anew for everything else', () => {
+    const [document, value] = [constant(new Reply({ a: { b: 1 } })), new Reply({ a: { b: 1 } })]
+    expect(answerOf(document)).to.equal(answerOf(document))
+    expect(() => Object.assign((document.body as { a: object }).a, { b: 2 })).to.throw(TypeError)
+    answerOf(value)
+    Object.assign((value.body as { a: object }).a, { b: 2 })
+    expect(json(answerOf(value).body)).to.deep.equal({ a: { b: 2 } })
   })
 
   it('is empty where the handler returns nothing', () => {

@@ -1,0 +1,110 @@
+import { gunzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import { constant } from '../../gateway/catalog/frozen.ts'
+import { Reply } from '../../gateway/plugin.ts'
+import { gzipped, takesGzip } from '../../gateway/transports/packing.ts'
+import { rawRequest, requestLine } from './raw.ts'
+import { openShop, PRICED, type Shop, stock } from './shop.ts'
+
+const LONG = { words: 'gold and silver. '.repeat(200) }
+const TAGGED = { headers: { etag: '"t1"', 'cache-control': 'public, max-age=60' } }
+const DOCUMENT = constant(new Reply({ ...LONG }, TAGGED))
+const REPEATED = 'data: gold\n'.repeat(200)
+
+describe('a long answer', () => {
+  let shop: Shop
+  before(async () => {
+    shop = await openShop([
+      stock('getLong', 'GET /v1/long', {}, () => new Reply(LONG, TAGGED)),
+      stock('getDocument', 'GET /v1/document', {}, () => DOCUMENT),
+      stock('getShort', 'GET /v1/short'),
+      stock('getPaid', 'GET /v1/paid', PRICED, () => LONG),
+      stock('putLong', 'POST /v1/put', {}, () => LONG),
+      stock('getImage', 'GET /v1/image', {}, () => new Reply(REPEATED, { headers: { 'content-type': 'image/png' } })),
+    ])
+  })
+  after(() => shop.close())
+
+  async function get(path: string, { accepts = 'gzip', method = 'GET', headers = [] as readonly string[] } = {}) {
+    const asked = requestLine(method, path, [...(accepts === '' ? [] : [`Accept-Encoding: ${accepts}`]), ...headers])
+    const { status, head, body } = await rawRequest(shop.port, asked)
+    const header = (name: string): string | null => new RegExp(`^${name}: (.*)\\r?$`, 'im').exec(head)?.[1] ?? null
+    return { status, header, bytes: Buffer.from(body, 'latin1') }
+  }
+
+  it('is packed for whoever takes gzip, and says so to caches', async () => {
+    for (const path of ['/v1/long', '/v1/document', '/v1/document']) {
+      const { header, bytes } = await get(path, { accepts: 'br, gzip;q=0.5' })
+      expect([header('content-encoding'), header('vary'), header('etag')], path).to.deep.equal([
+        'gzip',
+        'Accept-Encoding',
+        'W/"t1"',
+      ])
+      expect(Number(header('content-length')))
+        .to.equal(bytes.length)
+        .and.to.be.lessThan(200)
+      expect(JSON.parse(gunzipSync(bytes).toString())).to.deep.equal(LONG)
+    }
+  })
+
+  it('goes out as it is to everybody else, with its own tag', async () => {
+    for (const accepts of ['', 'identity', 'br', 'gzip;q=0', '*;q=0', 'gzip;q=x']) {
+      const { header, bytes } = await get('/v1/long', { accepts })
+      const said = [header('content-encoding'), header('vary'), header('etag')]
+      expect(said, accepts).to.deep.equal([null, 'Accept-Encoding', '"t1"'])
+      expect(JSON.parse(bytes.toString())).to.deep.equal(LONG)
+    }
+  })
+
+  it('has the same headers for HEAD, and is not sent again to whoever has it packed or plain', async () => {
+    const [whole, head] = [await get('/v1/long'), await get('/v1/long', { method: 'HEAD' })]
+    expect(head.bytes).to.have.length(0)
+    for (const name of ['content-encoding', 'content-length', 'etag', 'vary'])
+      expect(head.header(name), name).to.equal(whole.header(name))
+    for (const tag of ['"t1"', 'W/"t1"']) {
+      const known = await get('/v1/long', { headers: [`If-None-Match: ${tag}`] })
+      expect([known.status, known.header('etag'), known.header('vary'), known.bytes.length]).to.deep.equal([
+        304,
+        'W/"t1"',
+        'Accept-Encoding',
+        0,
+      ])
+    }
+  })
+
+  it('stays as it is where it is paid for, posted for, short, or no text', async () => {
+    const paid = await get('/v1/paid', { headers: ['X-PAYMENT: paid'] })
+    expect([paid.status, paid.header('content-encoding'), paid.bytes.toString()]).to.deep.equal([
+      200,
+      null,
+      JSON.stringify(LONG),
+    ])
+    for (const [path, method] of [
+      ['/v1/put', 'POST'],
+      ['/v1/short', 'GET'],
+      ['/v1/image', 'GET'],
+      ['/v1/paid', 'GET'],
+    ] as const)
+      expect((await get(path, { method })).header('content-encoding'), path).to.equal(null)
+  })
+
+  it('is read by every client that unpacks', async () => {
+    const answer = await fetch(`http://127.0.0.1:${shop.port}/v1/long`)
+    expect(answer.headers.get('content-encoding')).to.equal('gzip')
+    expect(await answer.json()).to.deep.equal(LONG)
+  })
+})
+
+describe('packing', () => {
+  it('reads Accept-Encoding as RFC 9110 has it', () => {
+    const takes = ['gzip', 'GZIP', 'x-gzip', '*', 'deflate, gzip;q=1.0', '*;q=0.1', 'br;q=1.0, gzip;q=0.8, *;q=0.1']
+    const refuses = [undefined, '', 'identity', 'br', 'gzip;q=0', 'gzip; q=0.0', '*, gzip;q=0', 'gzippy']
+    expect(takes.filter((accepted) => !takesGzip(accepted))).to.deep.equal([])
+    expect(refuses.filter(takesGzip)).to.deep.equal([])
+  })
+
+  it('is done once for the same bytes', () => {
+    const body = Buffer.from('gold '.repeat(1000))
+    expect(gzipped(body)).to.equal(gzipped(body))
+  })
+})
