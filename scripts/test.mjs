@@ -14,7 +14,7 @@ if (at !== -1 && (product === undefined || product.startsWith('-'))) {
   process.stderr.write('Write the name of a product: npm test -- --product gold\n')
   process.exit(1)
 }
-const suite = ['--no-package', '--timeout', '20000', join('test', 'contracts', 'plugin.test.ts')]
+const suite = ['--no-package', '--timeout', '60000', join('test', 'contracts', 'plugin.test.ts')]
 const ofProducts = ['browser', 'plugins'].map((folder) => join('test', folder, '**', '*.test.ts'))
 const isWhole = product === undefined && given.every((argument, at) => isOption(argument) || isOption(given[at - 1]))
 const runs =
@@ -22,7 +22,7 @@ const runs =
     ? [[...given.toSpliced(at, 2), ...suite]]
     : isWhole
       ? [
-          ['--no-package', '--timeout', '20000', ...given, ...ofProducts],
+          ['--no-package', '--timeout', '60000', ...given, ...ofProducts],
           [...given, ...ofProducts.flatMap((files) => ['--ignore', files])],
         ]
       : [given]

@@ -36,7 +36,6 @@ function product(kind: (typeof KINDS)[number], url: string) {
 }
 
 describe('an answer of an upstream', function () {
-  this.timeout(30_000)
   let place: Place
   let source: Source
   let logged = ''

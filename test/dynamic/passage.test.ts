@@ -73,7 +73,6 @@ function data(kind: Kind, url: string) {
 }
 
 describe('a request for an upstream', function () {
-  this.timeout(30_000)
   let place: Place
   let source: Source
 

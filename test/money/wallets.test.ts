@@ -15,7 +15,6 @@ import { base64, createPayment } from '../support/wallet.ts'
 import { createWalletMaker, type WalletMaker } from '../support/wallets.ts'
 
 describe('a wallet that is a contract', function () {
-  this.timeout(30_000)
   let chain: TestChain
   let proxy: Proxy
   let maker: WalletMaker

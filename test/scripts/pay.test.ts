@@ -131,7 +131,7 @@ describe('npm run pay', () => {
     expect(again.code).to.equal(0)
     expect(again.text).to.contain('"sky": "clear"')
     expect(counter.seller.settled.size).to.equal(1)
-  }).timeout(20_000)
+  })
 
   it('prints one JSON object with --json, the answer in full', async () => {
     counter.seller.behaviour.answer = Array.from({ length: 500 }, (_, row) => row)

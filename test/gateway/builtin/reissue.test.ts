@@ -16,7 +16,6 @@ const REISSUE = '/v1/passes/reissue'
 const shop = resolve(import.meta.dirname, '../../fixtures/shop')
 
 describe('a lost access token', function () {
-  this.timeout(30_000)
   let catalog: string
   let open: TestGateway
   before(async () => {

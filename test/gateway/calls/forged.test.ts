@@ -10,7 +10,6 @@ import { ask, buy, json, payment, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 
 describe('a token with the signature of our own key', function () {
-  this.timeout(30_000)
   let shop: TestGateway
   let key: JWK
   let claims: JWTPayload

@@ -9,7 +9,6 @@ import { freePort, newWallet, openGateway, type TestGateway } from '../../suppor
 import type { Authorization } from '../../support/wallet.ts'
 
 describe('a payment that somebody else presents again', function () {
-  this.timeout(30_000)
   let dataDir: string
   let shop: TestGateway
   let environment: Record<string, string>

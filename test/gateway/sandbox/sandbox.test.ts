@@ -19,7 +19,6 @@ async function killGroup(child: ChildProcess): Promise<void> {
 }
 
 describe('the sandbox', function () {
-  this.timeout(30_000)
   let folder: ReturnType<typeof temporaryFolder>
   let opened: Sandbox[] = []
   const children: ChildProcess[] = []

@@ -35,7 +35,6 @@ function events(size: number, count = Infinity): Watched {
 }
 
 describe('a stream of events', function () {
-  this.timeout(30_000)
   let server: Server
   let sent: Promise<void>
   let offered: AsyncIterable<ServerEvent>

@@ -76,7 +76,6 @@ describe('the poller', () => {
   })
 
   it('lets one source answer a page, one hang, one refuse and one lie about the time: the others do not notice', async function () {
-    this.timeout(30_000)
     const good = await serve(xml(feedOf(release)))
     const page = await serve(
       (_, response) =>

@@ -7,8 +7,6 @@ interface Row {
 }
 
 describe('a tail', function () {
-  this.timeout(30_000)
-
   it('looks once for a hundred followers, and reads only where there is something new', async () => {
     const rows: Row[] = [{ seq: 1 }]
     let [looks, reads] = [0, 0]

@@ -11,7 +11,6 @@ import { recorder, until, useScene } from '../../../support/scene.ts'
 import { newBuyer, newPayload, newRequirements, newSettleKey, PRICE, submitted } from '../../../support/settling.ts'
 
 describe('the chain settler', function () {
-  this.timeout(30_000)
   const scene = useScene()
 
   describe('settle', () => {

@@ -26,7 +26,6 @@ const late = (body: object, status = 200) => ({ ...saying(body, status), after: 
 const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
 
 describe('the facilitator settler', function () {
-  this.timeout(30_000)
   let chain: TestChain
   let reference: Facilitator
   let first: Proxy

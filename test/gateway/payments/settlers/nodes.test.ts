@@ -18,7 +18,6 @@ const answering = (result: unknown): Fault => {
 const on = (method: string, fault: Fault) => (_path: string, body: string) => (body.includes(method) ? fault : 'pass')
 
 describe('several nodes of one chain', function () {
-  this.timeout(30_000)
   let chain: TestChain
   let first: Proxy
   let second: Proxy

@@ -9,7 +9,6 @@ import { newPayload, newRequirements, newSettleKey, PRICE, submitted } from '../
 import { newNonce } from '../../../support/wallet.ts'
 
 describe('the chain settler after a restart', function () {
-  this.timeout(30_000)
   const scene = useScene()
 
   it('sends a recorded transaction that was never sent, unchanged', async () => {

@@ -52,7 +52,6 @@ describe('fees under a limit', () => {
 })
 
 describe('a sending account', function () {
-  this.timeout(20_000)
   let chain: TestChain
   let proxy: Proxy
   let sender: Sender
