@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import { openScene } from './pictures/open.ts'
-import { placesOf } from './pictures/places.ts'
+import { consolePlaces, placesOf } from './pictures/places.ts'
 
 const [into = join('data', 'pictures'), ...names] = process.argv.slice(2)
 const SCREENS = [
@@ -22,7 +22,7 @@ const scene = await openScene(folder)
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu'] })
 try {
   mkdirSync(into, { recursive: true })
-  const places = await placesOf(scene.url, scene.buyer)
+  const places = [...(await placesOf(scene.url, scene.buyer)), ...consolePlaces(scene.operatorToken)]
   for (const { name, path, headers = {} } of places.filter(isWanted))
     for (const { screen, viewport } of SCREENS)
       for (const colorScheme of ['light', 'dark'] as const) {

@@ -5,6 +5,8 @@ const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
 
 type Value = number | null | undefined
 export const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
+/** A ratio to two decimals: 2.9 is "2.90". */
+const ratio = (value: Value): string => (typeof value === 'number' ? value.toFixed(2) : '–')
 const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
 const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
 const years = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} years` : '–')
@@ -34,7 +36,7 @@ export function keyFigures({ performance, overfitting, fills }: AuditReport): Fi
     },
     {
       label: 'Sharpe ratio a year',
-      figure: number(performance.sharpe),
+      figure: ratio(performance.sharpe),
       note: `95%: ${range(performance.sharpe_ci95, 2)}`,
     },
     {
@@ -56,21 +58,21 @@ export function performance({ performance: it }: AuditReport): Figure[] {
     { label: 'Expectancy before costs', figure: bps(it.gross_expectancy_bps) },
     { label: 'Break-even cost a side', figure: bps(it.breakeven_cost_per_side_bps) },
     { label: 'Win rate', figure: percent(it.win_rate) },
-    { label: 'Payoff', figure: number(it.payoff), note: 'mean win over mean loss' },
-    { label: 'Profit factor', figure: number(it.profit_factor) },
-    { label: 't statistic', figure: number(it.t_stat) },
-    { label: 'Sharpe ratio, autocorrelation allowed for', figure: number(it.sharpe_lo), note: 'Lo 2002' },
+    { label: 'Payoff', figure: ratio(it.payoff), note: 'mean win over mean loss' },
+    { label: 'Profit factor', figure: ratio(it.profit_factor) },
+    { label: 't statistic', figure: ratio(it.t_stat) },
+    { label: 'Sharpe ratio, autocorrelation allowed for', figure: ratio(it.sharpe_lo), note: 'Lo 2002' },
     { label: 'Largest drawdown', figure: percent(it.max_drawdown), note: 'of one unit a trade' },
     { label: 'Trades a year', figure: number(it.trades_per_year) },
     { label: 'Time with a trade open', figure: percent(it.exposure) },
-    { label: 'Skewness, kurtosis', figure: `${number(it.skewness)}, ${number(it.kurtosis)}` },
+    { label: 'Skewness, kurtosis', figure: `${ratio(it.skewness)}, ${ratio(it.kurtosis)}` },
   ]
 }
 
 export function overfitting({ overfitting: it }: AuditReport): Figure[] {
   return [
     { label: 'Probabilistic Sharpe ratio', figure: chance(it.psr), note: 'against zero' },
-    { label: 'Best Sharpe ratio by luck', figure: number(it.sr0), note: 'a year, expected' },
+    { label: 'Best Sharpe ratio by luck', figure: ratio(it.sr0), note: 'a year, expected' },
     {
       label: 'Minimum track record',
       figure: it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
@@ -81,7 +83,7 @@ export function overfitting({ overfitting: it }: AuditReport): Figure[] {
       figure: years(it.min_btl_years),
       note: `at most ${years(it.min_btl_bound_years)}`,
     },
-    { label: 'Sharpe ratio after haircut', figure: number(it.haircut_sharpe), note: 'Bonferroni, a year' },
+    { label: 'Sharpe ratio after haircut', figure: ratio(it.haircut_sharpe), note: 'Bonferroni, a year' },
     {
       label: 'Probability of overfitting',
       figure: percent(it.pbo),

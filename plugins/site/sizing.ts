@@ -106,7 +106,7 @@ function rowsOf(plain: Line, scaled: Line, costBps: number) {
     row('Deepest fall', ({ points }) => percent(deepestFall(points))),
     row('Result', ({ points }) => percent((points.at(-1)?.[1] ?? 1) - 1)),
     row('Changes of size', ({ changes }) => String(changes)),
-    row('Paid for them', ({ turnover }) => `${(turnover * costBps).toFixed(1)} bps`),
+    row('Paid for them', ({ turnover }) => `${(turnover * costBps).toFixed(1)}\u00a0bps`),
   ]
 }
 

@@ -60,6 +60,19 @@ export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[
   ]
 }
 
+/** The operator's console, for whoever holds its token; without it the page to log in. */
+export function consolePlaces(token: string): readonly Place[] {
+  const headers = { authorization: `Bearer ${token}` }
+  const screens = ['', '/ledger', '/subscriptions', '/reconciliation', '/products', '/prices', '/catalog']
+  const places = screens.map((screen) => ({
+    name: `operator${screen.replace('/', '-')}`,
+    path: `/operator${screen}`,
+    status: 200,
+    headers,
+  }))
+  return [...places, { name: 'operator-login', path: '/operator', status: 401 }]
+}
+
 const fine = (paths: Readonly<Record<string, string>>): Place[] =>
   Object.entries(paths).map(([name, path]) => ({ name, path, status: 200 }))
 
