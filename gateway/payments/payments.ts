@@ -169,7 +169,8 @@ export function createPayments(parts: PaymentsParts): Payments {
     try {
       await begun(payload)
       if (!proven) await unproven(payload.from)
-      const doubt = await settler.check(payload, requirements, { proven })
+      if (proven) flight.commit()
+      const doubt = await settler.check(payload, requirements, { proven, ahead: flights.ahead(presented) })
       if (doubt) {
         // What a twin has sent meanwhile, here or in another process, is used or spent now: its outcome is ours.
         const standing = await journal.find(key)
@@ -182,6 +183,7 @@ export function createPayments(parts: PaymentsParts): Payments {
         const { message } = refusal?.reason === doubt.reason ? refusal : doubt
         throw new ServiceError('payment_invalid', message, { reason: doubt.reason })
       }
+      if (!proven) flight.commit()
       const { reserved, record } = await journal.reserve({
         key,
         fingerprint,

@@ -5,6 +5,7 @@
 import { ServiceError } from '../../errors.ts'
 import type { Logger } from '../../plugin.ts'
 import type { Hex, Intent, Network, Outcome, PaymentRecord, Settler } from '../payment.ts'
+import { createCheck } from './check.ts'
 import { batchGas, createDispatch } from './dispatch.ts'
 import { TooDear } from './fees.ts'
 import type { Sending } from './flying.ts'
@@ -58,6 +59,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   const dispatch = createDispatch({ sender, address, size: batch })
   const wallets = createWallets(rpc, network.asset, factories)
   const simulate = createSimulate(rpc, wallets)
+  const check = createCheck({ rpc, network, wallets, simulate })
   const judge = createJudge(rpc, network, depth)
   const { concluded, awaited } = createVerdicts({ network, judge, simulate, depth, confirmSeconds, log, alone })
   const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: UNREACHABLE, log })
@@ -125,10 +127,10 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   return {
     kind: 'chain',
 
-    check: (payload, _requirements, { proven } = { proven: true }) =>
+    check: (payload, _requirements, options) =>
       reading(async () => {
         await sender.price()
-        return (proven ? null : await wallets.foreign(payload.from, payload.signature)) ?? simulate(payload)
+        return check(payload, options)
       }),
 
     async settle(payload, { payTo, amount }, { record, wait }) {

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../errors.ts'
 import type { Logger } from '../../plugin.ts'
 import type { Hex, Network, Outcome, PaymentPayload, PaymentRequirements, Settler, Wait } from '../payment.ts'
+import { createCheck } from './check.ts'
 import { createHealth } from './health.ts'
 import { createJudge, type Question, type TransactionReceipt } from './judge.ts'
 import { createNodes, type NodeState, UNREACHABLE } from './nodes.ts'
@@ -44,7 +45,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const { confirmBlocks = 1, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const wallets = createWallets(rpc, network.asset, factories)
-  const simulate = createSimulate(rpc, wallets)
+  const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
   const judge = createJudge(rpc, network, confirmBlocks)
   const remotes = urls.map((url) => createRemote({ url, network, baseUrl, timeoutSeconds, log }))
   const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: UNREACHABLE, log })
@@ -123,10 +124,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   return {
     kind: 'facilitator',
 
-    check: (payload, _requirements, { proven } = { proven: true }) =>
-      reading(
-        async () => (proven ? null : await wallets.foreign(payload.from, payload.signature)) ?? simulate(payload),
-      ),
+    check: (payload, _requirements, options) => reading(() => check(payload, options)),
 
     async settle(payload, requirements, { record, wait }) {
       const [first] = willing(remotes)

@@ -1,4 +1,5 @@
 /** The only road to the chain: an x402 facilitator over HTTP, or the chain itself. */
+import type { Commitment } from '../flight.ts'
 import type { Hex, Intent, Network, PaymentPayload, PaymentRecord, PaymentRequirements, Refusal } from '../payment.ts'
 import type { NodeState } from './nodes.ts'
 
@@ -37,18 +38,18 @@ export interface SettlerHealth {
   readonly nodes?: readonly NodeState[]
 }
 
+export interface CheckOptions {
+  /** False: the signature is no key's of the payer, so only a contract wallet could have signed. */
+  readonly proven: boolean
+  /** The payer's payments under way on this network that come before it and take their part of the balance. */
+  readonly ahead: readonly Commitment[]
+}
+
 /** The only road to the chain. */
 export interface Settler {
   readonly kind: 'chain' | 'facilitator' | 'scripted'
-  /**
-   * Asks the chain what an offline check cannot know (balance, used nonce, contract wallets). Null: go ahead. `proven`
-   * false: the signature is no key's of the payer, so only a contract wallet could have signed.
-   */
-  check(
-    payload: PaymentPayload,
-    requirements: PaymentRequirements,
-    options?: { readonly proven: boolean },
-  ): Promise<Refusal | null>
+  /** Asks the chain what an offline check cannot know (balance, used nonce, contract wallets). Null: go ahead. */
+  check(payload: PaymentPayload, requirements: PaymentRequirements, options?: CheckOptions): Promise<Refusal | null>
   /**
    * Sends the payment. `record` is awaited before anything leaves; when it resolves to false nothing is sent and the
    * outcome is pending. A settlement that is less far than `wait` after a time is pending.

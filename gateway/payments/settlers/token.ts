@@ -26,6 +26,8 @@ const SELECTORS = {
   transferSplit: '0xe3ee160e',
   /** transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes) */
   transferBytes: '0xcf092995',
+  /** balanceOf(address) */
+  balanceOf: '0x70a08231',
   /** authorizationState(address,bytes32) */
   authorizationState: '0xe94a0102',
 } as const
@@ -55,6 +57,11 @@ export function settleData(transfer: Transfer | PaymentPayload): Hex {
 
 export function isKeySignature(signature: Hex): boolean {
   return signature.length === 2 + 2 * 65
+}
+
+/** Call data of balanceOf(account). */
+export function balanceData(account: Hex): Hex {
+  return `${SELECTORS.balanceOf}${word(account)}`
 }
 
 /** Call data of authorizationState(authorizer, nonce): true once used or cancelled. */

@@ -39,4 +39,24 @@ describe('a payment in flight', () => {
     await waiting
     expect(idle).to.equal(true)
   })
+
+  it('counts among what its payer has promised once it is known to be his, until it has landed', () => {
+    const flights = createFlights<string>()
+    const of = (from: string, nonce: string, value: bigint) => {
+      const payload = { network: 'eip155:8453', from, nonce, value } as unknown as PaymentPayload
+      return { ...passenger, key: `${from}/${nonce}`, payload }
+    }
+    const [one, other, stranger] = [of('0xa', '1', 5n), of('0xa', '2', 7n), of('0xb', '1', 9n)]
+    const values = (of: typeof one) => flights.ahead(of).map(({ value }) => value)
+    const flight = flights.takeOff(one)
+    expect(values(other)).to.deep.equal([])
+    flight?.commit()
+    flights.takeOff(stranger)?.commit()
+    expect([values(other), values(one), values(stranger)]).to.deep.equal([[5n], [], []])
+    flights.takeOff(other)?.commit()
+    expect([values(other), values(one)], 'in their order').to.deep.equal([[5n], []])
+    flight?.land(null)
+    flight?.commit()
+    expect(values(other)).to.deep.equal([])
+  })
 })

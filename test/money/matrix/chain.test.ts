@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
+import type { Hex } from '../../../gateway/payments/payment.ts'
 import { createSigner } from '../../../gateway/payments/settlers/signer.ts'
 import { json, receipt } from '../../support/agent.ts'
 import { until } from '../../support/scene.ts'
@@ -38,6 +39,34 @@ describe('the chain matrix', function () {
     expect(await outcomeOf(response)).to.deep.equal([402, 'settlement_failed'])
     await ends(payment, RELEASED)
     expect(await till.received()).to.equal(0n)
+  })
+
+  it('a purse that holds one payment buys one of many at once, and none of the others is worked for', async () => {
+    const { till } = scene
+    const buyer = await till.buyer(PRICE + 1n)
+    const payments = await Promise.all(
+      Array.from({ length: 12 }, (_, at) => till.sign(`/v1/echo/${'abcdefghijkl'[at]}`, buyer)),
+    )
+    const blocks = await till.chain.rpc.call<Hex>('eth_blockNumber')
+    const outcomes = await Promise.all(payments.map(async (payment) => outcomeOf(await payment.pay())))
+    expect(outcomes.filter(([status]) => status === 200)).to.have.length(1)
+    expect(outcomes.filter(([, code]) => code === 'payment_invalid')).to.have.length(11)
+    const rows = await Promise.all(payments.map((payment) => payment.row()))
+    expect(rows.filter(Boolean)).to.have.length(1)
+    expect(Number(await till.chain.rpc.call<Hex>('eth_blockNumber')) - Number(blocks)).to.equal(1)
+    expect(await till.received()).to.equal(PRICE)
+  })
+
+  it('a purse that holds just what all of its payments move buys them all at once', async () => {
+    const { till } = scene
+    const buyer = await till.buyer(12n * PRICE)
+    const payments = await Promise.all(
+      Array.from({ length: 12 }, (_, at) => till.sign(`/v1/echo/${'abcdefghijkl'[at]}`, buyer)),
+    )
+    const early = await Promise.all(payments.slice(0, 6).map(async (payment) => outcomeOf(await payment.pay())))
+    const late = await Promise.all(payments.slice(6).map(async (payment) => outcomeOf(await payment.pay())))
+    expect(new Set([...early, ...late].map(([status]) => status))).to.deep.equal(new Set([200]))
+    expect(await till.received()).to.equal(12n * PRICE)
   })
 
   it('reverted, and sent by somebody else later: the buyer who paid is owed, and is told so', async () => {
