@@ -137,10 +137,10 @@ try {
   const isPlugin = made.upstream === ''
   process.exitCode = isPlugin ? writeTypes(root) : 0
   const written = files.map((file) => `  ${relative(root, file)}`)
-  const price = made.price === 'free' ? 'free' : `$${made.price}`
+  const price = made.price === 'free' ? 'is free' : `costs $${made.price} a call`
   process.stdout.write(
     `Written:\n${written.join('\n')}\n\n` +
-      `"${made.title}: ${made.summary}" ${price}. A gateway that runs offers it by now, one that starts will.\n` +
+      `${made.title} ("${made.summary}") ${price}. A gateway that runs offers it by now, one that starts will.\n` +
       `Next: ${isPlugin ? 'put your data into the plugin' : 'describe the answer in the document'}, then ` +
       `npm run check, npm test -- --product ${made.product}\n` +
       `To take it away: delete ${isPlugin ? 'these files, then npm run types' : 'this file'}\n`,

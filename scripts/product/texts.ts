@@ -26,6 +26,16 @@ function pascal({ product }: NewProduct): string {
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
+/** What a call answers, as the documents show it. */
+const ANSWER = {
+  as_of: '2026-11-20T09:41:00.000Z',
+  data_mode: 'sample',
+  items: [
+    { time: '2026-11-20T09:00:00.000Z', value: 0.25 },
+    { time: '2026-11-20T08:00:00.000Z', value: 0.5 },
+  ],
+}
+
 export function documentOf(made: NewProduct): string {
   const { product, title, summary, price } = made
   return json({
@@ -43,7 +53,7 @@ export function documentOf(made: NewProduct): string {
         query: { $ref: `${product}.json#/$defs/Query` },
         response: { $ref: `${product}.json#/$defs/Answer` },
         tool: true,
-        example: { request: { query: { limit: 2 } } },
+        example: { request: { query: { limit: 2 } }, response: ANSWER },
       },
     },
   })

@@ -76,7 +76,7 @@ describe('new-product', () => {
   it('takes what its questions offer where nobody can be asked', () => {
     const made = run('scripts/new-product.ts', 'tin-2')
     expect([made.stderr, made.status]).to.deep.equal(['', 0])
-    expect(made.stdout).to.contain('"Tin 2: Tin 2, newest first." $0.005.')
+    expect(made.stdout).to.contain('Tin 2 ("Tin 2, newest first.") costs $0.005 a call.')
     expect(run('scripts/check.ts').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
   }).timeout(60_000)
 

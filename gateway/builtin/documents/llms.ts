@@ -70,9 +70,10 @@ function line(operation: Operation, place: Place): string {
 function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, place: Place): string {
   const routes = plan.authorizes.map((id) => catalog.operations.get(id)?.displayRoute ?? id)
   const hours = plan.durationSeconds / 3600
+  const length = hours > 24 && hours % 24 === 0 ? `${hours / 24} days` : `${hours} hours`
   const age =
     plan.maxFreshnessSeconds === 0 ? 'real time' : `data at least ${plan.maxFreshnessSeconds / 3600} hours old`
-  return `${line(operation, place)} Plan ${plan.plan}: ${hours} hours, ${age}; ${TOKEN_HEADER} then opens ${routes.join(', ')}.`
+  return `${line(operation, place)} Plan ${plan.plan}: ${length}, ${age}; ${TOKEN_HEADER} then opens ${routes.join(', ')}.`
 }
 
 /** An address that answers a plain GET: the route itself where that is possible, else its place in the documentation. */
