@@ -3,6 +3,7 @@
  * process.env; all mistakes are reported together.
  */
 import { readFileSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { knownNetworks, type Lane, laneMistakes, lanesOf, networksOf, ownVariables, SANDBOX } from './lanes.ts'
@@ -17,6 +18,8 @@ export interface Config extends Lane {
   readonly port: number
   /** Public address without a trailing slash. */
   readonly baseUrl: string
+  /** Addresses and CIDR ranges of proxies that say who calls, besides private ones. */
+  readonly trustedProxies: readonly string[]
   /** DATA_DIR as given. */
   readonly dataRoot: string
   /** DATA_DIR/<leading network>-<data mode>: synthetic history can never be sold as real. */
@@ -107,6 +110,7 @@ export function readConfig(environment: Environment = process.env): Config {
     host,
     port: Number(values['PORT']),
     baseUrl,
+    trustedProxies: (text('TRUSTED_PROXIES') ?? '').split(/\s+/).filter(Boolean),
     dataRoot: resolve(text('DATA_DIR') ?? 'data'),
     dataDir: resolve(text('DATA_DIR') ?? 'data', `${leading.network}-${dataMode}`),
     dataMode,
@@ -150,6 +154,8 @@ function missing(config: Config, sampleSalesAllowed: boolean): string[] {
   const says = (name: string): string => schema.properties[name]?.description ?? ''
   if (!isSafeAddress(config.baseUrl))
     mistakes.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${says('BASE_URL')}`)
+  for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))
+    mistakes.push(`TRUSTED_PROXIES: ${proxy} is no address and no range. ${says('TRUSTED_PROXIES')}`)
   if (config.dataMode === 'replay' && config.replayDir === null)
     mistakes.push(`REPLAY_DIR is missing, and DATA_MODE=replay needs it. ${says('REPLAY_DIR')}`)
   if (config.network === SANDBOX && config.lanes.length === 1) return mistakes
@@ -160,6 +166,14 @@ function missing(config: Config, sampleSalesAllowed: boolean): string[] {
   if (isReal && config.dataMode !== 'online' && !sampleSalesAllowed)
     mistakes.push(`DATA_MODE is ${config.dataMode}: real money buys online data only, unless ALLOW_SAMPLE_SALES=true.`)
   return mistakes
+}
+
+/** @example isRange('203.0.113.0/24') → true */
+function isRange(text: string): boolean {
+  const [address = '', bits, ...more] = text.split('/')
+  const most = isIP(address) === 4 ? 32 : 128
+  const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= most)
+  return isIP(address) !== 0 && isBits && more.length === 0
 }
 
 function isSafeAddress(address: string): boolean {

@@ -26,7 +26,7 @@ import { parseTarget, type Target } from './target.ts'
 export interface HttpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
-  readonly config: Pick<Config, 'baseUrl' | 'viewDir'>
+  readonly config: Pick<Config, 'baseUrl' | 'viewDir' | 'trustedProxies'>
   readonly network: Network
   readonly log: Logger
   readonly render: Render
@@ -60,7 +60,7 @@ const visitOf = (response: Response): Visit => response.locals['visit'] as Visit
 /** Creates the server. `close()` stops accepting, ends event streams, and lets running calls finish. */
 export function createHttp(parts: HttpParts): Server {
   const { editions, serve, config, network, log, render, mcp, limit, operator, maxStreams = MAX_STREAMS } = parts
-  const { baseUrl, viewDir } = config
+  const { baseUrl, viewDir, trustedProxies } = config
   const closing = new AbortController()
   const headers = createHeaders(baseUrl)
   const respond = createResponder({ headers, render, log, closing: closing.signal })
@@ -70,7 +70,7 @@ export function createHttp(parts: HttpParts): Server {
   const proxy = createProxy()
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
-  app.set('query parser', false).set('trust proxy', ['loopback', 'linklocal', 'uniquelocal'])
+  app.set('query parser', false).set('trust proxy', ['loopback', 'linklocal', 'uniquelocal', ...trustedProxies])
 
   function exchangeOf(request: Request, response: Response, bound?: BoundOperation): Exchange {
     const { id, edition, target } = visitOf(response)

@@ -44,7 +44,7 @@ export function watchCaller(response: ServerResponse): AbortController {
   return gone
 }
 
-/** Address of the caller; a proxy's X-Forwarded-For counts only where the connection comes from a private address. */
+/** Address of the caller; X-Forwarded-For counts only where the connection comes from a private address or a trusted proxy. */
 export function clientOf(request: IncomingMessage & { readonly ip?: string | undefined }): string {
   const address = request.headers['x-forwarded-for'] === undefined ? request.socket.remoteAddress : request.ip
   return address ?? ''

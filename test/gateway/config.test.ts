@@ -123,6 +123,14 @@ describe('the configuration', () => {
     expect(readConfig(production)).to.include({ confirmBlocks: 1, mostForGas: null, settleBatch: 1 })
   })
 
+  it('takes proxies as addresses and ranges, and nothing else', () => {
+    const { trustedProxies } = readConfig({ TRUSTED_PROXIES: ' 203.0.113.7  2001:db8::/32 ' })
+    expect(trustedProxies).to.deep.equal(['203.0.113.7', '2001:db8::/32'])
+    expect(readConfig({}).trustedProxies).to.deep.equal([])
+    const found = mistakes({ TRUSTED_PROXIES: '203.0.113.0/33 1.2.3 10.0.0.0/8 fe80::1/0' })
+    expect(found.map((line) => line.split(' ')[1])).to.deep.equal(['203.0.113.0/33', '1.2.3', 'fe80::1/0'])
+  })
+
   it('refuses limits and lists that make no sense, each by its name', () => {
     const wrong = {
       RPC_URL: 'https://one.example, two.example',

@@ -198,7 +198,7 @@ export async function openShop(stocked: readonly Stocked[], options: ShopOptions
   const mcp = createMcp({ ...parts, accounts: ACCOUNTS, baseUrl: BASE_URL, onEdition })
   const server = createHttp({
     ...parts,
-    config: { baseUrl: BASE_URL, viewDir },
+    config: { baseUrl: BASE_URL, viewDir, trustedProxies: [] },
     render: createRenderer({ viewDirs: [viewDir] }),
     mcp,
     ...(options.limit ? { limit: options.limit } : {}),

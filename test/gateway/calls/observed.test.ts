@@ -14,7 +14,7 @@ describe('a payment that somebody else presents again', function () {
   let environment: Record<string, string>
   before(async () => {
     dataDir = mkdtempSync(`${tmpdir()}/tollgate-observed-`)
-    environment = { DATA_DIR: dataDir, PORT: String(await freePort()) }
+    environment = { DATA_DIR: dataDir, PORT: String(await freePort()), TRUSTED_PROXIES: '198.51.100.0/24' }
     shop = await openGateway(environment, { inMemory: false })
   })
   after(async () => {
@@ -54,6 +54,14 @@ describe('a payment that somebody else presents again', function () {
     expect((await pass(header, '2001:db8:1:2::7')).status).to.equal(200)
     expect((await pass(header, '2001:db8:1:2:ffff::9')).status).to.equal(200)
     expect((await pass(header, '2001:db8:1:3::7')).status).to.equal(403)
+  })
+
+  it('is told from the buyer behind one proxy, and the buyer known behind another', async () => {
+    const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
+    expect((await echo(header, '203.0.113.7, 198.51.100.1')).status).to.equal(200)
+    expect((await echo(header, '203.0.113.8, 198.51.100.1')).status).to.equal(403)
+    expect((await echo(header, '203.0.113.7, 198.51.100.2')).status).to.equal(200)
+    expect((await echo(header, '203.0.113.7, 192.0.2.1')).status, 'a proxy nobody trusts').to.equal(403)
   })
 
   it('waits in vain while the buyer’s own call is under way', async () => {
