@@ -1,14 +1,12 @@
 import { nyseClose, nyseClosed } from '../quant/nyse.ts'
 import { DAY } from './interval.ts'
 import { median } from './scale.ts'
-import { dayName, type Session, type WallClock, wallClock } from './session.ts'
+import { dayName, NIGHT, type Session, type WallClock, wallClock } from './session.ts'
 
-/** Breaks this long are nights, weekends or holidays. */
-const LONG = 4 * 3600
 /** An hour recurs when this share of the long breaks, or of the days, have it. */
 const LONG_SHARE = 0.1
 const DAY_SHARE = 0.3
-/** Fewer long breaks than this teach nothing, and none of them is called a hole. */
+/** Fewer long breaks than this teach nothing: none of those by night, or over a Saturday, is called a hole. */
 const FEWEST = 3
 
 /** How often breaks begin, or end, at each minute of the day. */
@@ -32,7 +30,7 @@ export function findBreaks(
   const clock = (i: number): WallClock => wallClock(times[i]!, session.zone)
   const length = (at: number): number => times[at]! - times[at - 1]!
   const steps = (at: number): number => Math.round(length(at) / interval) - 1
-  const long = places.filter((at) => length(at) >= LONG)
+  const long = places.filter((at) => length(at) >= NIGHT)
   const days = Math.max(1, (times[times.length - 1]! - times[0]!) / DAY)
   const tally = (minuteOf: (at: number) => number): Side => ({
     any: countBy(places.map(minuteOf)),
@@ -55,7 +53,8 @@ export function findBreaks(
     const [from, to] = [clock(at - 1), clock(at)]
     const lost = session.name === 'us_equity' ? Math.round(tradingDaysBetween(from.day, to.day) * perDay) : 0
     if (regular(at)) return lost
-    if (length(at) < LONG || from.day === to.day) return steps(at)
+    if (length(at) < NIGHT || from.day === to.day) return steps(at)
+    if (long.length < FEWEST && isWeekend(times, at, from.day, to.day)) return 0
     if (!hasNights) return length(at) < 1.6 * DAY ? steps(at) : Math.max(0, steps(at) - weekend)
     if (long.length < FEWEST) return 0
     const close = session.name === 'us_equity' ? nyseClose(dayName(from.day)) : 960
@@ -63,6 +62,13 @@ export function findBreaks(
     const head = ahead(to.minute, openings, -1)
     return Math.round(tail / interval) + Math.round(head / interval) + lost
   }
+}
+
+/** A break of at most three days with a whole Saturday in it. */
+function isWeekend(times: Float64Array, at: number, from: number, to: number): boolean {
+  // Days 2, 9, 16, … since 1970 were Saturdays.
+  const saturday = from + 1 + ((((1 - from) % 7) + 7) % 7)
+  return saturday < to && times[at]! - times[at - 1]! <= 3 * DAY
 }
 
 function countBy(minutes: readonly number[]): Map<number, number> {

@@ -1,7 +1,6 @@
 import { DAY } from './interval.ts'
 import type { Series } from './series.ts'
-
-const NIGHT = 4 * 3600
+import { NIGHT } from './session.ts'
 
 /** Whether so many seconds between the opens of two bars shorter than a day are a night, or more of them. */
 export const isNight = (hole: number, interval: number): boolean =>

@@ -13,6 +13,8 @@ export interface Session {
 const NEW_YORK = createZone('America/New_York') ?? UTC
 const OPENING = 570 // 9:30
 const EARLY = 240 // 4:00, where extended hours begin
+/** Holes this long are nights, weekends or holidays. */
+export const NIGHT = 4 * 3600
 
 /** A moment on a wall clock. */
 export interface WallClock {
@@ -90,7 +92,7 @@ function isRound(times: Float64Array, zone: Zone): boolean {
   return [...hours.values()].some((seen) => seen.size >= 23)
 }
 
-/** The minute at which most days begin on a wall clock, and the share of days that begin there. */
+/** The minute at which most nights and weekends end on a wall clock, and the share of those that end there. */
 interface Opening {
   readonly zone: Zone
   readonly minute: number
@@ -102,16 +104,12 @@ function isNewYork({ minute }: Opening): boolean {
 }
 
 function opening(times: Float64Array, zone: Zone): Opening {
+  const ends: number[] = []
+  for (let i = 1; i < times.length; i += 1) if (times[i]! - times[i - 1]! >= NIGHT) ends.push(times[i]!)
+  // A file of one session shows none: it begins where the night ended.
+  const minutes = (ends.length > 0 ? ends : [...times.subarray(0, 1)]).map((time) => wallClock(time, zone).minute)
   const counts = new Map<number, number>()
-  let days = 0
-  let last = NaN
-  for (const time of times) {
-    const { day, minute } = wallClock(time, zone)
-    if (day === last) continue
-    last = day
-    days += 1
-    counts.set(minute, (counts.get(minute) ?? 0) + 1)
-  }
+  for (const minute of minutes) counts.set(minute, (counts.get(minute) ?? 0) + 1)
   const [minute, count] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a), [0, 0])
-  return { zone, minute, share: days === 0 ? 0 : count / days }
+  return { zone, minute, share: minutes.length === 0 ? 0 : count / minutes.length }
 }

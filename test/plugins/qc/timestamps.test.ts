@@ -115,6 +115,27 @@ describe('gaps', () => {
     expect(codes(bars.toSpliced(250, 5))).to.deep.equal([['gap', 250]])
   })
 
+  it('are not the weekend of a week or two, nor the pause of a market whose clocks change between', () => {
+    const clock = (time: number): { weekday: number; hour: number } => {
+      const local = time - (time < Date.UTC(2024, 2, 10, 7) / 1000 ? 5 : 4) * 3600
+      return { weekday: (Math.floor(local / DAY) + 4) % 7, hour: Math.floor((local % DAY) / 3600) }
+    }
+    const isOpen = (time: number, pause: boolean): boolean => {
+      const { weekday, hour } = clock(time)
+      if (weekday === 6 || (weekday === 5 && hour >= 17) || (weekday === 0 && hour < 17)) return false
+      return !(pause && hour === 17)
+    }
+    const start = Date.UTC(2024, 1, 26) / 1000
+    const minutes = (days: number, from = start): number[] =>
+      Array.from({ length: days * 1440 }, (_, i) => from + i * MINUTE)
+    for (const times of [
+      minutes(8).filter((time) => isOpen(time, false)),
+      minutes(14, start + 7 * DAY).filter((time) => isOpen(time, false)),
+      minutes(21).filter((time) => isOpen(time, true)),
+    ])
+      expect(codes(walk({ count: times.length, times }))).to.deep.equal([])
+  })
+
   it('are, on daily bars, trading days of the NYSE without a bar', () => {
     const open = weekdays('2001-07-02', 90).filter((day) => !isShut(day))
     const bars = walk({ count: open.length, times: open, volatility: 0.01 })
