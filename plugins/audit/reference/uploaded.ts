@@ -11,7 +11,7 @@ export const MAX_BARS = 1_000_000
 
 const NAMES = {
   symbol: ['symbol', 'ticker', 'pair', 'instrument'],
-  time: ['date', 'time', 'datetime', 'timestamp', 'opentime', 't'],
+  time: ['date', 'time', 'datetime', 'timestamp', 'opentime', 'gmttime', 'ts', 't'],
   open: ['open', 'o'],
   high: ['high', 'h'],
   low: ['low', 'l'],
