@@ -11,6 +11,7 @@ import { objectsOf, type Row } from '../sources/body.ts'
 import { parse } from '../sources/parse.ts'
 import type { Source } from '../sources/source.ts'
 import { postOf, postRow } from '../sources/truth.ts'
+import { type Answer, createLogReader } from './log.ts'
 import { sourceOf, sourceOfRow } from './recognise.ts'
 
 export interface Recorded {
@@ -21,6 +22,8 @@ export interface Recorded {
   /** A body as it was fetched, or a row that was recorded by itself. */
   readonly body: Buffer | null
   readonly item: Item | null
+  /** Absent where only the body was recorded: it came with a status of 200. */
+  readonly answer?: Answer
 }
 
 /** Folders of polls that are not named after their source. */
@@ -80,13 +83,16 @@ function newestIn(source: Source, body: Buffer): number {
   }
 }
 
-/** Rows that say what they are and when; others are left alone. */
+/** Polls of a log, and posts recorded by themselves; rows that do not say what they are and when are left alone. */
 function rowsOf(bytes: Buffer, sources: ReadonlyMap<string, Source>): Recorded[] {
+  const logged = createLogReader()
   return bytes
     .toString('utf8')
     .split('\n')
     .flatMap((line): Recorded[] => {
       const row = rowIn(line)
+      const poll = row && logged(row)
+      if (poll) return sources.has(poll.source) ? [{ ...poll, item: null }] : []
       const source = sources.get((row && sourceOfRow(row)) ?? '')
       const item = row && source ? itemOf(row) : null
       return source && item ? [{ source: source.id, at: item.publishedAt, url: source.url, body: null, item }] : []

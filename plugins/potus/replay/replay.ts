@@ -137,10 +137,10 @@ export async function play(
   entries: readonly Recorded[],
   { moved = 0, turn = 0, alongside }: Playing = {},
 ): Promise<Written> {
-  const [{ source: id, url, body }, last] = [entries[0] as Recorded, entries.at(-1) as Recorded]
-  const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body }
+  const [{ source: id, url, body, item: first, answer }, last] = [entries[0] as Recorded, entries.at(-1) as Recorded]
+  const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body, ...answer }
   const options = { shift: moved, turn, ...(alongside ? { alongside } : {}) }
-  if (body) return writer.write(poll, options)
+  if (first === null) return writer.write(poll, options)
   const items = entries.map(({ item }) => item as Item)
   return writer.add(poll, items, { ...options, sight: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
 }

@@ -3,7 +3,7 @@ import type { Migration } from '#gateway'
 
 export const migrations: readonly Migration[] = [
   async (db) => {
-    // The raw log: one row per poll, with the body where it was new. It is also what a replay reads.
+    // The raw log: one row per poll, with the body where it was new. Written out (replay/log.ts) it can be replayed.
     await db.schema.createTable('potus_polls', (table) => {
       table.increments('id')
       table.text('source').notNullable()

@@ -1,0 +1,36 @@
+/**
+ * `npm run polls > news.jsonl`: every poll of the news sources as it was kept, one line each. The file is a recording:
+ * below REPLAY_DIR it is played like any other.
+ */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { ConfigError, readConfig } from '../gateway/config.ts'
+import { openDatabase } from '../gateway/stores/database.ts'
+import { logLines } from '../plugins/potus/replay/log.ts'
+
+async function run(): Promise<void> {
+  const { dataDir, databaseUrl } = readConfig()
+  const file = join(dataDir, 'products.sqlite')
+  if (databaseUrl === null && !existsSync(file)) throw new ConfigError([`DATA_DIR has no ${file} yet.`])
+  const db = openDatabase(databaseUrl === null ? { file } : { url: databaseUrl })
+  try {
+    if (!(await db.schema.hasTable('potus_polls'))) return
+    await pipeline(
+      Readable.from(logLines(db)).map((line) => `${String(line)}\n`),
+      process.stdout,
+    )
+  } finally {
+    await db.destroy()
+  }
+}
+
+try {
+  await run()
+} catch (error) {
+  // Whoever reads may leave early (`| head`).
+  if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit()
+  process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
+  process.exitCode = 1
+}
