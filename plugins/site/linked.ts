@@ -42,11 +42,10 @@ export function linkedOffers(catalog: Catalog, baseUrl: string) {
   }
 }
 
-function offer({ id, displayRoute, summary, priceText, plan }: Operation, baseUrl: string) {
+function offer({ id, displayRoute, priceText, plan }: Operation, baseUrl: string) {
   return {
     '@type': 'Offer',
     name: plan?.label ?? displayRoute,
-    description: summary,
     price: priceText,
     priceCurrency: 'USD',
     url: `${baseUrl}/docs/${id}`,

@@ -1,6 +1,6 @@
 /** How the numbers are made. Each product tells it itself, through an operation that this page may ask. */
 import type { Call, Chart, Operation, Product } from '#gateway'
-import { askIfThere, byPrice } from './asking.ts'
+import { anchorOf, askIfThere, byPrice } from './asking.ts'
 
 interface Table {
   readonly caption: string
@@ -27,11 +27,17 @@ export async function methodology(call: Call) {
   const page = catalog.products.find(({ id }) => id === call.operation.product)
   const asked = (page?.uses ?? []).filter((id) => TELLS_METHOD.test(id))
   const sold = catalog.products.filter(({ operations }) => operations.some(isDescribed)).sort(byPriceOfProduct)
-  const methods = sold.map(async (product) => {
+  const told = sold.flatMap((product) => {
     const id = asked.find((id) => catalog.operations.get(id)?.product === product.id)
-    return section(product, id === undefined ? 'none' : await askIfThere<Method>(call, id))
+    return id === undefined ? [] : [{ product, id }]
   })
-  return { methods: await Promise.all(methods) }
+  const silent = sold.filter((product) => told.every((one) => one.product !== product))
+  return {
+    methods: await Promise.all(
+      told.map(async ({ product, id }) => section(product, await askIfThere<Method>(call, id))),
+    ),
+    others: silent.map(({ id, title }) => ({ title, href: `/docs#${anchorOf(id)}` })),
+  }
 }
 
 /** Sold, and with more to say of it than its summary. */
@@ -43,9 +49,8 @@ function byPriceOfProduct(one: Product, other: Product): number {
   return byPrice(one.operations, other.operations)
 }
 
-/** One product's part of the page. Where the product tells no method, its operations describe themselves. */
-function section({ id, title, summary, operations }: Product, method: Method | 'none' | null) {
-  const told = method === 'none' ? null : method
+/** One product's part of the page. While it cannot tell its method, its operations describe themselves. */
+function section({ id, title, summary, operations }: Product, told: Method | null) {
   return {
     id,
     title,
@@ -57,7 +62,7 @@ function section({ id, title, summary, operations }: Product, method: Method | '
     charts: told?.charts ?? [],
     limits: told?.limits ?? [],
     sources: told?.sources ?? [],
-    missing: method === null ? 'The measured figures cannot be shown at the moment.' : null,
+    missing: told === null ? 'The measured figures cannot be shown at the moment.' : null,
   }
 }
 

@@ -17,11 +17,11 @@ import { linkedOffers } from './linked.ts'
 import { problem } from './problem.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
-/** Letters of a sample answer that are shown, and of all together; the whole of it stands in the documentation. */
+/** Letters of calls and sample answers on the whole page, and of one sample: all of it stands in the documentation. */
+const ROOM = 24_000
 const LONGEST_SAMPLE = 1000
-const ROOM_FOR_SAMPLES = 20_000
-/** Less of an answer says nothing of it. */
-const SHORTEST_SAMPLE = 150
+/** Where there is less for each route, so many products are sold that a link has to do. */
+const LEAST_ROOM = 500
 
 interface PriceHistory {
   readonly changes: readonly {
@@ -59,11 +59,11 @@ export async function pricing(call: Call) {
     program: payment.program ?? null,
     /** The sandbox and the test network are paid with the project's own command. */
     isTest: /sepolia|test|fuji|amoy/.test(payment.network),
-    first: cheapest(catalog, baseUrl),
+    first: cheapest(catalog),
     tool: toolCall(catalog),
     groups: groups(catalog, baseUrl, history),
     changes: changesOf(history),
-    plans: plans(catalog, baseUrl),
+    plans: plans(catalog),
     planModel: catalog.plans.model,
     planNote: catalog.plans.note,
     tokenHeader: TOKEN_HEADER,
@@ -71,9 +71,9 @@ export async function pricing(call: Call) {
   }
 }
 
-function cheapest(catalog: Catalog, baseUrl: string) {
+function cheapest(catalog: Catalog) {
   const [operation] = pricedGets(catalog)
-  return operation ? row(operation, catalog, baseUrl) : null
+  return operation ? row(operation, catalog) : null
 }
 
 /** Priced routes that need no input, the cheapest first. */
@@ -95,7 +95,7 @@ function toolCall(catalog: Catalog) {
 /** Products with their priced routes, the cheapest product first; purchases of plans stand apart. */
 function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null) {
   const priced = shown(catalog).filter(({ price, plan }) => price !== null && plan === null)
-  const room = Math.min(LONGEST_SAMPLE, ROOM_FOR_SAMPLES / priced.length)
+  const room = ROOM / priced.length
   return catalog.products
     .map(({ id, title, summary }) => ({
       id: anchorOf(id),
@@ -104,8 +104,9 @@ function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null)
       operations: priced
         .filter(({ product }) => product === id)
         .map((operation) => ({
-          ...row(operation, catalog, baseUrl),
-          sample: sampleOf(operation, room),
+          ...row(operation, catalog),
+          call: room < LEAST_ROOM ? null : curl(operation, baseUrl),
+          sample: sampleOf(operation, Math.min(LONGEST_SAMPLE, room)),
           since: history?.changes.find((change) => change.operation === operation.id)?.changed_at ?? null,
         })),
     }))
@@ -113,7 +114,7 @@ function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null)
     .sort((one, other) => byPrice(one.operations, other.operations))
 }
 
-function row(operation: Operation, catalog: Catalog, baseUrl: string) {
+function row(operation: Operation, catalog: Catalog) {
   const { id, summary, maxFreshnessSeconds, price } = operation
   return {
     id,
@@ -122,14 +123,13 @@ function row(operation: Operation, catalog: Catalog, baseUrl: string) {
     summary,
     maxFreshnessSeconds,
     price,
-    curl: curl(operation, baseUrl),
     till: tillOf(operation, catalog),
   }
 }
 
-/** The example's answer, or as many whole lines of it as there is room for; null where that is too little. */
+/** The example's answer, or as many whole lines of it as there is room for; null where there is none. */
 function sampleOf({ example }: Operation, room: number): { readonly text: string; readonly isCut: boolean } | null {
-  if (example?.response === undefined || room < SHORTEST_SAMPLE) return null
+  if (example?.response === undefined) return null
   const whole = JSON.stringify(example.response, null, 2)
   if (whole.length <= room) return { text: whole, isCut: false }
   return { text: `${whole.slice(0, whole.lastIndexOf('\n', room))}\n  …`, isCut: true }
@@ -160,14 +160,14 @@ function changesOf(history: PriceHistory | null) {
   )
 }
 
-function plans(catalog: Catalog, baseUrl: string) {
+function plans(catalog: Catalog) {
   const purchases = shown(catalog).filter(({ plan }) => plan !== null)
   return purchases.flatMap((operation) => {
     const { plan } = operation
     if (plan === null) return []
     return [
       {
-        ...row(operation, catalog, baseUrl),
+        ...row(operation, catalog),
         label: plan.label,
         seconds: plan.durationSeconds,
         freshnessSeconds: plan.maxFreshnessSeconds,

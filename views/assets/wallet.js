@@ -31,7 +31,10 @@ if (wallets.length === 0 && window.ethereum) welcome('Wallet of this browser', w
 
 for (const till of tills) {
   const button = till.querySelector('button')
-  const output = till.querySelector('output')
+  const output = document.createElement('output')
+  output.hidden = true
+  output.setAttribute('aria-live', 'polite')
+  till.append(output)
   const say = (text) => {
     output.hidden = false
     output.textContent = text

@@ -68,12 +68,34 @@ const PLANS = {
   ],
 }
 
+/** A product as an operator drops it in. */
+const another = (index: number): object => ({
+  product: `more-${index}`,
+  title: `Closing prices of market ${index}`,
+  summary: 'Daily closing prices of one more market, cleaned, in one form, with the source and the time of each.',
+  upstream: { url: 'http://127.0.0.1:9/' },
+  operations: {
+    [`getMore${index}`]: {
+      route: `GET /v1/x/closing-prices-${index}`,
+      summary: 'Daily closing prices of one more market, with the source and the time of each of them.',
+      description: 'What they are and how they were made, for those who want to know it before they pay.',
+      price: '0.01',
+      response: snapshot,
+      example: {
+        request: {},
+        response: { as_of: '2026-11-20T09:41:00Z', closes: Array.from({ length: 40 }, () => 9) },
+      },
+    },
+  },
+})
+
 export interface PageShop extends TestGateway {
   /** The page as a browser gets it. */
   page(path: string): Promise<{ readonly status: number; readonly type: string; readonly html: string }>
 }
 
-export async function openPages({ down = false } = {}): Promise<PageShop> {
+/** `more` products beside it, each of one paid route of an upstream. */
+export async function openPages({ down = false, more = 0 } = {}): Promise<PageShop> {
   const folder = mkdtempSync(join(tmpdir(), 'pages-'))
   const catalog = join(folder, 'catalog')
   mkdirSync(catalog)
@@ -84,6 +106,7 @@ export async function openPages({ down = false } = {}): Promise<PageShop> {
   write('site.json', { ...site, uses })
   write('regime.json', { ...PRODUCT, settings: { down } })
   write('plans.json', PLANS)
+  for (let index = 0; index < more; index += 1) write(`more-${index}.json`, another(index))
   const gateway = await openGateway({
     CATALOG_DIR: catalog,
     PLUGIN_DIRS: [import.meta.dirname, join(root, 'plugins')].join(delimiter),
