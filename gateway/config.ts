@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { sentences } from './catalog/sentence.ts'
 import { knownNetworks, type Lane, laneMistakes, lanesOf, networksOf, ownVariables, SANDBOX } from './lanes.ts'
 import type { Hex } from './payments/payment.ts'
 import type { DataMode } from './plugin.ts'
@@ -56,7 +57,7 @@ export interface Config extends Lane {
 export class ConfigError extends Error {
   readonly mistakes: readonly string[]
   constructor(mistakes: readonly string[]) {
-    super(`The configuration has ${mistakes.length} mistake(s):\n${mistakes.map((line) => `  - ${line}`).join('\n')}`)
+    super(`These variables of the environment are set wrongly:\n${mistakes.map((line) => `  - ${line}`).join('\n')}`)
     this.name = 'ConfigError'
     this.mistakes = mistakes
   }
@@ -94,9 +95,11 @@ export function readConfig(environment: Environment = process.env): Config {
     properties,
   })
   if (!validate(values)) {
-    for (const error of validate.errors ?? []) {
-      const name = error.instancePath.slice(1)
-      mistakes.push(`${name} ${error.message ?? 'is wrong'}. ${properties[name]?.description ?? ''}`.trim())
+    for (const { steps, msg } of sentences(validate.errors ?? [])) {
+      const name = steps.join('.')
+      mistakes.push(
+        `${name} ${msg.charAt(0).toLowerCase()}${msg.slice(1)} ${properties[name]?.description ?? ''}`.trim(),
+      )
     }
     throw new ConfigError(mistakes)
   }

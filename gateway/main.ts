@@ -1,5 +1,6 @@
 /** Read the configuration, create the gateway, listen, close on signals. */
 import { simplest } from './builtin/documents/listing.ts'
+import { CatalogError } from './catalog/mistake.ts'
 import { ConfigError, readConfig } from './config.ts'
 import { COPIES } from './editions/copies.ts'
 import { guardProcess } from './editions/guard.ts'
@@ -16,7 +17,10 @@ async function main(): Promise<void> {
   guardProcess(COPIES, exit, log)
   const gateway = await createGateway(settings, { log })
   stopOnSignals(gateway)
-  const address = await gateway.listen()
+  const address = await gateway.listen().catch(async (error: unknown) => {
+    await gateway.close()
+    throw error
+  })
   const { config, road } = gateway
   await road.sandbox?.describe(config.baseUrl)
   process.stdout.write(welcome(gateway, address))
@@ -60,7 +64,16 @@ function stopOnSignals(gateway: Gateway): void {
   })
 }
 
+/** One sentence for what an operator can mend, else the stack. */
+function wordsOf(error: unknown): string {
+  if (error instanceof ConfigError) return error.message
+  const { code, port, message, stack } = error as NodeJS.ErrnoException & { readonly port?: number }
+  if (code === 'EADDRINUSE') return `Port ${port} is taken by another process. Set PORT to one that is free.`
+  if (error instanceof CatalogError) return message
+  return stack ?? String(error)
+}
+
 main().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
+  process.stderr.write(`${wordsOf(error)}\n`)
   exit(1)
 })

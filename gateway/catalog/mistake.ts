@@ -14,7 +14,7 @@ export class CatalogError extends Error {
   readonly mistakes: readonly Mistake[]
 
   constructor(mistakes: readonly Mistake[]) {
-    super(`The catalog has ${mistakes.length} mistake(s):\n${mistakes.map((one) => `  - ${lineOf(one)}`).join('\n')}`)
+    super(`The catalog cannot be used:\n${mistakes.map((one) => `  - ${lineOf(one)}`).join('\n')}`)
     this.name = 'CatalogError'
     this.mistakes = mistakes
   }
