@@ -1,7 +1,7 @@
 import { InvalidInput } from '#gateway'
 import type { Code, Findings } from '../findings.ts'
 import { type Fill, type Ledger, NO_SYMBOL, type Trade } from '../ledger.ts'
-import { fingerprint, isMissing, isUnset, type Place, readNumber, refuseFormula } from './cells.ts'
+import { fingerprint, isMissing, isUnset, type Place, readNumber, refuseFormula, SMALLEST } from './cells.ts'
 import type { Field, Header } from './header.ts'
 import { createMoments } from './moments.ts'
 
@@ -32,6 +32,8 @@ export interface Builder {
   readonly text: (cells: readonly string[], field: Field) => string
   /** A number that must be there: NaN and a finding where it is not. */
   readonly needNumber: (cells: readonly string[], row: number, field: Field) => number
+  /** A price above zero that must be there. */
+  readonly needPrice: (cells: readonly string[], row: number, field: Field) => number
   /** A number that may be there: NaN where it is not. */
   readonly number: (cells: readonly string[], row: number, field: Field) => number
   /** A time that must be there: null and a finding where it is not. */
@@ -74,6 +76,12 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
     excludedRow = row
   }
 
+  function needNumber(cells: readonly string[], row: number, field: Field): number {
+    const value = readNumber(text(cells, field), place(row, field), writing.mark)
+    if (Number.isNaN(value)) exclude(row, { code: 'missing_value', field: name(field) })
+    return value
+  }
+
   return {
     header,
     trades: [],
@@ -91,10 +99,11 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
       const cell = text(cells, field)
       return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), writing.mark)
     },
-    needNumber(cells, row, field) {
-      const value = readNumber(text(cells, field), place(row, field), writing.mark)
-      if (Number.isNaN(value)) exclude(row, { code: 'missing_value', field: name(field) })
-      return value
+    needNumber,
+    needPrice(cells, row, field) {
+      const price = needNumber(cells, row, field)
+      if (price < SMALLEST) exclude(row, { code: 'nonpositive_price', field: name(field) })
+      return price
     },
     needTime(cells, row, field) {
       const cell = written(cells, field)

@@ -52,8 +52,8 @@ export const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare
 /**
  * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "(12.5)" and "12.5-" for
  * -12.5, "1'234.50"; "1.234,5" and "1.234" for thousands where `mark` says that the file has decimal commas. NaN where
- * there is none. Throws InvalidInput for NaN, infinities, numbers beyond the largest double, and formulas: a ledger that
- * holds them is not the ledger meant.
+ * there is none. Throws InvalidInput for NaN, infinities, numbers beyond 1e18, and formulas: a ledger that holds them is
+ * not the ledger meant.
  */
 export function readNumber(text: string, place: Place, mark: Writing['mark'] = 'point'): number {
   const isGrouped = (number: string): boolean => mark === 'comma' && GROUPED_BY_POINTS.test(number)
@@ -79,9 +79,14 @@ export function wrongCell({ file, row, column }: Place, msg: string, type: strin
   return new InvalidInput([{ loc: ['body', file, row, column], msg: `Row ${row}, ${column}: ${msg}`, type }])
 }
 
+/** No price and no quantity is larger, or smaller than its inverse: products and ratios of such numbers stay finite. */
+const LARGEST = 1e18
+export const SMALLEST = 1 / LARGEST
+
 function finite(value: number, text: string, place: Place): number {
-  if (Number.isFinite(value)) return value
-  throw wrongCell(place, `${text.slice(0, 40)} is not a finite number.`, 'finite_number')
+  if (Math.abs(value) <= LARGEST) return value
+  const msg = Number.isFinite(value) ? `is larger than ${LARGEST}.` : 'is not a finite number.'
+  throw wrongCell(place, `${text.slice(0, 40)} ${msg}`, 'finite_number')
 }
 
 const PRIME = 0x01000193

@@ -1,5 +1,6 @@
 import type { Fill } from '../ledger.ts'
 import type { Builder } from './builder.ts'
+import { SMALLEST } from './cells.ts'
 import { isSigned, readSide, settleSigns } from './side.ts'
 import { type RowReader, settleFees } from './trips.ts'
 
@@ -25,7 +26,7 @@ const DUST = 1e-9
 
 /** Rows that are executions, matched first in first out into round trips, symbol by symbol and trial by trial. */
 export function readFills(builder: Builder): RowReader {
-  const { has, number, needNumber, needTime, exclude, name, counts, text, header } = builder
+  const { has, number, needNumber, needPrice, needTime, exclude, name, counts, text, header } = builder
   const executions: Execution[] = []
   // Two executions may well be alike; only a file that numbers them can repeat one.
   const isNumbered = header.names.some((column) => /(?:^|[\s_])id$|Id$|ID$|^Trade #$/.test(column))
@@ -38,11 +39,10 @@ export function readFills(builder: Builder): RowReader {
     if (isNumbered && builder.isRepeated(cells, row)) return
     const before = counts.excluded
     const symbol = builder.symbol(cells, row)
-    const price = needNumber(cells, row, 'price')
-    if (price <= 0) exclude(row, { code: 'nonpositive_price', field: name('price') })
+    const price = needPrice(cells, row, 'price')
     const time = needTime(cells, row, 'time')
     const qty = needNumber(cells, row, 'qty')
-    if (qty === 0) exclude(row, { code: 'nonpositive_qty', field: name('qty') })
+    if (Math.abs(qty) < SMALLEST) exclude(row, { code: 'nonpositive_qty', field: name('qty') })
     const sign = readSide(builder, cells, row, qty)
     if (counts.excluded > before || symbol === null || time === null || sign === null) return
     executions.push({

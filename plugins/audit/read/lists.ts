@@ -1,5 +1,6 @@
 import type { Trade } from '../ledger.ts'
 import type { Builder } from './builder.ts'
+import { SMALLEST } from './cells.ts'
 import { addFills, type RowReader } from './trips.ts'
 
 interface Half {
@@ -22,17 +23,16 @@ interface Pair {
 
 /** TradingView's list of trades: two rows of one number, "Entry long" and "Exit long", in either order. */
 export function readLists(builder: Builder): RowReader {
-  const { text, number, needNumber, needTime, exclude, name, counts, trades } = builder
+  const { text, number, needPrice, needTime, exclude, name, counts, trades } = builder
   const pairs = new Map<string, Pair>()
 
   function half(cells: readonly string[], row: number, isExit: boolean): Half | null {
     const before = counts.excluded
     const symbol = builder.symbol(cells, row)
-    const price = needNumber(cells, row, 'price')
-    if (price <= 0) exclude(row, { code: 'nonpositive_price', field: name('price') })
+    const price = needPrice(cells, row, 'price')
     const time = needTime(cells, row, 'time')
     const qty = number(cells, row, 'qty')
-    if (qty <= 0) exclude(row, { code: 'nonpositive_qty', field: name('qty') })
+    if (qty < SMALLEST) exclude(row, { code: 'nonpositive_qty', field: name('qty') })
     const isShort = /short/i.test(text(cells, 'type'))
     if (counts.excluded > before || symbol === null || time === null) return null
     const sign = isShort === isExit ? 1 : -1

@@ -1,6 +1,6 @@
 import type { Trade } from '../ledger.ts'
 import type { Builder } from './builder.ts'
-import { isUnset } from './cells.ts'
+import { isUnset, SMALLEST } from './cells.ts'
 import { isSigned, readSide, settleSigns } from './side.ts'
 
 export interface RowReader {
@@ -11,8 +11,7 @@ export interface RowReader {
 
 /** Rows that are round trips: one row, one trade. */
 export function readTrips(builder: Builder): RowReader {
-  const { has, text, number, needNumber, needTime, exclude, name, counts, trades } = builder
-  const prices = ['entryPrice', 'exitPrice'] as const
+  const { has, text, number, needNumber, needPrice, needTime, exclude, name, counts, trades } = builder
 
   const isOpen = (cells: readonly string[]): boolean =>
     /^open$/i.test(text(cells, 'status')) || (isUnset(text(cells, 'exitTime')) && isUnset(text(cells, 'exitPrice')))
@@ -21,7 +20,7 @@ export function readTrips(builder: Builder): RowReader {
     if (!has('qty')) return has('stake') ? number(cells, row, 'stake') / entryPrice : Number.NaN
     const qty = needNumber(cells, row, 'qty')
     if (Number.isNaN(qty)) return null
-    if (qty !== 0) return qty
+    if (Math.abs(qty) >= SMALLEST) return qty
     exclude(row, { code: 'nonpositive_qty', field: name('qty') })
     return null
   }
@@ -34,11 +33,7 @@ export function readTrips(builder: Builder): RowReader {
     }
     const before = counts.excluded
     const symbol = builder.symbol(cells, row)
-    const [entryPrice, exitPrice] = prices.map((field) => {
-      const price = needNumber(cells, row, field)
-      if (price <= 0) exclude(row, { code: 'nonpositive_price', field: name(field) })
-      return price
-    }) as [number, number]
+    const [entryPrice, exitPrice] = [needPrice(cells, row, 'entryPrice'), needPrice(cells, row, 'exitPrice')]
     const [entryTime, exitTime] = [needTime(cells, row, 'entryTime'), needTime(cells, row, 'exitTime')]
     const qty = quantity(cells, row, entryPrice)
     const sign = readSide(builder, cells, row, qty ?? 1)

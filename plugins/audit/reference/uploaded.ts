@@ -33,7 +33,7 @@ export const bare = (symbol: string): string => symbol.toUpperCase().replace(/[^
 
 /**
  * Reads reference bars: symbol, date, open, high, low, close, volume, in any order; a split column (7 on the day of a
- * 7:1 split) where there is one. Bars without all four prices are left out. Throws InvalidInput.
+ * 7:1 split) where there is one. Bars without four prices above zero are left out. Throws InvalidInput.
  */
 export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
   let moments = createMoments(null)
@@ -70,7 +70,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
           throw new InvalidInput([{ loc: ['body', 'bars', row, place('time').column], msg, type: 'unparseable_time' }])
         }
         const prices = [number('open'), number('high'), number('low'), number('close')]
-        if (prices.some(Number.isNaN)) return
+        if (!prices.every((price) => price > 0)) return
         const symbol = bare(text('symbol'))
         const numbers = groups.get(symbol) ?? []
         groups.set(symbol, numbers)

@@ -28,6 +28,7 @@ describe('a hostile ledger', () => {
     'NaN for a price': [file(GOOD, row({ 4: 'NaN' })), 1, 'entry_price'],
     'Infinity for a price': [file(GOOD, GOOD, row({ 6: '-Infinity' })), 2, 'exit_price'],
     '1e400 for a quantity': [file(row({ 2: '1e400' })), 0, 'qty'],
+    'a price beyond all measure': [file(GOOD, row({ 6: '1e19' })), 1, 'exit_price'],
     'a formula for a price': [file(GOOD, row({ 4: '=1+1' })), 1, 'entry_price'],
     'a formula for a symbol': [file(GOOD, row({ 0: "=cmd|' /C calc'!A0" })), 1, 'symbol'],
     'a formula with an at sign for a time': [file(row({ 3: '@SUM(1)' })), 0, 'entry_time'],
@@ -83,6 +84,22 @@ describe('a hostile ledger', () => {
     const error = await refusal(`${ROUND_TRIPS}\n${`${GOOD}\n`.repeat(200_001)}`)
     expect(error).to.include({ code: 'body_too_large' })
     expect(error.fields).to.deep.equal({ max_rows: 200_000 })
+  })
+
+  it('never makes a figure that is not finite', async () => {
+    const trips = [row({ 2: '1e18', 4: '1e-18', 6: '1e18' }), row({ 2: '1e-18', 4: '1e18', 6: '1e-18' }), GOOD]
+    const report = await auditOf([`${ROUND_TRIPS},fees,pnl`, ...trips.map((one, i) => `${one},1e18,${i}e17`)])
+    expect(report.ledger).to.include({ trades: 3, excluded: 0 })
+    const figures = JSON.stringify(report, (_, value: unknown) =>
+      typeof value === 'number' && !Number.isFinite(value) ? 'not finite' : value,
+    )
+    expect(figures).not.to.contain('not finite')
+    expect(
+      await auditOf(file(row({ 4: '1e-19' }), row({ 2: '1e-19' }), GOOD)).then(({ fills }) => fills.by_code),
+    ).to.deep.equal({
+      nonpositive_price: 1,
+      nonpositive_qty: 1,
+    })
   })
 
   it('is a ledger with other rows where one price is no number: that row is left out', async () => {
