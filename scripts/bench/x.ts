@@ -23,15 +23,15 @@ const { values, positionals } = parseArgs({
 })
 const folder = resolve(positionals[0] ?? join(root, '../shared/data'))
 
-const percent = (share: number): string => `${(100 * share).toFixed(3)}%`
+/** Nothing where there is nothing to take a share of. */
+const percent = (share: number): string => (Number.isFinite(share) ? `${(100 * share).toFixed(3)}%` : '')
 
 /** One row a recorded answer: its contracts, and one of them over a year. */
 async function funding(): Promise<Table[]> {
   const { polls, settled } = await readRecordings(folder)
   const rows = polls.map(({ venue, at, told }) => {
     const { rates, quarantined } = quarantine(told.rates)
-    const one = rates.find(({ symbol }) => symbol === 'BTC') ?? rates[0]!
-    const apr = aprOf(Number(one.rate), one.intervalHours)
+    const one = rates.find(({ symbol }) => symbol === 'BTC') ?? rates[0]
     const time = new Date(at * 1000).toISOString().slice(0, 16)
     return [
       venue,
@@ -39,10 +39,8 @@ async function funding(): Promise<Table[]> {
       rates.length,
       quarantined.length,
       told.untold.length,
-      one.instrument,
-      one.rate,
-      one.intervalHours,
-      percent(apr),
+      ...(one ? [one.instrument, one.rate, one.intervalHours] : ['', '', '']),
+      percent(one ? aprOf(Number(one.rate), one.intervalHours) : NaN),
     ]
   })
   const columns = ['Venue', 'Recorded (UTC)', 'Rates', 'Quarantined', 'Untold', 'For one', 'Rate', 'Hours', 'A year']
@@ -64,7 +62,7 @@ function intervals(settled: History): Table {
       told += 1
       if (Math.round((times[i]! - times[i - 1]!) / 3600) === hours) right += 1
     }
-    return [instrument, times.length, intervalOf(times), told, percent(right / told)]
+    return [instrument, times.length, intervalOf(times) ?? '', told, percent(right / told)]
   })
   const columns = ['Contract', 'Settlements', 'Hours now', 'Times told', 'As the next gap was']
   return { caption: 'Intervals of Binance contracts, told by the gaps before', columns, rows }

@@ -3,7 +3,7 @@ import { oneLine } from '../ingest/text.ts'
 import { FeedError, type Item } from '../item.ts'
 import { jsonValue, objectsOf, timeOf } from './body.ts'
 
-/** Entries with a day; those with a clock time count to the minute. */
+/** Entries with a day; those with a clock time, which is Washington's, count to the minute. */
 export function parseCalendar(body: Buffer): (Item | null)[] {
   const rows = jsonValue(body)
   if (!Array.isArray(rows)) throw new FeedError('wrong_shape', 'The body is not a list of entries.')
@@ -11,8 +11,9 @@ export function parseCalendar(body: Buffer): (Item | null)[] {
     const [day, time, details, place] = ['date', 'time', 'details', 'location'].map((name) =>
       typeof row[name] === 'string' ? row[name].trim() : '',
     ) as [string, string, string, string]
-    const at = timeOf(time ? `${day}T${time}Z` : day)
-    if (at === null) return null
+    const shown = timeOf(time ? `${day}T${time}Z` : day)
+    if (shown === null) return null
+    const at = time ? inWashington(shown) : shown
     return {
       key: `${day} ${time} ${details}`.trim(),
       kind: 'schedule.item',

@@ -91,6 +91,25 @@ describe('the list of sources', () => {
     expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
   })
 
+  it('reads the calendar of the President: days, and clock times of Washington', () => {
+    const source = sources.find(({ id }) => id === 'rollcall.calendar') as Source
+    const entries = [
+      { date: '2026-07-01', time: '11:00:00', details: 'The President meets the Cabinet', location: 'Cabinet Room' },
+      { date: '2026-12-01', time: '', details: 'No public events' },
+      { date: null, details: 'Undated' },
+      null,
+    ]
+    const { items, leftOut } = parse(source, Buffer.from(JSON.stringify(entries)), Date.UTC(2026, 5, 1))
+    const times = items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision])
+    expect([times, leftOut]).to.deep.equal([
+      [
+        ['2026-07-01T15:00:00.000Z', 'min'],
+        ['2026-12-01T00:00:00.000Z', 'day'],
+      ],
+      1,
+    ])
+  })
+
   it('reads the calendar of the Federal Reserve: its mark, its days, its clock, summer and winter', () => {
     const source = sources.find(({ id }) => id === 'fed.calendar') as Source
     const events = [
