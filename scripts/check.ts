@@ -1,9 +1,13 @@
 /** `npm run check`: the price list, or every mistake of the catalog with its place. `--json` for machines. */
-import { parseArgs } from 'node:util'
 import type { Catalog } from '../gateway/catalog/catalog.ts'
 import { type Mistake, lineOf } from '../gateway/catalog/mistake.ts'
 import { ConfigError, readConfig } from '../gateway/config.ts'
 import { buildStrictly } from './strict.ts'
+import { readFlags } from './usage.ts'
+
+const USAGE = `npm run check [-- --json]
+
+Builds everything strictly and prints the price list; or every mistake with its place, and ends with 1.`
 
 /** The catalog as a table: price, route, product, and whether it is a tool. */
 function table(catalog: Catalog): string {
@@ -54,7 +58,7 @@ function asJson(catalog: Catalog | null, mistakes: readonly Mistake[]): string {
 }
 
 async function check(): Promise<number> {
-  const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } })
+  const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
   const strict = await buildStrictly(readConfig())
   const catalog = strict.edition?.catalog ?? null
   process.stdout.write(`${(values.json ? asJson : report)(catalog, strict.mistakes)}\n`)

@@ -3,8 +3,10 @@
  * where anything is wrong, 2 where nothing answers. `--json` for machines. From inside, behind the proxy:
  * `npm run doctor -- http://127.0.0.1:4021 --as https://gate.example`.
  */
-import { parseArgs } from 'node:util'
 import { type Diagnosis, diagnose } from './doctor/diagnose.ts'
+import { readFlags } from './usage.ts'
+
+const USAGE = 'Write: npm run doctor -- https://gate.example [--as <the address buyers use>] [--json]'
 
 function told({ baseUrl, looked, findings }: Diagnosis): string {
   const { routes, documents, tools, links } = looked
@@ -25,14 +27,13 @@ const isAddress = (text: string | undefined): text is string =>
   text !== undefined && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)
 
 try {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = readFlags(USAGE, {
     allowPositionals: true,
     options: { json: { type: 'boolean', default: false }, as: { type: 'string' } },
   })
   const [address] = positionals
   const { as = address } = values
-  if (!isAddress(address) || !isAddress(as))
-    throw new Error('Write: npm run doctor -- https://gate.example [--as <the address buyers use>] [--json]')
+  if (!isAddress(address) || !isAddress(as)) throw new Error(USAGE)
   const diagnosis = await diagnose(address, as)
   const isWell = diagnosis.findings.every(({ isFault }) => !isFault)
   process.stdout.write(`${values.json ? JSON.stringify({ ok: isWell, ...diagnosis }, null, 2) : told(diagnosis)}\n`)

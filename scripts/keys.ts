@@ -1,8 +1,12 @@
 /** `npm run keys`: fresh keys for production, printed and not kept. `--rotate`: a new first token key in DATA_DIR. */
-import { parseArgs } from 'node:util'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { readConfig } from '../gateway/config.ts'
 import { createKey, rotateKeys } from '../gateway/tokens.ts'
+import { readFlags } from './usage.ts'
+
+const USAGE = `npm run keys [-- --rotate]
+
+Prints fresh keys for production and keeps none. --rotate puts a new token key before those of DATA_DIR.`
 
 async function fresh(): Promise<string> {
   const settleKey = generatePrivateKey()
@@ -29,5 +33,5 @@ Kept in ${dataDir}/token-keys.json.
 `
 }
 
-const { values } = parseArgs({ options: { rotate: { type: 'boolean', default: false } } })
+const { values } = readFlags(USAGE, { options: { rotate: { type: 'boolean', default: false } } })
 process.stdout.write(await (values.rotate ? rotated() : fresh()))

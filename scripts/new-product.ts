@@ -12,6 +12,12 @@ import { parsePrice } from '../gateway/catalog/price.ts'
 import { readConfig } from '../gateway/config.ts'
 import type { NewProduct } from './product/texts.ts'
 import { nameIn, writeProduct } from './product.ts'
+import { showUsage } from './usage.ts'
+
+const USAGE = `npm run new-product -- NAME [--title WORDS] [--summary WORDS] [--price 0.005|free] [--upstream ADDRESS]
+
+Writes a product that works: document, plugin, schema and test; with --upstream (http://gold.internal/{day}) the
+document alone. On a terminal it asks for what no flag gives.`
 
 interface Question {
   readonly name: keyof NewProduct
@@ -70,6 +76,7 @@ type Given = Partial<Record<keyof NewProduct, string>>
 
 /** What the command line says. Throws for flags that there are not, or that npm has kept to itself. */
 function flags(): Given {
+  showUsage(USAGE)
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {

@@ -1,0 +1,29 @@
+import { spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { expect } from 'chai'
+
+const root = resolve(import.meta.dirname, '../..')
+
+function run(script: string, flag: string): { status: number | null; out: string; err: string } {
+  const file = `scripts/${script}.ts`
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--import', 'tsx/esm', file, flag], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { PATH: process.env['PATH'] },
+  })
+  return { status, out: stdout, err: stderr }
+}
+
+describe('a script of an operator', function () {
+  this.timeout(60_000)
+
+  for (const script of ['check', 'doctor', 'keys', 'new-product'])
+    it(`shows how it is used where it is asked, and names a flag it does not know: ${script}`, () => {
+      const asked = run(script, '--help')
+      expect([asked.status, asked.err]).to.deep.equal([0, ''])
+      expect(asked.out).to.match(new RegExp(`npm run ${script} `))
+      const wrong = run(script, '--whatever')
+      expect([wrong.status === 0, wrong.out]).to.deep.equal([false, ''])
+      expect(wrong.err).to.match(/^Unknown option '--whatever'/).and.not.match(/\n {4}at /)
+    })
+})
