@@ -3,6 +3,7 @@ import { RATIOS, type Ratio } from './ratios.ts'
 import { type Days, isNight, joinNights } from './days.ts'
 import { median } from './scale.ts'
 import type { Series } from './series.ts'
+import { staleRuns } from './stale.ts'
 import { DAY } from './interval.ts'
 
 export interface Split {
@@ -61,14 +62,18 @@ export function findSplits(series: Series, interval: number): Split[] {
   return candidates(series, interval).filter(({ logOdds }) => logOdds > least)
 }
 
-/** The likeliest ratio of every gap that is large enough, lasts, and does not follow a hole of more than 15 days. */
+/**
+ * The likeliest ratio of every gap that is large enough, lasts, and follows neither a hole of more than 15 days nor a
+ * stale run, after which prices catch up with what they missed.
+ */
 export function candidates(series: Series, interval: number): Split[] {
   const found: Split[] = []
   let days: Days | null = null
+  const thaws = new Set(staleRuns(series).runs.map(({ start, length }) => start + length))
   for (let at = 1; at < series.count; at += 1) {
     const gap = Math.log(series.open[at]! / series.close[at - 1]!)
     const hole = series.time[at]! - series.time[at - 1]!
-    if (Math.abs(gap) < SMALLEST || hole > 15 * DAY) continue
+    if (Math.abs(gap) < SMALLEST || hole > 15 * DAY || thaws.has(at)) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
     // A night between short bars is judged as of daily bars.
     const place = isNight(hole, interval)

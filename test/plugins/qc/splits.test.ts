@@ -109,6 +109,23 @@ describe('splits', () => {
       expect(splitsOf(crash(daily, 200, factor)), String(factor)).to.deep.equal([])
   })
 
+  it('are not what prices catch up with after a stale run', () => {
+    const { c } = daily[199]!
+    const level = (0.8 * c) / daily[215]!.o
+    const lower = ({ t, o, h, l, c: close, v }: WalkBar) => ({
+      t,
+      o: o * level,
+      h: h * level,
+      l: l * level,
+      c: close * level,
+      v,
+    })
+    const bars = daily.map((bar, i) => (i < 200 ? bar : i < 215 ? { ...bar, o: c, h: c, l: c, c } : lower(bar)))
+    const report = examine({ bars })
+    expect(report.splits).to.deep.equal([])
+    expect(report.by_code).to.include({ stale_run: 1 })
+  })
+
   it('are not prints: the level must last', () => {
     const bars = daily.map((bar, i) => (i === 200 ? { ...bar, o: bar.o / 2, l: bar.l / 2 } : bar))
     expect(splitsOf(bars)).to.deep.equal([])
