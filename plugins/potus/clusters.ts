@@ -1,7 +1,8 @@
 /**
- * Near duplicates. Three rules, the surest first: one post seen in two places; a White House page and the Federal
- * Register's document of one title, signed within three days; texts whose sets of three-word shingles overlap by 80 %
- * (Jaccard index; Broder 1997) within seven days.
+ * Near duplicates. Three rules, the surest first: one post, or one paper by its number, seen in two places; a White House
+ * page and the Federal Register's document of one title, signed within three days; texts whose sets of three-word
+ * shingles overlap by 80 % (Jaccard index; Broder 1997) within seven days. What the Federal Register says of a paper are
+ * facts in fixed words (numbers, days), which tell nothing of what two papers have in common.
  */
 import type { Item } from './item.ts'
 import type { Source } from './sources/source.ts'
@@ -76,8 +77,20 @@ export function jaccard(a: ReadonlySet<string>, b: ReadonlySet<string>): number 
   return shared / (small.size + large.size - shared)
 }
 
+/** The Register adds to some titles what the paper is and when it was signed: "(Memorandum of August 7, 2020)". */
+const SUFFIX = /\s*\([^()]* of [A-Z][a-z]+ \d{1,2}, \d{4}\)$/
+
+/** What of a record is compared. */
+export type Compared = Pick<Item, 'kind' | 'title' | 'text' | 'post' | 'signedOn' | 'occurredAt' | 'publishedAt'>
+
 /** What later records are compared with. */
-export function candidateOf(item: Item, source: Source, at: number, seq: number, cluster: string): Candidate {
+export function candidateOf(
+  item: Compared,
+  source: Pick<Source, 'id' | 'publisher'>,
+  at: number,
+  seq: number,
+  cluster: string,
+): Candidate {
   return {
     seq,
     cluster,
@@ -86,10 +99,10 @@ export function candidateOf(item: Item, source: Source, at: number, seq: number,
     at,
     post: item.post,
     second: Math.floor((item.occurredAt ?? item.publishedAt) / 1000),
-    title: wordsFor(item.title ?? '').join(' '),
+    title: wordsFor((item.title ?? '').replace(SUFFIX, '')).join(' '),
     signedOn: item.signedOn,
     isSocial: item.kind.startsWith('social.'),
-    shingles: shinglesOf(item.text),
+    shingles: item.kind.startsWith('fr.') ? new Set() : shinglesOf(item.text),
   }
 }
 

@@ -50,7 +50,7 @@ export interface Item {
   readonly occurredAt: number | null
   readonly publishedAt: number
   readonly precision: Precision
-  /** Id of the post on its platform: two records with one id are one post. */
+  /** Id of the post on its platform, or number of the paper: two records with one id are one. */
   readonly post: string | null
   /** Day of signing, where an official paper has one. */
   readonly signedOn: string | null

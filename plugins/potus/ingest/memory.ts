@@ -1,6 +1,7 @@
 /** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
 import type { Knex } from '#gateway'
-import { type Candidate, REMEMBERED_MS, shinglesOf, wordsFor } from '../clusters.ts'
+import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from '../clusters.ts'
+import type { EventRow } from '../store/rows.ts'
 import type { Stretch } from './writer.ts'
 
 export interface Memory {
@@ -23,19 +24,7 @@ export interface Memory {
   forget(): void
 }
 
-interface Row {
-  readonly seq: number
-  readonly cluster: string
-  readonly source: string
-  readonly available_at: number
-  readonly published_at: number
-  readonly occurred_at: number | null
-  readonly post: string | null
-  readonly signed_on: string | null
-  readonly kind: string
-  readonly title: string | null
-  readonly text: string
-}
+type Row = Compared & Pick<EventRow, 'seq' | 'cluster' | 'source' | 'available_at'>
 
 export function createMemory(publisherOf: (source: string) => string): Memory {
   let first = -1
@@ -71,28 +60,16 @@ export function createMemory(publisherOf: (source: string) => string): Memory {
           'e.cluster',
           'e.source',
           'e.available_at',
-          'e.published_at',
-          'e.occurred_at',
+          'e.published_at as publishedAt',
+          'e.occurred_at as occurredAt',
           'e.post',
-          'e.signed_on',
+          'e.signed_on as signedOn',
           'v.kind',
           'v.title',
           'v.text',
         )) as Row[]
-      for (const row of rows)
-        candidates.push({
-          seq: row.seq,
-          cluster: row.cluster,
-          source: row.source,
-          publisher: publisherOf(row.source),
-          at: row.available_at,
-          post: row.post,
-          second: Math.floor((row.occurred_at ?? row.published_at) / 1000),
-          title: wordsFor(row.title ?? '').join(' '),
-          signedOn: row.signed_on,
-          isSocial: row.kind.startsWith('social.'),
-          shingles: shinglesOf(row.text),
-        })
+      for (const { seq, cluster, source, available_at: at, ...said } of rows)
+        candidates.push(candidateOf(said, { id: source, publisher: publisherOf(source) }, at, seq, cluster))
       const stale = candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
       if (stale > 0) candidates.splice(0, stale)
       return candidates

@@ -10,9 +10,10 @@ export function parseInspection(body: Buffer): (Item | null)[] {
     .map((row) => {
       const filed = timeOf(textOf(row, 'filed_at'))
       // A paper without a time of filing is known by the day it will be published.
-      return filed === null
-        ? documentOf(row, timeOf(textOf(row, 'publication_date')), 'day', 'fr.public_inspection')
-        : documentOf(row, filed, 's', 'fr.public_inspection')
+      if (filed === null) return documentOf(row, timeOf(textOf(row, 'publication_date')), 'day', 'fr.public_inspection')
+      const item = documentOf(row, filed, 's', 'fr.public_inspection')
+      // The list does not say when a paper was signed: a day or two before it was filed.
+      return item && { ...item, signedOn: item.signedOn ?? new Date(filed).toISOString().slice(0, 10) }
     })
 }
 
@@ -44,12 +45,15 @@ function textOf(row: Row, name: string): string {
   return typeof value === 'string' ? value.trim() : typeof value === 'number' ? String(value) : ''
 }
 
+/** "(Memorandum of August 7, 2020)" at the end of a title. */
+const SIGNED = /\([^()]* of ([A-Z][a-z]+ \d{1,2}, \d{4})\)\s*$/
+
 /** Null where the paper has no number, or no date at all. */
 function documentOf(row: Row, published: number | null, precision: Precision, kind: Item['kind']): Item | null {
   const number = textOf(row, 'document_number')
   if (number === '' || published === null) return null
   const [order, proclamation] = [textOf(row, 'executive_order_number'), textOf(row, 'proclamation_number')]
-  const signed = dayOf(textOf(row, 'signing_date'))
+  const signed = dayOf(textOf(row, 'signing_date') || (SIGNED.exec(textOf(row, 'title'))?.[1] ?? ''))
   const facts = [
     textOf(row, 'abstract'),
     order ? `Executive Order ${order}.` : '',
@@ -70,7 +74,7 @@ function documentOf(row: Row, published: number | null, precision: Precision, ki
     occurredAt: signed === null ? null : timeOf(signed),
     publishedAt: published,
     precision,
-    post: null,
+    post: number,
     signedOn: signed,
     counts: null,
   }
