@@ -114,8 +114,10 @@ export function createServe(parts: ServeParts): Serve {
     const answer = errorAnswer(thrown, request.id)
     const error = answer.error as ServiceError
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
+    // How a product failed has been logged where it did.
+    const err = error.code === 'product_failed' ? {} : { err: cause }
     if (error.status >= 500 && !request.signal.aborted)
-      log.error({ call: request.id, operation: operation.id, code: error.code, err: cause }, error.message)
+      log.error({ call: request.id, operation: operation.id, code: error.code, ...err }, error.message)
     return thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
   }
 

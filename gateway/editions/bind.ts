@@ -87,7 +87,8 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
         const isFailure = !isOurs || (error.code === 'product_timeout' && !call.signal.aborted)
         if (!isFailure) throw error
         breaker.failed()
-        log.error({ err: error, call: call.id, operation: operation.id }, 'a product failed')
+        const cause = isOurs ? {} : { err: error }
+        log.error({ ...cause, call: call.id, operation: operation.id }, isOurs ? error.message : 'a product failed')
         throw isOurs ? error : new ServiceError('product_failed', undefined, { cause: error })
       }
     },
