@@ -61,6 +61,11 @@ function barOf({ time, open, high, low, close, volume }: Columns, i: number): Ba
 export function joinQuotes(known: Quotes | undefined, { venue, time, bid, ask }: Quotes): Quotes {
   if (!known) return { venue, time, bid, ask }
   const [first, second] = known.time[0]! <= time[0]! ? [known, { time, bid, ask }] : [{ time, bid, ask }, known]
-  const column = (name: 'time' | 'bid' | 'ask'): Float64Array => Float64Array.of(...first[name], ...second[name])
+  const column = (name: 'time' | 'bid' | 'ask'): Float64Array => {
+    const joined = new Float64Array(first.time.length + second.time.length)
+    joined.set(first[name])
+    joined.set(second[name], first.time.length)
+    return joined
+  }
   return { venue, time: column('time'), bid: column('bid'), ask: column('ask') }
 }

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect } from 'chai'
 import { isSound } from '../../../plugins/market/depth/depth.ts'
+import { joinQuotes } from '../../../plugins/market/depth/quoted.ts'
 import { makeBook } from '../../../plugins/market/depth/sample.ts'
 import market from '../../../plugins/market/index.ts'
 import { sessionAt } from '../../../plugins/market/session.ts'
@@ -16,6 +17,19 @@ const START = Date.UTC(2026, 10, 17, 15) / 1000
 const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as {
   settings: { symbols: CoveredSymbol[] }
 }
+
+describe('recorded quotes', () => {
+  it('of two files follow each other in time, however many there are', () => {
+    const count = 200_000
+    const quotes = (from: number) => {
+      const column = Float64Array.from({ length: count }, (_, i) => from + i)
+      return { venue: 'test', time: column, bid: column, ask: column }
+    }
+    const joined = joinQuotes(quotes(count), quotes(0))
+    expect(joined.time).to.have.length(2 * count)
+    for (const i of [0, count - 1, count, 2 * count - 1]) expect(joined.bid[i]).to.equal(i)
+  })
+})
 
 describe('made-up books', () => {
   it('are sound, and cost about what the square-root law says', () => {
