@@ -9,7 +9,8 @@ export const number = (value: Value): string => (typeof value === 'number' ? NUM
 const ratio = (value: Value): string => (typeof value === 'number' ? value.toFixed(2) : '–')
 const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
 const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
-const years = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} years` : '–')
+const years = (value: Value): string =>
+  typeof value !== 'number' ? '–' : value > 0 && value < 0.05 ? '< 0.1 years' : `${value.toFixed(1)} years`
 /** "-15.2 to 242.8 bps": the unit once. */
 const range = (pair: readonly number[] | null, decimals: number, unit = ''): string =>
   pair ? pair.map((value) => value.toFixed(decimals)).join(' to ') + unit : '–'

@@ -49,4 +49,5 @@ export function deflationChart({ sample, variance, trials, dsr }: Deflation) {
   } as const
 }
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
+/** No probability that was computed is a round 1. */
+const percent = (share: number): string => (share > 0.9995 ? '> 99.9%' : `${(share * 100).toFixed(1)}%`)

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Service } from './service.ts'
 
-const PAGES = ['pricing', 'calculator-result', 'audit-tool', 'report-flawed', '402']
+const PAGES = ['pricing', 'docs', 'docs-operation', 'calculator-result', 'audit-tool', 'report-flawed', '402']
 
 /** Names what can be reached, in order, and answers how many there are. */
 const NUMBERED = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex]')]

@@ -26,7 +26,8 @@ describe('the pages of a service with many products', () => {
   })
 
   it('list every one of them, with its price and the way to its page', async () => {
-    const [prices, index] = await Promise.all(['/pricing', '/docs'].map(async (path) => (await shop.page(path)).html))
+    const { html: prices } = await shop.page('/pricing')
+    const { html: index } = await shop.page('/docs')
     for (let more = 0; more < MORE; more += 1) {
       expect(prices).to.contain(`href="/docs/getMore${more}"`).and.to.contain(`Closing prices of market ${more}<`)
       expect(index).to.contain(`href="/docs/getMore${more}"`)
