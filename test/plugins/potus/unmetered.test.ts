@@ -70,7 +70,7 @@ describe('1,000 calls with a token', function () {
   async function still(): Promise<void> {
     await products('leases').update({ holder: 'elsewhere/1/other', ends_at: FOREVER })
     for (let [before, now] = [[''], bytes()]; now.join() !== before.join(); [before, now] = [now, bytes()])
-      await sleep(2500)
+      await sleep(6000)
   }
 
   it('ask no ledger and no settler, and write nothing into any file of any database', async () => {
