@@ -24,12 +24,24 @@ const NAMES = ['time', ...PRICES, 'volume'] as const
 type Name = (typeof NAMES)[number]
 
 const ALIASES: Readonly<Record<Name, readonly string[]>> = {
-  time: ['t', 'timestamp', 'time', 'date', 'datetime', 'ts', 'open_time', 'opentime'],
+  time: [
+    't',
+    'timestamp',
+    'time',
+    'date',
+    'datetime',
+    'ts',
+    'start',
+    'starttime',
+    'startedat',
+    'open_time',
+    'opentime',
+  ],
   open: ['o', 'open'],
   high: ['h', 'high'],
   low: ['l', 'low'],
   close: ['c', 'close'],
-  volume: ['v', 'volume', 'vol'],
+  volume: ['v', 'volume', 'vol', 'basevolume', 'basetokenvolume'],
 }
 
 type Loc = readonly (string | number)[]
@@ -118,6 +130,8 @@ function freeRow(): PlacesIn {
     const found = names.join()
     if (found === signature) return places
     const words = new Map(names.map((name) => [name.toLowerCase(), name]))
+    // Where a bar has both t and T, the small one is its open.
+    for (const name of names) words.set(name, name)
     places = Object.fromEntries(
       NAMES.map((name) => [name, words.get(ALIASES[name].find((alias) => words.has(alias)) ?? '')]),
     ) as Places

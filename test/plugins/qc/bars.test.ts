@@ -51,6 +51,22 @@ describe('bars of a request', () => {
     expect(bars.volume).to.equal(null)
   })
 
+  it('are read in the words of exchanges, opens and not closes for their time', () => {
+    const [o, h, l, c, v] = ['10', '12', '9', '11', '5']
+    const exchanges: ((t: number) => object)[] = [
+      (t) => ({ t: String(t * 1000), T: String(t * 1000 + 59_999), s: 'BTC', i: '1m', o, c, h, l, v, n: 67 }),
+      (t) => ({ startedAt: new Date(t * 1000).toISOString(), low: l, high: h, open: o, close: c, baseTokenVolume: v }),
+      (t) => ({ start: String(t), low: l, high: h, open: o, close: c, volume: v }),
+    ]
+    for (const bar of exchanges) {
+      const bars = readBars([1_710_552_360, 1_710_552_420, 1_710_552_480].map(bar), UTC)
+      expect([...bars.time]).to.deep.equal([1_710_552_360, 1_710_552_420, 1_710_552_480])
+      expect([bars.open[0], bars.high[0], bars.low[0], bars.close[0], bars.volume?.[0]]).to.deep.equal([
+        10, 12, 9, 11, 5,
+      ])
+    }
+  })
+
   it('take prices as text and what follows the sixth value, as exchanges send them', () => {
     const kline = (t: number): unknown[] => [
       t,
