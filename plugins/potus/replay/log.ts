@@ -57,7 +57,7 @@ export function createLogReader(): (row: Row) => LoggedPoll | null {
     const at = Date.parse(String(fetched))
     if (typeof source !== 'string' || typeof url !== 'string' || Number.isNaN(at)) return null
     const key = `${source} ${String(sha256)}`
-    const own = typeof body === 'string' ? unpacked(body) : null
+    const own = typeof body === 'string' ? unpacked(Buffer.from(body, 'base64')) : null
     if (own) bodies.set(key, own)
     const known = typeof sha256 === 'string' ? (bodies.get(key) ?? null) : null
     if (typeof sha256 === 'string' && known === null) return null
@@ -70,9 +70,10 @@ export function createLogReader(): (row: Row) => LoggedPoll | null {
   }
 }
 
-function unpacked(body: string): Buffer | null {
+/** What gzip packed, null where it is broken. */
+export function unpacked(bytes: Buffer): Buffer | null {
   try {
-    return gunzipSync(Buffer.from(body, 'base64'))
+    return gunzipSync(bytes)
   } catch {
     return null
   }

@@ -5,13 +5,12 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import { FeedError, type Item } from '../item.ts'
 import { objectsOf, type Row } from '../sources/body.ts'
 import { parse } from '../sources/parse.ts'
 import type { Source } from '../sources/source.ts'
 import { postOf, postRow } from '../sources/truth.ts'
-import { type Answer, createLogReader } from './log.ts'
+import { type Answer, createLogReader, unpacked } from './log.ts'
 import { sourceOf, sourceOfRow } from './recognise.ts'
 
 export interface Recorded {
@@ -45,17 +44,20 @@ async function readOne(path: string, sources: ReadonlyMap<string, Source>): Prom
   const name = basename(path)
   const parent = basename(dirname(path))
   const polled = STAMP.test(name) ? sources.get(FOLDERS[parent] ?? parent) : undefined
-  if (!polled && ROWS.test(name)) return rowsOf(await bytesOf(path), sources)
-  if (!polled && !BODY.test(name)) return []
+  const isRows = !polled && ROWS.test(name)
+  if (!polled && !isRows && !BODY.test(name)) return []
   const body = await bytesOf(path)
+  if (body === null) return []
+  if (isRows) return rowsOf(body, sources)
   const source = polled ?? sources.get(sourceOf(body, sources) ?? '')
   const at = source ? fetchedAt(source, name, body) : null
   return source && at !== null ? [{ source: source.id, at, url: source.url, body, item: null }] : []
 }
 
-async function bytesOf(path: string): Promise<Buffer> {
+/** Null where the file is packed and broken. */
+async function bytesOf(path: string): Promise<Buffer | null> {
   const bytes = await readFile(path)
-  return path.endsWith('.gz') ? gunzipSync(bytes) : bytes
+  return path.endsWith('.gz') ? unpacked(bytes) : bytes
 }
 
 /**

@@ -71,6 +71,8 @@ describe('the files of a recording', () => {
 
   it('that are broken or somebody else’s take nothing along', async () => {
     const all = await recorded({
+      'half.jsonl.gz': gzipSync(JSON.stringify(archived)).subarray(0, 30),
+      'wh.news/20261002T140000Z_1.xml.gz': 'not packed',
       'half.xml': headed('www.whitehouse.gov/news/').slice(0, 300),
       'undated.xml': headed('www.whitehouse.gov/news/').replace(/<pubDate>.*?<\/pubDate>/, ''),
       'members.json': JSON.stringify([{ id: { bioguide: 'A1' }, name: 'A' }]),
