@@ -30,6 +30,9 @@ export function wallClock(seconds: number, zone: Zone): WallClock {
   return { day, minute: Math.floor((local - day * DAY) / 60) }
 }
 
+/** Whether a day since 1970-01-01, a Thursday, is a Saturday. */
+export const isSaturday = (day: number): boolean => (((day - 2) % 7) + 7) % 7 === 0
+
 /** "YYYY-MM-DD" of a day since 1970-01-01. */
 export function dayName(day: number): string {
   return new Date(day * DAY * 1000).toISOString().slice(0, 10)
@@ -57,17 +60,19 @@ export function findSession(named: string, times: Float64Array, interval: number
   return { name: isEquity ? 'us_equity' : 'weekdays', zone: best.zone }
 }
 
+/** A Saturday tells: markets that rest at weekends may have a bar for the Sunday evening on which they open. */
 function dailyName(times: Float64Array, zone: Zone): SessionName {
-  const closed = { weekend: 0, holiday: 0 }
+  let [saturdays, sundays, holidays] = [0, 0, 0]
   for (const time of times) {
     const { day } = wallClock(time, zone)
-    const reason = nyseClosed(dayName(day))
-    if (reason === 'weekend') closed.weekend += 1
-    else if (reason !== null) closed.holiday += 1
+    if (isSaturday(day)) saturdays += 1
+    else if (isSaturday(day - 1)) sundays += 1
+    else if (nyseClosed(dayName(day)) !== null) holidays += 1
   }
-  if (closed.weekend > 0.02 * times.length) return '24x7'
+  if (saturdays > 0.02 * times.length) return '24x7'
+  if (sundays > 0.02 * times.length) return 'weekdays'
   // About 3.6% of weekdays are holidays: a market that ignored them would have bars on them.
-  return closed.holiday <= 0.004 * times.length ? 'us_equity' : 'weekdays'
+  return holidays <= 0.004 * times.length ? 'us_equity' : 'weekdays'
 }
 
 function weekendShare(times: Float64Array, zone: Zone): number {

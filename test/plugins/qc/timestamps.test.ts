@@ -185,6 +185,17 @@ describe('sessions', () => {
     expect(shifts.map(({ index, score }) => ({ index, score }))).to.deep.equal([{ index: 3 * 390, score: 2 }])
   })
 
+  it('are no round-the-clock market for its bar of a Sunday evening', () => {
+    const start = Date.UTC(2022, 0, 3) / 1000
+    const times = Array.from({ length: 400 }, (_, i) => start + i * DAY)
+    const isThere = (time: number): boolean => new Date(time * 1000).getUTCDay() !== 6
+    const sessionOf = (kept: number[]) => examine({ bars: walk({ count: kept.length, times: kept, volatility: 0.01 }) })
+    expect(sessionOf(times)).to.include({ session: '24x7' })
+    const report = sessionOf(times.filter(isThere))
+    expect(report).to.include({ session: 'weekdays' })
+    expect(report.coverage.missing).to.equal(0)
+  })
+
   it('are inferred: round the clock with weekends, or from a few days that have none', () => {
     expect(examine({ bars: walk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
     expect(examine({ bars: walk({ count: 2 * 1440 }) }).session).to.equal('24x7')
