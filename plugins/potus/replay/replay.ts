@@ -25,6 +25,8 @@ export interface Replay {
 interface Position {
   readonly folder: string
   readonly setting: string
+  /** How many entries the recording has: with another file in the folder it is another recording. */
+  readonly entries: number
   readonly shift: number
   /** Entries written so far, those of earlier rounds included. */
   readonly written: number
@@ -39,11 +41,12 @@ export interface ReplayParts {
   readonly now: () => number
 }
 
-/** Reads the recording. Another folder or REPLAY_SHIFT than last time replaces everything there was. */
+/** Reads the recording. Another one, or another REPLAY_SHIFT than last time, replaces everything there was. */
 export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
   const { db, replayDir: folder = '', replayShift: setting, log, progress } = context
   const recorded = await readRecordings(folder, sources)
-  const mine = { folder, setting, shift: shiftOf(recorded, setting, now()), written: 0, ready: false }
+  const entries = recorded.length
+  const mine = { folder, setting, entries, shift: shiftOf(recorded, setting, now()), written: 0, ready: false }
   const { shift } = await positioned(db, mine)
   let written = 0
   let isReady = false
@@ -181,7 +184,8 @@ async function positioned(db: Knex, mine: Position): Promise<Position> {
   return db.transaction(async (tx) => {
     await tx('potus_notes').insert({ name: 'opening', value: '' }).onConflict('name').merge()
     const earlier = JSON.parse((await noteOf(tx)) ?? 'null') as Position | null
-    if (earlier?.folder === mine.folder && earlier.setting === mine.setting) return earlier
+    const isSame = earlier?.folder === mine.folder && earlier.setting === mine.setting
+    if (isSame && earlier.entries === mine.entries) return earlier
     if (earlier) await clear(tx)
     await keep(tx, mine)
     return mine
