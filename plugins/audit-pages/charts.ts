@@ -11,6 +11,7 @@ export function equityCharts({ equity }: AuditReport): Chart[] {
   const x = { label: 'Exit, UTC', scale: 'time' } as const
   const last = (column: readonly number[]): string => percent(column.at(-1) ?? 0)
   const days = equity.at.map((at) => at.slice(0, 16).replace('T', ' '))
+  const told = toldOf(equity.drawdown)
   return [
     {
       id: 'equity',
@@ -24,8 +25,8 @@ export function equityCharts({ equity }: AuditReport): Chart[] {
       ],
       table: {
         columns: ['Exit, UTC', 'Before costs', 'After costs', 'Drawdown'],
-        rows: days.map((day, index) => [
-          day,
+        rows: told.map((index) => [
+          days[index] ?? '',
           percent(equity.gross[index]),
           percent(equity.net[index]),
           percent(equity.drawdown[index]),
@@ -41,10 +42,21 @@ export function equityCharts({ equity }: AuditReport): Chart[] {
       series: [{ name: 'Drawdown', tone: 'bad', kind: 'step', points: points(equity.drawdown) }],
       table: {
         columns: ['Exit, UTC', 'Drawdown'],
-        rows: days.map((day, index) => [day, percent(equity.drawdown[index])]),
+        rows: told.map((index) => [days[index] ?? '', percent(equity.drawdown[index])]),
       },
     },
   ]
+}
+
+/** Rows of the tables beside the charts. */
+const MOST_TOLD = 60
+
+/** Places that a table tells: evenly spread ones, the deepest fall and the last. */
+function toldOf(drawdown: readonly number[]): readonly number[] {
+  const step = Math.ceil(drawdown.length / MOST_TOLD)
+  const spread = [...drawdown.keys()].filter((index) => index % step === 0)
+  const deepest = drawdown.indexOf(Math.min(...drawdown))
+  return [...new Set([...spread, deepest, drawdown.length - 1])].sort((one, other) => one - other)
 }
 
 /** From what a trade makes to what is left of it, basis points a trade; both sides of each cost. */

@@ -22,7 +22,7 @@ export function page(report: AuditReport) {
     ...WORDS[verdict],
     summary,
     reasons: reasons.map((reason) => MEANINGS[reason] ?? reason),
-    warnings: warnings.map((warning) => MEANINGS[warning] ?? warning.replaceAll('_', ' ')),
+    warnings: warningsOf(warnings),
     asOf: as_of,
     model,
     ledger,
@@ -35,11 +35,21 @@ export function page(report: AuditReport) {
     costs: costSteps(report),
     deflation: trialsChart(report),
     findings: shownFindings(fills.findings),
+    found: fills.findings.length,
     judged: judgedOf(report),
     caution: cautionOf(fills),
     checks: fills.checks.filter(({ checked }) => checked > 0).map(named),
     unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0).map(named),
   }
+}
+
+/** A file of many symbols can have a warning for each. */
+const MOST_WARNINGS = 12
+
+function warningsOf(warnings: readonly string[]): readonly string[] {
+  const shown = warnings.slice(0, MOST_WARNINGS).map((code) => MEANINGS[code] ?? code.replaceAll('_', ' '))
+  const left = warnings.length - shown.length
+  return left === 0 ? shown : [...shown, `${number(left)} more like these are in the report as JSON.`]
 }
 
 /** What the verdict is about, in a line. */
@@ -61,8 +71,16 @@ function named<Row extends { readonly check: string }>(row: Row) {
   return { ...row, name: row.check.replaceAll('_', ' '), meaning: CHECKS[row.check] ?? '' }
 }
 
-/** The findings as rows; their prices have as many decimals as the one that needs most, so that they stand in line. */
-function shownFindings(findings: readonly Finding[]) {
+/** More findings would make a page that no phone loads gladly; all of them are in the download. */
+const MOST_SHOWN = 50
+
+/**
+ * The findings as rows, what rejects before what only warns. Their prices have as many decimals as the one that needs
+ * most, so that they stand in line.
+ */
+function shownFindings(all: readonly Finding[]) {
+  const isWarning = ({ severity }: Finding): number => Number(severity === 'warning')
+  const findings = all.toSorted((one, other) => isWarning(one) - isWarning(other)).slice(0, MOST_SHOWN)
   const prices = findings.flatMap(({ price, low, high }) => [price, low, high])
   const decimals = Math.max(0, ...prices.map((price) => (price === undefined ? 0 : decimalsOf(price))))
   const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }

@@ -20,9 +20,10 @@ const PAPER = 'sharpe=2.5&days=1250&trials=100&skew=-3&kurt=10&sr_variance=0.5&p
 
 /** The pages of a running service, whose buyer pays for the one receipt among them. */
 export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[]> {
-  const [good, flawed, receipt] = await Promise.all([
+  const [good, flawed, many, receipt] = await Promise.all([
     audited(url, { file: steadyLedger(), n_trials: '5' }),
     audited(url, { file: impossible(sample('round-trips.csv')), bars: sample('bars.csv'), n_trials: '200' }),
+    audited(url, { file: unlikely(), bars: calm() }),
     receiptOf(url, buyer),
   ])
   return [
@@ -41,6 +42,7 @@ export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[
       'report-sample': '/report/sample',
       'report-good': good,
       'report-flawed': flawed,
+      'report-many': many,
       docs: '/docs',
       'docs-operation': '/docs/getRegimeCurrent',
       receipt: '/receipt',
@@ -122,4 +124,21 @@ function impossible(csv: string): string {
     return cells.join(',')
   })
   return [head, ...moved].join('\n')
+}
+
+const DAYS = 1500
+const dayAt = (index: number): string => new Date(Date.UTC(2016, 0, 1 + index)).toISOString().slice(0, 10)
+
+/** Bars of a stock that hardly moves, and trades in it of which none could have happened: as many findings as are kept. */
+function calm(): string {
+  const rows = Array.from({ length: DAYS }, (_, day) => `ACME,${dayAt(day)},100,101,99,100,100000`)
+  return ['symbol,date,open,high,low,close,volume', ...rows].join('\n')
+}
+
+function unlikely(): string {
+  const rows = Array.from(
+    { length: DAYS - 1 },
+    (_, day) => `ACME,long,10,${dayAt(day)},90,${dayAt(day + 1)},11${day % 7}`,
+  )
+  return ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price', ...rows].join('\n')
 }

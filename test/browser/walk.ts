@@ -8,7 +8,18 @@ import { barriers, type Service } from './service.ts'
 const validator = new HtmlValidate({ extends: ['html-validate:standard'] })
 
 /** Drawn by the same views from the same parts: valid and readable like every other, but judged once. */
-const ALIKE = ['home-err', 'founding-ok', 'audit-tool-err', 'report-sample', '402-refused', '404', '413', '500', '503']
+const ALIKE = [
+  'home-err',
+  'founding-ok',
+  'audit-tool-err',
+  'report-sample',
+  'report-many',
+  '402-refused',
+  '404',
+  '413',
+  '500',
+  '503',
+]
 /** What depends on the size of the screen and on the light. */
 const BY_SCREEN = ['color-contrast', 'scrollable-region-focusable', 'target-size']
 const HEAVIEST = 150_000

@@ -41,6 +41,28 @@ describe('the page of a report', () => {
     expect(figures?.join()).to.match(/excess \d+\.\d bps/)
   })
 
+  it('shows the first of very many findings, what rejects before what warns, and says how many there are', async () => {
+    const { fills, ...rest } = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
+    const findings = Array.from({ length: 1000 }, (_, row) => ({
+      row,
+      code: 'off_tick',
+      severity: row < 990 ? 'warning' : 'error',
+    }))
+    const shown = page({ ...rest, fills: { ...fills, findings: findings as unknown as typeof fills.findings } })
+    expect(shown.found).to.equal(1000)
+    expect(shown.findings.map(({ row }) => row).slice(0, 11)).to.deep.equal(
+      [...Array(10).keys()].map((n) => 990 + n).concat(0),
+    )
+    expect(shown.findings).to.have.lengthOf.below(60)
+  })
+
+  it('shows a few of many warnings', async () => {
+    const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
+    const { warnings } = page({ ...report, warnings: Array.from({ length: 1000 }, (_, symbol) => `symbol_${symbol}`) })
+    expect(warnings).to.have.length(13)
+    expect(warnings.at(-1)).to.equal('988 more like these are in the report as JSON.')
+  })
+
   it('never shows a probability as certain', async () => {
     const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
     const sure = page({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })

@@ -60,6 +60,17 @@ describe('a report as pictures', () => {
     expect(draw(equity!).paths).to.have.length(2)
   })
 
+  it('tells the deepest fall and the last exit in the table, and no more rows than can be read', () => {
+    const at = Array.from({ length: 240 }, (_, day) => new Date(Date.UTC(2024, 0, 1 + day)).toISOString())
+    const drawdown = at.map((_, index) => (index === 77 ? -0.4321 : 0))
+    const [equity, fall] = equityCharts({ ...report, equity: { at, gross: drawdown, net: drawdown, drawdown } })
+    for (const chart of [equity, fall]) {
+      expect(chart?.table?.rows.length).to.be.within(50, 70)
+      expect(chart?.table?.rows.map((row) => row.at(-1))).to.include('-43.2%')
+      expect(chart?.table?.rows.at(-1)?.[0]).to.equal('2024-08-27 00:00')
+    }
+  })
+
   it('marks the stated trials on the curve of deflation', () => {
     const chart = trialsChart(report)
     expect(chart?.marks?.[0]?.at).to.deep.equal([10, report.overfitting.dsr])
