@@ -23,6 +23,8 @@ interface Sum {
 interface Replayed {
   readonly folder: string
   readonly setting: string
+  /** How many files there were: with another one it is another recording. */
+  readonly files: number
   readonly shift_seconds: number
   readonly sources: readonly string[]
 }
@@ -32,7 +34,7 @@ const LATEST = Date.UTC(9999, 0, 1) / 1000
 const YEAR = 365 * 86_400
 
 /**
- * Reads the recordings in, once, and says by how much their times were moved: `auto` puts the newest recorded time at the
+ * Reads the recordings in, once as long as they are the same, and says by how much their times were moved: `auto` puts the newest recorded time at the
  * first start. A recording is known from its own newest time on, one without times from the day in its name, or else
  * from the newest time of all.
  */
@@ -43,16 +45,15 @@ export async function takeIn(
 ): Promise<Replayed> {
   const { replayDir: folder = '', replayShift: setting, log } = context
   const earlier = await store.noted<Replayed>('replay')
-  if (earlier?.folder === folder && earlier.setting === setting) return earlier
-  await store.clear()
   const kinds = new Set(sources.filter(({ enabled }) => enabled).map(({ kind }) => kind))
   const readers = READERS.filter(({ onlyFor }) => onlyFor === undefined || kinds.has(onlyFor))
-  const recordings = (await recordingsOf(folder, readers, log)).map((recording) => ({
-    ...recording,
-    taken: takenAt(recording),
-  }))
-  const newest = Math.max(...recordings.map(({ taken }) => taken ?? 0))
-  const shift_seconds = shiftOf(newest, setting, Math.floor(context.now().getTime() / 1000))
+  const found = await recordingsOf(folder, readers, log)
+  const files = found.length
+  if (earlier?.folder === folder && earlier.setting === setting && earlier.files === files) return earlier
+  await store.clear()
+  const recordings = found.map((recording) => ({ ...recording, taken: takenAt(recording) }))
+  const newest = Math.max(0, ...recordings.map(({ taken }) => taken ?? 0))
+  const shift_seconds = files === 0 ? 0 : shiftOf(newest, setting, Math.floor(context.now().getTime() / 1000))
   const sums = new Map<string, Sum>()
   for (const { source, rank, payload, read, taken } of recordings.toSorted(
     (a, b) => (a.taken ?? newest) - (b.taken ?? newest),
@@ -70,9 +71,9 @@ export async function takeIn(
     sums.set(source, { at, rows: rows + page.rows, dropped })
   }
   for (const [source, { at, ...sum }] of sums) await store.note(source, at, { ...sum, error: null })
-  const replayed: Replayed = { folder, setting, shift_seconds, sources: [...sums.keys()] }
+  const replayed: Replayed = { folder, setting, files, shift_seconds, sources: [...sums.keys()] }
   await store.setNote('replay', replayed)
-  log.info({ recordings: recordings.length, shift_seconds }, 'recorded listings read')
+  log.info({ recordings: files, shift_seconds }, 'recorded listings read')
   return replayed
 }
 

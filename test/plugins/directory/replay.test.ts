@@ -1,0 +1,47 @@
+/** A folder of recorded listings that is opened again. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import directory from '../../../plugins/directory/index.ts'
+import type { Directory } from '../../../schemas/types.d.ts'
+import { stand } from '../stand.ts'
+
+const AT = Date.UTC(2026, 9, 2, 14)
+const settings = { sources: [], sweep_hours: 6, visit_hours: 24, pause_ms: 0, keep_hours: 48 }
+
+describe('a folder of recorded listings', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-listings-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+  const record = (name: string, host: string): void =>
+    writeFileSync(
+      join(folder, name),
+      JSON.stringify({ items: [{ resource: `https://${host}/a`, accepts: [], lastUpdated: AT / 1000 }] }),
+    )
+
+  it('may be empty, is taken in once, and anew where a file came to it', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const opened = async (hours: number): Promise<{ hosts: (string | null)[]; first: string[]; shift: unknown }> => {
+      const now = (): Date => new Date(AT + hours * 3_600_000)
+      const setting = { dataMode: 'replay' as const, replayDir: folder, replayShift: 'auto', now, db }
+      const placed = await stand([{ plugin: directory, settings }], setting)
+      const answer: Directory = await placed.call('getAgentDirectory', { sort: 'name', limit: 10 })
+      return {
+        hosts: answer.records.map(({ provider }) => provider.host),
+        first: answer.records.map(({ first_seen: seen }) => seen),
+        shift: answer.replay?.shift_seconds,
+      }
+    }
+    expect(await opened(0)).to.deep.equal({ hosts: [], first: [], shift: 0 })
+    record('bazaar_one.json', 'one.example.com')
+    expect(await opened(1)).to.deep.equal({ hosts: ['one.example.com'], first: ['2026-10-02T15:00:00Z'], shift: 3600 })
+    expect(await opened(2)).to.deep.equal({ hosts: ['one.example.com'], first: ['2026-10-02T15:00:00Z'], shift: 3600 })
+    record('bazaar_two.json', 'two.example.com')
+    expect((await opened(3)).hosts).to.deep.equal(['one.example.com', 'two.example.com'])
+    await db.destroy()
+  })
+})
