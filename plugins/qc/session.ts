@@ -13,6 +13,8 @@ export interface Session {
 const NEW_YORK = createZone('America/New_York') ?? UTC
 const OPENING = 570 // 9:30
 const EARLY = 240 // 4:00, where extended hours begin
+/** Bars on weekends up to this share are mistakes of rows and say nothing of the market. */
+const STRAY = 0.005
 /** Holes this long are nights, weekends or holidays. */
 export const NIGHT = 4 * 3600
 
@@ -40,7 +42,7 @@ export function dayName(day: number): string {
 
 /**
  * The session named, or the one the times speak for: round the clock where weekends have their share of bars; US
- * equities where there is none on a weekend or a holiday of the NYSE and, on bars shorter than a day, the days begin at
+ * equities where there is hardly one on a weekend or a holiday of the NYSE and, on bars shorter than a day, the days begin at
  * 9:30 or 4:00 in New York; otherwise weekdays of a calendar we do not know.
  */
 export function findSession(named: string, times: Float64Array, interval: number, zone: Zone | null): Session {
@@ -56,7 +58,7 @@ export function findSession(named: string, times: Float64Array, interval: number
   const best = openings.reduce((a, b) => (likeness(b) > likeness(a) ? b : a))
   if (named === 'us_equity') return { name: named, zone: best.zone }
   if (weekendShare(times, zones[0]!) > 0.05 || isRound(times, zones[0]!)) return { name: '24x7', zone: zones[0]! }
-  const isEquity = best.share > 0.6 && isNewYork(best) && weekendShare(times, best.zone) === 0
+  const isEquity = best.share > 0.6 && isNewYork(best) && weekendShare(times, best.zone) <= STRAY
   return { name: isEquity ? 'us_equity' : 'weekdays', zone: best.zone }
 }
 
@@ -78,8 +80,8 @@ function dailyName(times: Float64Array, zone: Zone): SessionName {
 function weekendShare(times: Float64Array, zone: Zone): number {
   let weekend = 0
   for (const time of times) {
-    const weekday = (Math.floor((time + zone(time)) / DAY) + 4) % 7
-    if (weekday === 0 || weekday === 6) weekend += 1
+    const { day } = wallClock(time, zone)
+    if (isSaturday(day) || isSaturday(day - 1)) weekend += 1
   }
   return weekend / Math.max(1, times.length)
 }

@@ -185,6 +185,16 @@ describe('sessions', () => {
     expect(shifts.map(({ index, score }) => ({ index, score }))).to.deep.equal([{ index: 3 * 390, score: 2 }])
   })
 
+  it('in New York stay so where a bar strays into a weekend, which is named', () => {
+    const times = newYorkDays(['2024-06-05', '2024-06-06', '2024-06-07', '2024-06-10', '2024-06-11'], -4)
+    const stray = Date.UTC(2024, 5, 8, 15) / 1000
+    const bars = walk({ count: times.length + 1, times: [...times, stray].sort((a, b) => a - b) })
+    expect(examine({ bars }).session).to.equal('us_equity')
+    expect(codes(bars).filter(([code]) => code === 'closed_session_bar')).to.deep.equal([
+      ['closed_session_bar', 3 * 390],
+    ])
+  })
+
   it('are no round-the-clock market for its bar of a Sunday evening', () => {
     const start = Date.UTC(2022, 0, 3) / 1000
     const times = Array.from({ length: 400 }, (_, i) => start + i * DAY)
