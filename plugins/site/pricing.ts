@@ -153,11 +153,15 @@ function needsInput({ path, query }: Operation, catalog: Catalog): boolean {
   return path.includes('{') || required.length > 0
 }
 
+/** Older changes stand in the price history only. */
+const MOST_CHANGES = 20
+
 /** Changes of what was sold before, newest first: the first day of a route is no change, nor is a page that goes. */
-function changesOf(history: PriceHistory | null) {
-  return (history?.changes ?? []).filter(
+export function changesOf(history: PriceHistory | null) {
+  const changes = (history?.changes ?? []).filter(
     ({ old_price_usd: before, new_price_usd: after }) => before !== null && (before > 0 || (after ?? 0) > 0),
   )
+  return changes.slice(0, MOST_CHANGES)
 }
 
 function plans(catalog: Catalog) {
