@@ -71,12 +71,12 @@ export function createFees({ rpc, most }: FeesOptions): (options?: { readonly fr
 }
 
 /**
- * Fees a node takes for a replacement (a tenth more of both), or null where what was offered still does, or where more
- * may not be offered.
+ * Fees a node takes for a replacement (a tenth more of both), or null where what was offered still does, unless more is
+ * to be offered `anyway`, or where more may not be offered.
  */
-export function raised(fresh: Fees, offered: Fees, limit: bigint | null = null): Fees | null {
+export function raised(fresh: Fees, offered: Fees, limit: bigint | null = null, anyway = false): Fees | null {
   const { maxFeePerGas: most, maxPriorityFeePerGas: tip } = offered
-  if (fresh.maxFeePerGas <= most && fresh.maxPriorityFeePerGas <= tip) return null
+  if (!anyway && fresh.maxFeePerGas <= most && fresh.maxPriorityFeePerGas <= tip) return null
   const wanted = {
     maxFeePerGas: larger(fresh.maxFeePerGas, quarterMore(most)),
     maxPriorityFeePerGas: larger(fresh.maxPriorityFeePerGas, quarterMore(tip)),

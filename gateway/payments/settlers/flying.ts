@@ -27,6 +27,8 @@ export interface Flying extends Sending {
   fees: Fees
   /** Monotonic milliseconds of the last sending. */
   sentAt: number
+  /** The node had it already when it was last sent again. */
+  isKnown: boolean
   /** How often in a row the node has said no to sending it again, in words we do not know. */
   doubts: number
 }
@@ -48,6 +50,7 @@ export function createFlying(
     mined: mined.value,
     confirmed: confirmed.value,
     sentAt: performance.now(),
+    isKnown: false,
     doubts: 0,
     seen(receipt, deep) {
       mined.set(receipt)

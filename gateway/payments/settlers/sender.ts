@@ -144,8 +144,11 @@ export function createSender(options: SenderOptions): Sender {
     if (lowest.nonce > count && now - lowest.sentAt > fillMs) await fill(lowest)
     for (const flying of waiting.filter(({ sentAt }) => now - sentAt > stuckMs)) {
       flying.sentAt = now
-      if (flying === lowest) await raise(flying)
+      // A pool may hold the account's next transaction back for ever, and look at it anew only where it is replaced.
+      const isHeld = flying.isKnown && flying.nonce === count && flying.hashes.length === 1
+      if (flying === lowest) await raise(flying, isHeld)
       const fault = await again(flying.raw)
+      flying.isKnown = fault === 'known'
       flying.doubts = fault === 'doubtful' ? flying.doubts + 1 : 0
       if (fault === 'refused' || flying.doubts === MOST_DOUBTS) giveUp(flying)
     }
@@ -166,21 +169,21 @@ export function createSender(options: SenderOptions): Sender {
     await send(fly({ nonce, to: signer.address, data: '0x', gas: PLAIN_GAS, fees, fromBlock }))
   }
 
-  async function raise(flying: Flying): Promise<void> {
-    const fees = raised(await currentFees({ fresh: true }), flying.fees, mostForGas)
+  /** Offers more where fees have risen, or `anyway`. */
+  async function raise(flying: Flying, anyway: boolean): Promise<void> {
+    const fees = raised(await currentFees({ fresh: true }), flying.fees, mostForGas, anyway)
     if (!fees) return
     signAgain(signer, flying, { fees })
     log.info({ nonce: flying.nonce, transaction: flying.hash }, 'a transaction is sent again with a higher fee')
   }
 
-  /** Null: the node has it now. */
+  /** Null: the node has taken it; known: it had it. */
   async function again(raw: Hex): Promise<Fault | null> {
     try {
       await (rpc.broadcast ? rpc.broadcast(raw) : rpc.call('eth_sendRawTransaction', raw))
       return null
     } catch (error) {
-      const fault = faultOf(error)
-      return fault === 'known' ? null : fault
+      return faultOf(error)
     }
   }
 
@@ -194,7 +197,8 @@ export function createSender(options: SenderOptions): Sender {
       await start()
       if (watch.has(nonce)) return true
       const fault = await again(raw)
-      if (fault !== null || watch.has(nonce)) return fault !== 'nonce'
+      const isThere = fault === null || fault === 'known'
+      if (!isThere || watch.has(nonce)) return fault !== 'nonce'
       nonces.adopt(nonce)
       const { to, data = '0x', gas = PLAIN_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
       const fees = { maxFeePerGas, maxPriorityFeePerGas }

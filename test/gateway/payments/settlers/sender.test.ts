@@ -30,7 +30,7 @@ describe('a signer', () => {
 const fees = (most: bigint, tip: bigint) => ({ maxFeePerGas: most, maxPriorityFeePerGas: tip })
 
 describe('fees of a replacement', () => {
-  it('rise by at least a quarter, and only where fees have risen', () => {
+  it('rise by at least a quarter, and only where fees have risen or more is offered anyway', () => {
     expect(raised(fees(100n, 8n), fees(100n, 8n))).to.equal(null)
     expect(raised(fees(50n, 4n), fees(100n, 8n))).to.equal(null)
     expect(raised(fees(101n, 8n), fees(100n, 8n))).to.deep.equal(fees(125n, 10n))
@@ -88,7 +88,7 @@ describe('a sending account', function () {
     expect(await chain.rpc.call('eth_getTransactionReceipt', sending.hash)).to.equal(null)
     await pause(300)
     await chain.rpc.call('evm_mine')
-    expect((await sending.mined)?.transactionHash).to.equal(sending.hash)
+    expect(sending.hashes).to.include((await sending.mined)?.transactionHash)
   })
 
   it('offers more where fees rise over a transaction that waits, and takes whichever is mined', async () => {
@@ -105,6 +105,26 @@ describe('a sending account', function () {
     expect(sending.hashes).to.include(receipt?.transactionHash)
     expect(receipt?.transactionHash).to.not.equal(sending.hashes[0])
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
+  })
+
+  it('replaces once what stands still for no reason', async () => {
+    await chain.rpc.call('evm_setAutomine', false)
+    const sending = await prepare()
+    await sender.send(sending)
+    while (sending.hashes.length === 1) await pause(20)
+    await pause(600)
+    expect(sending.hashes).to.have.length(2)
+    await chain.rpc.call('evm_mine')
+    expect((await sending.mined)?.transactionHash).to.equal(sending.hashes[1])
+  })
+
+  it('frees what a pool holds back for a transaction that is in a block already', async () => {
+    const [first, next, last] = [await prepare(), await prepare(), await prepare()]
+    await Promise.all([sender.send(next), sender.send(last)])
+    await chain.rpc.call('anvil_setNonce', address, `0x${next.nonce.toString(16)}`)
+    const receipts = await Promise.all([next.mined, last.mined])
+    expect(receipts.map((receipt) => receipt?.status)).to.deep.equal(['0x1', '0x1'])
+    sender.abandon(first)
   })
 
   it('raises no fee above the limit, prepares nothing there, and is mined when prices fall', async () => {
