@@ -1,8 +1,9 @@
 import { InvalidInput } from '#gateway'
 import { DAY, type Fill, type Ledger, NO_SYMBOL } from '../ledger.ts'
 import type { Market } from './market.ts'
+import { bare } from './name.ts'
 import { joinDays, type Series } from './series.ts'
-import { bare, type UploadedBars } from './uploaded.ts'
+import type { UploadedBars } from './uploaded.ts'
 
 /** What the fills of one symbol are held against. */
 export interface Standard {

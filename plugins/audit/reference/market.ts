@@ -1,5 +1,6 @@
 import { type Ask, NotFound } from '#gateway'
 import { DAY } from '../ledger.ts'
+import { bare } from './name.ts'
 import type { Series } from './series.ts'
 
 /** What the market product says of a symbol. */
@@ -17,17 +18,15 @@ export interface Market {
   bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<Series | null>
 }
 
-const spelled = (symbol: string): string => symbol.toUpperCase().replace(/[-/_\s]/g, '')
-
 /** The service's own bars, asked of the market product. */
 export async function openMarket(ask: Ask, unfit: string | null): Promise<Market> {
   const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
   const known = new Map<string, Listed>()
   for (const { symbol, aliases, session, intervals } of symbols)
-    for (const name of [symbol, ...aliases]) known.set(spelled(name), { symbol, session, intervals })
+    for (const name of [symbol, ...aliases]) known.set(bare(name), { symbol, session, intervals })
   return {
     unfit,
-    listed: (symbol) => known.get(spelled(symbol)) ?? null,
+    listed: (symbol) => known.get(bare(symbol)) ?? null,
     async bars({ symbol, session, intervals }, from, to, isDaily) {
       const interval = isDaily ? DAY / 1000 : (intervals[0] ?? 60)
       const query = {

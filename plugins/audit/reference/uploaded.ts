@@ -5,6 +5,7 @@ import { readCsv } from '../read/csv.ts'
 import { assertDistinct, plain } from '../read/header.ts'
 import { createMoments } from '../read/moments.ts'
 import type { Writing } from '../read/writing.ts'
+import { bare } from './name.ts'
 import { calendarOf, intervalOf, type Series } from './series.ts'
 
 export const MAX_BARS = 1_000_000
@@ -28,9 +29,6 @@ export interface UploadedBars {
   readonly zoned: boolean
 }
 
-/** A symbol without case and punctuation: "BTC/USD" is "BTCUSD". */
-export const bare = (symbol: string): string => symbol.toUpperCase().replace(/[^\p{L}\p{N}.^=]/gu, '')
-
 /**
  * Reads reference bars: symbol, date, open, high, low, close, volume, in any order; a split column (7 on the day of a
  * 7:1 split) where there is one. Bars without four prices above zero are left out. Throws InvalidInput.
@@ -39,6 +37,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
   let moments = createMoments(null)
   const columns = new Map<Field, number>()
   const groups = new Map<string, number[]>()
+  const symbols = new Map<string, string>()
   let names: readonly string[] = []
   let mark: Writing['mark'] = 'point'
   await readCsv(
@@ -71,7 +70,9 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
         }
         const prices = [number('open'), number('high'), number('low'), number('close')]
         if (!prices.every((price) => price > 0)) return
-        const symbol = bare(text('symbol'))
+        const written = text('symbol')
+        const symbol = symbols.get(written) ?? bare(written)
+        symbols.set(written, symbol)
         const numbers = groups.get(symbol) ?? []
         groups.set(symbol, numbers)
         numbers.push(time, ...prices, number('volume'), columns.has('split') ? number('split') : 1)

@@ -100,6 +100,19 @@ describe('uploaded bars', () => {
     ].join('\n')
   const trade = (zone: string): string => `X,long,1,2024-03-04 10:05:30${zone},102,2024-03-04 10:07:00${zone},100`
 
+  it('are found under any dress of the symbol', async () => {
+    const dresses = {
+      'BTC/USDT': ['BTC/USDT:USDT', 'BINANCE:BTCUSDT', 'btc-usdt'],
+      SPY: ['SPY R735QTJ8XC9X', 'ARCA:SPY', 'Equity(8554 [SPY])'],
+    }
+    for (const [symbol, others] of Object.entries(dresses))
+      for (const other of others) {
+        const ledger = trips(list).map((trip) => line({ ...trip, symbol: other }))
+        const { fills } = await auditOf([ROUND_TRIPS, ...ledger], { bars: barsText(list, symbol) })
+        expect(fills, other).to.include({ checked: 2 * ledger.length, impossible: 0 })
+      }
+  })
+
   it('may be of minutes: a fill belongs to the bar that is open', async () => {
     expect(found(await auditOf([ROUND_TRIPS, trade('Z')], { bars: minutes('Z') }))).to.deep.equal([
       '0 outside_range entry',
