@@ -100,6 +100,17 @@ export function forms(running: () => Service): void {
     await close()
   })
 
+  it('does not send a file that is too large', async () => {
+    const { page, asked, close } = await running().open('/audit-tool')
+    const large = { name: 'ticks.csv', mimeType: 'text/csv', buffer: Buffer.alloc(40_000_001) }
+    await page.getByLabel('Trades, as CSV').setInputFiles(large)
+    await page.getByRole('button', { name: 'Audit' }).click()
+    await page.getByRole('alert').waitFor()
+    expect(await page.getByRole('alert').innerText()).to.equal('ticks.csv is larger than 40 MB.')
+    expect(asked).not.to.include('/audit')
+    await close()
+  })
+
   it('comes back with the kind of mistake from a file that is no ledger, without scripts', async () => {
     const { page, close } = await running().open('/audit-tool', { javaScriptEnabled: false })
     await page.getByLabel('Trades, as CSV').setInputFiles(notes)

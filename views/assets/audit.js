@@ -18,8 +18,11 @@ form.addEventListener('submit', (event) => {
     })
 })
 
-/** The address of the report. */
+/** The address of the report. What is too large is not sent: the connection would end before the answer is read. */
 async function send() {
+  const most = Number(form.dataset.mostMegabytes)
+  for (const { files } of form.querySelectorAll('input[type=file]'))
+    if (files[0]?.size > most * 1e6) throw new Error(`${files[0].name} is larger than ${most} MB.`)
   const answer = await fetch(form.action, {
     method: 'POST',
     headers: { accept: 'application/json' },
