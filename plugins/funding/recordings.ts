@@ -8,7 +8,7 @@ import { momentOf } from './moment.ts'
 import type { VenueName } from './rate.ts'
 import { readTable, type TableRow } from './tables.ts'
 import { VENUES } from './venues/index.ts'
-import type { Parsed, Row } from './venues/venue.ts'
+import { isRow, type Parsed, type Row, textOf } from './venues/venue.ts'
 
 /** Payloads of one moment, as a poll would have got them. */
 export interface Recording {
@@ -37,12 +37,16 @@ const first = (value: unknown): Row => (Array.isArray(value) ? ((value as Row[])
 /** Known recordings by file name. */
 const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
   [
-    /^bybit__ws_ticker_linear\.json$/,
+    /^bybit__ws_ticker_\w+\.json$/,
     'bybit',
     (text) => {
       const { ts, data } = json(text)
       const answer = (list: readonly unknown[]) => ({ retCode: 0, time: ts, result: { list } })
-      return [{ at: momentOf(ts), payloads: { linear: answer([data]), inverse: answer([]) } }]
+      const [own, other] = [answer([data]), answer([])]
+      // A contract that is quoted in dollars and not in a token of one is inverse.
+      const isInverse = isRow(data) && textOf(data['symbol']).endsWith('USD')
+      const payloads = isInverse ? { linear: other, inverse: own } : { linear: own, inverse: other }
+      return [{ at: momentOf(ts), payloads }]
     },
   ],
   [
@@ -76,7 +80,10 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
   [
     /^bitmex__http_get_instrument_\w+\.json$/,
     'bitmex',
-    (text) => [{ at: momentOf(json(text)['timestamp']), payloads: { instruments: [json(text)] } }],
+    (text) => {
+      const instruments = [json(text)].flat()
+      return [{ at: momentOf(first(instruments)['timestamp']), payloads: { instruments } }]
+    },
   ],
   [
     /^hyperliquid_predicted_funding[\w-]*\.csv$/,

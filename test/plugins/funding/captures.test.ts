@@ -57,6 +57,24 @@ describe('answers of venues that somebody kept', () => {
     })
   })
 
+  it('are read where they were streamed, or are one row of a list', async () => {
+    const time = AT * 1000
+    const [linear] = (ANSWERS.bybit['linear'] as { result: { list: object[] } }).result.list
+    keep('bybit__ws_ticker_linear.json', { ts: time, data: linear })
+    keep('bybit__ws_ticker_inverse.json', { ts: time + 3_600_000, data: { ...linear, symbol: 'BTCUSD' } })
+    const [row] = ANSWERS.bitmex['instruments'] as object[]
+    keep('bitmex__http_get_instrument_a.json', { ...row, timestamp: new Date(time) })
+    keep('bitmex__http_get_instrument_b.json', [{ ...row, symbol: 'B', timestamp: new Date(time + 3_600_000) }])
+    const { polls } = await readRecordings(folder)
+    const told = polls.map(({ venue, at, told: { rates } }) => [venue, at, rates[0]?.instrument, rates[0]?.contract])
+    expect(told).to.have.deep.members([
+      ['bybit', AT, 'BTCUSDT', 'linear'],
+      ['bybit', AT + 3600, 'BTCUSD', 'inverse'],
+      ['bitmex', AT, 'XBTUSD', 'inverse'],
+      ['bitmex', AT + 3600, 'B', 'inverse'],
+    ])
+  })
+
   it('are left where nothing tells their time, or they are something else', async () => {
     keep('hyperliquid_now.json', ANSWERS.hyperliquid['contexts'])
     keep('gate_candles_2026-11-20.json', [[1, 2, 3]])
