@@ -116,8 +116,10 @@ export function createServe(parts: ServeParts): Serve {
     const cause = error.cause ?? (error === thrown ? undefined : thrown)
     // How a product failed has been logged where it did.
     const err = error.code === 'product_failed' ? {} : { err: cause }
+    // A product that says it needs a moment is no error.
+    const level = error.code === 'product_suspended' ? 'warn' : 'error'
     if (error.status >= 500 && !request.signal.aborted)
-      log.error({ call: request.id, operation: operation.id, code: error.code, ...err }, error.message)
+      log[level]({ call: request.id, operation: operation.id, code: error.code, ...err }, error.message)
     return thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
   }
 
