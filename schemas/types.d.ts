@@ -4341,7 +4341,7 @@ export type BarQualityReport = {
     tick: number | null
   }
   /**
-   * Families that could not be checked, and why.
+   * Families and codes that could not be checked, and why.
    */
   not_checked: {
     [k: string]: string

@@ -2,8 +2,8 @@ import type { Bars } from './bars.ts'
 import { checkCalendar } from './calendar.ts'
 import { checkDecimals } from './decimals.ts'
 import type { Finding } from './finding.ts'
-import { checkGaps, type Coverage } from './gaps.ts'
-import { checkGrid } from './grid.ts'
+import { checkGaps, type Coverage, wholeCoverage } from './gaps.ts'
+import { checkGrid, gridOf } from './grid.ts'
 import { checkImpossible } from './impossible.ts'
 import { DAY, inferInterval } from './interval.ts'
 import { checkDiscontinuity, checkDividends } from './levels.ts'
@@ -54,8 +54,11 @@ export function checkBars(bars: Bars, options: CheckOptions): Checked {
   const times = Float64Array.from(ordered, (row) => bars.time[row]!)
   const interval = options.interval ?? inferInterval(times)
   const session = findSession(options.session, times, interval, options.zone)
-  checkGrid(times, ordered, interval, add)
-  const coverage = checkGaps(times, ordered, interval, session, add)
+  const grid = gridOf(times, interval)
+  const isClocked = options.interval !== null || interval > DAY || grid.isRegular
+  if (isClocked) checkGrid(times, ordered, interval, grid, add)
+  else notChecked['off_grid_timestamp'] = notChecked['gap'] = 'the bars keep no common step'
+  const coverage = isClocked ? checkGaps(times, ordered, interval, session, add) : wholeCoverage(times)
   checkCalendar(times, ordered, interval, session, add)
 
   const rows = ordered.filter((row) => usable[row] === 1)

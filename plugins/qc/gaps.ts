@@ -13,6 +13,13 @@ export interface Coverage {
   readonly longest_gap_seconds: number | null
 }
 
+/** Of bars that keep no step: none can be missing. */
+export const wholeCoverage = ({ length }: Float64Array): Coverage => ({
+  expected_bars: length,
+  missing: 0,
+  longest_gap_seconds: null,
+})
+
 /** More steps than this since the bar before are a hole. */
 export const STEPS = 1.99
 /** Above this share of bars after a hole the market is thin, and only holes longer than chance are reported. */

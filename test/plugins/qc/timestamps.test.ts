@@ -74,6 +74,19 @@ describe('grid of time', () => {
   })
 })
 
+describe('bars of a number of trades', () => {
+  it('keep no step: then neither grid nor gaps are checked, and the report says so', () => {
+    const random = seededRandom(7)
+    let time = START
+    const times = Array.from({ length: 500 }, () => (time += 20 + Math.floor(400 * random())))
+    const report = examine({ bars: walk({ count: 500, times }) })
+    expect(report.findings).to.deep.equal([])
+    expect(report.not_checked).to.have.all.keys('off_grid_timestamp', 'gap')
+    expect(report.coverage).to.include({ expected_bars: 500, missing: 0 })
+    expect(examine({ bars: walk({ count: 500, times }), interval: '1m' }).not_checked).to.deep.equal({})
+  })
+})
+
 describe('gaps', () => {
   it('are counted in missing bars round the clock', () => {
     const bars = walk({ count: 3000 }).toSpliced(1000, 7)
