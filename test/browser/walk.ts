@@ -34,6 +34,8 @@ const NAMED = `[...document.querySelectorAll('[src], link[href]')].map((one) => 
 const WIDER = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
   [...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > innerWidth)
     .filter((one) => !one.closest('.scroll, pre, output, svg')).map((one) => 'overflows: ' + one.outerHTML.slice(0, 90)).slice(-3)`
+/** All that is folded, opened. */
+const OPENED = `for (const one of document.querySelectorAll('details')) one.open = true`
 const overflow = (page: Page): Promise<string[]> => page.evaluate<string[]>(WIDER)
 
 /** What is wrong, by page: every page is looked at before the test fails. */
@@ -89,6 +91,7 @@ export function walk(running: () => Service): void {
       faults.add(`${name}, desk, dark`, await barriers(page, 'color-contrast'))
       await page.setViewportSize(PHONE)
       faults.add(`${name}, phone, dark`, [...(await barriers(page, ...BY_SCREEN)), ...(await overflow(page))])
+      await page.evaluate(OPENED)
       await page.setViewportSize(NARROWEST)
       faults.add(`${name}, at 320 pixels, which is a desk at 400%`, await overflow(page))
       faults.add(`${name}: complaints`, complaints.slice(before[1]))
