@@ -4,7 +4,7 @@
  */
 import type { Logger } from 'pino'
 import type { Knex } from 'knex'
-import { migrate, type Step } from './stores/migrations.ts'
+import { createReady, type Step } from './stores/migrations.ts'
 
 export interface Revocations {
   /** Ids of the tokens taken back, as last read. */
@@ -32,16 +32,8 @@ const STEPS: readonly Step[] = [
 export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs = READ_MS): Revocations {
   const ids = new Set<string>()
   let timer: NodeJS.Timeout | undefined
-  let prepared: Promise<void> | null = null
+  const ready = createReady(db, 'tokens', STEPS)
   let isStopped = false
-
-  async function ready(): Promise<void> {
-    prepared ??= migrate(db, 'tokens', STEPS)
-    await prepared.catch((error: unknown) => {
-      prepared = null
-      throw error
-    })
-  }
 
   async function read(): Promise<void> {
     await ready()

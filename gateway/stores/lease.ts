@@ -1,7 +1,7 @@
 /** A job runs in one process at a time: whoever holds its lease. */
 import type { Knex } from 'knex'
 import { identify, isGone, retire } from './instance.ts'
-import { migrate, type Step } from './migrations.ts'
+import { createReady, type Step } from './migrations.ts'
 
 export interface Lease {
   /**
@@ -32,14 +32,7 @@ const STEPS: readonly Step[] = [
 /** `instance` is a word for this opening of the database, never used again after a restart. */
 export function createLease(db: Knex, instance: string, now: () => Date): Lease {
   const holder = identify(instance)
-  let prepared: Promise<void> | null = null
-  const ready = async (): Promise<void> => {
-    prepared ??= migrate(db, 'leases', STEPS)
-    await prepared.catch((error: unknown) => {
-      prepared = null
-      throw error
-    })
-  }
+  const ready = createReady(db, 'leases', STEPS)
 
   /** Writes our name where the lease is free, ours, or `deadHolder`'s. One statement: only one process succeeds. */
   async function take(name: string, seconds: number, deadHolder: string): Promise<boolean> {

@@ -25,6 +25,18 @@ export async function migrate(db: Knex, name: string, steps: readonly Step[]): P
   }
 }
 
+/** The steps of `name` as something to wait for before each use: run once, and tried again after a failure. */
+export function createReady(db: Knex, name: string, steps: readonly Step[]): () => Promise<void> {
+  let ready: Promise<void> | null = null
+  return async () => {
+    ready ??= migrate(db, name, steps)
+    await ready.catch((error: unknown) => {
+      ready = null
+      throw error
+    })
+  }
+}
+
 async function createTable(db: Knex): Promise<void> {
   try {
     await db.raw(

@@ -1,6 +1,6 @@
 /** Words that count once, for all processes on one database. */
 import type { Knex } from 'knex'
-import { migrate, type Step } from './migrations.ts'
+import { createReady, type Step } from './migrations.ts'
 
 export interface Once {
   /** True for whoever says the word first; false for everybody else until `ends`, when it is forgotten. */
@@ -22,14 +22,7 @@ const STEPS: readonly Step[] = [
 ]
 
 export function createOnce(db: Knex, now: () => Date): Once {
-  let prepared: Promise<void> | null = null
-  const ready = async (): Promise<void> => {
-    prepared ??= migrate(db, 'once', STEPS)
-    await prepared.catch((error: unknown) => {
-      prepared = null
-      throw error
-    })
-  }
+  const ready = createReady(db, 'once', STEPS)
 
   return {
     async first(word, ends) {

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Knex } from 'knex'
 import { createLease } from '../../gateway/stores/lease.ts'
-import { migrate, type Step } from '../../gateway/stores/migrations.ts'
+import { createReady, migrate, type Step } from '../../gateway/stores/migrations.ts'
 import type { TestDatabase } from './databases.ts'
 
 const readings: Step = (db) =>
@@ -28,6 +28,20 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       await migrate(db, 'shop', [readings])
     })
     after(async () => database?.drop())
+
+    it('is made ready once, and after a failure tried again', async () => {
+      let tries = 0
+      const ready = createReady(db, 'ready', [
+        async () => {
+          tries += 1
+          if (tries === 1) throw new Error('not yet')
+        },
+      ])
+      expect(await ready().catch(String)).to.equal('Error: not yet')
+      await Promise.all([ready(), ready(), ready()])
+      await ready()
+      expect(tries).to.equal(2)
+    })
 
     it('gives back numbers as numbers, 64-bit integers and counts too', async () => {
       const row = { name: 'now', at: 1_770_000_000_123, value: 0.1, note: null }
