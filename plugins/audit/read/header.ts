@@ -34,7 +34,7 @@ const NAMES: Readonly<Record<Exclude<Field, 'clock'>, string>> = {
   symbol: 'symbol ticker pair instrument market column asset symbols security product productid tradingsymbol contract',
   side: 'side direction positionside tradedirection buysell action tradetype tradeside marketpos marketposition longshort dir',
   short: 'isshort short',
-  qty: 'qty quantity executed executedqty filledqty size amount contracts shares units volume vol positionsizeqty sizeqty',
+  qty: 'fillquantity filledquantity qty quantity executed executedqty filledqty size amount contracts shares units volume vol positionsizeqty sizeqty',
   stake: 'stakeamount stake',
   entryTime:
     'entrytime entrydate entrydatetime entrytimestamp opendate opentime opentimestamp openedat datein entryindex',
@@ -44,7 +44,7 @@ const NAMES: Readonly<Record<Exclude<Field, 'clock'>, string>> = {
   exitPrice: 'exitprice avgexitprice closerate closeprice avgcloseprice exitrate priceout averageexitprice',
   time: 'filltime filledat executedat executiontime orderexecutiontime time datetime dateandtime date timestamp tradetime createdat dt timeutc dateutc tradedate fillindex',
   price: 'fillprice avgfillprice filledavgprice avgprice executionprice tradeprice price tprice',
-  fees: 'fees fee commission commissions totalfees feeamount orderfee commfee ibcommission',
+  fees: 'fees fee commission commissions totalfees feeamount orderfee orderfeeamount commfee ibcommission',
   entryFees: 'entryfees entryfee entrycommission',
   exitFees: 'exitfees exitfee exitcommission',
   entryRate: 'feeopen',

@@ -12,7 +12,7 @@ export const isJson = (bytes: Buffer): boolean => BRACKETS.test(bytes.subarray(0
 /**
  * Reads a JSON file as a table: an array of objects, or the longest one found inside, those called trades first, as in
  * freqtrade's backtest result (strategy, name, trades) and LEAN's (totalPerformance, closedTrades). Columns are the names
- * of the first object; what is itself a list or an object is left out, but for the value of LEAN's symbols.
+ * of the first 500 objects; what is itself a list or an object is left out, but for the value of LEAN's symbols.
  * Returns the number of rows. Throws InvalidInput, or ServiceError body_too_large beyond `maxRows`.
  */
 export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: CsvReader): number {
@@ -30,12 +30,13 @@ export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: Cs
     const fields = { max_rows: maxRows }
     throw new ServiceError('body_too_large', `${file} has more than ${maxRows} rows; send fewer.`, { fields })
   }
-  const names = Object.entries(rows[0] as Row).flatMap(([name, value]) => (leafOf(value) === undefined ? [] : [name]))
+  const sample = rows.slice(0, SAMPLE)
+  const names = [...new Set(sample.flatMap(namesOf))]
   if (names.length > MAX_COLUMNS)
     throw refuse(`The trades have ${names.length} fields; ${MAX_COLUMNS} are the most.`, 'too_many_columns', 'header')
   const cellsOf = (row: Row): string[] => names.map((name) => cellOf(row[name]))
   // Numbers of JSON have their own decimal points, whatever separates the cells of a table.
-  reader.header(names, writingOf(rows.slice(0, SAMPLE).map(cellsOf), ','))
+  reader.header(names, writingOf(sample.map(cellsOf), ','))
   for (const [index, row] of rows.entries()) {
     const cells = cellsOf(row)
     const long = cells.findIndex((cell) => cell.length > MAX_CELL)
@@ -49,7 +50,7 @@ export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: Cs
 /** JSON is held in memory as a whole. */
 const MAX_BYTES = 16_000_000
 const DEEPEST = 4
-/** Rows that show how numbers and dates are written. */
+/** Rows that show which columns there are, and how numbers and dates are written. */
 const SAMPLE = 500
 
 function parse(bytes: Buffer, refuse: (msg: string, type: string) => InvalidInput): unknown {
@@ -78,6 +79,8 @@ function longestOf(tables: readonly Table[]): readonly Row[] | undefined {
 }
 
 const isRow = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const namesOf = (row: Row): string[] => Object.keys(row).filter((name) => leafOf(row[name]) !== undefined)
 
 /** What stands in a cell; undefined for a list or an object but LEAN's symbols: {"value": "SPY"}, or a list of one. */
 function leafOf(value: unknown): unknown {

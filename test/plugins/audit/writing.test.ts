@@ -191,6 +191,29 @@ describe('results of a backtest in JSON', () => {
     expect(found(report)).to.deep.equal([])
   })
 
+  it("are read as LEAN's order events: what was filled, in parts, with its fees", async () => {
+    const event = (status: string, direction: string, fillQuantity: number, fillPrice: number, time: number) => ({
+      symbol: 'SPY R735QTJ8XC9X',
+      status,
+      direction,
+      quantity: 10,
+      fillQuantity,
+      fillPrice,
+      orderFeeAmount: fillQuantity === 0 ? undefined : 0.1,
+      time,
+    })
+    const events = [
+      event('submitted', 'buy', 0, 0, 1_704_207_500),
+      event('partiallyFilled', 'buy', 4, 100, 1_704_207_600.5),
+      event('filled', 'buy', 6, 100, 1_704_207_601),
+      event('filled', 'sell', -10, 101, 1_704_294_000),
+    ]
+    const report = await auditOf(JSON.stringify(events), { preset: 'zero' })
+    expect(report.ledger).to.include({ layout: 'fills', trades: 2, open: 0, unfilled: 1, excluded: 0 })
+    expect(report.performance.gross_expectancy_bps).to.be.closeTo(100, 1e-9)
+    expect(report.assumptions.trades_with_reported_fees).to.equal(2)
+  })
+
   it('count the funding that freqtrade reports with the fees', async () => {
     const trade = {
       pair: 'BTC/USDT:USDT',
