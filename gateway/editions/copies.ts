@@ -6,6 +6,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join, relative, resolve, sep } from 'node:path'
+import type { Logger } from '../plugin.ts'
 
 /**
  * The copy of the plugin of `folder` in `dir` as it is at this moment. Code that failed may get another chance at a new
@@ -26,10 +27,20 @@ const UPWARDS = /['"`](\.\.\/[^'"`\n]+)['"`]/g
 /**
  * Makes copies below `root`. A copy holds the plugin's folder and the folders beside it that its code refers to
  * ("../shared/..."), at the same distance from each other. A package.json is left out, so that `#gateway` means ours;
- * `node_modules` of the plugin's own are linked.
+ * `node_modules` of the plugin's own are linked. Where nothing can be written, as on a read-only disk, code is used from
+ * where it lies: it works, and an edit shows after a restart.
  */
-export function createCopies(root: string): Copy {
+export function createCopies(root: string, log?: Pick<Logger, 'warn'>): Copy {
+  let isWritable = true
   let tidied: Promise<void> | null = null
+  const inUse = new Set<string>()
+
+  /** Whoever tidies meanwhile, here or in another process, sees by its time that a copy is still used. */
+  async function use(home: string): Promise<void> {
+    if (inUse.size === 0) setInterval(() => inUse.forEach((one) => void touch(one)), DAY_MS).unref()
+    inUse.add(home)
+    await touch(home)
+  }
 
   return async (dir, folder, number) => {
     tidied ??= tidy(root).catch(() => {})
@@ -37,9 +48,15 @@ export function createCopies(root: string): Copy {
     const links = await packagesOf(dir, files)
     const hash = hashOf(files, links)
     const home = join(root, number === 0 ? hash : `${hash}-${number}`)
-    if (!(await exists(home))) await write(home, files, links)
-    const now = new Date()
-    await utimes(home, now, now)
+    try {
+      if (!(await exists(home))) await write(home, files, links)
+    } catch (error) {
+      if (isWritable)
+        log?.warn({ err: error, root }, 'plugin code cannot be copied: an edit of it shows after a restart')
+      isWritable = false
+      return join(dir, folder)
+    }
+    await use(home)
     await tidied
     return join(home, folder)
   }
@@ -103,17 +120,23 @@ function hashOf(files: Files, links: Links): string {
 /** Written aside and moved into place whole: another process may be making the same copy. */
 async function write(home: string, files: Files, links: Links): Promise<void> {
   const aside = `${home}.${randomUUID()}`
-  for (const [file, bytes] of files) {
-    await mkdir(dirname(join(aside, file)), { recursive: true })
-    await writeFile(join(aside, file), bytes)
-  }
-  for (const [name, packages] of links) await symlink(packages, join(aside, name, 'node_modules'), 'junction')
   try {
+    for (const [file, bytes] of files) {
+      await mkdir(dirname(join(aside, file)), { recursive: true })
+      await writeFile(join(aside, file), bytes)
+    }
+    for (const [name, packages] of links) await symlink(packages, join(aside, name, 'node_modules'), 'junction')
     await rename(aside, home)
   } catch (error) {
-    await rm(aside, { recursive: true, force: true })
+    await rm(aside, { recursive: true, force: true }).catch(() => {})
     if (!(await exists(home))) throw error
   }
+}
+
+async function touch(home: string): Promise<void> {
+  const now = new Date()
+  // It may be another user's.
+  await utimes(home, now, now).catch(() => {})
 }
 
 async function tidy(root: string): Promise<void> {

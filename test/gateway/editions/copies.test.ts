@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
+import type { Logger } from '../../../gateway/plugin.ts'
 import { type Copy, createCopies } from '../../../gateway/editions/copies.ts'
 
 describe('the copies of plugin code', () => {
@@ -93,5 +94,19 @@ describe('the copies of plugin code', () => {
   it('fail where the folder is gone', async () => {
     const failure = await copy(dir, 'silver', 0).catch((error: unknown) => error)
     expect((failure as NodeJS.ErrnoException).code).to.equal('ENOENT')
+  })
+
+  it('are done without where nothing can be written, which is said once', async () => {
+    writeFileSync(join(folder, 'file'), '')
+    const said: unknown[] = []
+    const log = { warn: (...words: unknown[]) => void said.push(words.at(-1)) } as unknown as Logger
+    const unwritable = createCopies(join(folder, 'file/copies'), log)
+    write('tin/index.ts', '')
+    expect([await unwritable(dir, 'gold', 0), await unwritable(dir, 'tin', 1)]).to.deep.equal([
+      join(dir, 'gold'),
+      join(dir, 'tin'),
+    ])
+    expect(said).to.have.length(1)
+    expect(String(said[0])).to.match(/an edit of it shows after a restart/)
   })
 })
