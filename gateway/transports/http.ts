@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { join } from 'node:path'
+import compression from 'compression'
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Serve } from '../calls/serve.ts'
@@ -169,7 +170,7 @@ export function createHttp(parts: HttpParts): Server {
     setHeaders(response, { ...headers.data, 'x-call-id': visitOf(response).id })
     next()
   })
-  app.use('/assets', express.static(join(viewDir, 'assets'), { index: false, redirect: false, maxAge: '1h' }))
+  app.use('/assets', compression(), express.static(join(viewDir, 'assets'), { index: false, redirect: false, maxAge: '1h' }))
 
   app.use((request, response, next) => routerOf(visitOf(response).edition)(request, response, next))
 

@@ -18,16 +18,6 @@ export function isPackable(type: string | number | undefined, { length }: Buffer
   return typeof type === 'string' && TEXT.test(type) && length >= LEAST_BYTES && length <= MOST_BYTES
 }
 
-/** True where Accept-Encoding names gzip, or takes anything, and does not refuse it with q=0 (RFC 9110, 12.5.3). */
-export function takesGzip(accepted: string | undefined): boolean {
-  const weights = new Map<string, number>()
-  for (const part of (accepted ?? '').split(',')) {
-    const [coding = '', weight] = part.split(';')
-    weights.set(coding.trim().toLowerCase(), weight === undefined ? 1 : Number(/q=([\d.]+)/.exec(weight)?.[1]))
-  }
-  return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0
-}
-
 export function gzipped(body: Buffer): Buffer {
   const known = packed.get(body) ?? gzipSync(body)
   packed.set(body, known)

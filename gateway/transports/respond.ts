@@ -7,7 +7,7 @@ import { receiptHeaders } from '../payments/receipts.ts'
 import type { Logger } from '../plugin.ts'
 import type { HeaderSets } from './headers.ts'
 import { isFresh } from './negotiate.ts'
-import { gzipped, isPackable, packedHeaders, takesGzip } from './packing.ts'
+import { gzipped, isPackable, packedHeaders } from './packing.ts'
 import { formTarget, type PageContext, pageOf } from './pages.ts'
 import type { Render } from './render.ts'
 
@@ -79,7 +79,7 @@ export function createResponder({ headers, render, log, closing }: ResponderPart
     const isFree = operation?.price === null && (request.method === 'GET' || request.method === 'HEAD')
     const packing = isFree && isPackable(all['content-type'], sent.body)
     if (packing) all['vary'] = isNegotiated ? 'Accept, Accept-Encoding' : 'Accept-Encoding'
-    const body = packing && takesGzip(request.headers['accept-encoding']) ? gzipped(sent.body) : sent.body
+    const body = packing && request.acceptsEncodings('gzip') ? gzipped(sent.body) : sent.body
     if (body !== sent.body) Object.assign(all, packedHeaders(sent.headers['etag']))
     if (sent.status === 200 && operation?.price === null && isFresh(request, sent.headers['etag'])) {
       for (const name of ['content-type', 'content-encoding']) delete all[name]

@@ -3,6 +3,8 @@ import request from 'supertest'
 import { InvalidInput, Unavailable } from '../../gateway/errors.ts'
 import { openShop, PRICED, type Shop, stock } from './shop.ts'
 
+const LONG_STYLE = 'body { color: black }\n'.repeat(200)
+
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8'
 const VIEWS = {
   'report.pug': 'h1= title\np.path= path\np.service= service.name',
@@ -10,6 +12,7 @@ const VIEWS = {
   'payment.pug': 'h1 Pay\np.price= operation.priceText\np.network= network.name\np.url= requirements.resource.url',
   'broken.pug': 'p= nothing.here',
   'assets/style.css': 'body {}',
+  'assets/long.css': LONG_STYLE,
 }
 
 describe('a page', () => {
@@ -111,5 +114,13 @@ describe('a page', () => {
     for (const path of ['/assets', '/assets/', '/assets/none.css', '/assets/.hidden'])
       await request(shop.server).get(path).expect(404)
     await request(shop.server).post('/assets/style.css').expect(405)
+  })
+
+  it('loads long assets packed where they may be', async () => {
+    const long = (accepts: string) => request(shop.server).get('/assets/long.css').set('accept-encoding', accepts)
+    const [packed, plain] = [await long('gzip').expect(200), await long('identity').expect(200)]
+    expect([packed.headers['content-encoding'], plain.headers['content-encoding']]).to.deep.equal(['gzip', undefined])
+    for (const { text, headers } of [packed, plain])
+      expect([text, headers['vary']]).to.deep.equal([LONG_STYLE, 'Accept-Encoding'])
   })
 })
