@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { expectedMaximum } from '../../../plugins/quant/maximum.ts'
 import { normalCdf, normalQuantile } from '../../../plugins/quant/normal.ts'
 import { verdictOf } from '../../../plugins/audit/figures/verdict.ts'
+import { summaryOf } from '../../../plugins/audit/summary.ts'
 import { auditOf, ROUND_TRIPS, uniform } from './place.ts'
 
 const SIX = [
@@ -192,6 +193,8 @@ describe('an audit of many trials', () => {
     expect(skill.overfitting.pbo).to.equal(0)
     expect(skill.ledger.judged_trial).to.equal('t4')
     expect(skill.verdict).to.equal('plausible')
+    // Nothing was held against bars, and the words do not sound as if it had been.
+    expect(summaryOf(skill)).to.include('No fill could be held against bars').and.not.to.include('Nothing found')
   })
 
   it('finds a winner that turns over in the middle overfitted', async () => {
