@@ -15,7 +15,10 @@ export interface NodeState {
 }
 
 export interface Nodes extends Rpc {
-  /** Sends to every node of ours, so that one that swallows transactions holds none up. Throws where none took it. */
+  /**
+   * Sends to every node of ours, so that one that swallows transactions holds none up. Throws where none took it:
+   * the words of one that has it already, where there is one.
+   */
   broadcast(raw: Hex): Promise<void>
   /** In the order given. */
   states(): readonly NodeState[]
@@ -133,8 +136,8 @@ export function createNodes({ addresses, network, log }: NodesOptions): Nodes {
       )
       const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))
       if (errors.length < nodes.length) return
-      if (errors.some((error) => KNOWN.test(error.message))) return
-      throw errors.find((error) => error instanceof RpcError && error.fault === 'unknown') ?? errors[0]
+      const known = errors.find((error) => KNOWN.test(error.message))
+      throw known ?? errors.find((error) => error instanceof RpcError && error.fault === 'unknown') ?? errors[0]
     },
     states: () =>
       nodes.map(({ name: node, trouble }) =>

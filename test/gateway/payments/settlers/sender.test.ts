@@ -4,6 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../../../gateway/log.ts'
 import type { Hex } from '../../../../gateway/payments/payment.ts'
 import { createFees, raised } from '../../../../gateway/payments/settlers/fees.ts'
+import { createNodes } from '../../../../gateway/payments/settlers/nodes.ts'
 import { createRpc } from '../../../../gateway/payments/settlers/rpc.ts'
 import { createSender, type Sender } from '../../../../gateway/payments/settlers/sender.ts'
 import { createSigner } from '../../../../gateway/payments/settlers/signer.ts'
@@ -64,7 +65,8 @@ describe('a sending account', function () {
   beforeEach(async () => {
     const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
     address = signer.address
-    sender = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 150, fillMs: 50 })
+    const rpc = createNodes({ addresses: proxy.url, network: chain.network, log })
+    sender = createSender({ rpc, signer, log, pollMs: 20, stuckMs: 150, fillMs: 50 })
   })
   afterEach(async () => {
     sender.close()
