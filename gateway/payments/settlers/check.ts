@@ -30,16 +30,18 @@ const SHORT: Refusal = {
 const AT_ONCE = 100
 
 export function createCheck({ rpc, network: { asset }, wallets, simulate }: CheckParts): Check {
-  const read = (data: Hex) => ['eth_call', { to: asset, data }, 'latest'] as const
+  const read = (data: Hex, block: Hex | 'latest') => ['eth_call', { to: asset, data }, block] as const
 
   async function uncovered({ from, value }: PaymentPayload, ahead: readonly Commitment[]): Promise<Refusal | null> {
     if (ahead.length === 0) return null
-    const balance = BigInt(await rpc.call<Hex>(...read(balanceData(from))))
-    if (balance >= ahead.reduce((sum, other) => sum + other.value, value)) return null
-    // The first of them may be in a block, and have left the balance already.
-    const states = await rpc.batch(ahead.slice(0, AT_ONCE).map(({ nonce }) => read(stateData(from, nonce))))
+    const needed = (some: readonly Commitment[]): bigint => some.reduce((sum, other) => sum + other.value, value)
+    if (BigInt(await rpc.call<Hex>(...read(balanceData(from), 'latest'))) >= needed(ahead)) return null
+    // Some of them may be in a block, and have left the balance already: both as of the same block.
+    const block = await rpc.call<Hex>('eth_blockNumber')
+    const some = ahead.slice(0, AT_ONCE).map(({ nonce }) => read(stateData(from, nonce), block))
+    const [balance, ...states] = await rpc.batch([read(balanceData(from), block), ...some])
     const waiting = ahead.filter((_, at) => !isUsed(states[at]))
-    return balance >= waiting.reduce((sum, other) => sum + other.value, value) ? null : SHORT
+    return typeof balance !== 'string' || BigInt(balance) >= needed(waiting) ? null : SHORT
   }
 
   return async (payload, { proven, ahead } = { proven: true, ahead: [] }) => {
