@@ -170,7 +170,11 @@ export function createHttp(parts: HttpParts): Server {
     setHeaders(response, { ...headers.data, 'x-call-id': visitOf(response).id })
     next()
   })
-  app.use('/assets', compression(), express.static(join(viewDir, 'assets'), { index: false, redirect: false, maxAge: '1h' }))
+  app.use(
+    '/assets',
+    compression(),
+    express.static(join(viewDir, 'assets'), { index: false, redirect: false, maxAge: '1h' }),
+  )
 
   app.use((request, response, next) => routerOf(visitOf(response).edition)(request, response, next))
 
