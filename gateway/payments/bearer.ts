@@ -1,7 +1,7 @@
 /**
  * Who is given a kept answer again. Once a payment has settled, its signature stands on the chain for everybody to read
  * and to present, and most requests are easily guessed. So more than the payment has to be shown: the name its buyer
- * gave the purchase, which is on no chain; or, where it has none, the place it was bought from. What never reached its
+ * gave the purchase, which is on no chain; or the place it was bought from. What never reached its
  * buyer waits for him wherever he is now. A plan's token does not: it opens routes for days, and the wallet can sign
  * for it.
  */
@@ -23,10 +23,11 @@ export function placeOf(client: string): string {
   return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
 }
 
-/** Whether the caller shows what the buyer showed: the name of the purchase, or without one the place. */
+/** Whether the caller shows the name of the purchase, or comes from its place without another name. */
 export function isBuyer(bought: Caller, caller: Caller): boolean {
-  if (bought.identifier !== null) return bought.identifier === caller.identifier
-  return bought.place === caller.place
+  if (bought.identifier !== null && bought.identifier === caller.identifier) return true
+  const isAnother = bought.identifier !== null && caller.identifier !== null
+  return !isAnother && bought.place === caller.place
 }
 
 /**

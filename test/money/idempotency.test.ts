@@ -186,7 +186,7 @@ describe('a route that requires an idempotency key', () => {
     expect(shop.settler.calls).to.deep.equal([])
     const paid = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
     expect(paid.status, 'the same payment, named').to.equal(200)
-    expect((await send(url, header)).status, 'what it bought, without its name').to.equal(409)
+    expect((await send(url, header)).status, 'what it bought, from where it was bought').to.equal(200)
     const again = await send(url, header, 2, { headers: { 'idempotency-key': KEY } })
     expect([again.status, again.headers.get('idempotent-replay')], 'what it bought').to.deep.equal([200, 'true'])
     expect(shop.settler.transfers).to.have.length(1)

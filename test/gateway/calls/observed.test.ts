@@ -128,7 +128,7 @@ describe('a payment that somebody else presents again', function () {
     expect(shop.settler.transfers.filter(({ key }) => key === keyOf(header))).to.have.length(1)
   })
 
-  it('needs the name of a named purchase, wherever it comes from; and the name is enough', async () => {
+  it('needs the name of a named purchase from anywhere else, and the name is enough; no other name will do', async () => {
     const name = { 'idempotency-key': 'order-2026-11-20-0042' }
     for (const at of ['/v1/echo/hello', '/v1/passes/late/1h'] as const) {
       const method = at.startsWith('/v1/passes') ? 'POST' : 'GET'
@@ -137,22 +137,28 @@ describe('a payment that somebody else presents again', function () {
         send(`${shop.url}${at}`, header, 2, { method, headers: { 'x-forwarded-for': address, ...headers } })
       const bytes = await (await present('203.0.113.7', name)).text()
       for (const [address, headers] of [
-        ['203.0.113.7', {}],
         ['203.0.113.8', {}],
+        ['203.0.113.7', { 'idempotency-key': 'order-2026-11-20-0043' }],
         ['203.0.113.8', { 'idempotency-key': 'order-2026-11-20-0043' }],
       ] as const) {
         const refused = await present(address, headers)
         expect(refused.status, at).to.equal(409)
         expect(await json(refused)).to.include({ code: 'idempotency_conflict', retry: 'same_payment' })
       }
-      const again = await present('203.0.113.8', name)
-      expect([again.status, await again.text()], at).to.deep.equal([200, bytes])
+      for (const [address, headers] of [
+        ['203.0.113.8', name],
+        ['203.0.113.7', {}],
+      ] as const) {
+        const again = await present(address, headers)
+        expect([again.status, await again.text()], at).to.deep.equal([200, bytes])
+      }
     }
   })
 
   it('shows the name over MCP too, in the header of the POST', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const name = { 'idempotency-key': 'order-2026-11-20-0044' }
+    const elsewhere = { 'x-forwarded-for': '203.0.113.8' }
     const bought = await send(`${shop.url}/v1/echo/hello`, header, 2, { headers: name })
     const params = { name: 'get_echo', arguments: { word: 'hello', payment_signature: header } }
     const call = async (headers: Record<string, string>) => {
@@ -162,8 +168,8 @@ describe('a payment that somebody else presents again', function () {
       const { result } = (await response.json()) as { result: { structuredContent: Record<string, unknown> } }
       return result.structuredContent
     }
-    expect(await call({})).to.include({ code: 'idempotency_conflict' })
-    expect(await call(name)).to.deep.equal(await json(bought))
+    expect(await call(elsewhere)).to.include({ code: 'idempotency_conflict' })
+    expect(await call({ ...elsewhere, ...name })).to.deep.equal(await json(bought))
   })
 
   const echo = (header: string, address: string, sent: { signal?: AbortSignal } = {}): Promise<Response> =>
