@@ -10,8 +10,7 @@ import { freePort } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
 import { SHOP } from '../support/sandbox.ts'
 
-describe('the production path', function () {
-  this.timeout(60_000)
+describe('the production path', () => {
   const payee = privateKeyToAccount(generatePrivateKey()).address
   const buyer = privateKeyToAccount(generatePrivateKey())
   const settleKey = generatePrivateKey()

@@ -8,8 +8,7 @@ const root = resolve(import.meta.dirname, '../..')
 const DAY = 86_400_000
 const MINUTE = 60_000
 
-describe('the service that is sold', function () {
-  this.timeout(60_000)
+describe('the service that is sold', () => {
   let shop: TestGateway
   const get = async (path: string): Promise<Record<string, unknown>> => json(await ask(`${shop.url}${path}`))
   const bought = async (path: string): Promise<Record<string, unknown>> =>

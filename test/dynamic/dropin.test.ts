@@ -36,8 +36,7 @@ const operation = (product: string) => ({
 })
 const words = (product: string) => ({ product, family: 'x', title: product, summary: `The price of ${product}.` })
 
-describe('a product dropped in while fifty requests a second are answered', function () {
-  this.timeout(60_000)
+describe('a product dropped in while fifty requests a second are answered', () => {
   let place: Place
   let source: Source
   let ticking: NodeJS.Timeout

@@ -35,7 +35,7 @@ function product(kind: (typeof KINDS)[number], url: string) {
   }
 }
 
-describe('an answer of an upstream', function () {
+describe('an answer of an upstream', () => {
   let place: Place
   let source: Source
   let logged = ''

@@ -6,8 +6,7 @@ import { TELLER, thing } from '../support/catalog.ts'
 import { useBench } from './faulty.ts'
 import { until } from './place.ts'
 
-describe('a product that fails', function () {
-  this.timeout(60_000)
+describe('a product that fails', () => {
   const bench = useBench()
   const transfers = (operation: string) =>
     bench.place.gateway.journal.list({

@@ -7,8 +7,7 @@ import { buy, json } from '../support/agent.ts'
 import { gold, PRICED } from '../support/catalog.ts'
 import { openPlace, type Place, SAYS, until, word } from './place.ts'
 
-describe('a product that comes up late', function () {
-  this.timeout(60_000)
+describe('a product that comes up late', () => {
   let folder: string
   let place: Place
   const file = (name: string): string => join(folder, name)

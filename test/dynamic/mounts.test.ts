@@ -25,8 +25,7 @@ function publish(mount: string, files: Readonly<Record<string, unknown>>): void 
   for (const name of former) rmSync(join(mount, name), { recursive: true })
 }
 
-describe('folders mounted as Kubernetes mounts them', function () {
-  this.timeout(60_000)
+describe('folders mounted as Kubernetes mounts them', () => {
   let folder: string
   let shop: TestGateway
   const catalog = (): string => join(folder, 'catalog')

@@ -72,7 +72,7 @@ function data(kind: Kind, url: string) {
   }
 }
 
-describe('a request for an upstream', function () {
+describe('a request for an upstream', () => {
   let place: Place
   let source: Source
 

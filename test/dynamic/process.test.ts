@@ -51,8 +51,7 @@ const hostile = {
   },
 }
 
-describe('the process of a gateway', function () {
-  this.timeout(60_000)
+describe('the process of a gateway', () => {
   let folder: string
   let url: string
   let running: Started

@@ -3,8 +3,7 @@ import { thing } from '../support/catalog.ts'
 import { SETUP_SECONDS, useBench } from './faulty.ts'
 import { until } from './place.ts'
 
-describe('a product that cannot be sold', function () {
-  this.timeout(60_000)
+describe('a product that cannot be sold', () => {
   const bench = useBench()
 
   const withheld: readonly (readonly [string, ReturnType<typeof thing>, RegExp, string?])[] = [

@@ -14,8 +14,7 @@ const fixtures = resolve(import.meta.dirname, '../fixtures/shop')
 const OPERATOR = 'an-operator-token-of-a-test'
 const HOUR = { subject: PAY_TO, plan: 'late-1h', tier: 'live', durationSeconds: 3600 }
 
-describe('a token that is taken back at one of two gateways', function () {
-  this.timeout(60_000)
+describe('a token that is taken back at one of two gateways', () => {
   let schema: Schema | null
   const folders: string[] = []
   const running: Started[] = []

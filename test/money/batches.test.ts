@@ -5,8 +5,7 @@ import { openSandboxGateway, type SandboxGateway, SHOP } from '../support/sandbo
 const PAYMENTS = 24
 const PRICE = 5_000n
 
-describe('a gateway that settles in batches', function () {
-  this.timeout(60_000)
+describe('a gateway that settles in batches', () => {
   let open: SandboxGateway
 
   before(async () => {

@@ -2,9 +2,7 @@ import { expect } from 'chai'
 import { prove } from './model/prove.ts'
 import { always, appended, atLast, type Facts } from './model/laws.ts'
 
-describe('the money path against a model', function () {
-  this.timeout(60_000)
-
+describe('the money path against a model', () => {
   it('obeys every law in random runs with crashes and faults at every step', async () => {
     const { figures, failure } = await prove(200)
     expect(failure).to.equal(null)

@@ -14,7 +14,7 @@ import { newSettleKey } from '../support/settling.ts'
 import { base64, createPayment } from '../support/wallet.ts'
 import { createWalletMaker, type WalletMaker } from '../support/wallets.ts'
 
-describe('a wallet that is a contract', function () {
+describe('a wallet that is a contract', () => {
   let chain: TestChain
   let proxy: Proxy
   let maker: WalletMaker

@@ -18,8 +18,7 @@ const DOCUMENTS = {
 }
 const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => isFault)
 
-describe('the doctor', function () {
-  this.timeout(60_000)
+describe('the doctor', () => {
   let place: Place
   let tamper: Tamper
 

@@ -46,13 +46,13 @@ describe('new-product', () => {
     const checked = run('scripts/check.ts')
     expect(checked.stdout).to.match(/\$0\.005 +GET \/v1\/x\/gold-price +gold-price +getGoldPrice +tool/)
     expect(checked.status).to.equal(0)
-  }).timeout(60_000)
+  })
 
   it('writes a test that passes', () => {
     const tested = run('node_modules/mocha/bin/mocha.js', '--no-package', 'test/plugins/gold-price/index.test.ts')
     expect(tested.stdout, tested.stdout).to.match(/6 passing/)
     expect(tested.status).to.equal(0)
-  }).timeout(60_000)
+  })
 
   it('writes types that the plugin fits', () => {
     expect(readFileSync(join(copy, 'schemas/types.d.ts'), 'utf8')).to.contain('getGoldPrice')
@@ -61,7 +61,7 @@ describe('new-product', () => {
       encoding: 'utf8',
     })
     expect(tsc.stdout.split('\n').filter((line) => line.includes('gold-price'))).to.deep.equal([])
-  }).timeout(60_000)
+  })
 
   it('writes a product without code in one document', () => {
     const flags = ['--summary', 'Silver by day.', '--price', '0.01', '--upstream', 'http://silver.internal/{day}']
@@ -71,14 +71,14 @@ describe('new-product', () => {
     const checked = run('scripts/check.ts')
     expect(checked.stdout).to.match(/\$0\.01 +GET \/v1\/x\/silver-price\/\{day\} +silver-price +getSilverPrice +tool/)
     expect(checked.status).to.equal(0)
-  }).timeout(60_000)
+  })
 
   it('takes what its questions offer where nobody can be asked', () => {
     const made = run('scripts/new-product.ts', 'tin-2')
     expect([made.stderr, made.status]).to.deep.equal(['', 0])
     expect(made.stdout).to.contain('Tin 2 ("Tin 2, newest first.") costs $0.005 a call.')
     expect(run('scripts/check.ts').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
-  }).timeout(60_000)
+  })
 
   it('asks for everything where no name is given, and takes answers from a pipe', () => {
     const answers = ['zinc', '', 'The price of zinc.', '0.01', 'https://zinc.internal/now', ''].join('\n')
@@ -89,7 +89,7 @@ describe('new-product', () => {
     expect(document).to.deep.include({ title: 'Zinc', summary: 'The price of zinc.' })
     expect(document).to.have.nested.property('operations.getZinc.price', '0.01')
     expect(document).to.have.nested.property('upstream.url', 'https://zinc.internal/now')
-  }).timeout(60_000)
+  })
 
   const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['a product that is there', MADE, /plugins\/gold-price\/index\.ts.* are there already/],
@@ -112,7 +112,7 @@ describe('new-product', () => {
       expect(made.stderr).to.match(reason)
       expect(made.status).to.equal(1)
       expect(filesOf(copy)).to.deep.equal(before)
-    }).timeout(60_000)
+    })
 })
 
 describe('a name that is none', () => {

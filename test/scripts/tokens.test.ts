@@ -17,8 +17,7 @@ interface Ran {
   readonly stderr: string
 }
 
-describe('npm run tokens', function () {
-  this.timeout(60_000)
+describe('npm run tokens', () => {
   let shop: TestGateway
   let environment: Record<string, string>
   before(async () => {

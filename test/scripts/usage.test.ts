@@ -14,9 +14,7 @@ function run(script: string, flag: string): { status: number | null; out: string
   return { status, out: stdout, err: stderr }
 }
 
-describe('a script of an operator', function () {
-  this.timeout(60_000)
-
+describe('a script of an operator', () => {
   for (const script of ['check', 'doctor', 'keys', 'new-product'])
     it(`shows how it is used where it is asked, and names a flag it does not know: ${script}`, () => {
       const asked = run(script, '--help')

@@ -19,8 +19,7 @@ const shop = resolve(import.meta.dirname, '../../fixtures/shop/catalog')
 const REISSUE = '/v1/passes/reissue'
 const RICH = 10_000_000n
 
-describe('a lost access token of a wallet that is a contract', function () {
-  this.timeout(60_000)
+describe('a lost access token of a wallet that is a contract', () => {
   let chain: TestChain
   let proxy: Proxy
   let maker: WalletMaker

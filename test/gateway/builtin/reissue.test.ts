@@ -15,7 +15,7 @@ import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/
 const REISSUE = '/v1/passes/reissue'
 const shop = resolve(import.meta.dirname, '../../fixtures/shop')
 
-describe('a lost access token', function () {
+describe('a lost access token', () => {
   let catalog: string
   let open: TestGateway
   before(async () => {

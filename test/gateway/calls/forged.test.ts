@@ -9,7 +9,7 @@ import { createKey } from '../../../gateway/tokens.ts'
 import { ask, buy, json, payment, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 
-describe('a token with the signature of our own key', function () {
+describe('a token with the signature of our own key', () => {
   let shop: TestGateway
   let key: JWK
   let claims: JWTPayload

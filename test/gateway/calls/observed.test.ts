@@ -8,7 +8,7 @@ import { ask, json, payment, send } from '../../support/agent.ts'
 import { freePort, newWallet, openGateway, type TestGateway } from '../../support/gateway.ts'
 import type { Authorization } from '../../support/wallet.ts'
 
-describe('a payment that somebody else presents again', function () {
+describe('a payment that somebody else presents again', () => {
   let dataDir: string
   let shop: TestGateway
   let environment: Record<string, string>

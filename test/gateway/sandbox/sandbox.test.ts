@@ -18,7 +18,7 @@ async function killGroup(child: ChildProcess): Promise<void> {
   await ended
 }
 
-describe('the sandbox', function () {
+describe('the sandbox', () => {
   let folder: ReturnType<typeof temporaryFolder>
   let opened: Sandbox[] = []
   const children: ChildProcess[] = []

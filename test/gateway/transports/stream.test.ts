@@ -34,7 +34,7 @@ function events(size: number, count = Infinity): Watched {
   return watched
 }
 
-describe('a stream of events', function () {
+describe('a stream of events', () => {
   let server: Server
   let sent: Promise<void>
   let offered: AsyncIterable<ServerEvent>

@@ -24,8 +24,7 @@ import {
   useTill,
 } from './till.ts'
 
-describe('the chain matrix', function () {
-  this.timeout(60_000)
+describe('the chain matrix', () => {
   const scene = useTill({ mostForGas: 500_000_000_000n })
 
   it('reverted: the answer is withheld, and the payment released', async () => {
@@ -143,8 +142,7 @@ describe('the chain matrix', function () {
   })
 })
 
-describe('the chain matrix, with payments final in the third block', function () {
-  this.timeout(60_000)
+describe('the chain matrix, with payments final in the third block', () => {
   const scene = useTill({ confirmBlocks: 3 })
 
   it('a plan is answered only once its payment is so deep, and a reorganisation before costs nobody anything', async () => {

@@ -17,8 +17,7 @@ const late = (body: object, status = 200): Fault => ({ status, body: JSON.string
 const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault : 'pass')
 const failing = (errorReason: string): object => ({ success: false, errorReason, transaction: '' })
 
-describe('the facilitator matrix', function () {
-  this.timeout(60_000)
+describe('the facilitator matrix', () => {
   let reference: Facilitator
   let first: Proxy
   let second: Proxy

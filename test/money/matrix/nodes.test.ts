@@ -5,8 +5,7 @@ import { until } from '../../support/scene.ts'
 import { outcomeOf } from '../../support/till.ts'
 import { ends, GATED, GATED_PRICE, held, hex, ONCE, PRICE, RELEASED, useTill } from './till.ts'
 
-describe('the chain matrix, of nodes and gas', function () {
-  this.timeout(60_000)
+describe('the chain matrix, of nodes and gas', () => {
   const scene = useTill({ mostForGas: 500_000_000_000n })
 
   it('one node lies that it took the transaction: sent through the other, settled once', async () => {

@@ -7,7 +7,7 @@ import { item, openScene, type Scene } from './scene.ts'
 const USD = ['10000', '250000', '3000', '10000', '1', '999999999']
 
 for (const name of ['memory', 'PostgreSQL'])
-  describe(`a query of the directory (${name})`, function () {
+  describe(`a query of the directory (${name})`, () => {
     let database: TestDatabase | null
     let scene: Scene
     before(async function () {

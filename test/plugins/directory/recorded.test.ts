@@ -10,7 +10,7 @@ import { stand, type Stand } from '../stand.ts'
 const folder = resolve(import.meta.dirname, '../../../../shared/data')
 const settings = { sources: [], sweep_hours: 6, visit_hours: 24, pause_ms: 0, keep_hours: 48 }
 
-describe('recorded listings', function () {
+describe('recorded listings', () => {
   before(function () {
     if (!existsSync(join(folder, 'agents'))) this.skip()
   })

@@ -11,7 +11,7 @@ import { stand, type Stand } from '../stand.ts'
 const folder = resolve(import.meta.dirname, '../../../../shared/data')
 const seconds = (text: string): number => Date.parse(text) / 1000
 
-describe('recorded funding rates', function () {
+describe('recorded funding rates', () => {
   before(function () {
     if (!existsSync(join(folder, 'funding'))) this.skip()
   })

@@ -6,9 +6,7 @@ import { proves } from '../../requirements.ts'
 import { ask, buy, json } from '../../support/agent.ts'
 import { feedCatalog, openStall } from './stall.ts'
 
-describe('the plans of the feed', function () {
-  this.timeout(60_000)
-
+describe('the plans of the feed', () => {
   it('end to the second', async () => {
     proves('token-window')
     const stall = await openStall(feedCatalog())

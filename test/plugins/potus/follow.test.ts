@@ -7,8 +7,7 @@ import { feedCatalog, openStall, type Stall } from './stall.ts'
 
 const HOUR = 3600
 
-describe('following the live feed', function () {
-  this.timeout(60_000)
+describe('following the live feed', () => {
   let stall: Stall
   let token: string
   let takenBack: string

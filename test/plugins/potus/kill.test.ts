@@ -9,8 +9,7 @@ import { root } from './newsroom.ts'
 
 const POLLS = 40
 
-describe('an ingest that is killed', function () {
-  this.timeout(60_000)
+describe('an ingest that is killed', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-kill-'))

@@ -20,8 +20,7 @@ const FEEDS = [
   'GET /v1/potus/live',
 ]
 
-describe('the plans of the feed', function () {
-  this.timeout(60_000)
+describe('the plans of the feed', () => {
   let stall: Stall
   const tokens = new Map<string, string>()
   before(async () => {

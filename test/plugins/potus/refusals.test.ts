@@ -55,8 +55,7 @@ const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; re
 }
 
 for (const database of ['SQLite', 'PostgreSQL'] as const)
-  describe(`a question to the feed that cannot be answered, on ${database}`, function () {
-    this.timeout(60_000)
+  describe(`a question to the feed that cannot be answered, on ${database}`, () => {
     let schema: Schema | null = null
     let stall: Stall
     before(async function () {

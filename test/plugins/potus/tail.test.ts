@@ -6,7 +6,7 @@ interface Row {
   readonly seq: number
 }
 
-describe('a tail', function () {
+describe('a tail', () => {
   it('looks once for a hundred followers, and reads only where there is something new', async () => {
     const rows: Row[] = [{ seq: 1 }]
     let [looks, reads] = [0, 0]

@@ -17,8 +17,7 @@ const root = resolve(import.meta.dirname, '../../..')
 const ORDER = { symbol: 'ETH-USD', side: 'sell', notional_usd: 50_000, client_ref: 'order-7' }
 const DAY = 86_400_000
 
-describe('POST /v1/trade/preflight', function () {
-  this.timeout(60_000)
+describe('POST /v1/trade/preflight', () => {
   const folder = mkdtempSync(join(tmpdir(), 'preflight-'))
   let shop: TestGateway
   let url: string

@@ -39,7 +39,7 @@ describe('planted defects', () => {
   })
 })
 
-describe('recorded bars', function () {
+describe('recorded bars', () => {
   before(function () {
     if (!isRecorded) this.skip()
   })

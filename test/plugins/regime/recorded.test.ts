@@ -10,8 +10,7 @@ import { badPrintTrials } from '../../../scripts/bench/regime/trials.ts'
 const folder = resolve(import.meta.dirname, '../../../../shared/data/regime')
 const DAY = 1440
 
-describe('the regime model on recorded bars, out of sample', function () {
-  this.timeout(60_000)
+describe('the regime model on recorded bars, out of sample', () => {
   before(function () {
     if (existsSync(folder)) return
     process.stdout.write(`      no recorded bars at ${folder}: skipped\n`)

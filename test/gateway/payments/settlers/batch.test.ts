@@ -51,8 +51,7 @@ describe('batches', () => {
   })
 })
 
-describe('the chain settler with batches', function () {
-  this.timeout(60_000)
+describe('the chain settler with batches', () => {
   const scene = useScene()
   const open = (): Promise<Settler> => scene.open({ batch: 10, pollMs: 20 })
 

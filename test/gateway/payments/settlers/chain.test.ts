@@ -10,7 +10,7 @@ import { startChain, type TestChain } from '../../../support/chain.ts'
 import { recorder, until, useScene } from '../../../support/scene.ts'
 import { newBuyer, newPayload, newRequirements, newSettleKey, PRICE, submitted } from '../../../support/settling.ts'
 
-describe('the chain settler', function () {
+describe('the chain settler', () => {
   const scene = useScene()
 
   describe('settle', () => {
@@ -201,8 +201,7 @@ describe('the chain settler', function () {
   })
 })
 
-describe('the chain settler under load', function () {
-  this.timeout(60_000)
+describe('the chain settler under load', () => {
   let chain: TestChain
 
   before(async function () {

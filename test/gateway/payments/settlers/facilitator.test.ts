@@ -25,7 +25,7 @@ const late = (body: object, status = 200) => ({ ...saying(body, status), after: 
 
 const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
 
-describe('the facilitator settler', function () {
+describe('the facilitator settler', () => {
   let chain: TestChain
   let reference: Facilitator
   let first: Proxy

@@ -17,7 +17,7 @@ const answering = (result: unknown): Fault => {
 }
 const on = (method: string, fault: Fault) => (_path: string, body: string) => (body.includes(method) ? fault : 'pass')
 
-describe('several nodes of one chain', function () {
+describe('several nodes of one chain', () => {
   let chain: TestChain
   let first: Proxy
   let second: Proxy

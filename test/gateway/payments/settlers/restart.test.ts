@@ -8,7 +8,7 @@ import { crashed, until, useScene } from '../../../support/scene.ts'
 import { newPayload, newRequirements, newSettleKey, PRICE, submitted } from '../../../support/settling.ts'
 import { newNonce } from '../../../support/wallet.ts'
 
-describe('the chain settler after a restart', function () {
+describe('the chain settler after a restart', () => {
   const scene = useScene()
 
   it('sends a recorded transaction that was never sent, unchanged', async () => {

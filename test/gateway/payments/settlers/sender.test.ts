@@ -52,7 +52,7 @@ describe('fees under a limit', () => {
   })
 })
 
-describe('a sending account', function () {
+describe('a sending account', () => {
   let chain: TestChain
   let proxy: Proxy
   let sender: Sender
