@@ -38,9 +38,14 @@ export function isLoopback(address: string): boolean {
   return address === '::1' || /^(::ffff:)?127\./.test(address)
 }
 
-/** One IPv6 customer holds a whole /64, so its first four groups count as one caller. "2001:db8::1" is "2001:db8::". */
+/**
+ * What counts as one caller. An IPv6 customer holds a whole /64, so it is the first four groups: "2001:db8::1" is
+ * "2001:db8:0:0". This machine is one by whatever name, and so is an IPv4 address that came in over IPv6.
+ */
 export function bucketOf(address: string): string {
-  if (!isIPv6(address) || address.startsWith('::ffff:')) return address
+  if (isLoopback(address)) return 'loopback'
+  if (address.startsWith('::ffff:')) return address.slice('::ffff:'.length)
+  if (!isIPv6(address)) return address
   const [head = '', tail] = address.split('::')
   const before = head.split(':').filter(Boolean)
   const after = (tail ?? '').split(':').filter(Boolean)

@@ -56,6 +56,18 @@ describe('a payment that somebody else presents again', () => {
     expect((await pass(header, '2001:db8:1:3::7')).status).to.equal(403)
   })
 
+  it('is one place for one machine, over IPv4 and IPv6', async () => {
+    for (const [bought, again] of [
+      ['127.0.0.1', '::1'],
+      ['203.0.113.7', '::ffff:203.0.113.7'],
+    ] as const) {
+      const header = await payment(`${shop.url}/v1/passes/late/1h`, newWallet(), 2, { method: 'POST' })
+      expect((await pass(header, bought)).status).to.equal(200)
+      expect((await pass(header, again)).status, again).to.equal(200)
+      expect((await pass(header, '203.0.113.8')).status).to.equal(403)
+    }
+  })
+
   it('is told from the buyer behind one proxy, and the buyer known behind another', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     expect((await echo(header, '203.0.113.7, 198.51.100.1')).status).to.equal(200)
