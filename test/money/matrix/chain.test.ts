@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
-import type { Hex } from '../../../gateway/payments/payment.ts'
 import { createSigner } from '../../../gateway/payments/settlers/signer.ts'
 import { json, receipt } from '../../support/agent.ts'
 import { until } from '../../support/scene.ts'
