@@ -36,7 +36,7 @@ export function keyboard(running: () => Service): void {
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent')).to.equal('Skip to content')
     await page.keyboard.press('Enter')
-    expect(new URL(page.url()).hash).to.equal('#content')
+    await page.waitForURL((url) => url.hash === '#content')
     await page.keyboard.press('Tab')
     expect(await page.evaluate(`document.querySelector('main').contains(document.activeElement)`)).to.equal(true)
     await close()
