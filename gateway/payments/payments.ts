@@ -140,7 +140,8 @@ export function createPayments(parts: PaymentsParts): Payments {
   /** The token takes a payment only in a block later than validAfter: one signed for this very second would fail. */
   async function begun({ validAfter }: PaymentPayload): Promise<void> {
     const left = (Number(validAfter) + 1) * 1000 - now().getTime()
-    if (left > 0) await pause(left)
+    // A timer may wake a moment early.
+    if (left > 0) await pause(left + 10)
   }
 
   async function admit(
