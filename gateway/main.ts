@@ -1,12 +1,12 @@
 /** Read the configuration, create the gateway, listen, close on signals. */
-import { simplest } from './builtin/documents/listing.ts'
-import { CatalogError } from './catalog/mistake.ts'
-import { ConfigError, readConfig } from './config.ts'
-import { COPIES } from './editions/copies.ts'
+import { simplest } from './documents/listing.ts'
+import { CatalogError } from './catalog/issue.ts'
+import { ConfigError, readConfig } from './config/config.ts'
+import { COPIES } from './editions/code-copies.ts'
 import { guardProcess } from './editions/guard.ts'
-import { createGateway, type Gateway } from './gateway.ts'
-import { createLog } from './log.ts'
-import { payeesOf } from './payments/accounts.ts'
+import { createGateway, type Gateway } from './compose.ts'
+import { createLog } from './observe/log.ts'
+import { payeesOf } from './config/pay-to.ts'
 
 /** The only way to end the process, once it is guarded. */
 const exit = process.exit.bind(process)

@@ -1,14 +1,14 @@
 /** The road to the chain that the configuration asks for: which network, who is paid, and who settles. */
-import type { Config } from './config.ts'
-import { type Lane, SANDBOX } from './lanes.ts'
-import { readNetworks } from './payments/networks.ts'
-import { type Accounts, type Payee, payeesOf } from './payments/accounts.ts'
+import type { Config } from './config/config.ts'
+import { type Lane, SANDBOX } from './config/settlement.ts'
+import { readNetworks } from './config/networks.ts'
+import { type Accounts, type Payee, payeesOf } from './config/pay-to.ts'
 import type { Hex, Network, Settler } from './payments/payment.ts'
-import type { Readable } from './payments/settlers/erc1271.ts'
-import { createChainSettler } from './payments/settlers/chain.ts'
-import { createFacilitatorSettler } from './payments/settlers/facilitator.ts'
-import { createSettlerByNetwork, type NetworkSettler } from './payments/settlers/by-network.ts'
-import type { Logger } from './plugin.ts'
+import type { Readable } from './methods/exact-evm/erc1271.ts'
+import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
+import { createFacilitatorSettler } from './methods/exact-evm/facilitator/facilitator-settler.ts'
+import { createSettlerByNetwork, type NetworkSettler } from './methods/exact-evm/by-network.ts'
+import type { Logger } from './plugin/plugin.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 
 export interface Road extends Accounts {

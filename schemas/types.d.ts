@@ -3,7 +3,7 @@
  * The shapes have their names from the $defs; Plugins gets the input and output of every handler.
  */
 
-import type { Upload } from '#gateway'
+import type { Upload } from 'tollgate/plugin'
 
 /**
  * What a trade costs by kind of market; the table is at /methodology. zero shows gross figures.
@@ -1401,7 +1401,7 @@ export type Method = {
     columns: readonly string[]
     rows: readonly (readonly (string | number | null)[])[]
   }[]
-  charts?: ReadonlyArray<import('#gateway').Chart>
+  charts?: ReadonlyArray<import('tollgate/plugin').Chart>
   /**
    * What it does not do.
    */
@@ -4564,6 +4564,6 @@ export type AskedPricingQuery = {
   err?: string
 }
 
-declare module '#gateway' {
+declare module 'tollgate/plugin' {
   interface Plugins extends Products {}
 }

@@ -2,9 +2,9 @@
 import { isDeepStrictEqual } from 'node:util'
 import { compile } from 'json-schema-to-typescript'
 import type { Catalog, Operation } from '../gateway/catalog/catalog.ts'
-import { stepsOf } from '../gateway/catalog/mistake.ts'
-import { isObject } from '../gateway/catalog/read.ts'
-import type { JsonSchema } from '../gateway/plugin.ts'
+import { stepsOf } from '../gateway/catalog/issue.ts'
+import { isObject } from '../gateway/catalog/documents.ts'
+import type { JsonSchema } from '../gateway/plugin/plugin.ts'
 
 const HEAD = `/**
  * Made by scripts/types.ts from catalog/ and schemas/. Do not edit: run \`npm run types\`.
@@ -13,7 +13,7 @@ const HEAD = `/**
 
 `
 const TAIL = `
-declare module '#gateway' {
+declare module 'tollgate/plugin' {
   interface Plugins extends Products {}
 }
 `
@@ -62,7 +62,7 @@ export async function declarations(catalog: Catalog, isTyped: (plugin: string) =
     unreachableDefinitions: false,
     style: { semi: false, singleQuote: true, printWidth: 120 },
   })
-  const uploads = /\bUpload\b/.test(text) ? "import type { Upload } from '#gateway'\n\n" : ''
+  const uploads = /\bUpload\b/.test(text) ? "import type { Upload } from 'tollgate/plugin'\n\n" : ''
   // A type, unlike an interface, may be given where a record is wanted.
   const types = text.replace(/^export interface (\w+) \{/gm, 'export type $1 = {')
   return `${HEAD}${uploads}${readonlyArrays(types)}${TAIL}`

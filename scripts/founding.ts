@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import Papa from 'papaparse'
-import { type Config, ConfigError, readConfig } from '../gateway/config.ts'
+import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { type Member, openMembers, rowOf } from '../plugins/founding/members.ts'
 

@@ -2,11 +2,11 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { format, resolveConfig } from 'prettier'
-import { createCatalog } from '../gateway/catalog/create.ts'
-import { CatalogError, type Mistake } from '../gateway/catalog/mistake.ts'
-import { readDocuments } from '../gateway/catalog/read.ts'
+import { createCatalog } from '../gateway/catalog/resolve.ts'
+import { CatalogError, type Mistake } from '../gateway/catalog/issue.ts'
+import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
-import { heldBy } from '../gateway/editions/held.ts'
+import { heldBy } from '../gateway/editions/name-ownership.ts'
 import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './product/texts.ts'
 
 export interface Places {

@@ -7,9 +7,9 @@ import type { Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
 import type { PresentedPayment } from '../payments/payments.ts'
 import type { PaidAnswer } from '../payments/purchase.ts'
-import type { Access } from '../plugin.ts'
+import type { Access } from '../plugin/plugin.ts'
 import type { Answer, CallRequest } from './call.ts'
-import { lasting } from './lasting.ts'
+import { lasting } from './token-stream.ts'
 import type { ServeParts } from './serve.ts'
 
 export interface Admission {

@@ -1,9 +1,9 @@
 /** A handler's value, or an error, as the bytes a caller gets. */
 import { isConstant } from '../catalog/frozen.ts'
-import { Streamed } from '../editions/passage.ts'
+import { Streamed } from '../editions/upstream-request.ts'
 import { errorBody, ServiceError } from '../errors.ts'
-import type { Quote } from '../payments/quotes.ts'
-import { Reply } from '../plugin.ts'
+import type { Quote } from '../x402/quotes.ts'
+import { Reply } from '../plugin/plugin.ts'
 import type { Answer } from './call.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'

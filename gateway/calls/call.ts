@@ -1,10 +1,10 @@
 /** What a transport hands to `serve`, and what it gets back. Neither side knows the other's wire. */
 import type { RawInput } from '../editions/edition.ts'
-import type { Carried } from '../editions/passage.ts'
+import type { Carried } from '../editions/upstream-request.ts'
 import type { ServiceError } from '../errors.ts'
-import type { Quote } from '../payments/quotes.ts'
-import type { Receipt } from '../payments/receipts.ts'
-import type { ServerEvent, StreamWish } from '../plugin.ts'
+import type { Quote } from '../x402/quotes.ts'
+import type { Receipt } from '../x402/settlement-response.ts'
+import type { ServerEvent, StreamWish } from '../plugin/plugin.ts'
 
 /** Payments and token as presented: undecoded, from whichever header, argument or _meta they came. */
 export interface Credential {

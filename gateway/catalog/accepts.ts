@@ -1,7 +1,7 @@
 /** Where a route can be paid: what it names must be among the networks payments are taken on. */
-import { type Draft, strings } from './draft.ts'
-import { type Mistake, pointerOf } from './mistake.ts'
-import type { CatalogDocument } from './read.ts'
+import { type Draft, strings } from './operation-drafts.ts'
+import { type Mistake, pointerOf } from './issue.ts'
+import type { CatalogDocument } from './documents.ts'
 
 /** A mistake for the service, and for each operation, whose networks are all of no use here. */
 export function acceptsMistakes(

@@ -2,7 +2,7 @@
  * The frozen model of what is sold. Built once per edition by `createCatalog` from checked documents; everything else
  * in the gateway reads this and never a file.
  */
-import type { JsonSchema } from '../plugin.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
 
 export type OperationId = string
 

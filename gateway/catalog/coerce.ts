@@ -1,5 +1,5 @@
 /** Strings of a query, a path or a form, turned into what their schema wants. JSON bodies are never coerced. */
-import type { JsonSchema } from '../plugin.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
 
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }

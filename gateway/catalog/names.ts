@@ -1,6 +1,6 @@
 /** What the documents must keep among each other: names are unique, and every name leads somewhere. */
-import type { Draft, OperationDraft } from './draft.ts'
-import { type Mistake, pointerOf } from './mistake.ts'
+import type { Draft, OperationDraft } from './operation-drafts.ts'
+import { type Mistake, pointerOf } from './issue.ts'
 import type { Route } from './route.ts'
 
 /** Which document had a name in the edition before: it keeps it, whatever order the files are in. */

@@ -1,10 +1,10 @@
 /** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
 import type { Operation, OperationId, Plan, PlanCatalog, Product } from './catalog.ts'
-import { type OperationDraft, strings } from './draft.ts'
-import { type Mistake, pointerOf } from './mistake.ts'
+import { type OperationDraft, strings } from './operation-drafts.ts'
+import { type Mistake, pointerOf } from './issue.ts'
 import { nearest } from './names.ts'
 import { parsePrice } from './price.ts'
-import { type CatalogDocument, isObject } from './read.ts'
+import { type CatalogDocument, isObject } from './documents.ts'
 import { purchaseExample } from './terms.ts'
 import { parseRoute, type Route } from './route.ts'
 

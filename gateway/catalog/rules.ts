@@ -1,8 +1,8 @@
 /** What one product document must keep beyond its shape. */
-import { type Draft, type OperationDraft, schemaParts } from './draft.ts'
-import { type Mistake, pointerOf } from './mistake.ts'
+import { type Draft, type OperationDraft, schemaParts } from './operation-drafts.ts'
+import { type Mistake, pointerOf } from './issue.ts'
 import { parsePrice } from './price.ts'
-import { isObject } from './read.ts'
+import { isObject } from './documents.ts'
 import { paramsOf } from './route.ts'
 import { fieldsOf, references, type Schemas } from './schemas.ts'
 

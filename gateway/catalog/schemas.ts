@@ -1,10 +1,10 @@
 /** JSON Schemas by file name, and references between them: "gold.json#/$defs/Price". */
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { JsonSchema } from '../plugin.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
 import type { Operation } from './catalog.ts'
-import { type Mistake, stepsOf } from './mistake.ts'
-import { isObject, readJson } from './read.ts'
+import { type Mistake, stepsOf } from './issue.ts'
+import { isObject, readJson } from './documents.ts'
 
 export type Schemas = ReadonlyMap<string, JsonSchema>
 

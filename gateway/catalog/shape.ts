@@ -1,11 +1,11 @@
 /** Catalog documents against schemas/catalog: fields, types, patterns. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { JsonSchema } from '../plugin.ts'
-import { compile, createAjv } from './compiler.ts'
-import { type Mistake, pointerOf } from './mistake.ts'
-import { type CatalogDocument, isObject } from './read.ts'
-import { type Said, sentences } from './sentence.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
+import { compile, createAjv } from './ajv.ts'
+import { type Mistake, pointerOf } from './issue.ts'
+import { type CatalogDocument, isObject } from './documents.ts'
+import { type Said, sentences } from './messages.ts'
 
 const folder = resolve(import.meta.dirname, '..', '..', 'schemas', 'catalog')
 

@@ -1,13 +1,13 @@
 /** Compiled checks of what an operation is given and what it answers. */
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
-import type { Input, JsonSchema } from '../plugin.ts'
+import type { Input, JsonSchema } from '../plugin/plugin.ts'
 import type { Operation } from './catalog.ts'
 import { coerceFields } from './coerce.ts'
-import { compile, createAjv, isFile } from './compiler.ts'
-import { isObject } from './read.ts'
+import { compile, createAjv, isFile } from './ajv.ts'
+import { isObject } from './documents.ts'
 import { dereference, fieldsOf, type Schemas } from './schemas.ts'
-import { sentences } from './sentence.ts'
+import { sentences } from './messages.ts'
 
 export interface Validators {
   /** Defaults applied, strings coerced; `raw`, strings as they came, is left as it is. Throws InvalidInput listing every mistake. */

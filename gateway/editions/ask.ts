@@ -1,6 +1,6 @@
 /** One product asks another: through its operations, in the same edition, free of charge and off the journal. */
 import { Unavailable } from '../errors.ts'
-import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin.ts'
+import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
 import type { BoundOperation, Edition } from './edition.ts'
 
 /** What an asked operation inherits from the call, or the run of a job, that asks it. */

@@ -1,6 +1,6 @@
 /** What a plugin is handed when it is set up: its stores, its way out to the network, its clock. */
-import type { Config } from '../config.ts'
-import type { Keyv, Knex, Logger, PluginContext, Progress } from '../plugin.ts'
+import type { Config } from '../config/config.ts'
+import type { Keyv, Knex, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
 
 export interface ContextParts {
   readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>

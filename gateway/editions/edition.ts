@@ -3,8 +3,8 @@
  * served by one edition from start to end.
  */
 import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
-import type { Call, Facts, Input } from '../plugin.ts'
-import type { Passage } from './passage.ts'
+import type { Call, Facts, Input } from '../plugin/plugin.ts'
+import type { Passage } from './upstream-request.ts'
 
 /** What a transport hands over before validation: strings as they came, the body decoded by media type. */
 export interface RawInput {

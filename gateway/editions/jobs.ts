@@ -1,5 +1,5 @@
 /** Work on a clock. Runs of one job never overlap, in any process; a failure is logged and counted, never thrown. */
-import type { Ask, Job, Logger } from '../plugin.ts'
+import type { Ask, Job, Logger } from '../plugin/plugin.ts'
 
 export interface JobCount {
   /** Runs that have ended, well or not. */

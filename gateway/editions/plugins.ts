@@ -3,9 +3,9 @@ import { stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Product } from '../catalog/catalog.ts'
-import type { Plugin } from '../plugin.ts'
-import type { Copy } from './copies.ts'
-import { createPatience, TooLong } from './patience.ts'
+import type { Plugin } from '../plugin/plugin.ts'
+import type { Copy } from './code-copies.ts'
+import { createPatience, TooLong } from './timeout.ts'
 
 export type PluginName = NonNullable<Product['plugin']>
 

@@ -1,6 +1,6 @@
 /** Whether a Reply can be sent as it is: found out while nothing is charged yet, not when it leaves. */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import type { Reply } from '../plugin.ts'
+import type { Reply } from '../plugin/plugin.ts'
 
 /** Headers that the transport and the payment write themselves. */
 const OURS =

@@ -1,10 +1,10 @@
 /** Settings of a product: secrets filled in, checked by the plugin's own schema. */
 import type { ValidateFunction } from 'ajv'
-import { compile, createAjv, SchemaError } from '../catalog/compiler.ts'
+import { compile, createAjv, SchemaError } from '../catalog/ajv.ts'
 import type { Product } from '../catalog/catalog.ts'
-import { type Mistake, pointerOf } from '../catalog/mistake.ts'
-import { sentences } from '../catalog/sentence.ts'
-import type { JsonSchema } from '../plugin.ts'
+import { type Mistake, pointerOf } from '../catalog/issue.ts'
+import { sentences } from '../catalog/messages.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
 
 export type Secret = (name: string) => string | null
 

@@ -1,8 +1,8 @@
 /** The one mutable reference: which edition serves new calls, and how the next one takes its place. */
-import type { Mistake } from '../catalog/mistake.ts'
-import type { Logger } from '../plugin.ts'
+import type { Mistake } from '../catalog/issue.ts'
+import type { Logger } from '../plugin/plugin.ts'
 import type { CurrentEdition, Edition } from './edition.ts'
-import { oneAtATime } from './turns.ts'
+import { oneAtATime } from './mutex.ts'
 
 export interface Built {
   readonly edition: Edition

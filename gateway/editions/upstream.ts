@@ -1,11 +1,11 @@
 /** A product without code: its operations are answered by an address of ours, whole or as a stream. */
 import type { Operation, Product, Upstream } from '../catalog/catalog.ts'
-import { isFile } from '../catalog/compiler.ts'
-import { isObject } from '../catalog/read.ts'
+import { isFile } from '../catalog/ajv.ts'
+import { isObject } from '../catalog/documents.ts'
 import { paramsOf } from '../catalog/route.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
-import { type Call, type Handler, Reply } from '../plugin.ts'
-import { type PassedInput, type Sent, Streamed } from './passage.ts'
+import { type Call, type Handler, Reply } from '../plugin/plugin.ts'
+import { type PassedInput, type Sent, Streamed } from './upstream-request.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']

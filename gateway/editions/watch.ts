@@ -3,7 +3,7 @@ import { existsSync, type Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { type FSWatcher, watch } from 'chokidar'
-import type { Logger } from '../plugin.ts'
+import type { Logger } from '../plugin/plugin.ts'
 
 export interface WatchOptions {
   readonly folders: readonly string[]

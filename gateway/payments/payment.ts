@@ -1,7 +1,7 @@
 /** The words of the money path. Amounts are bigint atomic units of USDC; times are seconds since the epoch, UTC. */
 
 import type { EntryTotal, EntryWindow, LedgerEntry } from './journal/entries.ts'
-import type { RefusedOutcome } from './settlers/settler.ts'
+import type { RefusedOutcome } from '../methods/exact-evm/settler.ts'
 
 export type Hex = `0x${string}`
 
@@ -241,4 +241,4 @@ export interface JournalEvent {
   readonly detail: string | null
 }
 
-export type { Outcome, RefusedOutcome, Settler, SettlerHealth, Wait } from './settlers/settler.ts'
+export type { Outcome, RefusedOutcome, Settler, SettlerHealth, Wait } from '../methods/exact-evm/settler.ts'

@@ -6,15 +6,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { type Accounts, payeesOf } from './accounts.ts'
-import { createExactOn, NOT_SIGNED } from './exact.ts'
-import { type Caller, placeOf } from './bearer.ts'
-import { identifierOf } from './identifier.ts'
-import { createFlights } from './flight.ts'
-import { assertNotLate } from './late.ts'
-import type { Offers } from './offers.ts'
-import { networkOf } from './networks.ts'
-import { decodePayment } from './payload.ts'
+import { type Accounts, payeesOf } from '../config/pay-to.ts'
+import { createExactOn, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'
+import { type Caller, placeOf } from './replay-access.ts'
+import { identifierOf } from '../x402/payment-identifier.ts'
+import { createFlights } from './in-flight.ts'
+import { assertNotLate } from './late-settlement.ts'
+import type { Offers } from '../x402/signed-offers.ts'
+import { networkOf } from '../config/networks.ts'
+import { decodePayment } from '../x402/payload.ts'
 import {
   type Journal,
   type Network,
@@ -23,12 +23,12 @@ import {
   type PaymentPayload,
   type Settler,
 } from './payment.ts'
-import type { FormerPrices } from './prices.ts'
+import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
-import { createRecall, identifierConflict } from './recall.ts'
-import { createUnproven } from './unproven.ts'
-import { createQuotes, type Quote } from './quotes.ts'
-import { createRequirements, isForAnother, offeredOn } from './requirements.ts'
+import { createRecall, identifierConflict } from './replay.ts'
+import { createUnproven } from '../methods/exact-evm/unverified-limit.ts'
+import { createQuotes, type Quote } from '../x402/quotes.ts'
+import { createRequirements, isForAnother, offeredOn } from '../methods/exact-evm/requirements.ts'
 
 export interface PaymentsParts extends Accounts {
   readonly baseUrl: string

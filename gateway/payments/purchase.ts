@@ -3,7 +3,7 @@
  * only then does the answer leave.
  */
 import { ServiceError } from '../errors.ts'
-import type { Flight } from './flight.ts'
+import type { Flight } from './in-flight.ts'
 import type {
   Journal,
   Network,
@@ -15,7 +15,7 @@ import type {
   StoredAnswer,
   Wait,
 } from './payment.ts'
-import type { Receipt } from './receipts.ts'
+import type { Receipt } from '../x402/settlement-response.ts'
 
 /** An answer with the receipt of the payment that bought it. */
 export interface PaidAnswer extends StoredAnswer {

@@ -1,10 +1,10 @@
 /** The contracts of the sandbox chain: compiled code (scripts/compile.ts) and the two calls the sandbox makes. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { word } from '../payments/settlers/token.ts'
+import { word } from '../methods/exact-evm/eip3009.ts'
 import type { Hex } from '../payments/payment.ts'
 
-export { MULTICALL3 } from '../payments/settlers/multicall.ts'
+export { MULTICALL3 } from '../methods/exact-evm/multicall.ts'
 
 /** Deployed code of usdc.sol or multicall3.sol. */
 export function runtimeOf(name: 'usdc' | 'multicall3'): Hex {

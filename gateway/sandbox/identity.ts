@@ -1,7 +1,7 @@
 /** Which chain answers behind a port. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Hex } from '../payments/payment.ts'
-import { createRpc, type Rpc, RpcError } from '../payments/settlers/rpc.ts'
+import { createRpc, type Rpc, RpcError } from '../methods/exact-evm/nodes/rpc.ts'
 import { isAlive } from './processes.ts'
 
 const START_MS = 15_000

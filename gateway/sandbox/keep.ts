@@ -1,7 +1,7 @@
 /** Watches over a chain: saves it as it grows, keeps its clock near ours, and brings it back when it dies. */
 import type { Hex } from '../payments/payment.ts'
-import { RpcError } from '../payments/settlers/rpc.ts'
-import type { Logger } from '../plugin.ts'
+import { RpcError } from '../methods/exact-evm/nodes/rpc.ts'
+import type { Logger } from '../plugin/plugin.ts'
 import type { Chain, ChainFolder } from './chain.ts'
 import { isAlive } from './processes.ts'
 

@@ -5,10 +5,10 @@
  */
 import { join } from 'node:path'
 import { getAddress } from 'viem/utils'
-import { NETWORKS } from '../payments/networks.ts'
+import { NETWORKS } from '../config/networks.ts'
 import type { Hex, Network } from '../payments/payment.ts'
-import type { Rpc } from '../payments/settlers/rpc.ts'
-import type { Logger } from '../plugin.ts'
+import type { Rpc } from '../methods/exact-evm/nodes/rpc.ts'
+import type { Logger } from '../plugin/plugin.ts'
 import { openChainFolder } from './chain.ts'
 import { balanceData, mintData, MULTICALL3, runtimeOf } from './contracts.ts'
 import { writeWhole } from './files.ts'

@@ -1,7 +1,7 @@
 /** The report as pictures: what the trades made before and after costs, and what is left of it as trials are counted. */
-import type { Chart, Step } from '#gateway'
+import type { Chart, Step } from 'tollgate/plugin'
 import type { AuditReport } from '../../schemas/types.d.ts'
-import { deflationChart } from '../quant/deflation-chart.ts'
+import { deflationChart } from '../lib/quant/deflation-chart.ts'
 
 /** Reports of earlier versions have no equity. */
 export function equityCharts({ equity }: AuditReport): Chart[] {

@@ -1,5 +1,5 @@
 /** The pages of the audit: the form and the reports. What they show is asked of the audit itself. */
-import { type Call, definePlugin, Reply } from '#gateway'
+import { type Call, definePlugin, Reply } from 'tollgate/plugin'
 import { problem } from './problem.ts'
 import { page } from './report.ts'
 

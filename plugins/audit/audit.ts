@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Ask } from '#gateway'
+import type { Ask } from 'tollgate/plugin'
 import { type Checked, checkLedger } from './checks/check.ts'
 import { equityOf } from './figures/equity.ts'
 import { FORMULAS } from './figures/formulas.ts'

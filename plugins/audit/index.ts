@@ -1,5 +1,5 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
-import { type Call, type DataMode, definePlugin, NotFound, Reply, type Upload } from '#gateway'
+import { type Call, type DataMode, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
 import { type Audit, audit, type AuditPlace } from './audit.ts'
 import { method } from './method.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './presets.ts'

@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Knex, Migration } from '#gateway'
+import type { Knex, Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {

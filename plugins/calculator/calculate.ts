@@ -1,6 +1,6 @@
-import { deflatedSharpe } from '../quant/dsr.ts'
-import { probabilisticSharpe, type SharpeSample } from '../quant/psr.ts'
-import { minimumBacktest, minimumTrackRecord } from '../quant/record.ts'
+import { deflatedSharpe } from '../lib/quant/dsr.ts'
+import { probabilisticSharpe, type SharpeSample } from '../lib/quant/psr.ts'
+import { minimumBacktest, minimumTrackRecord } from '../lib/quant/record.ts'
 
 export interface Track {
   /** Annualised Sharpe ratio. */

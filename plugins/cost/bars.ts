@@ -1,9 +1,9 @@
 /** What the bars of a symbol say of its spread, its volatility and its turnover. */
 import type { Bars } from '../../schemas/types.d.ts'
-import { edgeSpread } from '../quant/edge.ts'
-import { garmanKlass } from '../quant/garman-klass.ts'
-import { moments } from '../quant/moments.ts'
-import { quantileSorted } from '../quant/quantile.ts'
+import { edgeSpread } from '../lib/quant/edge.ts'
+import { garmanKlass } from '../lib/quant/garman-klass.ts'
+import { moments } from '../lib/quant/moments.ts'
+import { quantileSorted } from '../lib/quant/quantile.ts'
 
 export interface BarFigures {
   /** EDGE, clipped at zero; null where it cannot be told. */

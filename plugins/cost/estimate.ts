@@ -1,4 +1,4 @@
-import { scheduledImpact } from '../quant/almgren.ts'
+import { scheduledImpact } from '../lib/quant/almgren.ts'
 import { type Immediate, IMPACT_COEFFICIENT, immediateImpact } from './immediate.ts'
 import type { Inputs } from './inputs.ts'
 import type { Order } from './order.ts'

@@ -1,5 +1,5 @@
 /** What is known of a symbol at a moment, and where each number comes from. */
-import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from '#gateway'
+import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
 import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
 import type { BarFigures } from './bars.ts'
 import { type Classes, type ClassName, marketOf, perpetualOf } from './classes.ts'

@@ -1,5 +1,5 @@
 /** The bars behind an estimate, reduced to figures once a minute. */
-import type { Ask } from '#gateway'
+import type { Ask } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import { type BarFigures, figuresOf } from './bars.ts'
 

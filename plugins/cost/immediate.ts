@@ -1,5 +1,5 @@
-import { type Book, type Level, walkBook } from '../quant/book.ts'
-import { squareRootImpact } from '../quant/impact.ts'
+import { type Book, type Level, walkBook } from '../lib/quant/book.ts'
+import { squareRootImpact } from '../lib/quant/impact.ts'
 import type { Inputs } from './inputs.ts'
 
 /** What an immediate order of a size pays beyond the half spread. */

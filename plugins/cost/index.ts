@@ -1,5 +1,5 @@
 /** Execution cost: what an order will pay in spread, impact and fees, with every number it is made of. */
-import { type Call, definePlugin } from '#gateway'
+import { type Call, definePlugin } from 'tollgate/plugin'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
 import { answerOf } from './answer.ts'
 import { type Classes, perpetualOf, settingsSchema } from './classes.ts'

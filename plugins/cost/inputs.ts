@@ -1,4 +1,4 @@
-import type { Book } from '../quant/book.ts'
+import type { Book } from '../lib/quant/book.ts'
 
 /** The numbers an estimate is made of. */
 export interface Inputs {

@@ -1,5 +1,5 @@
 /** The agent-economy directory: who sells to agents, at what price, and whether they answer. */
-import { type Call, definePlugin, type Job } from '#gateway'
+import { type Call, definePlugin, type Job } from 'tollgate/plugin'
 import type { DirectoryQuery } from '../../schemas/types.d.ts'
 import { answer } from './answer.ts'
 import { method } from './method.ts'

@@ -1,5 +1,5 @@
 /** The jobs of online mode: sweeps of the listings, documents that origins serve of themselves, and visits. */
-import type { Job, PluginContext } from '#gateway'
+import type { Job, PluginContext } from 'tollgate/plugin'
 import { SourceError } from './fault.ts'
 import { after, judge } from './liveness.ts'
 import { rowOf } from './reading.ts'

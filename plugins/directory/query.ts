@@ -1,5 +1,5 @@
 /** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
-import { type Knex, InvalidInput, readCursor, writeCursor } from '#gateway'
+import { type Knex, InvalidInput, readCursor, writeCursor } from 'tollgate/plugin'
 import type { DirectoryQuery, DirectoryRecord } from '../../schemas/types.d.ts'
 import { networkOf } from './money.ts'
 import type { Body } from './record.ts'

@@ -1,5 +1,5 @@
 /** The records of some services, made anew from what is said and seen of them. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Listing } from './listing.ts'
 import type { Health } from './liveness.ts'
 import { columnsOf, merge, payeesOf, pricesOf, type Said } from './record.ts'

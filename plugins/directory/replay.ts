@@ -1,7 +1,7 @@
 /** Recorded listings of REPLAY_DIR, taken in once, through the same parsers as online. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { PluginContext } from '#gateway'
+import type { PluginContext } from 'tollgate/plugin'
 import { type Read, type Reader, READERS } from './recordings.ts'
 import type { Settings } from './settings.ts'
 import type { Store } from './store.ts'

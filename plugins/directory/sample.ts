@@ -3,7 +3,7 @@
  * through the same parsers. A pure function of the step. Names end in .example, which nobody can own (RFC 2606).
  */
 import { createHash } from 'node:crypto'
-import type { Logger } from '#gateway'
+import type { Logger } from 'tollgate/plugin'
 import { after, judge, UNVISITED } from './liveness.ts'
 import { idOf, type Listing, type Page } from './listing.ts'
 import { readBazaar } from './sources/bazaar.ts'

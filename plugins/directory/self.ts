@@ -1,5 +1,5 @@
 /** Our own service in the directory: what its discovery document says, read like everybody else's. */
-import type { Ask } from '#gateway'
+import type { Ask } from 'tollgate/plugin'
 import { rowOf, textOf } from './reading.ts'
 import { SELF } from './record.ts'
 import { readOrigin } from './sources/origin.ts'

@@ -1,5 +1,5 @@
 /** What is kept: listings as the sources have them, health as we saw it, and the records made of both. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { idOf, type Listing } from './listing.ts'
 import { type Health, UNVISITED } from './liveness.ts'
 import type { Body } from './record.ts'

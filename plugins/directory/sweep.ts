@@ -1,5 +1,5 @@
 /** Reads a source from its first page to its last, and what it no longer lists is gone. */
-import type { PluginContext } from '#gateway'
+import type { PluginContext } from 'tollgate/plugin'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SourceError } from './fault.ts'
 import type { Page } from './listing.ts'

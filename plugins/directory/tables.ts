@@ -1,5 +1,5 @@
 /** The tables: what is said and seen now, and every version of every record with the time it was known. */
-import type { Migration } from '#gateway'
+import type { Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {

@@ -1,5 +1,5 @@
 /** The founding list: an e-mail address, kept once, deleted by the link in every letter. */
-import { type Call, definePlugin, Reply } from '#gateway'
+import { type Call, definePlugin, Reply } from 'tollgate/plugin'
 import type { FoundingForm, LeaveAddress } from '../../schemas/types.d.ts'
 import { migrations, openMembers } from './members.ts'
 

@@ -1,6 +1,6 @@
 /** The addresses of the founding list: one row each, known by a random id that only the operator's letters carry. */
 import { randomBytes } from 'node:crypto'
-import type { Knex, Migration } from '#gateway'
+import type { Knex, Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {

@@ -1,5 +1,5 @@
 /** Funding rates of perpetual futures, by venue and across venues. */
-import { type Call, definePlugin } from '#gateway'
+import { type Call, definePlugin } from 'tollgate/plugin'
 import type { FundingQuery } from '../../schemas/types.d.ts'
 import { answer } from './answer.ts'
 import { method } from './method.ts'

@@ -1,5 +1,5 @@
 /** The venues, each asked once a minute; what they say is kept with the moment it was known. */
-import type { Job, PluginContext } from '#gateway'
+import type { Job, PluginContext } from 'tollgate/plugin'
 import { fetchJson, VenueError } from './fetching.ts'
 import { quarantine } from './quarantine.ts'
 import type { Poll, VenueName } from './rate.ts'

@@ -1,5 +1,5 @@
 /** Recorded payloads through the venues' own parsers, their times moved. A pure function of the recordings and asOf. */
-import type { PluginContext } from '#gateway'
+import type { PluginContext } from 'tollgate/plugin'
 import { settledAt, type History } from './history.ts'
 import { quarantine } from './quarantine.ts'
 import type { FundingRate, Poll, VenueName } from './rate.ts'

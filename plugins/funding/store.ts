@@ -1,6 +1,6 @@
 /** Every answer and every failure of the venues, as they came: any moment can be asked for again. */
 import { gunzipSync, gzipSync } from 'node:zlib'
-import type { Knex, Migration } from '#gateway'
+import type { Knex, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import type { Poll, VenueName } from './rate.ts'
 

@@ -3,7 +3,7 @@
  * stop at any moment loses nothing. Minutes that a window lacks become gaps, asked for again after 1, 5 and 30 minutes
  * and a day, then written as `filled`.
  */
-import type { Knex, Logger } from '#gateway'
+import type { Knex, Logger } from 'tollgate/plugin'
 import { createColumns, FILLED, type Columns } from './bars.ts'
 import { badPrints } from './prints.ts'
 import { createStore, type Bar, type Series } from './store.ts'

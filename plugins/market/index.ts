@@ -1,5 +1,5 @@
 /** Bars of every covered symbol, for other products: nothing here has a route. */
-import { type Call, definePlugin, InvalidInput, type Job, NotFound } from '#gateway'
+import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
 import type { Bars } from './bars.ts'
 import { openOnlineDepth } from './depth/online.ts'

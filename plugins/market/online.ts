@@ -1,5 +1,5 @@
 /** Bars of the public venues: back-fill, the minutes as they close, and a second venue as witness. */
-import type { Facts, Job, PluginContext } from '#gateway'
+import type { Facts, Job, PluginContext } from 'tollgate/plugin'
 import { createPlan, storeNew, type Plan } from './backfill.ts'
 import { SAMPLE_START } from './sample.ts'
 import type { Series, Store } from './store.ts'

@@ -1,7 +1,7 @@
 /** Recorded files of REPLAY_DIR into the store, once, their times shifted so that the recording is going on now. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import type { PluginContext } from '#gateway'
+import type { PluginContext } from 'tollgate/plugin'
 import { createColumns, type Columns } from './bars.ts'
 import { badPrints } from './prints.ts'
 import { fillQuiet, readRecording, recognise, type RecordingName } from './recording.ts'

@@ -1,5 +1,5 @@
 /** The bars kept in the database: recorded ones and those of the venues. */
-import type { Knex, Migration } from '#gateway'
+import type { Knex, Migration } from 'tollgate/plugin'
 import { createColumns, REVISED, type Columns } from './bars.ts'
 import type { BadPrint } from './prints.ts'
 

@@ -1,4 +1,4 @@
-import { NotFound } from '#gateway'
+import { NotFound } from 'tollgate/plugin'
 import type { SampleSymbol } from './sample.ts'
 
 /** One entry of `symbols` in the product's settings. */

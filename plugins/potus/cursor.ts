@@ -1,6 +1,6 @@
 /** Places in a list: after which event the next page begins. Opaque to callers, and bound to what they asked. */
 import { createHash } from 'node:crypto'
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 
 export interface Place {
   readonly availableAt: number

@@ -1,5 +1,5 @@
 /** The operations: what is asked, answered as of the moment of the call. */
-import { type Access, type Call, type Handlers, type Knex, Reply, type ServerEvent } from '#gateway'
+import { type Access, type Call, type Handlers, type Knex, Reply, type ServerEvent } from 'tollgate/plugin'
 import type {
   PotusArchiveQuery,
   PotusEntitiesQuery,

@@ -1,6 +1,6 @@
 /** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { definePlugin, type Job, type Knex } from '#gateway'
+import { definePlugin, type Job, type Knex } from 'tollgate/plugin'
 import { LOG_DAYS } from './answers/feeds.ts'
 import { GAZETTEER_VERSION } from './entities/facts.ts'
 import { createHandlers } from './handlers.ts'

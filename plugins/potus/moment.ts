@@ -1,5 +1,5 @@
 /** Moments in queries and answers: milliseconds since 1970 inside, RFC 3339 in UTC outside. */
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(Z|[+-]\d{2}:?\d{2})?)?$/i
 /** Numbers below this are seconds: as milliseconds they would be before March 1973. */

@@ -1,6 +1,6 @@
 /** Following the live feed: one look at the store a second, however many follow; each reads on from its own place. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ServerEvent } from '#gateway'
+import type { ServerEvent } from 'tollgate/plugin'
 
 const LOOK_MS = 1000
 const PORTION = 100

@@ -1,7 +1,7 @@
 /** What a preflight asks of other products, and what it says where they have no answer. */
-import { type Ask, type Call, ServiceError } from '#gateway'
+import { type Ask, type Call, ServiceError } from 'tollgate/plugin'
 import type { CostEstimate } from '../../schemas/types.d.ts'
-import { quantileSorted } from '../quant/quantile.ts'
+import { quantileSorted } from '../lib/quant/quantile.ts'
 import type { FundingView, Missing, RegimeView } from './checks.ts'
 
 /** The regime of crypto markets; of an equity it says nothing. */

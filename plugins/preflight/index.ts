@@ -1,5 +1,5 @@
 /** Trade preflight: regime, cost and limits in one signed answer that says allow, reduce or deny. It places nothing. */
-import { type Call, definePlugin } from '#gateway'
+import { type Call, definePlugin } from 'tollgate/plugin'
 import type { Hex } from 'viem'
 import type { Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
 import { askFunding, askRegime } from './asking.ts'

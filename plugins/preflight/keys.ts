@@ -1,5 +1,5 @@
 /** The keys that sign: one at a time, made on first start, followed by another from time to time; all stay listed. */
-import type { Knex, Migration } from '#gateway'
+import type { Knex, Migration } from 'tollgate/plugin'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 

@@ -1,5 +1,5 @@
 /** Reads bars out of a request, whichever of the three forms they come in. */
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import { parseMoment } from './moment.ts'
 import type { Zone } from './zone.ts'
 

@@ -1,4 +1,4 @@
-import { nyseClose, nyseClosed } from '../quant/nyse.ts'
+import { nyseClose, nyseClosed } from '../lib/quant/nyse.ts'
 import { DAY } from './interval.ts'
 import { median } from './scale.ts'
 import { dayName, NIGHT, type Session, type WallClock, wallClock } from './session.ts'

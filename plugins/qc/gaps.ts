@@ -1,4 +1,4 @@
-import { nyseClosed } from '../quant/nyse.ts'
+import { nyseClosed } from '../lib/quant/nyse.ts'
 import { findBreaks } from './breaks.ts'
 import type { Add } from './finding.ts'
 import { DAY } from './interval.ts'

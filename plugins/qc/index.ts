@@ -1,5 +1,5 @@
 /** Bar quality: a forensic report on the bars a caller sends. Pure computing: no data of our own, no jobs. */
-import { definePlugin, InvalidInput } from '#gateway'
+import { definePlugin, InvalidInput } from 'tollgate/plugin'
 import type { BarQualityReport, BarQualityRequest } from '../../schemas/types.d.ts'
 import { readBars } from './bars.ts'
 import { checkBars } from './check.ts'

@@ -1,4 +1,4 @@
-import { isMultiple } from '../quant/multiple.ts'
+import { isMultiple } from '../lib/quant/multiple.ts'
 import { fitTail, type Tail } from './tail.ts'
 import type { Add, Code } from './finding.ts'
 import { DAY } from './interval.ts'

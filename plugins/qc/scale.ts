@@ -1,4 +1,4 @@
-import { lowerBound } from '../quant/window.ts'
+import { lowerBound } from '../lib/quant/window.ts'
 
 /**
  * Median of the `width` values centred on each place, fewer at the ends; NaN is left out, and the answer is NaN where

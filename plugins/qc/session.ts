@@ -1,4 +1,4 @@
-import { nyseClosed } from '../quant/nyse.ts'
+import { nyseClosed } from '../lib/quant/nyse.ts'
 import { DAY } from './interval.ts'
 import { createZone, UTC, type Zone } from './zone.ts'
 

@@ -1,4 +1,4 @@
-import { lowerBound } from '../quant/window.ts'
+import { lowerBound } from '../lib/quant/window.ts'
 import { RATIOS, type Ratio } from './ratios.ts'
 import { type Days, isNight, joinNights } from './days.ts'
 import { median } from './scale.ts'

@@ -1,4 +1,4 @@
-import { isMultiple } from '../quant/multiple.ts'
+import { isMultiple } from '../lib/quant/multiple.ts'
 import { type Bars, PRICES } from './bars.ts'
 import type { Add } from './finding.ts'
 

@@ -1,6 +1,6 @@
 /** Takes the bars that have closed since the last run through the model, and keeps what it says. */
 import { deserialize, serialize } from 'node:v8'
-import type { Ask, PluginContext, Progress } from '#gateway'
+import type { Ask, PluginContext, Progress } from 'tollgate/plugin'
 import type { Bars } from '../../schemas/types.d.ts'
 import { advance, createModel, type ModelState, type Step } from './model.ts'
 import type { Snapshot, Snapshots } from './snapshots.ts'

@@ -1,5 +1,5 @@
 /** The market regime: one snapshot a minute, sold as it is now, as it was, and free a day late. */
-import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from '#gateway'
+import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from 'tollgate/plugin'
 import type {
   MarketStatus,
   RegimeHistory,

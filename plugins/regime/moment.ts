@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 
 const ISO = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)(Z|[+-]\d{2}:?\d{2})?)?$/i
 /** Numbers above this are milliseconds: as seconds they would be the year 5138. */

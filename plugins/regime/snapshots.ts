@@ -1,5 +1,5 @@
 /** The snapshots in the database: written once, read as of any moment. */
-import type { Knex, Migration } from '#gateway'
+import type { Knex, Migration } from 'tollgate/plugin'
 import { MODEL } from './model.ts'
 
 /** A snapshot as it is kept; times in epoch seconds, volatilities as fractions a year. */

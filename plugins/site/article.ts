@@ -1,5 +1,5 @@
 /** One operation of the OpenAPI document as its page shows it. */
-import type { Catalog } from '#gateway'
+import type { Catalog } from 'tollgate/plugin'
 import { curl } from './curl.ts'
 import { type Field, fieldOf, fieldsOf } from './fields.ts'
 import type { Content, OpenApiOperation, Schema } from './openapi.ts'

@@ -1,5 +1,5 @@
 /** What the pages ask of other operations. */
-import { type Call, type Catalog, type Operation, ServiceError } from '#gateway'
+import { type Call, type Catalog, type Operation, ServiceError } from 'tollgate/plugin'
 
 const NOTHING = { params: {}, query: {}, body: undefined } as const
 

@@ -1,5 +1,5 @@
 /** A request as a command for a terminal. */
-import type { Operation } from '#gateway'
+import type { Operation } from 'tollgate/plugin'
 
 type Shown = Pick<Operation, 'method' | 'path' | 'bodyMedia' | 'example'>
 

@@ -1,5 +1,5 @@
 /** The documentation: an index of every operation in a line each, and a page for each, from the OpenAPI document. */
-import { type Call, type Catalog, NotFound } from '#gateway'
+import { type Call, type Catalog, NotFound } from 'tollgate/plugin'
 import { type Article, articleOf, type Entry } from './article.ts'
 import { anchorOf, ask, byPrice, capOf, tools } from './asking.ts'
 import type { OpenApi } from './openapi.ts'

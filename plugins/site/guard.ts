@@ -1,5 +1,5 @@
 /** What the service refuses to do and how it protects a buyer, with its state at this moment. */
-import type { Call, Catalog } from '#gateway'
+import type { Call, Catalog } from 'tollgate/plugin'
 import { ask, byPrice, type Discovery, networksOf, routeParts, shown } from './asking.ts'
 
 interface Health {

@@ -1,5 +1,5 @@
 /** The start page: what the service is, the regime of 24 hours ago, and a call to copy. */
-import type { Call, Catalog, Operation } from '#gateway'
+import type { Call, Catalog, Operation } from 'tollgate/plugin'
 import { anchorOf, ask, askIfThere, byPrice, type Discovery, networksOf, shown, tools } from './asking.ts'
 import { curl } from './curl.ts'
 import type { Read } from './kept.ts'

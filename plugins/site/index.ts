@@ -1,5 +1,5 @@
 /** The pages about the service itself. Each handler returns what its view shows; the views hold the words. */
-import { type Call, definePlugin } from '#gateway'
+import { type Call, definePlugin } from 'tollgate/plugin'
 import { docs, docsOf } from './docs.ts'
 import { guard } from './guard.ts'
 import { home } from './home.ts'

@@ -1,5 +1,5 @@
 /** An answer that stays true for a while, made once for everybody who asks in that time. */
-import { type Call, ServiceError } from '#gateway'
+import { type Call, ServiceError } from 'tollgate/plugin'
 
 export type Read<Answer> = (call: Call) => Promise<Answer | null>
 

@@ -1,5 +1,5 @@
 /** What search engines are told of the service and its prices (https://schema.org, as JSON-LD). */
-import type { Catalog, Operation } from '#gateway'
+import type { Catalog, Operation } from 'tollgate/plugin'
 import { shown } from './asking.ts'
 
 const CONTEXT = 'https://schema.org'

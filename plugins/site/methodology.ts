@@ -1,5 +1,5 @@
 /** How the numbers are made. Each product tells it itself, through an operation that this page may ask. */
-import type { Call, Chart, Operation, Product } from '#gateway'
+import type { Call, Chart, Operation, Product } from 'tollgate/plugin'
 import { anchorOf, askIfThere, byPrice } from './asking.ts'
 
 interface Table {

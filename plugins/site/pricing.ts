@@ -1,5 +1,5 @@
 /** The price page: every priced route and plan of the catalog, what changed, and how to pay. */
-import type { Call, Catalog, Operation } from '#gateway'
+import type { Call, Catalog, Operation } from 'tollgate/plugin'
 import {
   anchorOf,
   ask,

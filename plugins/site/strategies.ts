@@ -1,5 +1,5 @@
 /** How the products work together: examples that the service computes itself, as of a day ago. */
-import type { Call, Catalog } from '#gateway'
+import type { Call, Catalog } from 'tollgate/plugin'
 import { askIfThere, routeParts } from './asking.ts'
 import type { Read } from './kept.ts'
 import type { Past } from './past.ts'

@@ -1,11 +1,11 @@
 /** One payment checked offline, against viem's recovery of the same signature: prints microseconds and the ratio. */
 import { recoverTypedDataAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createExact } from '../../gateway/payments/exact.ts'
-import { NETWORKS } from '../../gateway/payments/networks.ts'
-import { decodePayment } from '../../gateway/payments/payload.ts'
+import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
+import { NETWORKS } from '../../gateway/config/networks.ts'
+import { decodePayment } from '../../gateway/x402/payload.ts'
 import type { PaymentRequirements } from '../../gateway/payments/payment.ts'
-import { offerOfV2 } from '../../gateway/payments/requirements.ts'
+import { offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
 import { base64, createPayment, type Requirement, typedData } from '../../test/support/wallet.ts'
 
 const network = NETWORKS.base

@@ -1,7 +1,7 @@
 /** What the chain and the ledger say of the purchases. Neither is asked through the gateway. */
 import type { Hex, Journal, Network } from '../../gateway/payments/payment.ts'
-import type { Rpc } from '../../gateway/payments/settlers/rpc.ts'
-import { TOPICS, word } from '../../gateway/payments/settlers/token.ts'
+import type { Rpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { TOPICS, word } from '../../gateway/methods/exact-evm/eip3009.ts'
 import type { Purchase } from './buyers.ts'
 
 export interface Verdict {

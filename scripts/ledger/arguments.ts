@@ -1,7 +1,7 @@
 /** The command line of the ledger. */
 import { parseArgs } from 'node:util'
-import type { Format } from '../../gateway/ledger/export.ts'
-import { type Month, monthOf } from '../../gateway/ledger/month.ts'
+import type { Format } from '../../gateway/accounting/ledger-export.ts'
+import { type Month, monthOf } from '../../gateway/accounting/month.ts'
 
 export const USAGE = `npm run ledger -- COMMAND [options]
 

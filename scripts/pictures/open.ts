@@ -1,8 +1,8 @@
 /** The scene as a running service. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
-import { readConfig } from '../../gateway/config.ts'
-import { createGateway } from '../../gateway/gateway.ts'
+import { readConfig } from '../../gateway/config/config.ts'
+import { createGateway } from '../../gateway/compose.ts'
 import type { Hex } from '../../gateway/payments/payment.ts'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { hasPast, layScene } from './scene.ts'

@@ -124,7 +124,7 @@ export function schemaOf({ product, title, summary }: NewProduct): string {
 
 export function pluginOf(made: NewProduct): string {
   return `/** ${made.summary.replaceAll('*/', '* /')} */
-import { type Call, definePlugin, Unavailable } from '#gateway'
+import { type Call, definePlugin, Unavailable } from 'tollgate/plugin'
 
 const HOUR_MS = 3_600_000
 
@@ -150,7 +150,7 @@ export default definePlugin({
 
 export function testOf(made: NewProduct, up: string): string {
   return `import { expect } from 'chai'
-import { readConfig } from '${up}/gateway/config.ts'
+import { readConfig } from '${up}/gateway/config/config.ts'
 import { buildStrictly } from '${up}/scripts/strict.ts'
 import { answerTo, keepsTheContract } from '${up}/test/contracts/plugin.ts'
 

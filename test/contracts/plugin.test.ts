@@ -1,7 +1,7 @@
 import type { JobCount } from '../../gateway/editions/jobs.ts'
-import type { Facts } from '../../gateway/plugin.ts'
+import type { Facts } from '../../gateway/plugin/plugin.ts'
 import { expect } from 'chai'
-import { readConfig } from '../../gateway/config.ts'
+import { readConfig } from '../../gateway/config/config.ts'
 import { buildStrictly } from '../../scripts/strict.ts'
 import { keepsTheContract } from './plugin.ts'
 

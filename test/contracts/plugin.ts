@@ -5,7 +5,7 @@ import { createValidators } from '../../gateway/catalog/validators.ts'
 import { askOf } from '../../gateway/editions/ask.ts'
 import type { BoundOperation, Edition } from '../../gateway/editions/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
-import { type Access, type Input, Reply } from '../../gateway/plugin.ts'
+import { type Access, type Input, Reply } from '../../gateway/plugin/plugin.ts'
 
 export interface ContractOptions {
   /** Where the clock of the edition stands. */

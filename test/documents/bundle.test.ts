@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { createBundle } from '../../gateway/builtin/documents/bundle.ts'
-import { dollars } from '../../gateway/builtin/documents/listing.ts'
-import type { JsonSchema } from '../../gateway/plugin.ts'
+import { createBundle } from '../../gateway/documents/bundle.ts'
+import { dollars } from '../../gateway/documents/listing.ts'
+import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 
 const FILES = new Map<string, JsonSchema>([
   [

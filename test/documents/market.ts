@@ -1,12 +1,12 @@
 /** A catalog with one operation of every kind a document has to show, and where it is served. */
 import { join, resolve } from 'node:path'
 import type { Catalog } from '../../gateway/catalog/catalog.ts'
-import { createCatalog } from '../../gateway/catalog/create.ts'
-import { type CatalogDocument, readDocuments } from '../../gateway/catalog/read.ts'
+import { createCatalog } from '../../gateway/catalog/resolve.ts'
+import { type CatalogDocument, readDocuments } from '../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../gateway/catalog/schemas.ts'
-import type { Place } from '../../gateway/builtin/documents/parts.ts'
-import { NETWORKS } from '../../gateway/payments/networks.ts'
-import type { JsonSchema } from '../../gateway/plugin.ts'
+import type { Place } from '../../gateway/documents/parts.ts'
+import { NETWORKS } from '../../gateway/config/networks.ts'
+import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 
 export const root = resolve(import.meta.dirname, '../..')
 

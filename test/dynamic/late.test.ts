@@ -20,7 +20,7 @@ const opened = async () => {
 }
 `
   /** Is set up once the file is there, and leaves another where it is stopped. */
-  const slow = (text: string, gate: string): string => `import { definePlugin } from '#gateway'
+  const slow = (text: string, gate: string): string => `import { definePlugin } from 'tollgate/plugin'
 ${awaits(gate)}
 export default definePlugin({
   name: 'slow',

@@ -6,7 +6,7 @@ import { openPlace, type Place, until, word } from './place.ts'
 
 const state: { ticks: string[] } = { ticks: [] }
 
-const TICKS = (name: string): string => `import { definePlugin } from '#gateway'
+const TICKS = (name: string): string => `import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({ name: 'parrot', setup: () => ({
   handlers: { getWord: () => ({ word: '${name}' }) },
   jobs: [{ name: 'tick', everySeconds: 0.02, async run() { globalThis.ticking.ticks.push('${name}') } }],

@@ -2,8 +2,8 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
-import type { Config } from '../../gateway/config.ts'
-import type { Overrides } from '../../gateway/gateway.ts'
+import type { Config } from '../../gateway/config/config.ts'
+import type { Overrides } from '../../gateway/compose.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
@@ -77,7 +77,7 @@ export async function until(isTrue: () => boolean | Promise<boolean>): Promise<v
 }
 
 /** The source of a plugin whose free operation "getWord" says what `word.ts` beside it says. */
-export const SAYS = (name: string, also = ''): string => `import { definePlugin } from '#gateway'
+export const SAYS = (name: string, also = ''): string => `import { definePlugin } from 'tollgate/plugin'
 import { word } from './word.ts'
 ${also}
 export default definePlugin({ name: '${name}', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })

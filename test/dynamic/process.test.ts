@@ -10,11 +10,11 @@ import { start, type Started } from '../support/process.ts'
 import { until, word } from './place.ts'
 
 const WAITS = (seed: string): string => `import { readFileSync } from 'node:fs'
-import { definePlugin } from '#gateway'
+import { definePlugin } from 'tollgate/plugin'
 const word = readFileSync('${seed}', 'utf8')
 export default definePlugin({ name: 'late', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
 `
-const LEAVES = `import { definePlugin } from '#gateway'
+const LEAVES = `import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({ name: 'careless', setup: () => ({ handlers: {
   getCare() {
     void Promise.reject(new Error('nobody waits for this'))
@@ -24,7 +24,7 @@ export default definePlugin({ name: 'careless', setup: () => ({ handlers: {
 `
 
 /** Leaves in every way a plugin can, and spoils what belongs to all. */
-const HOSTILE = `import { definePlugin, Reply } from '#gateway'
+const HOSTILE = `import { definePlugin, Reply } from 'tollgate/plugin'
 const ways = {
   exit: () => process.exit(3),
   timer: () => void setTimeout(() => JSON.parse('thrown from a timer'), 1),

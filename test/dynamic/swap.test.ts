@@ -4,7 +4,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import { ToolListChangedNotificationSchema } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
-import { createLog } from '../../gateway/log.ts'
+import { createLog } from '../../gateway/observe/log.ts'
 import { gold, SERVICE, thing } from '../support/catalog.ts'
 import { buy, json } from '../support/agent.ts'
 import { openPlace, type Place, root, SAYS, until, word } from './place.ts'
@@ -106,7 +106,7 @@ describe('a swap of the edition', () => {
   it('stops the jobs of the old code at once, and lets its calls come to their end', async () => {
     const state: { ticks: string[]; open: (() => void) | null } = { ticks: [], open: null }
     Object.assign(globalThis, { state })
-    const source = (name: string): string => `import { definePlugin } from '#gateway'
+    const source = (name: string): string => `import { definePlugin } from 'tollgate/plugin'
       export default definePlugin({ name: 'parrot', setup: () => ({
         handlers: { async getWord() {
           await new Promise((done) => { globalThis.state.open = done })

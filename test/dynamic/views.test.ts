@@ -11,7 +11,7 @@ const PAGE = (name: string, view: string) => ({
   plugin: name,
   operations: { [`show${name}`]: { route: `GET /${name}`, summary: 'A page.', price: 'free', view, handler: 'show' } },
 })
-const SHOWS = (name: string, views = ''): string => `import { definePlugin } from '#gateway'
+const SHOWS = (name: string, views = ''): string => `import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({ name: '${name}', ${views} setup: () => ({ handlers: { show: () => ({ word: 'tin' }) } }) })
 `
 

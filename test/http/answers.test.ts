@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import request from 'supertest'
 import { InvalidInput } from '../../gateway/errors.ts'
-import { Reply } from '../../gateway/plugin.ts'
+import { Reply } from '../../gateway/plugin/plugin.ts'
 import { proves } from '../requirements.ts'
 import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock } from './shop.ts'
 

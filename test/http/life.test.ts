@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
-import { Reply, type ServerEvent } from '../../gateway/plugin.ts'
+import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
 import { openShop, type Shop, stock } from './shop.ts'
 
 /** Opens a request and resolves with the answer once its headers are there. */

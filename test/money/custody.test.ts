@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect } from 'chai'
 import { parseTransaction } from 'viem'
-import { createSigner } from '../../gateway/payments/settlers/signer.ts'
+import { createSigner } from '../../gateway/methods/exact-evm/chain/transaction-signer.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const KEY = `0x${'46'.repeat(32)}` as const
@@ -47,7 +47,7 @@ describe('funds', () => {
     const reached = reach(books)
     expect([...reached], 'the way is followed')
       .to.include(`${SETTLERS}rpc.ts`)
-      .and.to.include('gateway/config.ts')
+      .and.to.include('gateway/config/config.ts')
     const signing = ['signer.ts', 'sender.ts', 'chain.ts', 'batch.ts', 'facilitator.ts'].map((name) => SETTLERS + name)
     const hands = [...signing, 'secp256k1', 'viem/accounts']
     expect(hands.filter((hand) => reached.has(hand))).to.deep.equal([])

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { createLog } from '../../gateway/log.ts'
+import { createLog } from '../../gateway/observe/log.ts'
 import { ask, buy, json } from '../support/agent.ts'
 import { openGateway } from '../support/gateway.ts'
 

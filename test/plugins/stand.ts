@@ -1,5 +1,15 @@
 /** Sets plugins up on a database of their own, without a gateway: what their tests stand on. */
-import type { Ask, Call, Knex, Logger, OperationId, OutputOf, Plugin, PluginContext, Registration } from '#gateway'
+import type {
+  Ask,
+  Call,
+  Knex,
+  Logger,
+  OperationId,
+  OutputOf,
+  Plugin,
+  PluginContext,
+  Registration,
+} from 'tollgate/plugin'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
 import { openDatabase, type DatabaseOptions } from '../../gateway/stores/database.ts'

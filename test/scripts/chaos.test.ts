@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { openJournal } from '../../gateway/payments/journal/index.ts'
-import { NETWORKS } from '../../gateway/payments/networks.ts'
+import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Hex, Journal, PaymentState } from '../../gateway/payments/payment.ts'
 import type { Purchase } from '../../scripts/chaos/buyers.ts'
 import { faultsOf, judge } from '../../scripts/chaos/verdict.ts'

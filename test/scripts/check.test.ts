@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import type { Mistake } from '../../gateway/catalog/mistake.ts'
+import type { Mistake } from '../../gateway/catalog/issue.ts'
 import { gold, openCatalog, PLUGINS, TELLER, thing } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { privateKeyToAddress } from 'viem/accounts'
-import { createTokens } from '../../gateway/tokens.ts'
+import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 
 const script = resolve(import.meta.dirname, '../../scripts/keys.ts')
 const run = (dataDir: string, ...flags: readonly string[]) =>

@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { createCatalog } from '../../gateway/catalog/create.ts'
-import type { CatalogDocument } from '../../gateway/catalog/read.ts'
-import type { JsonSchema } from '../../gateway/plugin.ts'
+import { createCatalog } from '../../gateway/catalog/resolve.ts'
+import type { CatalogDocument } from '../../gateway/catalog/documents.ts'
+import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 import { declarations, readonlyArrays } from '../../scripts/declarations.ts'
 import { SERVICE, thing } from '../support/catalog.ts'
 
@@ -73,7 +73,7 @@ describe('the generated types', () => {
     )
     expect(tight).to.contain('output: { rows: readonly Row[] }')
     expect(tight).to.contain('export type Row = { of: ThingSymbol values: readonly (number | null)[] }')
-    expect(tight).to.contain("declare module '#gateway' { interface Plugins extends Products {} }")
+    expect(tight).to.contain("declare module 'tollgate/plugin' { interface Plugins extends Products {} }")
   })
 
   it('count a field with a default as present for the handler, and let who asks leave it out', async () => {
@@ -89,7 +89,7 @@ describe('the generated types', () => {
       body: { type: 'object', required: ['file'], properties: { file: { type: 'string', format: 'binary' } } },
       response: { $ref: 'thing.json#/$defs/Columns' },
     })
-    expect(text).to.contain("import type { Upload } from '#gateway'")
+    expect(text).to.contain("import type { Upload } from 'tollgate/plugin'")
     expect(text.replace(/\s+/g, ' ')).to.contain('body: { file: Upload }')
     expect(text).to.contain('values: Float64Array')
   })

@@ -2,14 +2,14 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { createPlansPlugin } from '../../gateway/builtin/plans.ts'
+import { createPlansPlugin } from '../../gateway/documents/plans/plans.ts'
 import { buildEdition, type EditionOptions } from '../../gateway/editions/build.ts'
 import { createContext } from '../../gateway/editions/context.ts'
-import { createLog } from '../../gateway/log.ts'
+import { createLog } from '../../gateway/observe/log.ts'
 import { openDatabase } from '../../gateway/stores/database.ts'
 import { openKv } from '../../gateway/stores/kv.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
-import { createTokens } from '../../gateway/tokens.ts'
+import { createTokens } from '../../gateway/tokens/access-tokens.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 export const PLUGINS = join(root, 'test/fixtures/plugins')

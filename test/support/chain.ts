@@ -3,9 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Context } from 'mocha'
 import { anvilBinary, freePort } from '../../gateway/sandbox/anvil.ts'
 import { balanceData, mintData, MULTICALL3, runtimeOf } from '../../gateway/sandbox/contracts.ts'
-import { NETWORKS } from '../../gateway/payments/networks.ts'
+import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Hex, Network } from '../../gateway/payments/payment.ts'
-import { createRpc, type Rpc } from '../../gateway/payments/settlers/rpc.ts'
+import { createRpc, type Rpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 
 const FAUCET: Hex = '0x00000000000000000000000000000000000Fa0ce'
 

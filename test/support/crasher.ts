@@ -2,9 +2,9 @@
  * A real gateway on the real sandbox that kills itself with SIGKILL at one exact step, the first time it gets there.
  * Run as a process: CRASH_AT names the step, none where it is absent.
  */
-import { readConfig } from '../../gateway/config.ts'
-import { createGateway } from '../../gateway/gateway.ts'
-import { createLog } from '../../gateway/log.ts'
+import { readConfig } from '../../gateway/config/config.ts'
+import { createGateway } from '../../gateway/compose.ts'
+import { createLog } from '../../gateway/observe/log.ts'
 import type { Journal, Settler } from '../../gateway/payments/payment.ts'
 import { openRoad } from '../../gateway/road.ts'
 

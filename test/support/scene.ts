@@ -1,6 +1,6 @@
 /** A chain settler on a real chain behind a proxy that can fail, with a new buyer, payee and gas key for each test. */
 import type { PrivateKeyAccount } from 'viem/accounts'
-import { createLog } from '../../gateway/log.ts'
+import { createLog } from '../../gateway/observe/log.ts'
 import type {
   Hex,
   Intent,
@@ -9,7 +9,7 @@ import type {
   PaymentRequirements,
   Settler,
 } from '../../gateway/payments/payment.ts'
-import { type ChainSettlerOptions, createChainSettler } from '../../gateway/payments/settlers/chain.ts'
+import { type ChainSettlerOptions, createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { type Proxy, startProxy } from './proxy.ts'
 import { newBuyer, newPayload, newRequirements, newSettleKey } from './settling.ts'

@@ -3,7 +3,7 @@
  * transfers on which, as on a token, an authorization counts once.
  */
 import { createHash } from 'node:crypto'
-import { createExact } from '../../gateway/payments/exact.ts'
+import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
 import {
   type Hex,
   type Network,

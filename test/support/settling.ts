@@ -1,6 +1,6 @@
 /** What tests of settlers share: funded buyers, their payments, and journal rows of payments that were sent. */
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { decodePayment } from '../../gateway/payments/payload.ts'
+import { decodePayment } from '../../gateway/x402/payload.ts'
 import {
   type Hex,
   type Intent,
@@ -9,7 +9,7 @@ import {
   type PaymentRecord,
   type PaymentRequirements,
 } from '../../gateway/payments/payment.ts'
-import { offerOfV1, offerOfV2 } from '../../gateway/payments/requirements.ts'
+import { offerOfV1, offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
 import type { TestChain } from './chain.ts'
 import { createPayment, type PaymentOptions, type Requirement } from './wallet.ts'
 

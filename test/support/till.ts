@@ -1,8 +1,8 @@
 /** A real gateway that settles on a real chain through nodes or facilitators that can fail. Made for matrices of faults. */
 import type { Context } from 'mocha'
 import type { LocalAccount } from 'viem'
-import type { Gateway } from '../../gateway/gateway.ts'
-import { createLog } from '../../gateway/log.ts'
+import type { Gateway } from '../../gateway/compose.ts'
+import { createLog } from '../../gateway/observe/log.ts'
 import type { Hex, PaymentRecord, PaymentState, Settler } from '../../gateway/payments/payment.ts'
 import { json, payment, send, type Sent } from './agent.ts'
 import { startChain, type TestChain } from './chain.ts'

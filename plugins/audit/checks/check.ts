@@ -1,4 +1,4 @@
-import type { Ask } from '#gateway'
+import type { Ask } from 'tollgate/plugin'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Findings } from '../findings.ts'
 import { spanOf } from '../figures/performance.ts'

@@ -1,4 +1,4 @@
-import { normalCdf } from '../../quant/normal.ts'
+import { normalCdf } from '../../lib/quant/normal.ts'
 import type { Fill } from '../ledger.ts'
 import type { Series } from '../reference/series.ts'
 

@@ -1,4 +1,4 @@
-import { type Ask, ServiceError } from '#gateway'
+import { type Ask, ServiceError } from 'tollgate/plugin'
 import type { Findings } from '../findings.ts'
 import { DAY, dayOf, type Trade } from '../ledger.ts'
 import type { Standard } from '../reference/finder.ts'

@@ -1,4 +1,4 @@
-import { isMultiple } from '../../quant/multiple.ts'
+import { isMultiple } from '../../lib/quant/multiple.ts'
 import type { Series } from '../reference/series.ts'
 
 const CENT = 0.01

@@ -1,7 +1,7 @@
-import { deflatedSharpe } from '../../quant/dsr.ts'
-import { type Haircut, haircuts, sharpePValue } from '../../quant/haircut.ts'
-import { probabilisticSharpe } from '../../quant/psr.ts'
-import { minimumBacktest, minimumTrackRecord } from '../../quant/record.ts'
+import { deflatedSharpe } from '../../lib/quant/dsr.ts'
+import { type Haircut, haircuts, sharpePValue } from '../../lib/quant/haircut.ts'
+import { probabilisticSharpe } from '../../lib/quant/psr.ts'
+import { minimumBacktest, minimumTrackRecord } from '../../lib/quant/record.ts'
 import { tradesPerYear } from './performance.ts'
 import { overfitOf, sharpeVarianceOf, type Trial } from './trials.ts'
 

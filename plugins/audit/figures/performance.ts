@@ -1,7 +1,7 @@
-import { autocorrelation } from '../../quant/autocorrelation.ts'
-import { centralInterval, stationaryBootstrap } from '../../quant/bootstrap.ts'
-import { sharpeError, sharpeScale } from '../../quant/lo.ts'
-import { moments } from '../../quant/moments.ts'
+import { autocorrelation } from '../../lib/quant/autocorrelation.ts'
+import { centralInterval, stationaryBootstrap } from '../../lib/quant/bootstrap.ts'
+import { sharpeError, sharpeScale } from '../../lib/quant/lo.ts'
+import { moments } from '../../lib/quant/moments.ts'
 import { DAY, type Trade } from '../ledger.ts'
 
 const YEAR = 365.25 * DAY

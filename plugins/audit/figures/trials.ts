@@ -1,4 +1,4 @@
-import { probabilityOfOverfitting } from '../../quant/pbo.ts'
+import { probabilityOfOverfitting } from '../../lib/quant/pbo.ts'
 import { DAY, type Ledger, type Trade } from '../ledger.ts'
 import type { Preset } from '../presets.ts'
 import { sampleOf, type Sample } from './performance.ts'

@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import type { Code, Findings } from '../findings.ts'
 import { type Fill, type Ledger, NO_SYMBOL, type Trade } from '../ledger.ts'
 import { fingerprint, isMissing, isUnset, type Place, readNumber, refuseFormula, SMALLEST } from './cells.ts'

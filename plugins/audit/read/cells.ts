@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import type { Writing } from './writing.ts'
 
 /** Where a cell stands, for what is said about it. */

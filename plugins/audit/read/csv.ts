@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import Papa from 'papaparse'
-import { InvalidInput, ServiceError } from '#gateway'
+import { InvalidInput, ServiceError } from 'tollgate/plugin'
 import { type Writing, writingOfCsv } from './writing.ts'
 
 export interface CsvLimits {

@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import type { Layout } from '../ledger.ts'
 import type { Writing } from './writing.ts'
 

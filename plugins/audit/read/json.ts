@@ -1,4 +1,4 @@
-import { InvalidInput, ServiceError } from '#gateway'
+import { InvalidInput, ServiceError } from 'tollgate/plugin'
 import { type CsvLimits, type CsvReader, MAX_CELL, MAX_COLUMNS } from './csv.ts'
 import { writingOf } from './writing.ts'
 

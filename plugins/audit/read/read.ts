@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import type { Ledger } from '../ledger.ts'
 import { type Builder, createBuilder, ledgerOf, type ReadOptions } from './builder.ts'
 import { type CsvReader, readCsv } from './csv.ts'

@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import { DAY, type Fill, type Ledger, NO_SYMBOL } from '../ledger.ts'
 import type { Market } from './market.ts'
 import { bare } from './name.ts'

@@ -1,4 +1,4 @@
-import { type Ask, NotFound } from '#gateway'
+import { type Ask, NotFound } from 'tollgate/plugin'
 import { DAY } from '../ledger.ts'
 import { bare } from './name.ts'
 import type { Series } from './series.ts'

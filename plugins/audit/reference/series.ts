@@ -1,4 +1,4 @@
-import { nyseClosed } from '../../quant/nyse.ts'
+import { nyseClosed } from '../../lib/quant/nyse.ts'
 import { DAY, dayOf } from '../ledger.ts'
 
 /** Reference bars of one symbol, ascending; times are opens in epoch milliseconds. */

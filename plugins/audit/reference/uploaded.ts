@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import { DAY } from '../ledger.ts'
 import { isMissing, readNumber } from '../read/cells.ts'
 import { readCsv } from '../read/csv.ts'

@@ -1,5 +1,5 @@
 /** The ERC-8004 identity registry: agents numbered from 0 or 1, each with the address of its registration file. */
-import type { PluginContext } from '#gateway'
+import type { PluginContext } from 'tollgate/plugin'
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import { SourceError } from '../fault.ts'
 import type { Page } from '../listing.ts'

@@ -1,5 +1,5 @@
 /** Quotes that stand beside the recorded minutes of trades. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import Papa from 'papaparse'
 import type { Columns } from '../bars.ts'
 import { parseRecording, recognise, seconds } from '../recording.ts'

@@ -2,7 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import type { PluginContext } from '#gateway'
+import type { PluginContext } from 'tollgate/plugin'
 import { pairName } from '../recording.ts'
 import type { Store } from '../store.ts'
 import { isSound, type BookSnapshot, type Depth, type Quotes } from './depth.ts'

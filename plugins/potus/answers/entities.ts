@@ -1,5 +1,5 @@
 /** Who and what was named in a stretch of time, and how that differs from the stretch before. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { DAY, iso, type Range } from '../moment.ts'
 
 export interface EntityQuery {

@@ -1,5 +1,5 @@
 /** One event with everything known of it by a moment. */
-import { type Ask, type Knex, NotFound } from '#gateway'
+import { type Ask, type Knex, NotFound } from 'tollgate/plugin'
 import { wordDiff } from '../diff.ts'
 import { HOUR, iso, isoOrNull } from '../moment.ts'
 import type { Reader, Row } from '../store/read.ts'

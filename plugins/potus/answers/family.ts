@@ -1,5 +1,5 @@
 /** The free index of the family: what is sold, how fresh, from which sources. Its figures are a day old. */
-import type { Catalog, Knex } from '#gateway'
+import type { Catalog, Knex } from 'tollgate/plugin'
 import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from '../entities/facts.ts'
 import { KINDS } from '../item.ts'
 import { DAY, isoOrNull } from '../moment.ts'

@@ -1,5 +1,5 @@
 /** The sources and how they do, as of a moment: read from the log of polls, so nothing is kept twice. */
-import type { DataMode, Knex } from '#gateway'
+import type { DataMode, Knex } from 'tollgate/plugin'
 import { DAY, isoOrNull } from '../moment.ts'
 import type { Source } from '../sources/source.ts'
 import type { Outcome } from '../store/rows.ts'

@@ -1,5 +1,5 @@
 /** Filters of lists, and reading through a list until enough events fit. */
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import type { Place } from '../cursor.ts'
 import { KINDS } from '../item.ts'
 import type { Reader, Row, Scan } from '../store/read.ts'

@@ -1,5 +1,5 @@
 /** The state of the live feed in figures: what is open, how much comes, and whether that is much. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { DAY, HOUR, iso } from '../moment.ts'
 import type { Reader } from '../store/read.ts'
 import { pageOf, type Filter } from './filter.ts'

@@ -1,5 +1,5 @@
 /** Revisions, stubs, retractions and returns into the store. The version before stays and says until when it stood. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Item } from '../item.ts'
 import type { Source } from '../sources/source.ts'
 import { insertAll, type Status, type VersionRow } from '../store/rows.ts'

@@ -1,5 +1,5 @@
 /** New events into the store, each in its cluster. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { candidateOf, twinOf } from '../clusters.ts'
 import type { Item } from '../item.ts'
 import type { Source } from '../sources/source.ts'

@@ -1,5 +1,5 @@
 /** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from '../clusters.ts'
 import type { EventRow } from '../store/rows.ts'
 import type { Stretch } from './writer.ts'

@@ -1,6 +1,6 @@
 /** Asks the sources: one request a host at a time, patience where one fails, and a rest where it keeps failing. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Job, Knex, Logger } from '#gateway'
+import type { Job, Knex, Logger } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { Fetcher, Validators } from './fetch.ts'
 import { paceOf, shortestPace } from './schedule.ts'

@@ -1,6 +1,6 @@
 /** What a poll changes: new items, new texts, texts that shrank to stubs, items that are gone or back. */
 import { createHash } from 'node:crypto'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Counts, Item } from '../item.ts'
 import type { Source } from '../sources/source.ts'
 import type { Status } from '../store/rows.ts'

@@ -1,6 +1,6 @@
 /** Items into the store: compared, described, and written a hundred at a time. */
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Item } from '../item.ts'
 import type { Source } from '../sources/source.ts'
 import { applyChanges } from './changes.ts'

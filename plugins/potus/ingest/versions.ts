@@ -1,6 +1,6 @@
 /** Versions of events as rows: each is chained to the record its source had before, so that a removal would show. */
 import { createHash } from 'node:crypto'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Item } from '../item.ts'
 import type { MentionRow, Status, VersionRow } from '../store/rows.ts'
 import type { Description } from './describe.ts'

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { FeedError, type Item } from '../item.ts'
 import { withoutNoise } from '../sources/body.ts'
 import { parse, type Parsed } from '../sources/parse.ts'

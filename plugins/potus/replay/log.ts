@@ -3,7 +3,7 @@
  * A body that came again is not written twice: its hash stands for it.
  */
 import { gunzipSync } from 'node:zlib'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Row } from '../sources/body.ts'
 import type { PollRow } from '../store/rows.ts'
 

@@ -1,6 +1,6 @@
 /** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
-import type { Knex, PluginContext } from '#gateway'
-import { Unavailable } from '#gateway'
+import type { Knex, PluginContext } from 'tollgate/plugin'
+import { Unavailable } from 'tollgate/plugin'
 import type { Item } from '../item.ts'
 import type { Writer, Written } from '../ingest/writer.ts'
 import { DAY } from '../moment.ts'

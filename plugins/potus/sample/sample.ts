@@ -1,6 +1,6 @@
 /** Writes the made-up news: the last days at once, what comes now as it comes, and the month before at the first step. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Knex, Unavailable } from '#gateway'
+import { type Knex, Unavailable } from 'tollgate/plugin'
 import type { Stretch, Writer } from '../ingest/writer.ts'
 import { DAY } from '../moment.ts'
 import { parse } from '../sources/parse.ts'

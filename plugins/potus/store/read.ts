@@ -2,7 +2,7 @@
  * Reading as of a moment. An event is visible when it was available by then; of its versions the one that stood then;
  * of its cluster the members that were available then. Nothing else enters an answer.
  */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Place } from '../cursor.ts'
 import type { EventRow, VersionRow } from './rows.ts'
 

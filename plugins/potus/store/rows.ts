@@ -1,5 +1,5 @@
 /** Rows as the database gives them, and the batches they are written in. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import type { Kind, Precision } from '../item.ts'
 
 export interface EventRow {

@@ -1,5 +1,5 @@
 /** Tables of the event store. Times are milliseconds since 1970 in 64 bits; what may change has a version. */
-import type { Migration } from '#gateway'
+import type { Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { filterOf, pageOf } from '../../../plugins/potus/answers/filter.ts'

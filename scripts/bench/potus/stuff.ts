@@ -1,5 +1,5 @@
 /** A store stuffed with made-up events by the database itself: what a walk and a bench need, in seconds. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 
 /** Milliseconds between two events: the density stays the same however many there are. */
 export const APART_MS = 60_000

@@ -1,7 +1,7 @@
 import { type Audit, audit } from '../../../plugins/audit/audit.ts'
 import { calculate } from '../../../plugins/calculator/calculate.ts'
 import { examine } from '../../../plugins/qc/index.ts'
-import type { Ask } from '../../../gateway/plugin.ts'
+import type { Ask } from '../../../gateway/plugin/plugin.ts'
 import { LAYOUT_NAMES, type Trip, writeLedger } from './layouts.ts'
 import { atLeast, atMost, type Measure } from './measure.ts'
 import { readRecorded } from './recorded.ts'

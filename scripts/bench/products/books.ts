@@ -1,5 +1,5 @@
-import { type Book, walkBook } from '../../../plugins/quant/book.ts'
-import { squareRootImpact } from '../../../plugins/quant/impact.ts'
+import { type Book, walkBook } from '../../../plugins/lib/quant/book.ts'
+import { squareRootImpact } from '../../../plugins/lib/quant/impact.ts'
 import { atMost, type Measure } from './measure.ts'
 import { readRecorded, recordedNames } from './recorded.ts'
 

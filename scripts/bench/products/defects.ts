@@ -3,7 +3,7 @@
  * defect at distinct bars at least 12 apart and 60 from the ends, sized by the local scale, the 101-bar centred median of
  * (high - low)/close, at least 5e-4.
  */
-import { seededRandom } from '../../../plugins/quant/random.ts'
+import { seededRandom } from '../../../plugins/lib/quant/random.ts'
 import { centredMedian } from '../../../plugins/qc/scale.ts'
 import type { Bar } from './recorded.ts'
 

@@ -1,8 +1,8 @@
-import { abdiRanaldoSpread } from '../../../plugins/quant/abdi-ranaldo.ts'
-import { corwinSchultzSpread } from '../../../plugins/quant/corwin-schultz.ts'
-import { edgeSpread } from '../../../plugins/quant/edge.ts'
-import type { Ohlc } from '../../../plugins/quant/ohlc.ts'
-import { rollSpread } from '../../../plugins/quant/roll.ts'
+import { abdiRanaldoSpread } from '../../../plugins/lib/quant/abdi-ranaldo.ts'
+import { corwinSchultzSpread } from '../../../plugins/lib/quant/corwin-schultz.ts'
+import { edgeSpread } from '../../../plugins/lib/quant/edge.ts'
+import type { Ohlc } from '../../../plugins/lib/quant/ohlc.ts'
+import { rollSpread } from '../../../plugins/lib/quant/roll.ts'
 import { atLeast, atMost, type Measure, shown } from './measure.ts'
 import { readRecorded, recordedNames } from './recorded.ts'
 

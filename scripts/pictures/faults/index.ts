@@ -1,5 +1,5 @@
 /** A product that refuses in whichever way it is asked to, so that the pages of refusals can be looked at. */
-import { type Call, definePlugin, ServiceError } from '#gateway'
+import { type Call, definePlugin, ServiceError } from 'tollgate/plugin'
 
 type ErrorCode = ConstructorParameters<typeof ServiceError>[0]
 

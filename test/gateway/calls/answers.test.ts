@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { answerOf, errorAnswer } from '../../../gateway/calls/answers.ts'
 import { constant } from '../../../gateway/catalog/frozen.ts'
 import { InvalidInput, NotFound, ServiceError } from '../../../gateway/errors.ts'
-import { Reply } from '../../../gateway/plugin.ts'
+import { Reply } from '../../../gateway/plugin/plugin.ts'
 import { proves } from '../../requirements.ts'
 
 const json = (body: Buffer): unknown => JSON.parse(body.toString())

@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { expect } from 'chai'
-import { NETWORKS } from '../../../gateway/payments/networks.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { paymentKey } from '../../../gateway/payments/payment.ts'
 import { ask, json, payment, send } from '../../support/agent.ts'
 import { freePort, newWallet, openGateway, type TestGateway } from '../../support/gateway.ts'

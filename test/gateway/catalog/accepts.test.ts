@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { createCatalog } from '../../../gateway/catalog/create.ts'
-import { CatalogError, lineOf } from '../../../gateway/catalog/mistake.ts'
-import { NETWORKS } from '../../../gateway/payments/networks.ts'
-import { offeredOn } from '../../../gateway/payments/requirements.ts'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
+import { CatalogError, lineOf } from '../../../gateway/catalog/issue.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import { offeredOn } from '../../../gateway/methods/exact-evm/requirements.ts'
 import { SERVICE, thing } from '../../support/catalog.ts'
 import { OPERATION } from '../../support/operation.ts'
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createValidators } from '../../../gateway/catalog/validators.ts'
-import type { JsonSchema } from '../../../gateway/plugin.ts'
+import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
 
 describe('a JSON body', () => {

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import type { Operation } from '../../../gateway/catalog/catalog.ts'
-import { createCatalog } from '../../../gateway/catalog/create.ts'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { createValidators } from '../../../gateway/catalog/validators.ts'
 import { InvalidInput } from '../../../gateway/errors.ts'
-import type { Input, JsonSchema } from '../../../gateway/plugin.ts'
+import type { Input, JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { SERVICE, thing } from '../../support/catalog.ts'
 
 export const SCHEMAS = new Map<string, JsonSchema>([

@@ -1,6 +1,6 @@
-import { createCatalog } from '../../../gateway/catalog/create.ts'
-import type { CatalogDocument } from '../../../gateway/catalog/read.ts'
-import type { JsonSchema } from '../../../gateway/plugin.ts'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
+import type { CatalogDocument } from '../../../gateway/catalog/documents.ts'
+import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { SERVICE } from '../../support/catalog.ts'
 
 /** Catalogs as objects, without files. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { draftsOf } from '../../../gateway/catalog/draft.ts'
-import type { CatalogDocument } from '../../../gateway/catalog/read.ts'
+import { draftsOf } from '../../../gateway/catalog/operation-drafts.ts'
+import type { CatalogDocument } from '../../../gateway/catalog/documents.ts'
 
 const document = (product: string, ids: readonly string[], uses: readonly string[] = []): CatalogDocument =>
   ({

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CatalogError } from '../../../gateway/catalog/mistake.ts'
+import { CatalogError } from '../../../gateway/catalog/issue.ts'
 import { answerTo } from '../../contracts/plugin.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'

@@ -2,7 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createContext, createProgress } from '../../../gateway/editions/context.ts'
-import { createLog } from '../../../gateway/log.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { openKv } from '../../../gateway/stores/kv.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { definePlugin, type Facts } from '../../../gateway/plugin.ts'
+import { definePlugin, type Facts } from '../../../gateway/plugin/plugin.ts'
 import { openCatalog, openWorkshop, thing } from '../../support/catalog.ts'
 
 describe('the facts of a product', () => {

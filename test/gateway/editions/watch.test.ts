@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Watch, watchFolders } from '../../../gateway/editions/watch.ts'
-import { createLog } from '../../../gateway/log.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
 
 describe('the watch on folders', () => {
   let folder: string

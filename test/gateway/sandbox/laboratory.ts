@@ -8,7 +8,7 @@ import { pino } from 'pino'
 import { type Abi, createTestClient, type Hex, http, parseSignature, publicActions, walletActions } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
-import { NETWORKS } from '../../../gateway/payments/networks.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { anvilBinary } from '../../../gateway/sandbox/anvil.ts'
 import type { Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 

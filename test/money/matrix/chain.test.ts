@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
-import { createSigner } from '../../../gateway/payments/settlers/signer.ts'
+import { createSigner } from '../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
 import { json, receipt } from '../../support/agent.ts'
 import { until } from '../../support/scene.ts'
 import { outcomeOf, type Signed } from '../../support/till.ts'

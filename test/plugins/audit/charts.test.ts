@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { draw } from '../../../gateway/transports/chart.ts'
+import { draw } from '../../../gateway/http/chart.ts'
 import { equityOf } from '../../../plugins/audit/figures/equity.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from '../../../plugins/audit-pages/charts.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { expectedMaximum } from '../../../plugins/quant/maximum.ts'
-import { normalCdf, normalQuantile } from '../../../plugins/quant/normal.ts'
+import { expectedMaximum } from '../../../plugins/lib/quant/maximum.ts'
+import { normalCdf, normalQuantile } from '../../../plugins/lib/quant/normal.ts'
 import { verdictOf } from '../../../plugins/audit/figures/verdict.ts'
 import { summaryOf } from '../../../plugins/audit/summary.ts'
 import { auditOf, ROUND_TRIPS, uniform } from './place.ts'

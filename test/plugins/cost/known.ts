@@ -3,7 +3,7 @@ import type { CostRequest } from '../../../schemas/types.d.ts'
 import { answerOf } from '../../../plugins/cost/answer.ts'
 import type { Known } from '../../../plugins/cost/gather.ts'
 import type { Inputs } from '../../../plugins/cost/inputs.ts'
-import type { Book } from '../../../plugins/quant/book.ts'
+import type { Book } from '../../../plugins/lib/quant/book.ts'
 
 /** Middle 100, one cent wide on either side, 10,100 USD deep on the ask. */
 export const BOOK: Book & { readonly venue: string; readonly time: number } = {

@@ -1,7 +1,7 @@
 /** The directory online: a local server that is every source, a small internet, and a clock that stands until it is moved. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { definePlugin, type Knex } from '#gateway'
+import { definePlugin, type Knex } from 'tollgate/plugin'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { createDirectory } from '../../../plugins/directory/index.ts'
 import { createPace } from '../../../plugins/directory/pace.ts'

@@ -1,5 +1,5 @@
 /** Online funding rates on a database of their own, against local venues, with a clock that stands until it is moved. */
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import funding from '../../../plugins/funding/index.ts'
 import type { VenueName } from '../../../plugins/funding/rate.ts'

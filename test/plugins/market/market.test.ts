@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { InvalidInput, NotFound } from '#gateway'
+import { InvalidInput, NotFound } from 'tollgate/plugin'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { openDatabase } from '../../../gateway/stores/database.ts'

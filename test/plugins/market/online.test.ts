@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import { stand, type Stand } from '../stand.ts'

@@ -1,9 +1,9 @@
 /** A store of its own with the real writer and the real handlers, asked as the gateway would ask them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Access, Handler, Knex } from '#gateway'
-import { createCatalog } from '../../../gateway/catalog/create.ts'
-import { readDocuments } from '../../../gateway/catalog/read.ts'
+import type { Access, Handler, Knex } from 'tollgate/plugin'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
+import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
 import { createValidators } from '../../../gateway/catalog/validators.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'

@@ -5,7 +5,7 @@
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
-import type { Overrides } from '../../../gateway/gateway.ts'
+import type { Overrides } from '../../../gateway/compose.ts'
 import { buy, json } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 import { root } from './newsroom.ts'

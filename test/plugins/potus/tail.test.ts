@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { ServerEvent } from '#gateway'
+import type { ServerEvent } from 'tollgate/plugin'
 import { createTail } from '../../../plugins/potus/tail.ts'
 
 interface Row {

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Knex } from '#gateway'
+import type { Knex } from 'tollgate/plugin'
 import { verifyMessage } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { migrate } from '../../../gateway/stores/migrations.ts'

@@ -4,7 +4,7 @@ import { chanceLength } from '../../../plugins/qc/runs.ts'
 import { centredMedian, neighbourMedian } from '../../../plugins/qc/scale.ts'
 import { fitTail } from '../../../plugins/qc/tail.ts'
 import { findTick } from '../../../plugins/qc/tick.ts'
-import { seededRandom } from '../../../plugins/quant/random.ts'
+import { seededRandom } from '../../../plugins/lib/quant/random.ts'
 import { walk, type WalkBar } from './walk.ts'
 
 const clean = walk({ count: 2000 })

@@ -1,4 +1,4 @@
-import { InvalidInput } from '#gateway'
+import { InvalidInput } from 'tollgate/plugin'
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { isoSeconds, parseMoment } from '../../../plugins/regime/moment.ts'

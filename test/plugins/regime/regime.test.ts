@@ -1,4 +1,4 @@
-import { InvalidInput, type OutputOf, Unavailable } from '#gateway'
+import { InvalidInput, type OutputOf, Unavailable } from 'tollgate/plugin'
 import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Hex, parseSignature } from 'viem'
-import { NETWORKS } from '../../../gateway/payments/networks.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
 import type { Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { createLaboratory } from '../../gateway/sandbox/laboratory.ts'
 

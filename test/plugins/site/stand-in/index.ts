@@ -1,5 +1,5 @@
 /** Stands in for the products that the pages ask. `settings.down` makes it answer nothing. */
-import { definePlugin, Unavailable } from '#gateway'
+import { definePlugin, Unavailable } from 'tollgate/plugin'
 
 const SNAPSHOT = {
   as_of: '2026-11-19T09:41:00Z',

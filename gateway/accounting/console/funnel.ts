@@ -1,0 +1,93 @@
+/** How calls ended, by UTC day, kept beyond the process: counted in memory and added to SQL every few seconds. */
+import type { Knex } from 'knex'
+import type { Step } from '../../observe/metrics.ts'
+import type { Logger } from '../../plugin/plugin.ts'
+import { migrate, type Step as Migration } from '../../stores/migrations.ts'
+
+export interface FunnelRow {
+  /** Days since the epoch, UTC. */
+  readonly day: number
+  readonly kind: Step['kind']
+  readonly operation: string
+  /** An error code or x402 reason; "" where there is none. */
+  readonly reason: string
+  readonly count: number
+}
+
+export interface Funnel {
+  count(step: Step): void
+  /** Counts since a day, what is still in memory included. */
+  read(sinceDay: number): Promise<readonly FunnelRow[]>
+  start(): void
+  /** Writes what is left. */
+  stop(): Promise<void>
+}
+
+const TABLE = 'funnel_counts'
+const EVERY_MS = 5_000
+const DAY_MS = 86_400_000
+
+const STEPS: readonly Migration[] = [
+  (db) =>
+    db.schema.createTable(TABLE, (table) => {
+      table.integer('day').notNullable()
+      table.text('kind').notNullable()
+      table.text('operation').notNullable()
+      table.text('reason').notNullable()
+      table.bigInteger('count').notNullable()
+      table.primary(['day', 'kind', 'operation', 'reason'])
+    }),
+]
+
+/** A call with a token is to cost no write: its count waits for the next other one, a reading, or the end. */
+const isWorthWriting = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
+
+export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promise<Funnel> {
+  await migrate(db, 'funnel', STEPS)
+  let waiting = new Map<string, FunnelRow>()
+  let timer: NodeJS.Timeout | undefined
+
+  async function write(): Promise<void> {
+    const rows = [...waiting.values()]
+    if (rows.length === 0) return
+    waiting = new Map()
+    try {
+      await db.transaction(async (transaction) => {
+        for (const row of rows)
+          await transaction<FunnelRow>(TABLE)
+            .insert(row)
+            .onConflict(['day', 'kind', 'operation', 'reason'])
+            .merge({ count: transaction.raw(`${TABLE}.count + excluded.count`) as unknown as number })
+      })
+    } catch (error) {
+      log.warn({ err: error }, 'counts of the funnel were not written; they are tried again')
+      for (const row of rows) add(row)
+    }
+  }
+
+  function add(row: FunnelRow): void {
+    const key = [row.day, row.kind, row.operation, row.reason].join(' ')
+    const known = waiting.get(key)
+    waiting.set(key, known ? { ...known, count: known.count + row.count } : row)
+  }
+
+  return {
+    count({ kind, operation, reason }) {
+      const day = Math.floor(now().getTime() / DAY_MS)
+      add({ day, kind, operation, reason, count: 1 })
+    },
+    async read(sinceDay) {
+      await write()
+      return db<FunnelRow>(TABLE).where('day', '>=', sinceDay).orderBy(['day', 'kind', 'operation', 'reason'])
+    },
+    start() {
+      timer = setInterval(() => {
+        if ([...waiting.values()].some(isWorthWriting)) void write()
+      }, EVERY_MS).unref()
+    },
+    async stop() {
+      clearInterval(timer)
+      await write()
+    },
+  }
+}

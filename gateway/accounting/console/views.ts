@@ -1,0 +1,196 @@
+/** What the console shows, as plain data: the JSON answer and the page are made of the same. */
+import type { Catalog } from '../../catalog/catalog.ts'
+import type { Mistake } from '../../catalog/issue.ts'
+import type { Edition } from '../../editions/edition.ts'
+import type { Metrics } from '../../observe/metrics.ts'
+import type { Journal, Network } from '../../payments/payment.ts'
+import type { Prices } from '../../payments/price-history.ts'
+import { shown } from '../reconciliation/reconciliation.ts'
+import type { Watcher } from '../reconciliation/watcher.ts'
+import type { Alarm } from '../alarms.ts'
+import { debtOf } from './books.ts'
+import { dayText, histogram, quantile, revenueOf } from '../revenue.ts'
+import type { Funnel, FunnelRow } from './funnel.ts'
+
+export interface ViewParts {
+  readonly journal: Pick<Journal, 'sums' | 'counts' | 'debts' | 'list'>
+  readonly funnel: Funnel
+  readonly metrics: Pick<Metrics, 'latencies'>
+  readonly prices: Pick<Prices, 'history'>
+  readonly revoked: ReadonlySet<string>
+  readonly mistakes: () => readonly Mistake[]
+  readonly alarms: () => readonly Alarm[]
+  /** Null where the chain cannot be read from here. */
+  readonly watcher: Watcher | null
+  readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
+  /** Where payments are taken, the leading one first. */
+  readonly networks: readonly Network[]
+  readonly own: readonly string[]
+  readonly now: () => Date
+}
+
+const DAYS = 30
+const DAY_MS = 86_400_000
+const MOST = 500
+const ROWS = 100
+
+const textOf = (amount: bigint | null): string | null => (amount === null ? null : String(amount))
+
+/** Builds the data of each view; all amounts are atomic units of USDC as decimal strings. */
+export function createViews(parts: ViewParts) {
+  const { journal, funnel, metrics, prices, revoked, watcher, networks, own, now } = parts
+
+  async function overview({ catalog }: Edition) {
+    const last = Math.floor(now().getTime() / DAY_MS)
+    const first = last - DAYS + 1
+    const [sums, counted, states, debts] = await Promise.all([
+      journal.sums(first * DAY_MS, own),
+      funnel.read(first),
+      journal.counts(),
+      journal.debts(),
+    ])
+    const revenue = revenueOf(sums, catalog, { first, last })
+    const income = ({ name, payments, amount }: (typeof revenue)['total']) => ({
+      name,
+      payments,
+      amount: String(amount),
+    })
+    const latencies = metrics.latencies()
+    return {
+      from: dayText(first),
+      to: dayText(last),
+      networks: networks.map(({ name }) => name),
+      settler: parts.settlerHealth(),
+      revenue: {
+        total: income(revenue.total),
+        own: income(revenue.own),
+        owed: income(revenue.owed),
+        by_product: revenue.byProduct.map(income),
+        by_plan: revenue.byPlan.map(income),
+        by_network: revenue.byNetwork.map(income),
+        by_day: revenue.byDay.map(income),
+      },
+      funnel: funnelOf(counted),
+      ledger: states,
+      debts: debts.map(debtOf),
+      alarms: parts.alarms().map(({ name, message, about, since }) => ({
+        name,
+        message,
+        about,
+        since: since.toISOString(),
+      })),
+      settle_seconds: {
+        count: latencies.length,
+        p50: quantile(latencies, 0.5),
+        p95: quantile(latencies, 0.95),
+        p99: quantile(latencies, 0.99),
+        histogram: histogram(latencies),
+      },
+    }
+  }
+
+  async function products(edition: Edition) {
+    const facts = await edition.facts()
+    return {
+      catalog_version: edition.catalog.version,
+      settler: parts.settlerHealth(),
+      products: edition.status().map((status) => {
+        const product = edition.catalog.products.find(({ id }) => id === status.product)
+        const jobs = (facts[status.product]?.['jobs'] ?? {}) as Record<string, { runs: number; failures: number }>
+        return {
+          ...status,
+          title: product?.title ?? status.product,
+          operations: product?.operations.length ?? 0,
+          priced: product?.operations.filter(({ price }) => price !== null).length ?? 0,
+          jobs: Object.entries(jobs).map(([name, { runs, failures }]) => ({ name, runs, failures })),
+        }
+      }),
+    }
+  }
+
+  /** Plans bought and not ended yet, newest first. The id is the token's, never the token. */
+  async function subscriptions({ catalog }: Edition) {
+    const plans = new Map(
+      [...catalog.operations.values()].flatMap(({ id, plan }) => (plan ? [[id, plan] as const] : [])),
+    )
+    const filter = { states: ['settled'] as const, operations: [...plans.keys()], bare: true, limit: MOST }
+    const records = plans.size === 0 ? [] : await journal.list(filter)
+    const all = records.map(({ callId, operation, payer, amount, createdAt }) => {
+      const plan = plans.get(operation)
+      const ends = createdAt + (plan?.durationSeconds ?? 0) * 1000
+      return {
+        id: callId,
+        plan: plan?.plan ?? operation,
+        payer,
+        amount: String(amount),
+        bought_at: new Date(createdAt).toISOString(),
+        ends_at: new Date(ends).toISOString(),
+        state: revoked.has(callId) ? 'revoked' : ends > now().getTime() ? 'active' : 'ended',
+      }
+    })
+    return { subscriptions: all }
+  }
+
+  async function reconciliation() {
+    if (!watcher) return { available: false, comparison: null, rows: [] }
+    const last = watcher.last()
+    const comparison = last && {
+      at: last.at.toISOString(),
+      read_to: last.readTo,
+      unreadable: last.unreadable,
+      buckets: last.buckets,
+    }
+    const rows = await watcher.rows(ROWS)
+    return { available: true, comparison, rows: rows.map(shown) }
+  }
+
+  async function priceChanges() {
+    const history = await prices.history({ limit: ROWS })
+    return {
+      changes: history.map(({ operation, route, before, after, at, version }) => ({
+        operation,
+        route,
+        before: textOf(before),
+        after: textOf(after),
+        at: at.toISOString(),
+        version,
+      })),
+    }
+  }
+
+  async function catalogState({ catalog, withheld }: Edition) {
+    return { version: catalog.version, ...sizes(catalog), withheld, mistakes: parts.mistakes(), check: null }
+  }
+
+  return { overview, products, subscriptions, reconciliation, priceChanges, catalogState }
+}
+
+export type Views = ReturnType<typeof createViews>
+
+function sizes(catalog: Catalog) {
+  return { products: catalog.products.length, operations: catalog.operations.size }
+}
+
+/** Steps in order, and why calls did not go on, the most frequent reason first. */
+function funnelOf(rows: readonly FunnelRow[]) {
+  const total = (kind: FunnelRow['kind']): number =>
+    rows.filter((row) => row.kind === kind).reduce((sum, { count }) => sum + count, 0)
+  const reasons = (kind: FunnelRow['kind']) => {
+    const byReason = new Map<string, number>()
+    for (const { kind: own, reason, count } of rows)
+      if (own === kind) byReason.set(reason, (byReason.get(reason) ?? 0) + count)
+    return [...byReason].map(([reason, count]) => ({ reason, count })).sort((one, other) => other.count - one.count)
+  }
+  return {
+    offered: total('offered'),
+    refused: total('refused'),
+    not_charged: total('not_charged'),
+    pending: total('pending'),
+    delivered: total('delivered'),
+    repeated: total('repeated'),
+    by_token: total('by_token'),
+    refused_by_reason: reasons('refused'),
+    not_charged_by_reason: reasons('not_charged'),
+    pending_by_reason: reasons('pending'),
+  }
+}

@@ -1,0 +1,74 @@
+/** The token's transfers to the payee, as the chain logs them, each with the authorization it used. */
+import type { Hex, Network } from '../../payments/payment.ts'
+import type { Log, TransactionReceipt } from '../../methods/exact-evm/judge.ts'
+import { type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'
+import { TOPICS, word } from '../../methods/exact-evm/eip3009.ts'
+import type { Transfer } from './buckets.ts'
+
+/** A log with its place. */
+interface PlacedLog extends Log {
+  readonly blockNumber: Hex
+  readonly logIndex: Hex
+}
+
+/** Receipts asked for in one request. */
+const AT_ONCE = 50
+
+/**
+ * Transfers to `payTo` in a range of blocks, both ends included, in the order of the chain. What cannot be read of one
+ * transfer is left undefined in it. Throws RpcError where the range itself cannot be read.
+ */
+export async function readTransfers(
+  rpc: Rpc,
+  { asset }: Network,
+  payTo: Hex,
+  range: { readonly from: number; readonly to: number },
+): Promise<readonly Transfer[]> {
+  const logs = await rpc.call<PlacedLog[]>('eth_getLogs', {
+    address: asset,
+    topics: [TOPICS.transfer, null, `0x${word(payTo)}`],
+    fromBlock: hex(range.from),
+    toBlock: hex(range.to),
+  })
+  const hashes = [...new Set(logs.map(({ transactionHash }) => transactionHash))]
+  const receipts = new Map<Hex, TransactionReceipt | null>()
+  for (let at = 0; at < hashes.length; at += AT_ONCE) {
+    const some = hashes.slice(at, at + AT_ONCE)
+    const answers = await rpc.batch(some.map((hash) => ['eth_getTransactionReceipt', hash] as const))
+    for (const [index, hash] of some.entries()) {
+      const answer = answers[index]
+      receipts.set(hash, answer instanceof RpcError ? null : ((answer ?? null) as TransactionReceipt | null))
+    }
+  }
+  return logs.map((log) => transferOf(log, receipts.get(log.transactionHash) ?? null))
+}
+
+function transferOf(log: PlacedLog, receipt: TransactionReceipt | null): Transfer {
+  const { topics, data, transactionHash, logIndex, blockNumber } = log
+  return {
+    transaction: transactionHash,
+    logIndex: Number(logIndex),
+    block: Number(blockNumber),
+    from: `0x${(topics[1] ?? '').slice(-40)}`,
+    amount: /^0x[0-9a-f]{64}$/i.test(data) ? BigInt(data) : null,
+    nonce: nonceOf(log, receipt),
+  }
+}
+
+/** The token logs AuthorizationUsed right before the transfer it allows. */
+function nonceOf(log: PlacedLog, receipt: TransactionReceipt | null): Hex | null | undefined {
+  const logs = receipt?.logs as readonly PlacedLog[] | undefined
+  if (!Array.isArray(logs)) return undefined
+  const at = logs.findIndex(({ logIndex }) => Number(logIndex) === Number(log.logIndex))
+  if (at < 0) return undefined
+  const before = logs[at - 1]
+  const isUse =
+    before?.address.toLowerCase() === log.address.toLowerCase() &&
+    before.topics[0] === TOPICS.used &&
+    before.topics[1]?.toLowerCase() === log.topics[1]?.toLowerCase()
+  return isUse ? ((before.topics[2] as Hex).toLowerCase() as Hex) : null
+}
+
+function hex(block: number): Hex {
+  return `0x${block.toString(16)}`
+}

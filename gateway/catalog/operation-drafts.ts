@@ -1,0 +1,89 @@
+/**
+ * A product document read leniently: what can be said of it although some of it may be wrong. Rules look at drafts, so
+ * that one mistake does not hide the others.
+ */
+import type { JsonSchema } from '../plugin/plugin.ts'
+import { pointerOf } from './issue.ts'
+import { type CatalogDocument, isObject } from './documents.ts'
+import { parseRoute, type Route, toolName } from './route.ts'
+
+export interface Draft {
+  readonly file: string
+  readonly product: string
+  readonly content: Readonly<Record<string, unknown>>
+  readonly uses: readonly string[]
+  readonly operations: readonly OperationDraft[]
+}
+
+export interface OperationDraft {
+  readonly id: string
+  readonly file: string
+  readonly product: string
+  readonly pointer: string
+  readonly fields: Readonly<Record<string, unknown>>
+  /** As written; "" where there is none. */
+  readonly routeText: string
+  readonly route: Route | null
+  readonly isPriced: boolean
+  readonly isInternal: boolean
+  readonly isRetired: boolean
+  /** Name of the tool it offers, or null. */
+  readonly tool: string | null
+}
+
+/** The drafts of all products. A `*` in `uses` stands for whatever other products offer under such a name, or nothing. */
+export function draftsOf(documents: readonly CatalogDocument[]): readonly Draft[] {
+  const drafts = documents.map(draftOf)
+  const offered = drafts.flatMap(({ operations }) => operations).filter(({ isRetired }) => !isRetired)
+  return drafts.map((draft) => {
+    const named = draft.uses.flatMap((use) => {
+      if (!use.includes('*')) return [use]
+      const pattern = new RegExp(`^${use.replaceAll('*', '.*')}$`)
+      return offered.filter(({ id, product }) => product !== draft.product && pattern.test(id)).map(({ id }) => id)
+    })
+    return { ...draft, uses: [...new Set(named)] }
+  })
+}
+
+function draftOf({ file, content }: CatalogDocument): Draft {
+  const product = typeof content['product'] === 'string' ? content['product'] : file
+  const operations = isObject(content['operations']) ? content['operations'] : {}
+  return {
+    file,
+    product,
+    content,
+    uses: strings(content['uses']),
+    operations: Object.entries(operations).flatMap(([id, fields]) =>
+      isObject(fields) ? [operationDraft(id, fields, file, product)] : [],
+    ),
+  }
+}
+
+function operationDraft(id: string, fields: Record<string, unknown>, file: string, product: string): OperationDraft {
+  const routeText = typeof fields['route'] === 'string' ? fields['route'] : ''
+  return {
+    id,
+    file,
+    product,
+    pointer: pointerOf('operations', id),
+    fields,
+    routeText,
+    route: parseRoute(routeText),
+    isPriced: fields['price'] !== undefined && fields['price'] !== 'free',
+    isInternal: fields['internal'] === true,
+    isRetired: fields['retired'] === true,
+    tool: fields['tool'] === true ? toolName(id) : null,
+  }
+}
+
+/** The parts of an operation that hold a JSON Schema. */
+export function schemaParts({ fields }: OperationDraft): (readonly [part: string, schema: JsonSchema])[] {
+  return ['params', 'query', 'body', 'response'].flatMap((part) => {
+    const schema = fields[part]
+    return isObject(schema) ? [[part, schema] as const] : []
+  })
+}
+
+export function strings(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
+}

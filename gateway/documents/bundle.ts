@@ -1,0 +1,105 @@
+/**
+ * Makes schemas of many files into one flat set: `gold.json#/$defs/Bar` becomes `<prefix>gold.Bar`, and
+ * every reference is rewritten to match. Only what is referred to gets in.
+ */
+import type { JsonSchema } from '../plugin/plugin.ts'
+
+export interface Bundle {
+  /** The schema with its references rewritten. `name` is what its own `$defs` are filed under. */
+  add(schema: JsonSchema, name: string): JsonSchema
+  /** What an object schema says of each property, references of the schema itself followed. */
+  properties(schema: JsonSchema, name: string): readonly Property[]
+  /** Everything referred to so far, by its flat name. */
+  readonly schemas: Readonly<Record<string, JsonSchema>>
+}
+
+export interface Property {
+  readonly name: string
+  readonly required: boolean
+  readonly schema: JsonSchema
+}
+
+/** The document a reference is relative to. */
+interface Base {
+  readonly name: string
+  readonly root: JsonSchema
+}
+
+/** Values of these keywords are data, not schemas. */
+const DATA = new Set(['const', 'enum', 'default', 'example', 'examples'])
+/** Keywords that would move or name a schema once it stands inside another document. */
+const OWN = new Set(['$id', '$schema', '$defs', '$comment', 'tsType'])
+
+export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: string): Bundle {
+  const schemas: Record<string, JsonSchema> = {}
+
+  /** Where a reference leads: the document, the flat name, the schema there, and the pointer that is left over. */
+  function target(reference: string, base: Base) {
+    const [file = '', pointer = ''] = reference.split('#', 2)
+    const root = file === '' ? base.root : files.get(file.replace(/^\.\//, ''))
+    if (root === undefined) throw new Error(`No schema ${file}, which ${base.name} refers to.`)
+    const there: Base = file === '' ? base : { name: flatName(file), root }
+    const [, first, definition, ...rest] = pointer.split('/').map(unescapePointer)
+    if (first === '$defs' && definition !== undefined) {
+      const schema = (root['$defs'] as Record<string, JsonSchema> | undefined)?.[definition]
+      if (schema === undefined) throw new Error(`No schema ${reference}, which ${base.name} refers to.`)
+      return { there, name: `${there.name}.${flatName(definition)}`, schema, rest: rest.map(escapePointer) }
+    }
+    return { there, name: there.name, schema: root, rest: pointer.split('/').slice(1) }
+  }
+
+  function refer(reference: string, base: Base): string {
+    const { there, name, schema, rest } = target(reference, base)
+    if (!(name in schemas)) {
+      schemas[name] = {}
+      schemas[name] = rewrite(schema, there) as JsonSchema
+    }
+    return prefix + [name, ...rest].join('/')
+  }
+
+  function rewrite(value: unknown, base: Base): unknown {
+    if (Array.isArray(value)) return value.map((item) => rewrite(item, base))
+    if (typeof value !== 'object' || value === null) return value
+    const entries = Object.entries(value).filter(([keyword]) => !OWN.has(keyword))
+    return Object.fromEntries(
+      entries.map(([keyword, inner]) => {
+        if (keyword === '$ref' && typeof inner === 'string') return [keyword, refer(inner, base)]
+        return [keyword, DATA.has(keyword) ? inner : rewrite(inner, base)]
+      }),
+    )
+  }
+
+  function properties(schema: JsonSchema, base: Base): readonly Property[] {
+    if (typeof schema['$ref'] === 'string') {
+      const { there, schema: referred } = target(schema['$ref'], base)
+      return properties(referred, there)
+    }
+    const parts = ((schema['allOf'] ?? []) as readonly JsonSchema[]).flatMap((part) => properties(part, base))
+    const required = new Set((schema['required'] ?? []) as readonly string[])
+    const own = Object.entries((schema['properties'] ?? {}) as Record<string, JsonSchema>).map(([name, property]) => ({
+      name,
+      required: required.has(name),
+      schema: rewrite(property, base) as JsonSchema,
+    }))
+    return [...parts, ...own]
+  }
+
+  return {
+    schemas,
+    add: (schema, name) => rewrite(schema, { name: flatName(name), root: schema }) as JsonSchema,
+    properties: (schema, name) => properties(schema, { name: flatName(name), root: schema }),
+  }
+}
+
+/** "gold.json" is "gold"; what OpenAPI does not allow in a component name becomes "_". */
+function flatName(file: string): string {
+  return file.replace(/\.json$/, '').replace(/[^A-Za-z0-9._-]+/g, '_')
+}
+
+function unescapePointer(token: string): string {
+  return decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+function escapePointer(token: string): string {
+  return token.replaceAll('~', '~0').replaceAll('/', '~1')
+}

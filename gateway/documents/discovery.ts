@@ -1,0 +1,59 @@
+/**
+ * /.well-known/x402: the discovery document of interface 2.9, with the fields indexers read (`version` 1 and
+ * `resources`, https://www.x402scan.com discovery specification, part B) beside its own.
+ */
+import type { Catalog } from '../catalog/catalog.ts'
+import { addressOf, dollars, free, priced, simplest } from './listing.ts'
+import type { Place } from './parts.ts'
+import {
+  buyerProgram,
+  capNotes,
+  CURRENCY,
+  howToPay,
+  MCP_NOTE,
+  MCP_PATH,
+  networkList,
+  payeesFor,
+  tokenNotes,
+} from './paying.ts'
+
+/** The discovery document. Prices are strings with a leading $: "$0.005". */
+export function discovery(catalog: Catalog, place: Place) {
+  const { service } = catalog
+  const operations = priced(catalog)
+  const first = simplest(catalog)
+  return {
+    version: 1,
+    service: service.name,
+    what: service.summary,
+    base_url: place.baseUrl,
+    payment: {
+      protocol: 'x402',
+      network: place.network.name,
+      currency: CURRENCY,
+      how: howToPay(place),
+      pay_to: place.payTo,
+      ...networkList(place),
+      client_limits: capNotes(catalog),
+      ...(first === undefined
+        ? {}
+        : { program: buyerProgram(addressOf(first, place.baseUrl), payeesFor(first, place)) }),
+    },
+    free_endpoints: [
+      ...new Set(
+        free(catalog)
+          .filter(({ method }) => method === 'GET')
+          .map(({ method, displayRoute }) => displayRoute.slice(method.length + 1)),
+      ),
+    ],
+    paid_endpoints: Object.fromEntries(
+      operations.map(({ displayRoute, price }) => [displayRoute, `$${dollars(price)}`]),
+    ),
+    docs: place.docs,
+    openapi: '/openapi.json',
+    mcp: MCP_PATH,
+    resources: operations.map((operation) => addressOf(operation, place.baseUrl)),
+    instructions: [...tokenNotes(catalog), MCP_NOTE, `The whole text: ${place.baseUrl}/llms.txt`].join(' '),
+    catalog_version: catalog.version,
+  }
+}

@@ -1,0 +1,74 @@
+/** /v1/<family>: the machine-readable catalog of one family of products, with prices, schemas and examples. */
+import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Call, JsonSchema, Reply } from '../plugin/plugin.ts'
+import { type Bundle, createBundle } from './bundle.ts'
+import { documentHandler } from './document.ts'
+import { addressOf, isPriced, listed } from './listing.ts'
+import type { Place } from './parts.ts'
+import { CURRENCY, networkList } from './paying.ts'
+
+/** Serves any operation at /v1/<family>; which family is read from the route, so a new one is a line of catalog. */
+export function familyHandler(place: Place): (call: Call) => Reply {
+  const handlers = new Map<string, (call: Call) => Reply>()
+  return (call) => {
+    const { path } = call.operation
+    const handler = handlers.get(path) ?? documentHandler((catalog) => family(catalog, place, path))
+    handlers.set(path, handler)
+    return handler(call)
+  }
+}
+
+/**
+ * The family index at `path` ("/v1/x"): everything whose product names the family, or whose route is below `path`.
+ * Schemas refer to `schemas` of the same document.
+ */
+export function family(catalog: Catalog, place: Place, path: string) {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  const bundle = createBundle(catalog.schemas, '#/schemas/')
+  const members = listed(catalog).filter(
+    (operation) => operation.path !== path && (operation.family === name || operation.path.startsWith(`${path}/`)),
+  )
+  const products = [...new Set(members.map(({ product }) => product))].map((id) => {
+    const product = catalog.products.find((product) => product.id === id)
+    const operations = members.filter(({ product }) => product === id)
+    return {
+      product: id,
+      title: product?.title ?? id,
+      summary: product?.summary ?? '',
+      tags: product?.tags ?? [],
+      operations: operations.map((operation) => describe(operation, place, bundle)),
+    }
+  })
+  return {
+    family: name,
+    version: catalog.version,
+    network: place.network.name,
+    currency: CURRENCY,
+    pay_to: place.payTo,
+    ...networkList(place),
+    openapi: `${place.baseUrl}/openapi.json`,
+    products,
+    schemas: bundle.schemas,
+  }
+}
+
+function describe(operation: Operation, { baseUrl }: Place, bundle: Bundle): object {
+  const shown = (schema: JsonSchema | null) => (schema === null ? null : bundle.add(schema, operation.id))
+  return {
+    operation: operation.id,
+    route: operation.displayRoute,
+    method: operation.method,
+    path: operation.path,
+    url: addressOf(operation, baseUrl),
+    price_usd: isPriced(operation) ? Number(operation.price) / 1e6 : 0,
+    summary: operation.summary,
+    description: operation.description,
+    tool: operation.tool,
+    max_freshness_seconds: operation.maxFreshnessSeconds,
+    params: shown(operation.params),
+    query: shown(operation.query),
+    body: shown(operation.body),
+    response: shown(operation.response),
+    example: operation.example,
+  }
+}

@@ -1,0 +1,40 @@
+/** /health: what works and what does not, with reasons. */
+import type { Edition } from '../editions/edition.ts'
+import { payeesOf } from '../config/pay-to.ts'
+import type { Network } from '../payments/payment.ts'
+import type { DocumentParts } from './parts.ts'
+
+/**
+ * The status of this moment. `degraded`: a product is withheld or suspended, the files have mistakes and an earlier
+ * edition of them serves on, or payments cannot be settled.
+ */
+export function health(edition: Edition, parts: DocumentParts) {
+  const products = edition.status()
+  const settler = parts.settlerHealth()
+  const mistakes = parts.mistakes()
+  const now = parts.now()
+  const nothingAmiss = mistakes.length === 0 && edition.withheld.length === 0
+  const payees = payeesOf(parts)
+  const settles = settler.ready && settler.reason === undefined
+  const whole = settles && nothingAmiss && products.every(({ status }) => status === 'ok')
+  return {
+    status: whole ? 'ok' : 'degraded',
+    service: edition.catalog.service.name,
+    version: edition.catalog.service.version,
+    catalog_version: edition.catalog.version,
+    data_mode: parts.dataMode,
+    network: parts.network.name,
+    settler,
+    ...(payees.length === 1 ? {} : { settlers: payees.map(({ network }) => settlerOf(network, parts)) }),
+    products,
+    withheld: edition.withheld,
+    mistakes,
+    started: parts.started.toISOString(),
+    uptime_seconds: Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000)),
+    time: now.toISOString(),
+  }
+}
+
+function settlerOf(network: Network, { settlerHealth }: DocumentParts) {
+  return { network: network.name, ...settlerHealth(network) }
+}

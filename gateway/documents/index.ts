@@ -1,0 +1,57 @@
+/** The built-in plugin that makes every document of the catalog. Each document is a file beside this one. */
+import { type Call, type Catalog, definePlugin, type Plugin } from '../plugin/plugin.ts'
+import { apiCatalog, LINKSET_TYPE } from './api-catalog.ts'
+import { discovery } from './discovery.ts'
+import { documentHandler, liveReply } from './document.ts'
+import { familyHandler } from './families.ts'
+import { health } from './health.ts'
+import { keySetReply } from './jwks.ts'
+import { llms } from './llms.ts'
+import { openapi } from './openapi.ts'
+import { type DocumentParts, type Place, readSettings, SETTINGS_SCHEMA } from './parts.ts'
+import { priceList } from './pricing.ts'
+import { type HistoryInput, priceHistory } from './prices.ts'
+import { robots } from './robots.ts'
+import { sitemap } from './sitemap.ts'
+import { stats } from './stats.ts'
+
+export type { DocumentParts } from './parts.ts'
+
+const PLAIN = 'text/plain; charset=utf-8'
+const XML = 'application/xml; charset=utf-8'
+
+/** The plugin "documents". Static documents carry ETag and catalog version; status and figures are never stored. */
+export function createDocumentsPlugin(parts: DocumentParts): Plugin {
+  return definePlugin({
+    name: 'documents',
+    settings: SETTINGS_SCHEMA,
+    setup(context) {
+      const place: Place = {
+        baseUrl: parts.baseUrl,
+        network: parts.network,
+        payTo: parts.payTo,
+        further: parts.further ?? [],
+        ...readSettings(context.settings),
+      }
+      const document = (build: (catalog: Catalog, place: Place) => unknown, mediaType?: string) =>
+        documentHandler((catalog) => build(catalog, place), mediaType)
+      return {
+        handlers: {
+          getPricing: document(priceList),
+          getDiscovery: document(discovery),
+          getOpenapi: document(openapi),
+          getLlms: document(llms, PLAIN),
+          getSitemap: document(sitemap, XML),
+          getRobots: document(robots, PLAIN),
+          getApiCatalog: document(apiCatalog, LINKSET_TYPE),
+          getFamily: familyHandler(place),
+          getHealth: ({ catalog }) => liveReply(catalog, health(parts.editions(), parts)),
+          getStats: async ({ catalog }) => liveReply(catalog, await stats(parts.editions(), place.stats)),
+          getPriceHistory: async (call: Call<HistoryInput>) =>
+            liveReply(call.catalog, await priceHistory(call, parts.prices)),
+          getKeySet: ({ catalog }) => keySetReply(catalog, parts.jwks()),
+        },
+      }
+    },
+  })
+}

@@ -1,0 +1,130 @@
+/** /llms.txt (https://llmstxt.org): a title, a summary, prose without headings, then lists of links under H2. */
+import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../catalog/catalog.ts'
+import {
+  addressOf,
+  dollars,
+  exampleAddress,
+  free,
+  isPriced,
+  priced,
+  type PricedOperation,
+  simplest,
+} from './listing.ts'
+import type { Place } from './parts.ts'
+import { payeesOf } from '../config/pay-to.ts'
+import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './paying.ts'
+
+/** The text index. Every priced route stands in it with its price; every link answers 200 or 402. */
+export function llms(catalog: Catalog, place: Place): string {
+  const { service } = catalog
+  const paid = priced(catalog).filter(({ plan }) => plan === null)
+  const purchases = priced(catalog).filter(({ plan }) => plan !== null)
+  const pages = free(catalog).filter(({ view, path }) => view !== null && !path.includes('{'))
+  const data = free(catalog).filter(({ view }) => view === null)
+  const accounts = payeesOf(place).map(({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`)
+  return [
+    `# ${service.name}`,
+    `> ${service.summary}`,
+    service.description,
+    ...service.notes,
+    `Catalog version: ${catalog.version}.`,
+    `Payment: x402, ${CURRENCY} ${accounts.join('; or ')}. ${howToPay(place)}`,
+    ...capNotes(catalog),
+    ...tokenNotes(catalog),
+    MCP_NOTE,
+    ...paidExample(catalog, place),
+    list(
+      'Paid endpoints',
+      paid.map((operation) => line(operation, place)),
+    ),
+    list(
+      'Free endpoints',
+      data.map((operation) => line(operation, place)),
+    ),
+    list(
+      'Plans',
+      purchases.map((operation) => planLine(operation, operation.plan as Plan, catalog, place)),
+    ),
+    list('MCP', [
+      `- [MCP server](${place.baseUrl}${place.docs}#mcp): streamable HTTP at ${place.baseUrl}${MCP_PATH}; tools: ${tools(catalog)}.`,
+    ]),
+    list(
+      'Pages',
+      pages.filter(({ method }) => method === 'GET').map((operation) => line(operation, place)),
+    ),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n')
+    .concat('\n')
+}
+
+function list(title: string, lines: readonly string[]): string {
+  return lines.length === 0 ? '' : [`## ${title}`, '', ...lines].join('\n')
+}
+
+function line(operation: Operation, place: Place): string {
+  const price = isPriced(operation) ? `$${dollars(operation.price)}. ` : ''
+  return `- [${operation.displayRoute}](${linkTo(operation, place)}): ${price}${operation.summary}`
+}
+
+function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, place: Place): string {
+  const routes = plan.authorizes.map((id) => catalog.operations.get(id)?.displayRoute ?? id)
+  const hours = plan.durationSeconds / 3600
+  const length = hours > 24 && hours % 24 === 0 ? `${hours / 24} days` : `${hours} hours`
+  const age =
+    plan.maxFreshnessSeconds === 0 ? 'real time' : `data at least ${plan.maxFreshnessSeconds / 3600} hours old`
+  return `${line(operation, place)} Plan ${plan.plan}: ${length}, ${age}; ${TOKEN_HEADER} then opens ${routes.join(', ')}.`
+}
+
+/** An address that answers a plain GET: the route itself where that is possible, else its place in the documentation. */
+function linkTo(operation: Operation, { baseUrl, docs }: Place): string {
+  const filled = addressOf(operation, baseUrl)
+  if (operation.method !== 'GET' || filled.includes('{')) return `${baseUrl}${docs}#${operation.id}`
+  return isPriced(operation) ? filled : exampleAddress(operation, baseUrl)
+}
+
+function tools(catalog: Catalog): string {
+  return [...catalog.operations.values()]
+    .filter(({ tool }) => tool !== null)
+    .map(({ tool, price }) => (price === null ? `${tool} (free)` : `${tool} ($${dollars(price)})`))
+    .join(', ')
+}
+
+/** One paid call from the quote to the receipt: of the simplest route. */
+function paidExample(catalog: Catalog, place: Place): readonly string[] {
+  const operation = simplest(catalog)
+  if (operation === undefined) return []
+  const payees = payeesFor(operation, place)
+  const [{ network, payTo }] = payees
+  const address = exampleAddress(operation, place.baseUrl)
+  const accepted = {
+    scheme: 'exact',
+    network: network.caip2,
+    amount: operation.price.toString(),
+    asset: network.asset,
+    payTo,
+    extra: network.domain,
+  }
+  const answer = operation.example?.response
+  const exchange = [
+    `> ${operation.method} ${address}`,
+    '< 402',
+    '< PAYMENT-REQUIRED: base64 of {"x402Version":2,"resource":{"url":...},"accepts":[one or more offers]}',
+    `<   accepts[0] holds ${JSON.stringify(accepted)} and maxTimeoutSeconds`,
+    `> ${operation.method} ${address}`,
+    '> PAYMENT-SIGNATURE: base64 of {"x402Version":2,"accepted":accepts[0],"payload":{"signature":"0x...","authorization":{"from","to","value","validAfter","validBefore","nonce"}}}',
+    '< 200',
+    '< PAYMENT-RESPONSE: base64 of {"success":true,"transaction":"0x...","network":...,"payer":"0x..."}',
+    ...(answer === undefined ? [] : [`< ${JSON.stringify(answer)}`]),
+  ]
+  return [
+    `A paid call in full (${operation.displayRoute}, $${dollars(operation.price)}):`,
+    fenced(exchange.join('\n')),
+    'The same with @x402/fetch, which does both steps:',
+    fenced(buyerProgram(address, payees), 'js'),
+  ]
+}
+
+function fenced(text: string, language = ''): string {
+  return `\`\`\`${language}\n${text}\n\`\`\``
+}

@@ -1,0 +1,110 @@
+/** The built-in plugin that verifies receipts, shows them to people, and tells a payer what became of a payment. */
+import { findNetwork } from '../../config/networks.ts'
+import { type Journal, type Network, paymentKey, type Hex, type PaymentRecord } from '../../payments/payment.ts'
+import { type Call, definePlugin, NotFound, type Plugin, Reply } from '../../plugin/plugin.ts'
+import type { Tokens } from '../../tokens/access-tokens.ts'
+import { OFFER_TYPE } from '../../x402/signed-offers.ts'
+import { RECEIPT_TYPE, type ReceiptStatement } from './signing.ts'
+
+export interface ReceiptParts {
+  readonly tokens: Pick<Tokens, 'read'>
+  /** Where payments are taken. */
+  readonly networks: readonly Network[]
+  readonly now: () => Date
+  /** Absent where there is no ledger to look into. */
+  readonly journal?: Pick<Journal, 'find'>
+}
+
+interface Verified {
+  readonly valid: boolean
+  readonly reason: string | null
+  readonly receipt: Readonly<Record<string, unknown>> | null
+  /** What was offered, where the statement is an offer. */
+  readonly offer: Readonly<Record<string, unknown>> | null
+  /** What the ledger says of the payment today; null where it has none such. */
+  readonly ledger: string | null
+}
+
+interface PaymentParams {
+  readonly network: string
+  readonly payer: Hex
+  readonly nonce: Hex
+}
+
+const OVER = 'It is ours and unaltered, and its time is over: ask for a fresh quote.'
+
+/** The plugin "receipts". */
+export function createReceiptsPlugin({ tokens, networks, journal, now }: ReceiptParts): Plugin {
+  /** `id` is a name or a CAIP-2 id. */
+  async function find(id: string, payer: Hex, nonce: Hex): Promise<PaymentRecord | null> {
+    const network = findNetwork(networks, id)
+    return network && journal ? journal.find(paymentKey(network, { from: payer, nonce })) : null
+  }
+
+  async function verify(jws: string): Promise<Verified> {
+    const receipt = await tokens.read(RECEIPT_TYPE, jws)
+    const offer = receipt ? null : await tokens.read(OFFER_TYPE, jws)
+    if (offer) {
+      const isOver = Number(offer['validUntil']) <= now().getTime() / 1000
+      return { valid: true, reason: isOver ? OVER : null, receipt: null, offer, ledger: null }
+    }
+    if (!receipt) {
+      const reason = 'It is not signed by a key of this service, or was altered.'
+      return { valid: false, reason, receipt: null, offer: null, ledger: null }
+    }
+    const { payer, nonce, transaction, network: chain } = receipt as unknown as ReceiptStatement
+    const record = await find(chain, payer as Hex, nonce as Hex)
+    const isOurs = record?.transaction?.toLowerCase() === transaction.toLowerCase()
+    return { valid: true, reason: null, receipt, offer: null, ledger: isOurs ? (record?.state ?? null) : null }
+  }
+
+  /** The signature is the proof of being the payer; without it a payment does not exist. */
+  async function getPayment({ input }: Call<{ params: PaymentParams; query: { signature: string }; body: unknown }>) {
+    const { network, payer, nonce } = input.params
+    const record = await find(network, payer, nonce)
+    if (record?.signature.toLowerCase() !== input.query.signature.toLowerCase())
+      throw new NotFound('There is no such payment, or this is not its signature.')
+    const body = paymentOf(record)
+    return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })
+  }
+
+  return definePlugin({
+    name: 'receipts',
+    setup: () => ({
+      handlers: {
+        verifyReceipt: ({ input }: Call<{ params: object; query: object; body: { receipt: string } }>) =>
+          verify(input.body.receipt),
+        showReceipt: ({ input }: Call<{ params: object; query: { jws: string }; body: unknown }>) =>
+          input.query.jws === ''
+            ? { asked: false }
+            : verify(input.query.jws).then((found) => ({ asked: true, ...found })),
+        getPayment,
+      },
+    }),
+  })
+}
+
+const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
+
+function paymentOf(record: PaymentRecord) {
+  const { state, network, asset, payer, payTo, amount, nonce, transaction, route, reason } = record
+  return {
+    state,
+    network,
+    asset,
+    payer,
+    pay_to: payTo,
+    amount: String(amount),
+    nonce,
+    route,
+    transaction,
+    /** Why it was given back or is owed. */
+    reason: state === 'released' || state === 'owed' ? reason : null,
+    valid_before: iso(Number(record.validBefore) * 1000),
+    created_at: iso(record.createdAt),
+    updated_at: iso(record.updatedAt),
+    settled_at: iso(record.settledAt),
+    delivered_at: iso(record.deliveredAt),
+    answer_kept: record.answer !== null,
+  }
+}

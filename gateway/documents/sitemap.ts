@@ -1,0 +1,23 @@
+/** /sitemap.xml (https://www.sitemaps.org/protocol.html): every page that has one address. */
+import type { Catalog } from '../catalog/catalog.ts'
+import { listed } from './listing.ts'
+import type { Place } from './parts.ts'
+
+/** The sitemap: operations with a view and without parameters. `lastmod` is the date the catalog gives for its pages. */
+export function sitemap(catalog: Catalog, { baseUrl, updated }: Place): string {
+  const changed = updated === null ? '' : `<lastmod>${updated}</lastmod>`
+  const pages = listed(catalog)
+    .filter(({ view, method, path }) => view !== null && method === 'GET' && !path.includes('{'))
+    .map(({ path }) => `  <url><loc>${escapeXml(baseUrl + path)}</loc>${changed}</url>`)
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
+    ...pages,
+    '</urlset>',
+    '',
+  ].join('\n')
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll("'", '&apos;')
+}

@@ -1,0 +1,50 @@
+/** An Answer as an MCP tool result, in the forms of x402's MCP binding and of the clients in use. */
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
+import type { Answer } from '../calls/call.ts'
+import { errorBody, InvalidInput, type ServiceError } from '../errors.ts'
+import { receiptObject } from '../x402/settlement-response.ts'
+import type { Tool } from './tools.ts'
+
+type Body = Record<string, unknown>
+
+/**
+ * The result of a call. Refusals have `isError`; a 402 carries the v2 PaymentRequired object as structuredContent, the
+ * same JSON as text, and the same in _meta for clients that look there. A receipt is in _meta["x402/payment-response"].
+ */
+export function toolResult(answer: Answer, tool: Tool, callId: string): CallToolResult {
+  const meta: Body = { call_id: callId }
+  if (answer.receipt) meta['x402/payment-response'] = receiptObject(answer.receipt)
+  if (answer.quote && answer.error) {
+    const { code, message, retry } = answer.error
+    const required: Body = { ...answer.quote.v2, code, message, retry, call_id: callId }
+    meta['x402/error'] = required
+    return { isError: true, structuredContent: required, content: [textOf(required)], _meta: meta }
+  }
+  if (answer.error) {
+    const wait = answer.headers['retry-after']
+    const later = wait === undefined ? {} : { retry_after_seconds: Number(wait) }
+    const body: Body = { ...errorBody(located(answer.error, tool)), ...later, call_id: callId }
+    return { isError: true, structuredContent: body, content: [textOf(body)], _meta: meta }
+  }
+  return { ...contentOf(answer), _meta: meta }
+}
+
+function located(error: ServiceError, tool: Tool): ServiceError {
+  return error instanceof InvalidInput ? new InvalidInput(error.detail.map((item) => tool.locate(item))) : error
+}
+
+function contentOf({
+  headers,
+  body,
+  status,
+}: Answer): Pick<CallToolResult, 'content' | 'structuredContent' | 'isError'> {
+  const text = body.toString('utf8')
+  const failed = status >= 400 ? { isError: true } : {}
+  const content: CallToolResult['content'] = [{ type: 'text', text }]
+  if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { ...failed, content }
+  const value: unknown = JSON.parse(text)
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+  return { ...failed, content, ...(isObject ? { structuredContent: value as Body } : {}) }
+}
+
+const textOf = (value: Body): { type: 'text'; text: string } => ({ type: 'text', text: JSON.stringify(value) })

@@ -1,0 +1,183 @@
+/** Operations as MCP tools: a pure function of the catalog, so the tool list is exactly what the catalog offers. */
+import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
+import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { dereference, fieldsOf } from '../catalog/schemas.ts'
+import type { RawInput } from '../editions/edition.ts'
+import type { ValidationItem } from '../errors.ts'
+import { type Accounts, payeesOf } from '../config/pay-to.ts'
+import type { Network } from '../payments/payment.ts'
+import { offeredOn } from '../methods/exact-evm/requirements.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
+
+export const PAYMENT_ARGUMENT = 'payment_signature'
+
+export type Arguments = Readonly<Record<string, unknown>>
+
+export interface Tool {
+  readonly operation: Operation
+  /** What tools/list shows. */
+  readonly definition: ToolDefinition
+  /** Splits flat arguments into the parts an HTTP request would have brought, query and path as text. */
+  split(args: Arguments): RawInput
+  /** Path and query of the HTTP twin of a call. */
+  addressOf(input: RawInput): { readonly path: string; readonly search: string }
+  /** A mistake named by its argument: ["query", "limit"] is ["arguments", "limit"]. */
+  locate(item: ValidationItem): ValidationItem
+}
+
+type Part = 'params' | 'query' | 'body'
+
+/** Where each flat argument belongs. `whole`: the body is not an object and travels as the argument "body". */
+interface Layout {
+  readonly places: ReadonlyMap<string, Part>
+  readonly whole: boolean
+  readonly properties: Readonly<Record<string, JsonSchema>>
+  readonly required: readonly string[]
+}
+
+/** The tools of a catalog by name. */
+export function createTools(catalog: Catalog, accounts: Accounts): ReadonlyMap<string, Tool> {
+  const offered = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
+  return new Map(offered.map((operation) => [operation.tool as string, createTool(operation, catalog, accounts)]))
+}
+
+function createTool(operation: Operation, catalog: Catalog, accounts: Accounts): Tool {
+  const layout = layoutOf(operation, catalog.schemas)
+  return {
+    operation,
+    definition: describe(operation, layout, accounts),
+    split: (args) => split(operation, layout, args),
+    addressOf: (input) => addressOf(operation, input),
+    locate: (item) => locate(layout, item),
+  }
+}
+
+function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
+  const places = new Map<string, Part>()
+  const properties: Record<string, JsonSchema> = {}
+  const required: string[] = []
+  let whole = false
+  for (const part of ['params', 'query', 'body'] as const) {
+    const declared = operation[part]
+    if (declared === null) continue
+    const schema = dereference(declared, schemas)
+    const members = fieldsOf(schema, schemas)
+    if (part === 'body' && Object.keys(members).length === 0) {
+      whole = true
+      places.set('body', part)
+      properties['body'] = schema
+      required.push('body')
+      continue
+    }
+    for (const [name, member] of Object.entries(members)) {
+      places.set(name, part)
+      properties[name] = part === 'body' ? asText(member) : member
+    }
+    for (const piece of [schema, ...((schema['allOf'] as readonly JsonSchema[] | undefined) ?? [])])
+      required.push(...((piece['required'] as readonly string[] | undefined) ?? []))
+  }
+  return { places, whole, properties, required }
+}
+
+/** A file upload is a string over MCP. */
+function asText(schema: JsonSchema): JsonSchema {
+  const isFile = schema['format'] === 'binary' || schema['contentMediaType'] !== undefined
+  if (!isFile) return schema
+  const description = [schema['description'], 'The content of the file as text.'].filter(Boolean).join(' ')
+  return { type: 'string', ...(schema['title'] === undefined ? {} : { title: schema['title'] }), description }
+}
+
+function describe(operation: Operation, layout: Layout, accounts: Accounts): ToolDefinition {
+  const { price, priceText, method } = operation
+  const networks = offeredOn(operation, payeesOf(accounts)).map((payee) => payee.network)
+  const [network] = networks as [Network, ...Network[]]
+  const cost =
+    price === null
+      ? 'Free.'
+      : `Costs $${priceText} USDC on ${networks.map(({ name }) => name).join(' or ')} via x402: call without payment for the requirements, then again ` +
+        `with the same arguments and ${PAYMENT_ARGUMENT}, or with the payment in _meta["x402/payment"].`
+  const payment: Record<string, JsonSchema> =
+    price === null
+      ? {}
+      : { [PAYMENT_ARGUMENT]: { type: 'string', description: 'Base64 of an x402 payment payload (v1 or v2).' } }
+  return {
+    name: operation.tool as string,
+    title: titleOf(operation.summary),
+    description: [operation.summary, operation.description, cost].filter(Boolean).join('\n\n'),
+    inputSchema: {
+      type: 'object',
+      properties: { ...layout.properties, ...payment },
+      ...(layout.required.length > 0 ? { required: [...layout.required] } : {}),
+      additionalProperties: false,
+    },
+    annotations: {
+      title: titleOf(operation.summary),
+      readOnlyHint: method === 'GET',
+      destructiveHint: method === 'DELETE',
+      idempotentHint: method !== 'POST' && method !== 'PATCH',
+      openWorldHint: false,
+    },
+    _meta: {
+      'x402/price': {
+        free: price === null,
+        amount: String(price ?? 0n),
+        price_usd: price === null ? '0' : priceText,
+        currency: 'USDC',
+        network: network.name,
+        caip2: network.caip2,
+        ...(networks.length === 1 ? {} : { networks: networks.map(({ name, caip2 }) => ({ network: name, caip2 })) }),
+      },
+    },
+  }
+}
+
+/** The first clause of a summary: "Current level: high or low." is "Current level". */
+const titleOf = (summary: string): string => summary.split(/[.:;]( |$)/)[0] ?? summary
+
+function split(operation: Operation, { places, whole }: Layout, args: Arguments): RawInput {
+  const parts = {
+    params: new Map<string, unknown>(),
+    query: new Map<string, unknown>(),
+    body: new Map<string, unknown>(),
+  }
+  // What nobody declared is put where the validator will name it.
+  const elsewhere: Part = operation.body !== null && !whole ? 'body' : 'query'
+  for (const [name, value] of Object.entries(args)) {
+    if (name === PAYMENT_ARGUMENT && operation.price !== null) continue
+    const place = places.get(name) ?? elsewhere
+    // Clients send null for an argument they leave out; an address has no null.
+    if (place !== 'body' && value === null) continue
+    parts[place].set(name, place === 'body' ? value : textOf(value))
+  }
+  const body = whole ? parts.body.get('body') : Object.fromEntries(parts.body)
+  return {
+    params: Object.fromEntries(parts.params),
+    query: Object.fromEntries(parts.query),
+    body: operation.body === null ? undefined : body,
+  }
+}
+
+/** Scalars, and lists of them, as an address would carry them; anything else is left for the validator to refuse. */
+function textOf(value: unknown): unknown {
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value)
+  return Array.isArray(value) ? value.map(textOf) : value
+}
+
+function addressOf(operation: Operation, { params, query }: RawInput): { path: string; search: string } {
+  const path = operation.path.replace(/\{([^}]+)\}/g, (braced, name: string) =>
+    typeof params[name] === 'string' ? encodeURIComponent(params[name]) : braced,
+  )
+  const pairs = Object.entries(query).flatMap(([name, value]) =>
+    (Array.isArray(value) ? value : [value])
+      .filter((item): item is string => typeof item === 'string')
+      .map((item): [string, string] => [name, item]),
+  )
+  const search = new URLSearchParams(pairs).toString()
+  return { path, search: search === '' ? '' : `?${search}` }
+}
+
+function locate({ whole }: Layout, item: ValidationItem): ValidationItem {
+  const [first, ...rest] = item.loc
+  if (first !== 'query' && first !== 'path' && first !== 'body') return item
+  return { ...item, loc: ['arguments', ...(first === 'body' && whole ? ['body'] : []), ...rest] }
+}

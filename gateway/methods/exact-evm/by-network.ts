@@ -1,0 +1,39 @@
+/** One settler for several networks: each payment goes to the settler of its own. */
+import type { Network, Settler } from '../../payments/payment.ts'
+
+export interface NetworkSettler {
+  readonly network: Network
+  readonly settler: Settler
+}
+
+/** The settler of all of them. A network without one is a mistake of the caller and throws. */
+export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...NetworkSettler[]]): Settler {
+  const byNetwork = new Map(settlers.map(({ network, settler }) => [network.caip2, settler]))
+
+  function on(caip2: string): Settler {
+    const settler = byNetwork.get(caip2)
+    if (!settler) throw new Error(`Nothing settles on ${caip2}.`)
+    return settler
+  }
+
+  return {
+    kind: settlers[0].settler.kind,
+    check: (payload, requirements, options) => on(requirements.network.caip2).check(payload, requirements, options),
+    settle: (payload, requirements, options) => on(requirements.network.caip2).settle(payload, requirements, options),
+    // A payment of a network that is taken no more stays open until its settler is back.
+    status: async (record) => (await byNetwork.get(record.network)?.status(record)) ?? UNKNOWN,
+    health(network) {
+      if (network) return on(network.caip2).health()
+      const looks = settlers.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))
+      const down = looks.filter(({ ready }) => !ready)
+      if (down.length === 0) return { ready: true }
+      const reason = down.map(({ name, reason: why = 'not ready' }) => `${name}: ${why}`).join('; ')
+      return { ready: down.length < looks.length, reason }
+    },
+    async close() {
+      await Promise.all(settlers.map(({ settler }) => settler.close()))
+    },
+  }
+}
+
+const UNKNOWN = { state: 'pending', transaction: null } as const

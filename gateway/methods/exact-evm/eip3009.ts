@@ -1,0 +1,122 @@
+/** The token's side of EIP-3009: call data, event topics, and what its reverts mean. Works for FiatTokenV2_2 (USDC). */
+import type { Hex, PaymentPayload, PaymentRecord, Refusal } from '../../payments/payment.ts'
+
+/** What the token must know to move the money. A journal row has it, and so does a presented payment. */
+export interface Transfer {
+  readonly from: Hex
+  readonly to: Hex
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  readonly nonce: Hex
+  readonly signature: Hex
+}
+
+export const TOPICS = {
+  /** AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce) */
+  used: '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5',
+  /** AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce) */
+  canceled: '0x1cdd46ff242716cdaa72d159d339a485b3438398348d68f09d7c8c0a59353d81',
+  /** Transfer(address indexed from, address indexed to, uint256 value) */
+  transfer: '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef',
+} as const
+
+const SELECTORS = {
+  /** transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32) */
+  transferSplit: '0xe3ee160e',
+  /** transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes) */
+  transferBytes: '0xcf092995',
+  /** balanceOf(address) */
+  balanceOf: '0x70a08231',
+  /** authorizationState(address,bytes32) */
+  authorizationState: '0xe94a0102',
+} as const
+
+export function transferOf(record: PaymentRecord): Transfer {
+  const { payer, payTo, amount, validAfter, validBefore, nonce, signature } = record
+  return { from: payer, to: payTo, value: amount, validAfter, validBefore, nonce, signature }
+}
+
+/** Left-padded to 32 bytes, without 0x. */
+export function word(value: Hex | bigint | number): string {
+  return (typeof value === 'string' ? value.slice(2).toLowerCase() : value.toString(16)).padStart(64, '0')
+}
+
+/** Call data that settles a payment: the r, s, v form for a key's 65 bytes, the bytes form for a contract wallet. */
+export function settleData(transfer: Transfer | PaymentPayload): Hex {
+  const { from, to, value, validAfter, validBefore, nonce, signature } = transfer
+  const head = [from, to, value, validAfter, validBefore, nonce].map(word).join('')
+  const bytes = signature.slice(2)
+  if (isKeySignature(signature)) {
+    const [r, s, v] = [bytes.slice(0, 64), bytes.slice(64, 128), bytes.slice(128)]
+    return `${SELECTORS.transferSplit}${head}${v.padStart(64, '0')}${r}${s}`
+  }
+  const tail = bytes.padEnd(Math.ceil(bytes.length / 64) * 64, '0')
+  return `${SELECTORS.transferBytes}${head}${word(7 * 32)}${word(bytes.length / 2)}${tail}`
+}
+
+export function isKeySignature(signature: Hex): boolean {
+  return signature.length === 2 + 2 * 65
+}
+
+/** Call data of balanceOf(account). */
+export function balanceData(account: Hex): Hex {
+  return `${SELECTORS.balanceOf}${word(account)}`
+}
+
+/** Call data of authorizationState(authorizer, nonce): true once used or cancelled. */
+export function stateData(authorizer: Hex, nonce: Hex): Hex {
+  return `${SELECTORS.authorizationState}${word(authorizer)}${word(nonce)}`
+}
+
+/** How the token says no (FiatTokenV2_2 and OpenZeppelin texts), and what that means to a payer. */
+const REVERTS: readonly (readonly [RegExp, Refusal])[] = [
+  [
+    /exceeds balance/i,
+    { reason: 'insufficient_funds', message: 'The payer holds less USDC than the payment moves. Add USDC.' },
+  ],
+  [
+    /used or cancell?ed/i,
+    { reason: 'invalid_transaction_state', message: 'This authorization is used or cancelled on the chain.' },
+  ],
+  [
+    /expired/i,
+    {
+      reason: 'invalid_exact_evm_payload_authorization_valid_before',
+      message: 'The authorization has expired on the chain.',
+    },
+  ],
+  [
+    /not yet valid/i,
+    {
+      reason: 'invalid_exact_evm_payload_authorization_valid_after',
+      message: 'The authorization is not valid yet on the chain.',
+    },
+  ],
+  [
+    /signature|ecrecover/i,
+    {
+      reason: 'invalid_exact_evm_payload_signature',
+      message: "The token does not accept the signature as the payer's.",
+    },
+  ],
+  [/blacklisted/i, { reason: 'invalid_transaction_state', message: 'The token refuses transfers of this account.' }],
+  [/paused/i, { reason: 'invalid_transaction_state', message: 'The token is paused.' }],
+]
+
+/** The refusal behind a revert text. */
+export function refusalOf(revert: string): Refusal {
+  const named = REVERTS.find(([pattern]) => pattern.test(revert))
+  return named?.[1] ?? { reason: 'invalid_transaction_state', message: 'The token refused the transfer.' }
+}
+
+/**
+ * The text of Error(string) in returned bytes, or null.
+ * @example revertText('0x08c379a0' + word(32) + word(2) + '6e6f'.padEnd(64, '0')) → 'no'
+ */
+export function revertText(data: unknown): string | null {
+  if (typeof data !== 'string' || !data.startsWith('0x08c379a0')) return null
+  const bytes = Buffer.from(data.slice(10), 'hex')
+  if (bytes.length < 64) return null
+  return bytes.subarray(64, 64 + Number(bytes.readBigUInt64BE(56))).toString('utf8')
+}

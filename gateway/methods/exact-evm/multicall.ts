@@ -1,0 +1,34 @@
+/** Several calls in one transaction: Multicall3, at the same address on every network that has it. */
+import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
+import type { Hex } from '../../payments/payment.ts'
+
+export const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
+
+export interface Part {
+  readonly target: Hex
+  /** false: where this one fails, all fail. */
+  readonly allowFailure: boolean
+  readonly callData: Hex
+}
+
+export interface PartResult {
+  readonly success: boolean
+  readonly returnData: Hex
+}
+
+const ABI = parseAbi([
+  'struct Call3 { address target; bool allowFailure; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call3[] calls) payable returns (Result[])',
+])
+
+/** Call data of aggregate3. */
+export function aggregateData(parts: readonly Part[]): Hex {
+  const calls = parts.map(({ target, ...part }) => ({ ...part, target: target.toLowerCase() as Hex }))
+  return encodeFunctionData({ abi: ABI, functionName: 'aggregate3', args: [calls] })
+}
+
+/** What each call returned, in order. */
+export function aggregateResults(data: Hex): readonly PartResult[] {
+  return decodeFunctionResult({ abi: ABI, functionName: 'aggregate3', data })
+}

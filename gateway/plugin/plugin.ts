@@ -1,0 +1,203 @@
+/**
+ * Everything a plugin may know, imported as `tollgate/plugin`. Plugins import this module, `plugins/quant`, generated types,
+ * npm packages and Node; never the gateway's inside and never another plugin.
+ */
+import type { Keyv } from 'keyv'
+import type { Knex } from 'knex'
+import type { Logger } from 'pino'
+import type { Catalog, Operation, OperationId, Plan, Product } from '../catalog/catalog.ts'
+
+export type { Catalog, Knex, Keyv, Logger, Operation, OperationId, Plan, Product }
+export type { Upload } from '../http/body.ts'
+export type { Chart } from '../http/chart.ts'
+export type { Step } from '../http/waterfall.ts'
+export { readCursor, writeCursor, type Place } from './cursor.ts'
+export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
+
+export type JsonSchema = { readonly [key: string]: unknown }
+
+/** Filled by schemas/types.d.ts: plugin name → operation id → { input, output }, and `asked` where defaults make a difference. */
+export interface Plugins {}
+
+/** All operations of all typed plugins, by id. */
+type Operations = UnionToIntersection<Plugins[keyof Plugins]>
+type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => void : never) extends (
+  value: infer Both,
+) => void
+  ? Both
+  : never
+
+/**
+ * The `{ params, query, body }` that an operation is asked with: exact where generated types know it, open where they do
+ * not. What has a default may be left out.
+ */
+export type InputOf<Id extends OperationId> = Id extends keyof Operations
+  ? Operations[Id] extends { asked: infer Asked }
+    ? Asked
+    : Operations[Id] extends { input: infer Input }
+      ? Input
+      : Input
+  : Input
+export type OutputOf<Id extends OperationId> = Id extends keyof Operations
+  ? Operations[Id] extends { output: infer Output }
+    ? Output
+    : unknown
+  : unknown
+
+/** What a call brings when no generated type says more. */
+export interface Input {
+  readonly params: Readonly<Record<string, unknown>>
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: unknown
+}
+
+export type Migration = (db: Knex) => Promise<void>
+
+export interface Plugin<Name extends string = string> {
+  /** The word in a product's `plugin` field, before any `@version`. */
+  readonly name: Name
+  /** Steps run once each, in order, before setup, on SQLite and PostgreSQL alike. Append only. */
+  readonly migrations?: readonly Migration[]
+  /** JSON Schemas with an `$id`, for a plugin that travels on its own. First-party ones live in schemas/. */
+  readonly schemas?: readonly JsonSchema[]
+  /** JSON Schema of the `settings` object in the product's catalog document. */
+  readonly settings?: JsonSchema
+  /** Folder of Pug views, for a plugin that travels on its own. */
+  readonly views?: URL
+  /** Called once per product that names this plugin. */
+  setup(context: PluginContext): Registration<Name> | Promise<Registration<Name>>
+}
+
+export type Handlers<Name extends string> = Name extends keyof Plugins
+  ? {
+      readonly [Id in keyof Plugins[Name]]: Plugins[Name][Id] extends { input: infer In; output: infer Out }
+        ? Handler<In, Out>
+        : never
+    }
+  : Readonly<Record<string, Handler<never>>>
+
+export interface Registration<Name extends string = string> {
+  /** One handler per operation id the catalog assigns: no fewer, no more. */
+  readonly handlers: Handlers<Name>
+  /** Work on a clock. Runs never overlap; a failure is logged and counted, never thrown. */
+  readonly jobs?: readonly Job[]
+  /** Small numbers and words for /v1/stats and /health. */
+  facts?(): Promise<Facts>
+  stop?(): Promise<void>
+}
+
+export type Facts = Readonly<Record<string, unknown>>
+
+export interface PluginContext {
+  /** The product this instance serves. */
+  readonly product: string
+  readonly settings: Readonly<Record<string, unknown>>
+  /** Tables prefixed by the plugin's name; the same code on SQLite and PostgreSQL. */
+  readonly db: Knex
+  /** Namespaced; may be emptied at any time. */
+  readonly kv: Keyv
+  /** Outbound, with a timeout and our user agent. */
+  readonly fetch: typeof fetch
+  readonly log: Logger
+  /** How the products are fed: made-up bars, recorded payloads, or the public sources. */
+  readonly dataMode: DataMode
+  /** Folder of recorded payloads in replay mode, else undefined. */
+  readonly replayDir: string | undefined
+  /** REPLAY_SHIFT as configured: auto, none, frozen[:time] or seconds. */
+  readonly replayShift: string
+  /** Shows long work: one line on a terminal, one log line per tenth elsewhere. */
+  progress(label: string, total: number): Progress
+  /** The clock of the data: shifted or frozen in replay mode. Never read Date.now() in a plugin. */
+  now(): Date
+}
+
+export type DataMode = 'sample' | 'replay' | 'online'
+
+export interface Progress {
+  /** Adds to what is done. */
+  advance(count: number): void
+  end(): void
+}
+
+export type Handler<In = Input, Out = unknown> = (call: Call<In>) => Out | Reply<Out> | Promise<Out | Reply<Out>>
+
+export type Access =
+  | { readonly kind: 'free' }
+  | { readonly kind: 'token'; readonly plan: string; readonly subject: string; readonly expiresAt: Date }
+  | {
+      readonly kind: 'payment'
+      readonly payer: string
+      readonly amount: bigint
+      /** When the payment was taken into work. */
+      readonly at?: Date
+    }
+
+/** Runs another product's operation in this edition, at this asOf, free of charge. Named in the catalog's `uses`. */
+export type Ask = <Id extends OperationId>(operation: Id, input: InputOf<Id>) => Promise<OutputOf<Id>>
+
+export interface Call<In = Input> {
+  /** Shown to the caller, in logs and in errors. */
+  readonly id: string
+  readonly operation: Operation
+  /** The edition serving this call. */
+  readonly catalog: Catalog
+  /** `{ params, query, body }`: validated, defaults applied. */
+  readonly input: In
+  readonly access: Access
+  /** Newest moment of data this caller may see. */
+  readonly asOf: Date
+  /** The time budget is spent, or the caller is gone. */
+  readonly signal: AbortSignal
+  readonly ask: Ask
+  /** Set where the caller would take server-sent events; `lastEventId` is the last one it had before. */
+  readonly stream?: StreamWish
+}
+
+export interface StreamWish {
+  readonly lastEventId: string | null
+}
+
+export interface Job {
+  readonly name: string
+  readonly everySeconds: number
+  /** `ask` works at the asOf of the moment the run began. */
+  run(job: { readonly signal: AbortSignal; readonly ask: Ask }): Promise<void>
+}
+
+/** Returns the plugin unchanged; the name is kept as a literal so that its handlers are typed. */
+export function definePlugin<const Name extends string>(plugin: Plugin<Name>): Plugin<Name> {
+  return plugin
+}
+
+export interface ReplyInit {
+  readonly status?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface ServerEvent {
+  readonly id: string
+  readonly data: unknown
+}
+
+/** A handler's answer when the plain value is not enough: another status, headers, or a stream of events. */
+export class Reply<Body = unknown> {
+  readonly body: Body
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly source: AsyncIterable<ServerEvent> | undefined
+
+  constructor(body: Body, init: ReplyInit = {}, source?: AsyncIterable<ServerEvent>) {
+    this.body = body
+    this.status = init.status ?? 200
+    this.headers = init.headers ?? {}
+    this.source = source
+  }
+
+  /**
+   * Server-sent events for token holders; each event has an id to resume from. The stream ends with the token, a
+   * revocation or an edition swap.
+   */
+  static events(source: AsyncIterable<ServerEvent>): Reply<never> {
+    return new Reply(undefined as never, {}, source)
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * Access tokens that were taken back: a small table, read every few seconds by every process, so that using a token
+ * touches no store and a revocation is felt everywhere within five seconds.
+ */
+import type { Logger } from 'pino'
+import type { Knex } from 'knex'
+import { createReady, type Step } from '../stores/migrations.ts'
+
+export interface Revocations {
+  /** Ids of the tokens taken back, as last read. */
+  readonly ids: ReadonlySet<string>
+  /** Takes a token back, here at once and elsewhere with the next reading. Twice is once. */
+  revoke(id: string, reason: string): Promise<void>
+  /** Reads the table now. */
+  read(): Promise<void>
+  /** Reads now, and from then on again and again. Rejects where the first reading fails. */
+  start(): Promise<void>
+  stop(): void
+}
+
+const READ_MS = 2_000
+
+const STEPS: readonly Step[] = [
+  (db) =>
+    db.schema.createTable('revoked_tokens', (table) => {
+      table.text('id').primary()
+      table.bigInteger('at').notNullable()
+      table.text('reason').notNullable()
+    }),
+]
+
+export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs = READ_MS): Revocations {
+  const ids = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  const ready = createReady(db, 'tokens', STEPS)
+  let isStopped = false
+
+  async function read(): Promise<void> {
+    await ready()
+    for (const { id } of await db<{ id: string }>('revoked_tokens').select('id')) ids.add(id)
+  }
+
+  /** While the table cannot be read, what was known stays refused. */
+  function next(): void {
+    if (isStopped) return
+    timer = setTimeout(() => {
+      read()
+        .catch((error: unknown) => log.warn({ err: error }, 'revoked tokens could not be read'))
+        .finally(next)
+    }, everyMs).unref()
+  }
+
+  return {
+    ids,
+    async revoke(id, reason) {
+      await ready()
+      await db('revoked_tokens').insert({ id, at: Date.now(), reason }).onConflict('id').ignore()
+      ids.add(id)
+    },
+    read,
+    async start() {
+      await read()
+      next()
+    },
+    stop() {
+      isStopped = true
+      clearTimeout(timer)
+    },
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * How an operation describes itself to those who find it through a quote: the `bazaar` extension of x402 v2 (spec:
+ * extensions/bazaar) and `outputSchema` of v1.
+ */
+import type { Catalog, Operation } from '../catalog/catalog.ts'
+import { dereference, fieldsOf } from '../catalog/schemas.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
+
+/** How much is said. A header has little room; a body has enough. */
+export interface Detail {
+  /** The example answer. */
+  readonly answer: boolean
+  /** The schema of the answer. */
+  readonly output: boolean
+  /** The example request. */
+  readonly request: boolean
+  /** Input schemas: with their words, with their rules, only names and types, or nothing. */
+  readonly input: 'words' | 'rules' | 'types' | 'nothing'
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+const WORDS = new Set(['title', 'description', 'examples', '$comment'])
+const TYPES = new Set(['type', 'properties', 'required', 'items', 'enum', 'const'])
+
+export interface Bazaar {
+  readonly info: { readonly input: Fields; readonly output: Fields }
+  readonly schema: Fields
+  readonly routeTemplate?: string
+}
+
+/** The extension: `info` says how to call, `schema` (JSON Schema 2020-12) describes `info` and holds for it. */
+export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): Bazaar {
+  const { method, params, query, body, response, example } = operation
+  const request = (detail.request ? example?.request : undefined) ?? {}
+  const shown = (schema: JsonSchema, value: unknown): JsonSchema =>
+    reduced(allowing(dereference(schema, catalog.schemas), value), detail.input)
+  const takesBody = method !== 'GET' && method !== 'DELETE'
+  const said = {
+    ...(params === null ? {} : { pathParams: texts(request.params ?? {}) }),
+    ...(query === null || request.query === undefined ? {} : { queryParams: request.query }),
+    ...(takesBody ? { bodyType: bodyTypeOf(operation), body: request.body ?? {} } : {}),
+  }
+  const described = {
+    ...(params === null ? {} : { pathParams: { type: 'object', additionalProperties: { type: 'string' } } }),
+    ...(query === null ? {} : { queryParams: shown(query, request.query) }),
+    ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: shown(body ?? {}, request.body) } : {}),
+  }
+  const output =
+    detail.output && response !== null ? { example: reduced(dereference(response, catalog.schemas), 'rules') } : {}
+  const answer = detail.answer && example?.response !== undefined ? { example: example.response } : {}
+  const template = operation.path.replace(/\{([^}]+)\}/g, ':$1')
+  return {
+    info: { input: { type: 'http', method, ...said }, output: { type: 'json', ...answer } },
+    schema: {
+      $schema: DIALECT,
+      type: 'object',
+      properties: {
+        input: {
+          type: 'object',
+          properties: { type: { const: 'http' }, method: { enum: [method] }, ...described },
+          required: ['type', 'method', ...(takesBody ? ['bodyType', 'body'] : [])],
+          additionalProperties: false,
+        },
+        output: { type: 'object', properties: { type: { type: 'string' }, ...output }, required: ['type'] },
+      },
+      required: ['input'],
+    },
+    ...(template === operation.path ? {} : { routeTemplate: template }),
+  }
+}
+
+/** The extension with the path parameters of one address. */
+export function withPathParams({ info, ...rest }: Bazaar, pathParams: Fields): Bazaar {
+  return { info: { ...info, input: { ...info.input, pathParams } }, ...rest }
+}
+
+/** An address holds text; what it means is said by the OpenAPI document. */
+function texts(params: Fields): Fields {
+  return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
+}
+
+/** v1: each field of the request with type, need and words, as the v1 indexers read them. */
+export function outputSchema(operation: Operation, catalog: Catalog): Fields {
+  const { method, params, query, body, example } = operation
+  const fields = (schema: JsonSchema | null): Fields | null => (schema === null ? null : fieldsOfV1(schema, catalog))
+  const [pathParams, queryParams, bodyFields] = [fields(params), fields(query), fields(body)]
+  return {
+    input: {
+      type: 'http',
+      method,
+      discoverable: true,
+      ...(pathParams ? { pathParams } : {}),
+      ...(queryParams ? { queryParams } : {}),
+      ...(bodyFields ? { bodyType: bodyTypeOf(operation), bodyFields } : {}),
+    },
+    ...(example?.response === undefined ? {} : { output: { example: example.response } }),
+  }
+}
+
+function fieldsOfV1(schema: JsonSchema, catalog: Catalog): Fields {
+  const required = (dereference(schema, catalog.schemas)['required'] ?? []) as readonly string[]
+  return Object.fromEntries(
+    Object.entries(fieldsOf(schema, catalog.schemas)).map(([name, { type, description, enum: values }]) => [
+      name,
+      {
+        type: typeof type === 'string' ? type : 'string',
+        required: required.includes(name),
+        ...(typeof description === 'string' ? { description } : {}),
+        ...(Array.isArray(values) ? { enum: values.map(String) } : {}),
+      },
+    ]),
+  )
+}
+
+function bodyTypeOf({ bodyMedia: [media = 'application/json'] }: Operation): 'json' | 'form-data' | 'text' {
+  if (media.endsWith('json')) return 'json'
+  return media.startsWith('multipart/') || media.endsWith('form-urlencoded') ? 'form-data' : 'text'
+}
+
+/** `info` must hold against `schema`: where there is no example to show, nothing is demanded. */
+function allowing(schema: JsonSchema, value: unknown): JsonSchema {
+  if (value !== undefined) return schema
+  return { type: 'object', ...(schema['properties'] === undefined ? {} : { properties: schema['properties'] }) }
+}
+
+/** The schema with less in it. Property names are data: only keywords are dropped. */
+function reduced(schema: JsonSchema, to: Detail['input']): JsonSchema {
+  if (to === 'words') return schema
+  if (to === 'nothing') return { type: schema['type'] ?? 'object' }
+  const entries = Object.entries(schema)
+    .filter(([keyword]) => (to === 'types' ? TYPES.has(keyword) : !WORDS.has(keyword)))
+    .map(([keyword, value]) => {
+      if (keyword === 'properties' || keyword === 'patternProperties')
+        return [keyword, mapped(value as Readonly<Record<string, JsonSchema>>, to)] as const
+      if (['items', 'additionalProperties', 'not'].includes(keyword) && isSchema(value))
+        return [keyword, reduced(value, to)] as const
+      if (['allOf', 'anyOf', 'oneOf', 'prefixItems'].includes(keyword) && Array.isArray(value))
+        return [keyword, value.map((item) => (isSchema(item) ? reduced(item, to) : item))] as const
+      return [keyword, value] as const
+    })
+  return Object.fromEntries(entries)
+}
+
+function mapped(schemas: Readonly<Record<string, JsonSchema>>, to: Detail['input']): Fields {
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, isSchema(schema) ? reduced(schema, to) : schema]),
+  )
+}
+
+function isSchema(value: unknown): value is JsonSchema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

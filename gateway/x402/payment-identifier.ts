@@ -1,0 +1,46 @@
+/**
+ * The payer's own name for a purchase: the x402 extension `payment-identifier`, or the HTTP header Idempotency-Key
+ * (draft-ietf-httpapi-idempotency-key-header). An agent that lost our answer and signs anew under the same name is
+ * stopped here instead of paying twice.
+ */
+import { InvalidInput, ServiceError } from '../errors.ts'
+import type { PaymentPayload } from '../payments/payment.ts'
+
+export const EXTENSION = 'payment-identifier'
+
+const OF_EXTENSION = /^[A-Za-z0-9_-]{16,128}$/
+const OF_HEADER = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * The identifier presented with a payment, or null.
+ *
+ * @param header Idempotency-Key as sent, with or without the quotes of a structured field
+ * @throws ServiceError `payment_invalid` where the extension's id is malformed; InvalidInput where the header is, or
+ *   where the two differ
+ */
+export function identifierOf({ extensions }: PaymentPayload, header: string | undefined): string | null {
+  const [inPayment, inHeader] = [extensionId(extensions[EXTENSION]), header === undefined ? null : headerId(header)]
+  if (inPayment !== null && inHeader !== null && inPayment !== inHeader)
+    throw invalidHeader(`Idempotency-Key differs from the ${EXTENSION} in the payment. Send one of them.`)
+  return inPayment ?? inHeader
+}
+
+/** The id of an echoed extension `{info: {required, id?}}`; our own declaration echoed without one says nothing. */
+function extensionId(extension: unknown): string | null {
+  const id = (extension as { info?: { id?: unknown } | null } | null | undefined)?.info?.id
+  if (id === undefined || id === null) return null
+  if (typeof id === 'string' && OF_EXTENSION.test(id)) return id
+  throw new ServiceError('payment_invalid', `${EXTENSION} must be 16 to 128 letters, digits, "_" or "-".`, {
+    reason: 'invalid_payload',
+  })
+}
+
+function headerId(header: string): string {
+  const id = /^"(.*)"$/.exec(header)?.[1] ?? header
+  if (OF_HEADER.test(id)) return id
+  throw invalidHeader('Idempotency-Key must be 1 to 255 visible ASCII characters.')
+}
+
+function invalidHeader(message: string): InvalidInput {
+  return new InvalidInput(message, ['header', 'Idempotency-Key'])
+}

@@ -1,0 +1,225 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect } from 'chai'
+import { createLog } from '../../../../gateway/observe/log.ts'
+import { openJournal } from '../../../../gateway/payments/journal/index.ts'
+import {
+  type Hex,
+  type Journal,
+  paymentKey,
+  type PaymentPayload,
+  type Settler,
+} from '../../../../gateway/payments/payment.ts'
+import { createRpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { createTell } from '../../../../gateway/accounting/alerts.ts'
+import { type Bucket, BUCKETS } from '../../../../gateway/accounting/reconciliation/buckets.ts'
+import { createComparison } from '../../../../gateway/accounting/reconciliation/reconciliation.ts'
+import { openRows, type Rows } from '../../../../gateway/accounting/reconciliation/rows.ts'
+import { openDatabase } from '../../../../gateway/stores/database.ts'
+import { answerOf, INTENT, reservationOf, TRANSACTION } from '../../../contracts/payment.ts'
+import { recorder, useScene } from '../../../support/scene.ts'
+import { newBuyer } from '../../../support/settling.ts'
+
+interface Told {
+  readonly event: string
+  readonly details: { readonly count?: number; readonly rows?: readonly { readonly id: string }[] }
+}
+
+describe('reconciliation on a doctored chain', () => {
+  const scene = useScene()
+  const log = createLog('silent')
+  let journal: Journal
+  let db: ReturnType<typeof openDatabase>
+  let rows: Rows
+  let settler: Settler
+  let hook: Server
+  let told: Told[]
+  let offset: number
+  let compare: ReturnType<typeof createComparison>
+  const own = '0x00000000000000000000000000000000000000c1'
+  const now = (): Date => new Date(Date.now() + offset)
+
+  beforeEach(async () => {
+    offset = 0
+    told = []
+    hook = createServer((request, response) => {
+      let text = ''
+      request.on('data', (chunk: Buffer) => (text += chunk.toString()))
+      request.on('end', () => {
+        told.push(JSON.parse(text) as Told)
+        response.end('{}')
+      })
+    })
+    await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
+    journal = await openJournal({ file: ':memory:' })
+    db = openDatabase({ file: ':memory:' })
+    rows = await openRows(db)
+    settler = await scene.open()
+    const { network } = scene.chain
+    const { payTo } = scene.requirements
+    const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
+    const rpc = createRpc(scene.proxy.url)
+    const tell = createTell({ url, service: 'test', log, now })
+    const place = { rpc, network, payTo, journal, rows, tell, log, now, own: new Set([own]) }
+    compare = createComparison({ ...place, depth: 0, lookBack: null, graceSeconds: 60 })
+  })
+  afterEach(async () => {
+    await journal.close()
+    await db.destroy()
+    await new Promise((resolve) => hook.close(resolve))
+  })
+
+  /** Moves the money on the chain; returns the transaction. */
+  async function transfer(payload: PaymentPayload): Promise<Hex> {
+    const outcome = await settler.settle(payload, scene.requirements, { ...recorder(), wait: 'confirmed' })
+    if (outcome.state !== 'settled') throw new Error(outcome.state)
+    return outcome.transaction
+  }
+
+  /** Books a payment in the ledger, as far as asked. */
+  async function book(
+    payload: PaymentPayload,
+    to: 'submitted' | 'settled' | 'released',
+    amount = payload.value,
+    hash?: Hex,
+  ) {
+    const { network } = scene.chain
+    const key = paymentKey(network, payload)
+    const { from: payer, nonce, signature } = payload
+    const { payTo } = scene.requirements
+    const place = { network: network.caip2, asset: network.asset, payTo }
+    await journal.reserve(reservationOf({ key, payer, nonce, signature, amount, ...place }))
+    if (to === 'released') return void (await journal.released(key, 1, 'gone'))
+    await journal.answered(key, 1, answerOf('{}'))
+    await journal.submitted(key, 1, INTENT)
+    if (to === 'settled') await journal.settled(key, 1, hash ?? TRANSACTION)
+  }
+
+  const newest = async (bucket: Bucket) => rows.list([bucket], 100)
+  const events = (): string[] => told.map(({ event }) => event).sort()
+
+  it('puts every row in its bucket, tells of what alarms once, and reads on from where it was', async () => {
+    const matched = await scene.pay()
+    await book(matched, 'settled', matched.value, await transfer(matched))
+    const differs = await scene.pay()
+    await book(differs, 'settled', differs.value + 1n, await transfer(differs))
+    const unbooked = await transfer(await scene.pay())
+    const released = await scene.pay()
+    await book(released, 'released')
+    const reclaimed = await transfer(released)
+    const sent = await scene.pay()
+    await book(sent, 'submitted')
+    await transfer(sent)
+    const lost = await scene.pay()
+    await book(lost, 'settled')
+    await scene.chain.mint(scene.requirements.payTo, 123n)
+
+    const first = await compare()
+    expect(first.unreadable).to.equal(null)
+    // The lost payment is younger than the grace.
+    expect(first.buckets).to.deep.equal({
+      matched: 1,
+      pending: 2,
+      missing: 0,
+      amount_differs: 1,
+      unknown: 3,
+      unreadable: 0,
+    })
+
+    offset = 120_000
+    await scene.chain.advance(120)
+    const second = await compare()
+    expect(second.buckets).to.deep.equal({
+      matched: 1,
+      pending: 1,
+      missing: 1,
+      amount_differs: 1,
+      unknown: 3,
+      unreadable: 0,
+    })
+    expect((await newest('missing')).map(({ id }) => id)).to.deep.equal([paymentKey(scene.chain.network, lost)])
+    expect((await newest('amount_differs')).map(({ amount }) => amount)).to.deep.equal([differs.value])
+    const unknown = await newest('unknown')
+    expect(unknown.map(({ amount }) => amount)).to.include(123n)
+    expect(unknown.map(({ transaction }) => transaction)).to.include.members([unbooked, reclaimed])
+    expect(events()).to.deep.equal([
+      'reconciliation.amount_differs',
+      'reconciliation.missing',
+      'reconciliation.unknown',
+    ])
+    expect(told.find(({ event }) => event === 'reconciliation.unknown')?.details.rows).to.have.length(3)
+
+    await journal.settled(paymentKey(scene.chain.network, sent), 1, TRANSACTION)
+    await transfer(lost)
+    const third = await compare()
+    expect(third.buckets).to.deep.equal({
+      matched: 3,
+      pending: 0,
+      missing: 0,
+      amount_differs: 1,
+      unknown: 3,
+      unreadable: 0,
+    })
+    expect(told, 'nobody is told twice').to.have.length(3)
+    expect(BUCKETS.reduce((sum, bucket) => sum + third.buckets[bucket], 0)).to.equal(7)
+  })
+
+  it('owes what came for a payment that was sent from here and given back', async () => {
+    const payload = await scene.pay()
+    const key = paymentKey(scene.chain.network, payload)
+    await book(payload, 'submitted')
+    await journal.refused(key, 1, { state: 'refused', reason: 'insufficient_funds', message: 'It failed.' })
+    expect((await compare()).buckets).to.include({ matched: 0, unknown: 0 })
+    const transaction = await transfer(payload)
+    expect((await compare()).buckets).to.include({ matched: 1, unknown: 0 })
+    expect(await journal.find(key)).to.include({ state: 'owed', transaction, answer: null })
+    expect((await journal.debts()).map((debt) => debt.key)).to.deep.equal([key])
+    expect((await journal.events(key)).map(({ state }) => state).slice(-3)).to.deep.equal([
+      'released',
+      'settled',
+      'owed',
+    ])
+    await compare()
+    expect(events(), 'told once').to.deep.equal(['reconciliation.late'])
+  })
+
+  it('calls a transfer unreadable whose receipt the node keeps back, and reads it later', async () => {
+    const payload = await scene.pay()
+    await book(payload, 'settled', payload.value, await transfer(payload))
+    const refusal = JSON.stringify([{ jsonrpc: '2.0', id: 0, error: { code: -32000, message: 'no' } }])
+    scene.proxy.script((_path, body) =>
+      body.includes('eth_getTransactionReceipt') ? { status: 200, body: refusal } : 'pass',
+    )
+    expect((await compare()).buckets).to.include({ matched: 0, unreadable: 1 })
+    expect(events()).to.deep.equal(['reconciliation.unreadable'])
+    scene.proxy.script(() => 'pass')
+    expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
+  })
+
+  it('is never clean while the chain cannot be read, and loses no block over it', async () => {
+    const payload = await scene.pay()
+    await book(payload, 'settled', payload.value, await transfer(payload))
+    const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'range too wide' } })
+    scene.proxy.script((_path, body) => (body.includes('eth_getLogs') ? { status: 200, body: refusal } : 'pass'))
+    const blind = await compare()
+    expect(blind).to.include({ readTo: null, unreadable: 'range too wide' })
+    expect(blind.buckets).to.include({ matched: 0, unreadable: 1 })
+    await compare()
+    expect(events(), 'told once while it lasts').to.deep.equal(['reconciliation.unreadable'])
+    scene.proxy.script(() => 'pass')
+    expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
+  })
+
+  it('marks what our own wallets moved and alarms nobody over it', async () => {
+    const buyer = await newBuyer(scene.chain)
+    const { network } = scene.chain
+    const parts = { rpc: createRpc(scene.proxy.url), network, payTo: scene.requirements.payTo, journal, rows, log, now }
+    const tell = async (alert: Told): Promise<boolean> => told.push(alert) > 0
+    const wallets = new Set([buyer.address.toLowerCase()])
+    await transfer(await scene.pay(buyer))
+    const mine = createComparison({ ...parts, tell, own: wallets, depth: 0, lookBack: null, graceSeconds: 60 })
+    expect((await mine()).buckets.unknown).to.equal(1)
+    expect((await newest('unknown')).map(({ isOwn }) => isOwn)).to.deep.equal([true])
+    expect(told).to.deep.equal([])
+  })
+})

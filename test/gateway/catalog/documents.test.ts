@@ -1,0 +1,123 @@
+import { expect } from 'chai'
+import { symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseJson } from '../../../gateway/catalog/json.ts'
+import { readDocuments, readJson } from '../../../gateway/catalog/documents.ts'
+import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
+import fc from 'fast-check'
+
+describe('the JSON reader', () => {
+  it('reads what JSON.parse reads', () => {
+    fc.assert(
+      fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), (text, indent) => {
+        const spaced = JSON.stringify(JSON.parse(text), null, indent)
+        expect(parseJson(spaced)).to.deep.equal({ value: JSON.parse(text), problems: [] })
+      }),
+    )
+  })
+
+  it('refuses what JSON.parse refuses', () => {
+    fc.assert(
+      fc.property(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '01', 'x', '\n'), (text, seed, noise) => {
+        const at = seed % (text.length + 1)
+        const spoiled = text.slice(0, at) + noise + text.slice(at + 1)
+        let isValid = true
+        try {
+          JSON.parse(spoiled)
+        } catch {
+          isValid = false
+        }
+        expect(parseJson(spoiled).problems.some(({ rule }) => rule === 'syntax')).to.equal(!isValid)
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  it('says where a mistake stands and what belongs there', () => {
+    const wrong: readonly (readonly [string, string])[] = [
+      ['{\n  "price": "1",\n}', 'Line 3, column 1: Expected a name after ",", found }.'],
+      ['{\n  "price" "1"\n}', 'Line 2, column 11: Expected ":", found "1".'],
+      ['[1, 2', 'Line 1, column 6: Expected "," or "]", found the end.'],
+      ["{ 'price': 1 }", "Line 1, column 3: Unexpected '."],
+      ['{} {}', 'Line 1, column 4: Expected nothing more, found {.'],
+      ['{ "price": 01 }', 'Line 1, column 12: Unexpected 01.'],
+      ['', 'Line 1, column 1: Expected a value, found the end.'],
+      ['"a\u0000b"', 'Line 1, column 1: Unexpected control character in a string.'],
+    ]
+    for (const [text, message] of wrong) {
+      const { value, problems } = parseJson(text)
+      expect(value, text).to.equal(undefined)
+      expect(problems, text).to.deep.equal([{ pointer: '', rule: 'syntax', message }])
+    }
+  })
+
+  it('reports equal keys, which JSON.parse would drop', () => {
+    const { value, problems } = parseJson('{ "a": 1,\n  "a": { "b/c": 2, "b/c": 3 } }')
+    expect(value).to.deep.equal({ a: { 'b/c': 3 } })
+    expect(problems.map(({ pointer, rule }) => [pointer, rule])).to.deep.equal([
+      ['/a', 'duplicate-key'],
+      ['/a/b~1c', 'duplicate-key'],
+    ])
+    expect(problems[0]?.message).to.equal('Line 2, column 3: "a" stands twice in one object. Keep one.')
+  })
+})
+
+describe('the catalog folder', () => {
+  let catalog: TestCatalog
+  afterEach(() => catalog.close())
+
+  it('is read through links, which may lead nowhere or round in circles', async () => {
+    catalog = openCatalog({ 'x/tin.json': { product: 'tin' }, '.releases/2/gold.json': { product: 'gold' } })
+    const place = (file: string): string => join(catalog.catalogDir, file)
+    symlinkSync('.releases/2/gold.json', place('gold.json'))
+    symlinkSync('.releases/2', place('y'))
+    symlinkSync('..', place('x/round'))
+    symlinkSync('nowhere.json', place('lost.json'))
+    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
+    expect(documents.map(({ file }) => file)).to.deep.equal(['gold.json', 'service.json', 'x/tin.json', 'y/gold.json'])
+    expect(mistakes).to.deep.equal([])
+  })
+
+  it('is read with its sub-folders, in the order of the file names', async () => {
+    catalog = openCatalog({
+      'plans.json': { plans: [] },
+      'gold.json': { product: 'gold' },
+      'x/tin.json': {},
+      'notes.txt': 'x',
+    })
+    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
+    expect(mistakes).to.deep.equal([])
+    expect(documents.map(({ file, kind }) => [file, kind])).to.deep.equal([
+      ['gold.json', 'product'],
+      ['plans.json', 'plans'],
+      ['service.json', 'service'],
+      ['x/tin.json', 'product'],
+    ])
+  })
+
+  it('gives the documents that can be read and the mistakes of the others', async () => {
+    catalog = openCatalog({ 'gold.json': '{ "product": }', 'x/tin.json': '[]', 'zinc.json': { product: 'zinc' } })
+    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
+    expect(documents.map(({ file }) => file)).to.deep.equal(['service.json', 'zinc.json'])
+    expect(mistakes.map(({ file, rule }) => [file, rule])).to.deep.equal([
+      ['gold.json', 'syntax'],
+      ['x/tin.json', 'type'],
+    ])
+  })
+
+  it('is read without a file that has gone since, and with the reason for one that cannot be read', async () => {
+    catalog = openCatalog()
+    expect(await readJson(join(catalog.catalogDir, 'gone.json'))).to.equal(null)
+    const read = await readJson(catalog.catalogDir)
+    expect(read?.problems.map(({ rule, message }) => [rule, message])).to.deep.equal([
+      ['read', 'Cannot be read (EISDIR). Give the gateway the right to, or remove it.'],
+    ])
+  })
+
+  it('reports a missing service.json', async () => {
+    catalog = openCatalog()
+    catalog.remove('service.json')
+    const { mistakes } = await readDocuments(catalog.catalogDir)
+    expect(mistakes.map(({ file, rule }) => [file, rule])).to.deep.equal([['service.json', 'missing']])
+  })
+})

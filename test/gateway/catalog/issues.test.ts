@@ -1,0 +1,232 @@
+import { expect } from 'chai'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
+import { CatalogError } from '../../../gateway/catalog/issue.ts'
+import { gold, TELLER, thing } from '../../support/catalog.ts'
+import { at, type Contents, create, documentsOf, free, params, PLANS, SCHEMAS } from './contents.ts'
+
+/** [file, pointer, rule] of every mistake, of a refused catalog too. */
+function mistakesOf(contents: Contents): (readonly [string, string, string])[] {
+  try {
+    return create(contents).mistakes.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
+  } catch (error) {
+    return (error as CatalogError).mistakes.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
+  }
+}
+
+describe('mistakes of a catalog', () => {
+  it('are reported all at once, and only the mistaken product is missing', () => {
+    const wrong = gold({ price: '0.0000001', prise: '1', summary: undefined, body: {} })
+    const { catalog, mistakes } = create({ 'gold.json': wrong, 'tin.json': thing('tin') })
+    expect(mistakes.map(({ pointer, rule }) => [pointer, rule])).to.deep.include.members([
+      ['/operations/getGold/price', 'pattern'],
+      ['/operations/getGold/prise', 'additionalProperties'],
+      ['/operations/getGold/summary', 'required'],
+      ['/operations/getGold/body', 'body'],
+    ])
+    expect(catalog.products.map(({ id }) => id)).to.deep.equal(['tin'])
+  })
+
+  it('say what to write instead', () => {
+    const { mistakes } = create({ 'gold.json': gold({ price: '0.0000001' }) })
+    expect(mistakes[0]?.message).to.equal(
+      'Is "0.0000001". Write "free", or US dollars as a decimal string with at most six decimals, e.g. "0.005".',
+    )
+  })
+
+  const cases: readonly (readonly [string, Contents, readonly [string, string, string]])[] = [
+    [
+      'a price of nothing',
+      { 'gold.json': gold({ price: '0.00' }) },
+      ['gold.json', '/operations/getGold/price', 'price'],
+    ],
+    ['no price', { 'gold.json': gold({ price: undefined }) }, ['gold.json', '/operations/getGold', 'price']],
+    [
+      'a price as a number',
+      { 'gold.json': gold({ price: 0.005 }) },
+      ['gold.json', '/operations/getGold/price', 'type'],
+    ],
+    ['no route', { 'gold.json': gold({ route: undefined }) }, ['gold.json', '/operations/getGold', 'route']],
+    [
+      'a trailing slash',
+      { 'gold.json': gold({ route: 'GET /v1/gold/' }) },
+      ['gold.json', '/operations/getGold/route', 'route'],
+    ],
+    [
+      'a way up in a route',
+      { 'gold.json': gold({ route: 'GET /v1/../gold' }) },
+      ['gold.json', '/operations/getGold/route', 'route'],
+    ],
+    [
+      'plugin and upstream',
+      { 'gold.json': gold({}, { upstream: { url: 'http://gold' } }) },
+      ['gold.json', '/upstream', 'maker'],
+    ],
+    ['neither plugin nor upstream', { 'gold.json': gold({}, { plugin: undefined }) }, ['gold.json', '', 'maker']],
+    [
+      'a priced page',
+      { 'gold.json': gold({ view: 'gold', response: undefined, tool: false }) },
+      ['gold.json', '/operations/getGold/view', 'view'],
+    ],
+    [
+      'a priced answer nobody describes',
+      { 'gold.json': gold({ response: undefined }) },
+      ['gold.json', '/operations/getGold', 'answer'],
+    ],
+    [
+      'a parameter nobody describes',
+      { 'gold.json': gold({ route: 'GET /v1/gold/{day}' }) },
+      ['gold.json', '/operations/getGold/params', 'parameters'],
+    ],
+    [
+      'a parameter that is not in the route',
+      { 'gold.json': gold({ params: params('day') }) },
+      ['gold.json', '/operations/getGold/params/properties/day', 'parameters'],
+    ],
+    [
+      'a parameter given twice',
+      { 'gold.json': gold({ route: 'GET /v1/{day}/{day}', params: params('day') }) },
+      ['gold.json', '/operations/getGold/route', 'parameters'],
+    ],
+    [
+      'a reference to nowhere',
+      { 'gold.json': gold({ response: { $ref: 'gold.json#/$defs/Prise' } }) },
+      ['gold.json', '/operations/getGold/response', 'reference'],
+    ],
+    [
+      'a reference to no file',
+      { 'gold.json': gold({ response: { items: { $ref: 'tin.json' } } }) },
+      ['gold.json', '/operations/getGold/response', 'reference'],
+    ],
+    [
+      'two arguments of one name',
+      { 'gold.json': gold({ route: 'GET /v1/gold/{days}', params: params('days') }) },
+      ['gold.json', '/operations/getGold/tool', 'tool-arguments'],
+    ],
+    [
+      'an argument called like the payment',
+      { 'gold.json': gold({ query: { properties: { payment_signature: {} } } }) },
+      ['gold.json', '/operations/getGold/tool', 'tool-arguments'],
+    ],
+    [
+      'a route outside its family',
+      { 'gold.json': gold({}, { family: 'x' }) },
+      ['gold.json', '/operations/getGold/route', 'family'],
+    ],
+    [
+      'a retired route without replacement',
+      { 'gold.json': gold({ retired: true }) },
+      ['gold.json', '/operations/getGold', 'retired'],
+    ],
+    [
+      'a replacement that is not served',
+      { 'gold.json': gold({ retired: true, replacement: 'GET /v1/tin' }) },
+      ['gold.json', '/operations/getGold/replacement', 'retired'],
+    ],
+    [
+      'a form that no browser sends',
+      { 'gold.json': gold({ route: 'POST /v1/gold', body: {}, form: { success: '/', failure: '/' } }) },
+      ['gold.json', '/operations/getGold/form', 'form'],
+    ],
+    [
+      'an internal operation with a price',
+      { 'gold.json': gold({ internal: true, route: undefined, tool: undefined }) },
+      ['gold.json', '/operations/getGold/price', 'internal'],
+    ],
+    [
+      'a stream as a tool',
+      { 'gold.json': gold({}, { plugin: undefined, upstream: { url: 'http://gold', stream: true } }) },
+      ['gold.json', '/operations/getGold/tool', 'stream'],
+    ],
+    [
+      'an upstream parameter without a route',
+      { 'gold.json': gold({}, { plugin: undefined, upstream: { url: 'http://gold/{day}' } }) },
+      ['gold.json', '/upstream/url', 'parameters'],
+    ],
+    [
+      'an operation id twice',
+      { 'gold.json': gold(), 'tin.json': { ...thing('tin'), operations: { getGold: { ...free('/v1/tin') } } } },
+      ['tin.json', '/operations/getGold', 'operation-taken'],
+    ],
+    [
+      'a route twice, whatever its parameters are called',
+      {
+        'a.json': thing('a', at('GET /v1/{x}', 'x')),
+        'b.json': { ...thing('b'), operations: { getB: { ...free('/v1/{y}'), params: params('y') } } },
+      },
+      ['b.json', '/operations/getB/route', 'route-taken'],
+    ],
+    [
+      'a tool name twice',
+      {
+        'a.json': { ...thing('a'), operations: { getAB: { ...free('/v1/a'), tool: true } } },
+        'b.json': { ...thing('b'), operations: { getAb: { ...free('/v1/b'), tool: true } } },
+      },
+      ['b.json', '/operations/getAb', 'tool-taken'],
+    ],
+    [
+      'a product twice',
+      { 'a.json': thing('a'), 'b.json': { ...thing('a'), operations: { getB: free('/v1/b') } } },
+      ['b.json', '/product', 'product-taken'],
+    ],
+    ['an unknown use', { 'teller.json': TELLER }, ['teller.json', '/uses/0', 'uses-unknown']],
+    [
+      'a use of its own operation',
+      { 'gold.json': gold({}, { uses: ['getGold'] }) },
+      ['gold.json', '/uses/0', 'uses-own'],
+    ],
+    [
+      'products that ask in a circle',
+      { 'gold.json': gold({}, { uses: ['askFor'] }), 'teller.json': TELLER },
+      ['gold.json', '/uses', 'uses-circle'],
+    ],
+    [
+      'a plan that opens what is not there',
+      { 'plans.json': PLANS },
+      ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
+    ],
+    [
+      'a plan that opens what is free',
+      { 'gold.json': gold({ price: 'free' }), 'plans.json': PLANS },
+      ['plans.json', '/plans/0/authorizes/0', 'authorizes'],
+    ],
+    [
+      'a plan at a route that is taken',
+      { 'gold.json': gold({ route: 'POST /v1/plans/live/24h' }), 'plans.json': PLANS },
+      ['plans.json', '/plans/0/route', 'route-taken'],
+    ],
+    [
+      'plans without a list',
+      { 'gold.json': gold(), 'plans.json': { ...PLANS, path: null } },
+      ['plans.json', '/path', 'path'],
+    ],
+    [
+      'a plan for nothing',
+      { 'gold.json': gold(), 'plans.json': { ...PLANS, plans: [{ ...PLANS.plans[0], price: '0' }] } },
+      ['plans.json', '/plans/0/price', 'price'],
+    ],
+    ['a service without words', { 'service.json': { name: 'Shop' } }, ['service.json', '/title', 'required']],
+  ]
+  for (const [title, contents, expected] of cases)
+    it(`include ${title}`, () => {
+      expect(mistakesOf(contents)).to.deep.include(expected)
+    })
+
+  it('in the service or the plans refuse the whole, with the mistakes of all documents', () => {
+    const refused = () =>
+      create({ 'service.json': {}, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })
+    expect(refused).to.throw(CatalogError)
+    const files = mistakesOf({
+      'service.json': {},
+      'gold.json': gold({ price: 'dear' }),
+      'plans.json': { plans: [{}] },
+    })
+    expect(new Set(files.map(([file]) => file))).to.deep.equal(new Set(['service.json', 'gold.json', 'plans.json']))
+  })
+
+  it('do not follow from another product that is missing', () => {
+    const { mistakes } = createCatalog(documentsOf({ 'gold.json': gold(), 'teller.json': TELLER }), SCHEMAS, {
+      without: new Set(['gold.json']),
+    })
+    expect(mistakes).to.deep.equal([])
+  })
+})

@@ -1,0 +1,101 @@
+import { expect } from 'chai'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
+import { gold } from '../../support/catalog.ts'
+import { create, documentsOf, params, PLANS, SCHEMAS } from './contents.ts'
+
+describe('the catalog', () => {
+  it('has every operation with route, price in atomic units, tool name and defaults', () => {
+    const { catalog, mistakes } = create({ 'gold.json': gold({ route: 'GET /v1/gold/{day}', params: params('day') }) })
+    expect(mistakes).to.deep.equal([])
+    expect(catalog.operations.get('getGold')).to.include({
+      method: 'GET',
+      path: '/v1/gold/{day}',
+      route: 'GET /v1/gold/{day}',
+      displayRoute: 'GET /v1/gold/*',
+      price: 5000n,
+      priceText: '0.005',
+      tool: 'get_gold',
+      handler: 'getGold',
+      product: 'gold',
+      wait: 'mined',
+      listed: true,
+      internal: false,
+      retired: false,
+      plan: null,
+    })
+    expect(catalog.operations.get('getGoldColumns')).to.include({
+      route: '',
+      price: null,
+      internal: true,
+      listed: false,
+    })
+  })
+
+  it('answers from 1 USD on only once the payment is final, unless the document says otherwise', () => {
+    const waitOf = (change: Parameters<typeof gold>[0]): string | undefined =>
+      create({ 'gold.json': gold(change) }).catalog.operations.get('getGold')?.wait
+    expect(waitOf({ price: '0.999999' })).to.equal('mined')
+    expect(waitOf({ price: '1' })).to.equal('confirmed')
+    expect(waitOf({ price: '0.01', wait: 'confirmed' })).to.equal('confirmed')
+    expect(waitOf({ price: '50', wait: 'submitted' })).to.equal('submitted')
+  })
+
+  it('sells each plan at a priced route of its own, without query and body', () => {
+    const { catalog, mistakes } = create({ 'gold.json': gold(), 'plans.json': PLANS })
+    expect(mistakes).to.deep.equal([])
+    const purchase = catalog.operations.get('purchasePlanLive24h')
+    expect(purchase).to.include({
+      route: 'POST /v1/plans/live/24h',
+      price: 50_000_000n,
+      product: 'plans',
+      handler: 'purchase',
+    })
+    expect(purchase).to.include({ query: null, body: null, tool: null })
+    expect(purchase?.plan).to.deep.equal(catalog.plans.plans[0])
+    expect(catalog.operations.get('getPlans')).to.include({ route: 'GET /v1/plans', price: null })
+    expect(catalog.plans.enabled).to.equal(true)
+  })
+
+  it('sells no plan while something it opens is left out', () => {
+    const { catalog } = createCatalog(documentsOf({ 'gold.json': gold(), 'plans.json': PLANS }), SCHEMAS, {
+      without: new Set(['gold.json']),
+    })
+    expect(catalog.plans.enabled).to.equal(false)
+    expect(catalog.plans.plans[0]).to.deep.include({ enabled: false, authorizes: [] })
+  })
+
+  it('sells no plan that is not enabled, nor any where the list is not', () => {
+    const off = { ...PLANS, plans: PLANS.plans.map((plan) => ({ ...plan, enabled: false })) }
+    expect(create({ 'gold.json': gold(), 'plans.json': off }).catalog.plans.plans[0]?.enabled).to.equal(false)
+    expect(create({ 'gold.json': gold(), 'plans.json': { ...PLANS, enabled: false } }).catalog.plans.enabled).to.equal(
+      false,
+    )
+  })
+
+  it('has no plan product where there is neither list nor plan', () => {
+    const { catalog } = create({ 'gold.json': gold(), 'plans.json': { path: null, plans: [] } })
+    expect(catalog.products.map(({ id }) => id)).to.deep.equal(['gold'])
+    expect(catalog.plans).to.include({ path: null, enabled: false })
+  })
+
+  it('changes its version with a price or a schema in use, and with nothing else', () => {
+    const priced = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
+    const { version } = create({ 'gold.json': priced }).catalog
+    expect(version).to.match(/^[0-9a-f]{16}$/)
+    expect(create({ 'gold.json': { $schema: 'elsewhere', ...priced } }).catalog.version).to.equal(version)
+    const unused = new Map([...SCHEMAS, ['unused.json', { $id: 'unused.json', title: 'new' }]])
+    expect(create({ 'gold.json': priced }, unused).catalog.version).to.equal(version)
+    const used = new Map([...SCHEMAS, ['gold.json', { $id: 'gold.json', $defs: { Price: { type: 'string' } } }]])
+    expect(create({ 'gold.json': priced }, used).catalog.version).not.to.equal(version)
+    const dearer = gold({ response: { $ref: 'gold.json#/$defs/Price' }, price: '0.006' })
+    expect(create({ 'gold.json': dearer }).catalog.version).not.to.equal(version)
+  })
+
+  it('is frozen to its leaves', () => {
+    const { catalog } = create({ 'gold.json': gold() })
+    const operation = catalog.operations.get('getGold') as { price: bigint }
+    expect(() => (operation.price = 1n)).to.throw(TypeError)
+    expect(() => (catalog.operations as Map<string, unknown>).delete('getGold')).to.throw(TypeError)
+    expect(() => (catalog.products[0] as unknown as { tags: string[] }).tags.push('x')).to.throw(TypeError)
+  })
+})

@@ -1,0 +1,170 @@
+import { expect } from 'chai'
+import { ConfigError, readConfig } from '../../../gateway/config/config.ts'
+
+const mistakes = (environment: Record<string, string>): readonly string[] => {
+  try {
+    readConfig(environment)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.mistakes
+    throw error
+  }
+}
+const KEY = `0x${'1'.repeat(64)}`
+const PAYEE = `0x${'a'.repeat(40)}`
+const production = {
+  NETWORK: 'base',
+  PAY_TO: PAYEE,
+  SETTLE_RPC_URL: 'http://127.0.0.1:8545',
+  SETTLE_KEY: KEY,
+  DATA_MODE: 'online',
+  BASE_URL: 'https://shop.example',
+}
+
+describe('the configuration', () => {
+  it('needs nothing for the sandbox', () => {
+    const config = readConfig({})
+    expect(config).to.include({ network: 'sandbox', dataMode: 'sample', port: 4021, baseUrl: 'http://127.0.0.1:4021' })
+    expect(config.dataDir).to.match(/data[\\/]sandbox-sample$/)
+    expect(Object.isFrozen(config)).to.equal(true)
+  })
+
+  it('takes an empty variable as an absent one', () => {
+    expect(readConfig({ PORT: '', PAY_TO: '' }).port).to.equal(4021)
+  })
+
+  it('reports every wrong value at once, each with what the variable is for', () => {
+    const found = mistakes({ PORT: 'eighty', PAY_TO: '0x12', DATA_MODE: 'guess' })
+    expect(found).to.have.length(3)
+    expect(found.join('\n'))
+      .to.match(/PORT.*listen/)
+      .and.match(/PAY_TO.*receives/)
+      .and.match(/DATA_MODE.*feeds/)
+  })
+
+  it('lists everything production lacks', () => {
+    const found = mistakes({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
+    expect(found)
+      .to.match(/PAY_TO is missing/)
+      .and.match(/No settler/)
+      .and.match(/https/)
+      .and.match(/ALLOW_SAMPLE_SALES/)
+  })
+
+  it('gives each of several networks a lane: what is shared, and what carries its name', () => {
+    const { lanes, ...config } = readConfig({
+      ...production,
+      NETWORK: 'base base-sepolia polygon',
+      PAY_TO_BASE_SEPOLIA: `0x${'b'.repeat(40)}`,
+      SETTLE_RPC_URL_BASE_SEPOLIA: 'http://127.0.0.1:8546',
+      FACILITATOR_URL_POLYGON: 'https://one.example https://two.example',
+      RPC_URL_POLYGON: 'http://127.0.0.1:8547',
+    })
+    expect(config).to.include({ network: 'base', payTo: PAYEE, settleRpcUrl: 'http://127.0.0.1:8545' })
+    expect(config.dataDir).to.match(/base-online$/)
+    expect(lanes).to.have.length(3)
+    expect(lanes[1]).to.include({
+      network: 'base-sepolia',
+      payTo: `0x${'b'.repeat(40)}`,
+      settleRpcUrl: 'http://127.0.0.1:8546',
+      settleKey: KEY,
+      rpcUrl: 'http://127.0.0.1:8546',
+    })
+    expect(lanes[2]).to.deep.include({
+      network: 'polygon',
+      payTo: PAYEE,
+      facilitatorUrls: ['https://one.example', 'https://two.example'],
+      settleRpcUrl: null,
+      settleKey: null,
+      rpcUrl: 'http://127.0.0.1:8547',
+    })
+  })
+
+  it('names the variable that a further network lacks, and networks nobody knows', () => {
+    const found = mistakes({ ...production, NETWORK: 'base base-sepolia moon', PAY_TO_BASE_SEPOLIA: '0x1' })
+    expect(found.join()).to.match(/PAY_TO_BASE_SEPOLIA.*receives/)
+    const rest = mistakes({ ...production, NETWORK: 'base base-sepolia moon' }).join('\n')
+    expect(rest)
+      .to.match(/SETTLE_RPC_URL_BASE_SEPOLIA/)
+      .and.match(/moon is not known.*networks\.json/)
+    expect(mistakes({ NETWORK: 'sandbox base' }).join()).to.include('stands alone')
+    expect(mistakes({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' })).to.deep.equal([])
+    expect(mistakes({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
+  })
+
+  it('accepts a complete production set', () => {
+    expect(readConfig(production)).to.include({
+      network: 'base',
+      baseUrl: 'https://shop.example',
+      rpcUrl: 'http://127.0.0.1:8545',
+    })
+  })
+
+  it('counts who is paid among the own wallets, since paying oneself is no revenue', () => {
+    const [payTo, own] = [`0x${'A1'.repeat(20)}`, `0x${'B2'.repeat(20)}`]
+    const config = readConfig({ ...production, PAY_TO: payTo, OWN_WALLETS: `${own} ${payTo.toLowerCase()}` })
+    expect(config.ownWallets).to.deep.equal([own.toLowerCase(), payTo.toLowerCase()])
+    expect(readConfig({}).ownWallets).to.deep.equal([])
+  })
+
+  it('takes lists of nodes and factories, and limits of settling', () => {
+    const [first, second] = [`0x${'c'.repeat(40)}`, `0x${'d'.repeat(40)}`]
+    const config = readConfig({
+      ...production,
+      RPC_URL: 'https://one.example/v2/key, https://two.example',
+      CONFIRM_BLOCKS: '6',
+      SETTLE_MAX_GWEI: '0.05',
+      SETTLE_BATCH: '10',
+      WALLET_FACTORIES: `${first},${second}`,
+    })
+    expect(config).to.include({ rpcUrl: 'https://one.example/v2/key, https://two.example', confirmBlocks: 6 })
+    expect(config).to.include({ mostForGas: 50_000_000n, settleBatch: 10 })
+    expect(config.walletFactories).to.deep.equal([first, second])
+    expect(readConfig(production)).to.include({ confirmBlocks: 1, mostForGas: null, settleBatch: 1 })
+  })
+
+  it('takes proxies as addresses and ranges, and nothing else', () => {
+    const { trustedProxies } = readConfig({ TRUSTED_PROXIES: ' 203.0.113.7  2001:db8::/32 ' })
+    expect(trustedProxies).to.deep.equal(['203.0.113.7', '2001:db8::/32'])
+    expect(readConfig({}).trustedProxies).to.deep.equal([])
+    const found = mistakes({ TRUSTED_PROXIES: '203.0.113.0/33 1.2.3 10.0.0.0/8 fe80::1/0' })
+    expect(found.map((line) => line.split(' ')[1])).to.deep.equal(['203.0.113.0/33', '1.2.3', 'fe80::1/0'])
+  })
+
+  it('refuses limits and lists that make no sense, each by its name', () => {
+    const wrong = {
+      RPC_URL: 'https://one.example, two.example',
+      CONFIRM_BLOCKS: '0',
+      SETTLE_MAX_GWEI: '-1',
+      SETTLE_BATCH: 'many',
+      WALLET_FACTORIES: '0x12',
+    }
+    const found = mistakes({ ...production, ...wrong })
+    expect(found.map((line) => line.split(' ')[0])).to.have.members(Object.keys(wrong))
+  })
+
+  it('refuses half a settler', () => {
+    const { SETTLE_KEY: _, ...half } = production
+    expect(mistakes(half).join()).to.match(/SETTLE_KEY is missing/)
+  })
+
+  it('sells made-up data for real money only where that is allowed', () => {
+    expect(mistakes({ ...production, DATA_MODE: 'sample' }).join()).to.match(/ALLOW_SAMPLE_SALES=true/)
+    expect(mistakes({ ...production, DATA_MODE: 'sample', ALLOW_SAMPLE_SALES: 'true' })).to.deep.equal([])
+  })
+
+  it('wants a chain to read beside a facilitator', () => {
+    const { SETTLE_RPC_URL: _url, SETTLE_KEY: _key, ...rest } = production
+    expect(mistakes({ ...rest, FACILITATOR_URL: 'https://facilitator.example' }).join()).to.match(/RPC_URL is missing/)
+  })
+
+  it('keeps one folder for each network and data mode', () => {
+    const folders = ['sample', 'online'].map((DATA_MODE) => readConfig({ DATA_MODE }).dataDir)
+    expect(new Set(folders).size).to.equal(2)
+  })
+
+  it('accepts http only on loopback', () => {
+    expect(mistakes({ BASE_URL: 'http://localhost:4021' })).to.deep.equal([])
+    expect(mistakes({ BASE_URL: 'http://localhost.example' }).join()).to.match(/https/)
+  })
+})

@@ -1,0 +1,120 @@
+/** Lost tokens given again to wallets that are contracts, which only a real chain can judge. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import type { LocalAccount } from 'viem/accounts'
+import { reissueMessage } from '../../../gateway/documents/plans/reissue.ts'
+import { createLog } from '../../../gateway/observe/log.ts'
+import { createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
+import { ask, buy, json } from '../../support/agent.ts'
+import { startChain, type TestChain } from '../../support/chain.ts'
+import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+import { type Proxy, startProxy } from '../../support/proxy.ts'
+import { newSettleKey } from '../../support/settling.ts'
+import { createWalletMaker, type WalletMaker } from '../../support/wallets.ts'
+
+const shop = resolve(import.meta.dirname, '../../fixtures/shop/catalog')
+const REISSUE = '/v1/passes/reissue'
+const RICH = 10_000_000n
+
+describe('a lost access token of a wallet that is a contract', () => {
+  let chain: TestChain
+  let proxy: Proxy
+  let maker: WalletMaker
+  let catalog: string
+  let open: TestGateway
+  before(async function () {
+    chain = await startChain(this)
+    proxy = await startProxy(chain.rpcUrl)
+    maker = await createWalletMaker(chain)
+    catalog = mkdtempSync(join(tmpdir(), 'tollgate-reissue-'))
+    cpSync(shop, catalog, { recursive: true })
+    const plans = JSON.parse(readFileSync(join(catalog, 'plans.json'), 'utf8')) as object
+    writeFileSync(join(catalog, 'plans.json'), JSON.stringify({ ...plans, reissue: REISSUE }))
+    const { network } = chain
+    const key = await newSettleKey(chain)
+    const parts = { rpcUrl: chain.rpcUrl, key, network, log: createLog('silent'), confirmSeconds: 10 }
+    const settler = await createChainSettler({ ...parts, factories: [maker.factory] })
+    const road = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
+    open = await openGateway({ CATALOG_DIR: catalog, RPC_URL: proxy.url }, { road })
+  })
+  after(async () => {
+    await open?.close()
+    await proxy?.close()
+    await chain?.stop()
+    if (catalog) rmSync(catalog, { recursive: true, force: true })
+  })
+
+  async function again(account: LocalAccount, address = account.address): Promise<Response> {
+    const issuedAt = open.now().toISOString()
+    const signature = await account.signMessage({ message: reissueMessage(open.url, address, issuedAt) })
+    return ask(`${open.url}${REISSUE}`, { method: 'POST', body: { address, issued_at: issuedAt, signature } })
+  }
+  async function bought(account: LocalAccount): Promise<Record<string, unknown>> {
+    const response = await buy(`${open.url}/v1/passes/late/1h`, account, 2, { method: 'POST' })
+    expect(response.status).to.equal(200)
+    return json(response)
+  }
+
+  const wallets: Readonly<Record<string, () => Promise<LocalAccount>>> = {
+    'that exists (ERC-1271)': () => maker.newWallet({ exists: true, balance: RICH }),
+    'that its purchase made, and that wraps its signatures still (ERC-6492)': () =>
+      maker.newWallet({ exists: false, balance: RICH }),
+    'at the address of a key (EIP-7702)': async () => {
+      const account = await maker.newDelegated()
+      await chain.mint(account.address, RICH)
+      return account
+    },
+  }
+  for (const [name, newAccount] of Object.entries(wallets))
+    it(`${name} is given again, with the same id and the same end`, async () => {
+      const account = await newAccount()
+      const purchase = await bought(account)
+      const response = await again(account)
+      expect(response.status).to.equal(200)
+      const { count, tokens } = (await json(response)) as { count: number; tokens: Record<string, unknown>[] }
+      expect(count).to.equal(1)
+      expect(decodeJwt(String(tokens[0]?.['token']))).to.deep.equal(decodeJwt(String(purchase['token'])))
+    })
+
+  it('is given to no other wallet, to no key, and to no contract that says nothing', async () => {
+    const account = await maker.newWallet({ exists: true, balance: RICH })
+    await bought(account)
+    const other = await maker.newWallet({ exists: true, balance: RICH })
+    for (const forger of [other, newWallet()]) expect((await again(forger, account.address)).status).to.equal(422)
+    // Of a contract that knows no isValidSignature: the token itself holds code.
+    expect((await again(other, chain.network.asset)).status).to.equal(422)
+  })
+
+  it('that has ended is not given again', async () => {
+    const account = await maker.newWallet({ exists: true, balance: RICH })
+    await bought(account)
+    open.advance(3601)
+    expect(await json(await again(account))).to.deep.equal({ count: 0, tokens: [] })
+    open.advance(-3601)
+  })
+
+  it('costs a stranger’s nonsense no look at the chain, and a flood of it few', async () => {
+    const looks = (): number => proxy.requests.filter((body) => body.includes('0x1626ba7e')).length
+    const before = looks()
+    const stranger = await maker.newWallet({ exists: true, balance: 0n })
+    expect((await again(stranger)).status).to.equal(422)
+    expect(looks()).to.equal(before)
+    const payer = await maker.newWallet({ exists: true, balance: RICH })
+    await bought(payer)
+    const answers = await Promise.all(Array.from({ length: 80 }, () => again(newWallet(), payer.address)))
+    expect(answers.filter(({ status }) => status === 429).length).to.be.greaterThan(5)
+    expect(looks() - before).to.be.at.most(60)
+  })
+
+  it('waits while the chain cannot be asked', async () => {
+    const account = await maker.newWallet({ exists: true, balance: RICH })
+    await bought(account)
+    await proxy.close()
+    const response = await again(account)
+    expect(response.status).to.equal(503)
+    expect(response.headers.get('retry-after')).to.equal('10')
+  })
+})

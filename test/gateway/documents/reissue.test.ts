@@ -1,0 +1,243 @@
+/** Lost tokens given again, and tokens taken back. */
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { decodeJwt } from 'jose'
+import { pino } from 'pino'
+import { createReissue, reissueMessage } from '../../../gateway/documents/plans/reissue.ts'
+import { lasting } from '../../../gateway/calls/token-stream.ts'
+import { createRevocations } from '../../../gateway/tokens/revocations.ts'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import { ask, buy, json } from '../../support/agent.ts'
+import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+
+const REISSUE = '/v1/passes/reissue'
+const shop = resolve(import.meta.dirname, '../../fixtures/shop')
+
+describe('a lost access token', () => {
+  let catalog: string
+  let open: TestGateway
+  before(async () => {
+    catalog = mkdtempSync(join(tmpdir(), 'tollgate-reissue-'))
+    cpSync(join(shop, 'catalog'), catalog, { recursive: true })
+    const plans = JSON.parse(readFileSync(join(catalog, 'plans.json'), 'utf8')) as object
+    writeFileSync(join(catalog, 'plans.json'), JSON.stringify({ ...plans, reissue: REISSUE }))
+    open = await openGateway({ CATALOG_DIR: catalog })
+  })
+  after(async () => {
+    await open.close()
+    rmSync(catalog, { recursive: true, force: true })
+  })
+
+  async function again(wallet: ReturnType<typeof newWallet>, change: Record<string, string> = {}): Promise<Response> {
+    const issuedAt = change['issued_at'] ?? open.now().toISOString()
+    const message = reissueMessage(change['base'] ?? open.url, wallet.address, issuedAt)
+    const { base: _, ...rest } = change
+    const body = {
+      address: wallet.address,
+      issued_at: issuedAt,
+      signature: await wallet.signMessage({ message }),
+      ...rest,
+    }
+    return ask(`${open.url}${REISSUE}`, { method: 'POST', body })
+  }
+  const bought = async (wallet = open.wallet) =>
+    json(await buy(`${open.url}/v1/passes/late/1h`, wallet, 2, { method: 'POST' }))
+
+  it('is given again to the wallet that paid, with the same id and the same end', async () => {
+    const purchase = await bought()
+    const { count, tokens } = (await json(await again(open.wallet))) as {
+      count: number
+      tokens: Record<string, unknown>[]
+    }
+    expect(count).to.equal(1)
+    expect({ ...tokens[0], token: null }).to.deep.equal({ ...purchase, token: null })
+    const [old, fresh] = [decodeJwt(String(purchase['token'])), decodeJwt(String(tokens[0]?.['token']))]
+    expect(fresh).to.deep.equal(old)
+    const response = await ask(`${open.url}/v1/late`, { headers: { 'x-service-token': String(tokens[0]?.['token']) } })
+    expect(response.status).to.equal(200)
+  })
+
+  it('has the same end after its answer is forgotten', async () => {
+    const wallet = newWallet()
+    const purchase = await bought(wallet)
+    await open.gateway.journal.forgetAnswers(Date.now() + 1e9)
+    const { tokens } = (await json(await again(wallet))) as { tokens: Record<string, unknown>[] }
+    expect(tokens[0]).to.include({ expires_at: purchase['expires_at'], issued_at: purchase['issued_at'] })
+  })
+
+  it('is given to nobody else, and not for an old, a future or another shop’s signature', async () => {
+    const stranger = newWallet()
+    expect(await json(await again(stranger))).to.deep.equal({ count: 0, tokens: [] })
+    const wrong: Record<string, string>[] = [
+      { address: open.wallet.address },
+      { issued_at: new Date(open.now().getTime() - 601_000).toISOString() },
+      { issued_at: new Date(open.now().getTime() + 601_000).toISOString() },
+      { base: 'https://elsewhere.example' },
+      { signature: `0x${'11'.repeat(65)}` },
+      { signature: '0x' },
+      { issued_at: 'yesterday' },
+    ]
+    for (const change of wrong) {
+      const response = await again(stranger, change)
+      expect(response.status, JSON.stringify(change)).to.equal(422)
+      expect(JSON.stringify(await json(response)), JSON.stringify(change)).not.to.include('eyJ')
+    }
+  })
+
+  it('is given once for one signature: whoever overheard the request gets nothing by it', async () => {
+    const wallet = newWallet()
+    await bought(wallet)
+    const issued_at = open.now().toISOString()
+    expect((await json(await again(wallet, { issued_at })))['count']).to.equal(1)
+    const replay = await again(wallet, { issued_at })
+    expect(replay.status).to.equal(422)
+    const text = JSON.stringify(await json(replay))
+    expect(text).to.include('used before').and.not.to.include('eyJ')
+    // Many at once: one of them is the first.
+    const next = new Date(open.now().getTime() + 1000).toISOString()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => again(wallet, { issued_at: next })))
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).to.deep.equal([200, ...Array(7).fill(422)])
+  })
+
+  it('that was taken back or has ended is not given again', async () => {
+    const wallet = newWallet()
+    const [first, second] = [await bought(wallet), await bought(wallet)]
+    await open.gateway.revocations.revoke(String(decodeJwt(String(first['token'])).jti), 'a test')
+    const { tokens } = (await json(await again(wallet))) as { tokens: { token: string }[] }
+    expect(tokens.map(({ token }) => decodeJwt(token).jti)).to.deep.equal([decodeJwt(String(second['token'])).jti])
+    open.advance(3601)
+    expect(await json(await again(wallet))).to.deep.equal({ count: 0, tokens: [] })
+  })
+
+  it('that a contract wallet paid for on one chain is not given to the same address on another', async () => {
+    const [here, there] = ['eip155:8453', 'eip155:84532']
+    const record = (network: string): object => ({
+      operation: 'purchasePlanLate1h',
+      callId: `of ${network}`,
+      createdAt: Date.now(),
+      attempt: 1,
+      payer: PAY_TO,
+      network,
+      answer: null,
+    })
+    const reissue = createReissue({
+      journal: { list: async () => [record(here), record(there)] as never, events: async () => [] },
+      tokens: { issue: async ({ id }) => ({ token: id, issuedAt: new Date(), expiresAt: new Date() }) },
+      baseUrl: open.url,
+      revoked: new Set(),
+      once: { first: async () => true },
+      accepts: async ({ caip2 }) => caip2 === there,
+      now: () => new Date(),
+    })
+    const body = { address: PAY_TO, issued_at: new Date().toISOString(), signature: '0x01' }
+    const tokens = await reissue(open.gateway.current.catalog, body)
+    expect(tokens.map(({ token }) => token)).to.deep.equal([`of ${there}`])
+  })
+
+  it('is described: the sentence to sign stands in the words of the route', () => {
+    const operation = open.gateway.current.catalog.operations.get('reissueTokens')
+    expect(operation).to.include({ price: null, path: REISSUE, listed: true })
+    expect(operation?.description).to.include('Give me my access tokens for {base_url} again.')
+  })
+})
+
+describe('revocations', () => {
+  it('reach other processes on the same database with the next reading, and last', async function () {
+    this.timeout(5000)
+    const db = openDatabase({ file: ':memory:' })
+    const log = pino({ level: 'silent' })
+    const [here, there] = [createRevocations(db, log), createRevocations(db, log, 50)]
+    await there.start()
+    await here.revoke('a', 'lost')
+    await here.revoke('a', 'lost twice')
+    expect([...here.ids]).to.deep.equal(['a'])
+    while (!there.ids.has('a')) await new Promise((wake) => setTimeout(wake, 10))
+    const later = createRevocations(db, log)
+    await later.read()
+    expect([...later.ids]).to.deep.equal(['a'])
+    there.stop()
+    await db.destroy()
+  })
+
+  it('stay known while the table cannot be read', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const warnings: string[] = []
+    const log = { warn: (_: unknown, text: string) => void warnings.push(text) } as never
+    const revocations = createRevocations(db, log, 5)
+    await revocations.revoke('a', 'lost')
+    await revocations.start()
+    await db.schema.dropTable('revoked_tokens')
+    while (warnings.length === 0) await new Promise((wake) => setTimeout(wake, 5))
+    expect(revocations.ids.has('a')).to.equal(true)
+    revocations.stop()
+    await db.destroy()
+  })
+})
+
+describe('a stream that lasts as long as its token', () => {
+  const source = (events: readonly string[], left: { count: number }) => ({
+    [Symbol.asyncIterator]: () => {
+      const rest = [...events]
+      return {
+        next: async () =>
+          rest.length > 0
+            ? { done: false as const, value: { id: rest.shift() as string, data: null } }
+            : new Promise<never>(() => {}),
+        return: async () => {
+          left.count += 1
+          return { done: true as const, value: undefined }
+        },
+      }
+    },
+  })
+
+  const forever = (): number => Infinity
+
+  it('ends in the moment that was known in advance, and looks no more often than it must', async () => {
+    const left = { count: 0 }
+    const ends = Date.now() + 120
+    const looks: number[] = []
+    const isValid = async (): Promise<boolean> => {
+      looks.push(Date.now() - ends)
+      return Date.now() < ends
+    }
+    const seen: string[] = []
+    for await (const { id } of lasting(source(['1'], left), { isValid, left: () => ends - Date.now() }, 600_000))
+      seen.push(id)
+    expect([seen, left.count]).to.deep.equal([['1'], 1])
+    expect(looks.length).to.be.below(10)
+    expect(looks.at(-1)).to.be.at.least(0)
+  })
+
+  it('ends before the next event, and while none comes, and tells its source', async () => {
+    const left = { count: 0 }
+    let isValid = true
+    const seen: string[] = []
+    for await (const { id } of lasting(
+      source(['1', '2', '3'], left),
+      { isValid: async () => isValid, left: forever },
+      10,
+    )) {
+      seen.push(id)
+      if (id === '2') isValid = false
+    }
+    expect([seen, left.count]).to.deep.equal([['1', '2'], 1])
+    isValid = true
+    setTimeout(() => (isValid = false), 30)
+    for await (const { id } of lasting(source(['1'], left), { isValid: async () => isValid, left: forever }, 10))
+      seen.push(id)
+    expect([seen, left.count]).to.deep.equal([['1', '2', '1'], 2])
+  })
+
+  it('ends where the token cannot be judged', async () => {
+    const left = { count: 0 }
+    const seen: string[] = []
+    const broken = async (): Promise<boolean> => {
+      throw new Error('no keys')
+    }
+    for await (const { id } of lasting(source(['1'], left), { isValid: broken, left: forever }, 10)) seen.push(id)
+    expect([seen, left.count]).to.deep.equal([[], 1])
+  })
+})

@@ -1,0 +1,92 @@
+import { PassThrough } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { readBody, type Upload } from '../../../gateway/http/body.ts'
+
+type Headers = Readonly<Record<string, string>>
+
+/** A request whose body arrives in pieces of the given size. */
+function incoming(headers: Headers, body: Buffer, size = 7): IncomingMessage {
+  const stream = new PassThrough()
+  for (let at = 0; at < body.length; at += size) stream.write(body.subarray(at, at + size))
+  stream.end()
+  return Object.assign(stream, {
+    headers: { 'transfer-encoding': 'chunked', ...headers },
+  }) as unknown as IncomingMessage
+}
+
+const read = (bodyMedia: string[], headers: Headers, body: string | Buffer, size?: number) =>
+  readBody(incoming(headers, Buffer.from(body), size), { bodyMedia, maxBytes: 100_000 })
+
+async function codeOf(reading: Promise<unknown>): Promise<string> {
+  try {
+    await reading
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+  return 'accepted'
+}
+
+describe('readBody', () => {
+  it('finds every part of a multipart body, however it is cut into pieces', async () => {
+    const name = fc.stringMatching(/^[a-z]{1,8}$/)
+    const part = fc.record({ name, file: fc.boolean(), bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }) })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uniqueArray(part, { selector: (one) => one.name, maxLength: 5 }),
+        fc.integer({ min: 1, max: 90 }),
+        async (parts, size) => {
+          const pieces = parts.flatMap((one) => {
+            const bytes = one.file ? Buffer.from(one.bytes) : Buffer.from(Buffer.from(one.bytes).toString('base64'))
+            const extra = one.file ? '; filename="f.bin"\r\nContent-Type: application/octet-stream' : ''
+            const head = `--edge\r\nContent-Disposition: form-data; name="${one.name}"${extra}\r\n\r\n`
+            return [Buffer.from(head), bytes, Buffer.from('\r\n')]
+          })
+          const body = Buffer.concat([...pieces, Buffer.from('--edge--\r\n')])
+          const type = { 'content-type': 'multipart/form-data; boundary=edge' }
+          const found = (await read(['multipart/form-data'], type, body, size)) as Record<string, string | Upload>
+          expect(Object.keys(found).sort()).to.deep.equal(parts.map((one) => one.name).sort())
+          for (const one of parts) {
+            const value = found[one.name]
+            if (typeof value === 'string') expect(value).to.equal(Buffer.from(one.bytes).toString('base64'))
+            else expect(value?.bytes.equals(Buffer.from(one.bytes))).to.equal(true)
+          }
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  it('takes the first of its media types where the body names none', async () => {
+    expect(await read(['application/json', 'text/csv'], {}, '[1]')).to.deep.equal([1])
+    expect(await read(['text/csv', 'application/json'], {}, '[1]')).to.deep.equal({
+      file: { filename: 'upload', mediaType: 'text/csv', bytes: Buffer.from('[1]') },
+    })
+  })
+
+  it('refuses what it does not take, and what is longer than allowed', async () => {
+    expect(await codeOf(read(['application/json'], { 'content-type': 'image/png' }, 'x'))).to.equal('media_unsupported')
+    expect(await codeOf(read(['application/json'], { 'content-encoding': 'br' }, 'x'))).to.equal('media_unsupported')
+    expect(await codeOf(read(['application/json'], {}, ' '.repeat(100_001), 9000))).to.equal('body_too_large')
+    expect(await codeOf(read(['application/json'], { 'content-length': '100001' }, ''))).to.equal('body_too_large')
+    expect(await codeOf(read(['application/json'], {}, '{'))).to.equal('validation_failed')
+  })
+
+  it('reads nothing where the operation takes no body', async () => {
+    const request = incoming({}, Buffer.from('{"plan": "cheap"}'))
+    expect(await readBody(request, { bodyMedia: [], maxBytes: 10 })).to.equal(undefined)
+    expect((request as unknown as PassThrough).readableLength).to.equal(17)
+  })
+
+  it('reads a form with a hostile name as data', async () => {
+    const type = { 'content-type': 'application/x-www-form-urlencoded' }
+    const form = (await read(['application/x-www-form-urlencoded'], type, '__proto__=1&__proto__=2&a=')) as object
+    expect(Object.entries(form)).to.deep.equal([
+      ['__proto__', ['1', '2']],
+      ['a', ''],
+    ])
+  })
+})

@@ -1,0 +1,128 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { expect } from 'chai'
+import type { Catalog, Operation } from '../../../gateway/catalog/catalog.ts'
+import { format } from '../../../gateway/http/format.ts'
+import { createRenderer, navigation } from '../../../gateway/http/render.ts'
+
+const page = (path: string, more: Partial<Operation> = {}) =>
+  [path, { view: 'page', method: 'GET', listed: true, path, ...more }] as [string, Operation]
+
+const catalogOf = (...operations: [string, Operation][]) => ({ operations: new Map(operations) }) as unknown as Catalog
+
+describe('the renderer', () => {
+  let folder: string
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'views-'))
+  })
+  afterEach(() => rmSync(folder, { recursive: true }))
+
+  function write(file: string, text: string): void {
+    mkdirSync(dirname(join(folder, file)), { recursive: true })
+    writeFileSync(join(folder, file), text)
+  }
+  const renderer = (...folders: string[]) => createRenderer({ viewDirs: folders.map((name) => join(folder, name)) })
+
+  it('fills a view and escapes what it is given', () => {
+    write('views/page.pug', 'p= word')
+    expect(renderer('views')('page', { word: '<script>' })).to.equal('<p>&lt;script&gt;</p>')
+  })
+
+  it('takes the first folder that has the view, and the layout of the last', () => {
+    write('views/layout.pug', 'main\n  block content')
+    write('views/page.pug', 'p ours')
+    write('plugin/page.pug', 'extends /layout\nblock content\n  p theirs')
+    expect(renderer('plugin', 'views')('page', {})).to.equal('<main><p>theirs</p></main>')
+  })
+
+  it('compiles a view once for an edition, and again for the next', () => {
+    write('views/page.pug', 'p one')
+    const render = renderer('views')
+    const [first, second] = [catalogOf(), catalogOf()]
+    expect(render('page', { catalog: first })).to.equal('<p>one</p>')
+    write('views/page.pug', 'p two')
+    expect(render('page', { catalog: first })).to.equal('<p>one</p>')
+    expect(render('page', { catalog: second })).to.equal('<p>two</p>')
+  })
+
+  it('never leaves the folders of views', () => {
+    write('secret.pug', 'p secret')
+    write('views/page.pug', 'p')
+    const render = renderer('views')
+    for (const name of ['../secret', '/secret', 'page.pug', 'none', '', 'a/../../secret'])
+      expect(() => render(name, {}), name).to.throw(`There is no view "${name}"`)
+  })
+
+  it('gives every view the formats and the menu', () => {
+    write('views/page.pug', "p= format.usd('5000')\neach item in navigation\n  a(href=item.href)= item.label")
+    expect(renderer('views')('page', { catalog: catalogOf(page('/audit-tool')) })).to.equal(
+      '<p>$0.005</p><a href="/audit-tool">Audit tool</a>',
+    )
+  })
+})
+
+describe('the menu', () => {
+  it('names listed pages of one plain segment', () => {
+    const catalog = catalogOf(
+      page('/'),
+      page('/pricing'),
+      page('/report/{rid}'),
+      page('/tools/calculator'),
+      page('/hidden', { listed: false }),
+      page('/health', { view: null }),
+      page('/send', { method: 'POST' }),
+    )
+    expect(navigation(catalog)).to.deep.equal([{ href: '/pricing', label: 'Pricing' }])
+  })
+})
+
+describe('the formats', () => {
+  it('write money', () => {
+    expect([5000n, 100_000n, 750_000_000n, 1_234_000_000n].map(format.usd)).to.deep.equal([
+      '$0.005',
+      '$0.10',
+      '$750.00',
+      '$1,234.00',
+    ])
+    expect(format.usd('2000000')).to.equal('$2.00')
+    expect(format.price(null)).to.equal('Free')
+    expect(format.range(5000n, 20_000n)).to.equal('$0.005 to $0.02')
+    expect(format.range(5000n, 5000n)).to.equal('$0.005')
+  })
+
+  it('write times in UTC', () => {
+    expect(format.time('2026-11-20T10:41:59+01:00')).to.equal('2026-11-20 09:41 UTC')
+    expect(format.time('whenever')).to.equal('whenever')
+    expect(format.iso(0)).to.equal('1970-01-01T00:00:00.000Z')
+  })
+
+  it('write shares, basis points, counts and lengths of time', () => {
+    expect(format.percent(0.874)).to.equal('87.4%')
+    expect(format.bps(12.345)).to.equal('12.3 bps')
+    expect(format.number(417_512)).to.equal('417,512')
+    expect([1, 59, 60, 3600, 86_400, 2_592_000].map(format.duration)).to.deep.equal([
+      '1 second',
+      '59 seconds',
+      '60 seconds',
+      '60 minutes',
+      '24 hours',
+      '30 days',
+    ])
+  })
+
+  it('cut prose at its code', () => {
+    expect(format.pieces('see `a` and `b`')).to.deep.equal([
+      { text: 'see ', isCode: false },
+      { text: 'a', isCode: true },
+      { text: ' and ', isCode: false },
+      { text: 'b', isCode: true },
+      { text: '', isCode: false },
+    ])
+  })
+
+  it('write statuses', () => {
+    expect(format.status(402)).to.equal('Payment Required')
+    expect(format.status(599)).to.equal('Error')
+  })
+})

@@ -1,0 +1,65 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { parsePairs, parseTarget, publicUrl } from '../../../gateway/http/target.ts'
+
+describe('parseTarget', () => {
+  it('takes origin form and absolute form apart alike', () => {
+    expect(parseTarget('/v1/x?a=1?b')).to.deep.equal({ path: '/v1/x', search: '?a=1?b' })
+    expect(parseTarget('http://other:1/v1/x')).to.deep.equal({ path: '/v1/x', search: '' })
+    expect(parseTarget('https://other?a')).to.deep.equal({ path: '/', search: '?a' })
+    expect(parseTarget('/a%20b;c=d,e')).to.deep.equal({ path: '/a%20b;c=d,e', search: '' })
+  })
+
+  it('gives back a path that decodes, has no empty or dot segment, and is below the base for any URL reader', () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom(...Array.from('/.\\%2eEfF5cC0ab;#?@: ')), maxLength: 14 }),
+        (text) => {
+          const target = parseTarget(`/${text}`)
+          if (target === null) return
+          const decoded = decodeURIComponent(target.path)
+          expect(
+            decoded
+              .split('/')
+              .slice(1, -1)
+              .every((segment) => !['', '.', '..'].includes(segment)),
+          ).to.equal(true)
+          expect(new URL(publicUrl('http://base.example', target)).pathname).to.equal(target.path)
+          expect(decoded.split('/').length).to.equal(target.path.split('/').length)
+        },
+      ),
+      { numRuns: 3000 },
+    )
+  })
+
+  it('refuses what is no path', () => {
+    for (const text of [
+      '*',
+      'v1/x',
+      'ftp://host/v1',
+      '//host/v1',
+      '/a//b',
+      '/a/./b',
+      '/%',
+      '/a\\b',
+      '/a\u0000',
+      '/a#b',
+    ])
+      expect(parseTarget(text), text).to.equal(null)
+  })
+})
+
+describe('parsePairs', () => {
+  it('agrees with URLSearchParams for every name', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.string(), fc.string())), (pairs) => {
+        const sent = new URLSearchParams(pairs)
+        const found = parsePairs(sent.toString())
+        for (const name of new Set(sent.keys())) {
+          expect(Object.hasOwn(found, name)).to.equal(true)
+          expect([found[name]].flat()).to.deep.equal(sent.getAll(name))
+        }
+      }),
+    )
+  })
+})

@@ -1,0 +1,127 @@
+import { expect } from 'chai'
+import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
+import { createTools, type Tool } from '../../../gateway/mcp/tools.ts'
+import { ACCOUNTS, editionOf, PRICED, stock, type Stocked } from '../../http/shop.ts'
+
+const SCHEMAS = new Map<string, JsonSchema>([
+  [
+    'common.json',
+    {
+      $defs: {
+        Side: { type: 'string', enum: ['buy', 'sell'] },
+        Ticket: {
+          type: 'object',
+          properties: { side: { $ref: '#/$defs/Side' }, notional_usd: { type: 'number' } },
+          required: ['side'],
+        },
+      },
+    },
+  ],
+])
+
+function toolOf(stocked: Stocked): Tool {
+  const tools = createTools(editionOf([stocked], SCHEMAS).catalog, ACCOUNTS)
+  return tools.get(stocked.operation.tool as string) as Tool
+}
+
+const HISTORY = stock('getHistory', 'GET /v1/history/{venue}', {
+  ...PRICED,
+  tool: 'get_history',
+  summary: 'Past snapshots: one a minute.',
+  description: 'Newest first.',
+  params: { type: 'object', properties: { venue: { type: 'string' } }, required: ['venue'] },
+  query: { type: 'object', properties: { limit: { type: 'integer', default: 10 }, tag: { type: 'array' } } },
+})
+const TICKET = stock('estimate', 'POST /v1/estimate', {
+  ...PRICED,
+  tool: 'estimate',
+  query: { type: 'object', properties: { detail: { type: 'boolean' } } },
+  body: { $ref: 'common.json#/$defs/Ticket' },
+})
+
+const item = (loc: (string | number)[]) => ({ loc, msg: 'm', type: 't' })
+
+describe('a tool', () => {
+  it('flattens path, query and body into one object without references', () => {
+    const { inputSchema } = toolOf(TICKET).definition
+    expect(inputSchema).to.deep.include({ type: 'object', required: ['side'], additionalProperties: false })
+    expect(inputSchema.properties).to.have.all.keys('detail', 'side', 'notional_usd', 'payment_signature')
+    expect(inputSchema.properties?.['side']).to.deep.equal({ type: 'string', enum: ['buy', 'sell'] })
+    expect(toolOf(HISTORY).definition.inputSchema.required).to.deep.equal(['venue'])
+  })
+
+  it('says what it costs, in words and in _meta, and never describes its output', () => {
+    const { definition } = toolOf(HISTORY)
+    expect(definition.description).to.match(
+      /^Past snapshots: one a minute\.\n\nNewest first\.\n\nCosts \$0\.005 USDC on base-sepolia via x402/,
+    )
+    expect(definition._meta?.['x402/price']).to.deep.equal({
+      free: false,
+      amount: '5000',
+      price_usd: '0.005',
+      currency: 'USDC',
+      network: 'base-sepolia',
+      caip2: 'eip155:84532',
+    })
+    expect(definition).to.not.have.property('outputSchema')
+    expect(definition.annotations).to.include({ title: 'Past snapshots', readOnlyHint: true, destructiveHint: false })
+    expect(toolOf(TICKET).definition.annotations).to.include({ readOnlyHint: false })
+  })
+
+  it('asks no payment where it is free', () => {
+    const { definition } = toolOf(stock('getSample', 'GET /v1/sample', { tool: 'get_sample' }))
+    expect(definition.inputSchema.properties).to.deep.equal({})
+    expect(definition.description).to.match(/Free\.$/)
+    expect(definition._meta?.['x402/price']).to.include({ free: true, amount: '0' })
+  })
+
+  it('splits arguments into the text an address carries and the body as it is', () => {
+    const history = toolOf(HISTORY)
+    const input = history.split({ venue: 'a/b', limit: 5, tag: ['x', 1], payment_signature: 'p' })
+    expect(input).to.deep.equal({ params: { venue: 'a/b' }, query: { limit: '5', tag: ['x', '1'] }, body: undefined })
+    expect(history.addressOf(input)).to.deep.equal({ path: '/v1/history/a%2Fb', search: '?limit=5&tag=x&tag=1' })
+    const ticket = toolOf(TICKET).split({ detail: true, side: 'buy', notional_usd: 5 })
+    expect(ticket).to.deep.equal({ params: {}, query: { detail: 'true' }, body: { side: 'buy', notional_usd: 5 } })
+  })
+
+  it('keeps arguments nobody declared where the validator names them, and leaves out null ones', () => {
+    expect(toolOf(HISTORY).split({ colour: 'red', limit: null }).query).to.deep.equal({ colour: 'red' })
+    expect(toolOf(TICKET).split({ colour: 'red' }).body).to.deep.equal({ colour: 'red' })
+    const hostile = toolOf(TICKET).split(JSON.parse('{"__proto__": {"side": "buy"}}') as Record<string, unknown>)
+    expect(Object.keys(hostile.body as object)).to.deep.equal(['__proto__'])
+    expect((hostile.body as { side?: string }).side).to.equal(undefined)
+  })
+
+  it('leaves a braced name in the address where the argument is missing', () => {
+    const history = toolOf(HISTORY)
+    expect(history.addressOf(history.split({})).path).to.equal('/v1/history/{venue}')
+  })
+
+  it('takes a file as text', () => {
+    const file = { type: 'string', format: 'binary', description: 'The ledger.' }
+    const upload = toolOf(
+      stock('upload', 'POST /v1/upload', {
+        tool: 'upload',
+        body: { type: 'object', properties: { file }, required: ['file'] },
+      }),
+    )
+    expect(upload.definition.inputSchema.properties?.['file']).to.deep.equal({
+      type: 'string',
+      description: 'The ledger. The content of the file as text.',
+    })
+    expect(upload.split({ file: 'a,b' }).body).to.deep.equal({ file: 'a,b' })
+  })
+
+  it('locates mistakes among its arguments', () => {
+    const bars = toolOf(stock('check', 'POST /v1/bars', { tool: 'check', body: { type: 'array' } }))
+    expect(bars.locate(item(['body', 3, 'open'])).loc).to.deep.equal(['arguments', 'body', 3, 'open'])
+    expect(toolOf(TICKET).locate(item(['body', 'side'])).loc).to.deep.equal(['arguments', 'side'])
+    expect(toolOf(HISTORY).locate(item(['path', 'venue'])).loc).to.deep.equal(['arguments', 'venue'])
+    expect(toolOf(HISTORY).locate(item(['header', 'x'])).loc).to.deep.equal(['header', 'x'])
+  })
+
+  it('is not made of internal operations', () => {
+    const hidden = stock('getBars', 'GET /bars', { tool: 'get_bars', internal: true })
+    expect(createTools(editionOf([hidden]).catalog, ACCOUNTS).size).to.equal(0)
+  })
+})

@@ -1,0 +1,167 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { hashTypedData } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import {
+  createDigest,
+  createExact,
+  SETTLE_SECONDS,
+  SLACK_SECONDS,
+} from '../../../../gateway/methods/exact-evm/authorization.ts'
+import { NETWORKS } from '../../../../gateway/config/networks.ts'
+import { decodePayment } from '../../../../gateway/x402/payload.ts'
+import type { Hex, PaymentPayload, PaymentRequirements } from '../../../../gateway/payments/payment.ts'
+import { offerOfV1, offerOfV2 } from '../../../../gateway/methods/exact-evm/requirements.ts'
+import { createPayment, type PaymentOptions, type Requirement, typedData } from '../../../support/wallet.ts'
+
+const network = NETWORKS['base-sepolia']
+const payTo: Hex = '0x00000000000000000000000000000000000000A1'
+const requirements: PaymentRequirements = { scheme: 'exact', network, amount: 5000n, payTo, maxTimeoutSeconds: 300 }
+const account = privateKeyToAccount(`0x${'22'.repeat(32)}`)
+const NOW = 1_800_000_000
+const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
+
+async function sign(change: Partial<PaymentOptions> = {}): Promise<PaymentPayload> {
+  const version = change.version ?? 2
+  const offer =
+    version === 2 ? offerOfV2(requirements) : offerOfV1(requirements, { url: 'https://a.example', description: '' })
+  const requirement = offer as unknown as Requirement
+  return decodePayment(await createPayment({ account, requirement, version, nowSeconds: NOW, ...change }), [network])
+}
+
+describe('the exact scheme', () => {
+  const exact = createExact(network)
+  const reason = (payload: PaymentPayload, now = NOW, asked = requirements): string | undefined =>
+    exact(payload, asked, now)?.reason
+
+  for (const version of [1, 2] as const)
+    it(`accepts what a wallet signs in version ${version}`, async () => {
+      expect(exact(await sign({ version }), requirements, NOW)).to.equal(null)
+    })
+
+  it('hashes as EIP-712 says, on every network', () => {
+    const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => hex(bytes))
+    const number = fc.bigInt({ min: 0n, max: (1n << 256n) - 1n })
+    const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => hex(bytes))
+    for (const each of Object.values(NETWORKS)) {
+      const digestOf = createDigest(each)
+      const requirement = offerOfV2({ ...requirements, network: each }) as unknown as Requirement
+      fc.assert(
+        fc.property(
+          address,
+          address,
+          number,
+          number,
+          number,
+          nonce,
+          (from, to, value, validAfter, validBefore, nonce) => {
+            const authorization = { from, to, value, validAfter, validBefore, nonce }
+            const texts = { value: `${value}`, validAfter: `${validAfter}`, validBefore: `${validBefore}` }
+            const expected = hashTypedData(typedData(requirement, { from, to, nonce, ...texts }))
+            expect(hex(digestOf(authorization))).to.equal(expected)
+          },
+        ),
+        { numRuns: 50 },
+      )
+    }
+  })
+
+  it('refuses another payee, another amount and another network, with advice', async () => {
+    const elsewhere = await sign({ signed: { to: account.address } })
+    expect(reason(elsewhere)).to.equal('invalid_exact_evm_payload_recipient_mismatch')
+    for (const [value, side] of [
+      ['4000', 'below'],
+      ['5001', 'above'],
+    ] as const) {
+      const refusal = exact(await sign({ signed: { value } }), requirements, NOW)
+      expect(refusal?.reason).to.equal('invalid_exact_evm_payload_authorization_value_mismatch')
+      expect(refusal?.message).to.equal(`The amount ${value} is ${side} the price of 5000; ask for a fresh quote.`)
+    }
+    expect(reason(await sign(), NOW, { ...requirements, network: NETWORKS.base })).to.equal('invalid_network')
+  })
+
+  it('refuses a v2 payment that accepted something else, whatever was signed', async () => {
+    const payload = await sign()
+    const accepting = (change: Record<string, unknown>): PaymentPayload => ({
+      ...payload,
+      accepted: { ...payload.accepted, ...change },
+    })
+    for (const change of [
+      { scheme: 'upto' },
+      { network: 'eip155:8453' },
+      { amount: '4999' },
+      { amount: 5000 },
+      { asset: NETWORKS.base.asset },
+      { payTo: account.address },
+      { payTo: null },
+    ])
+      expect(reason(accepting(change))).to.equal('invalid_payment_requirements')
+    const lower = { asset: network.asset.toLowerCase(), payTo: payTo.toLowerCase(), network: 'base-sepolia' }
+    expect(
+      reason(accepting({ ...lower, maxTimeoutSeconds: 60, extra: { name: 'USDC', version: '2', note: 1 } })),
+    ).to.equal(undefined)
+  })
+
+  it('keeps the window: begun but for a clock that is ahead, not about to end, and not open for ever', async () => {
+    const payload = await sign({ signed: { validAfter: String(NOW - 10), validBefore: String(NOW + 100) } })
+    expect(reason(payload, NOW - 16)).to.equal('invalid_exact_evm_payload_authorization_valid_after')
+    expect(reason(payload, NOW - 15)).to.equal(undefined)
+    expect(reason(payload, NOW + 100 - SETTLE_SECONDS)).to.equal(undefined)
+    expect(reason(payload, NOW + 101 - SETTLE_SECONDS)).to.equal('invalid_exact_evm_payload_authorization_valid_before')
+    const most = NOW + requirements.maxTimeoutSeconds + SLACK_SECONDS
+    expect(reason(await sign({ signed: { validBefore: `${most}` } }))).to.equal(undefined)
+    const endless = [`${most + 1}`, String((1n << 256n) - 1n)]
+    for (const validBefore of endless)
+      expect(reason(await sign({ signed: { validBefore } }))).to.equal(
+        'invalid_exact_evm_payload_authorization_valid_before',
+      )
+  })
+
+  it('refuses what was changed after signing, a foreign key and a foreign domain', async () => {
+    const stranger = privateKeyToAccount(`0x${'33'.repeat(32)}`)
+    const extra = NETWORKS.base.domain
+    for (const payload of [
+      await sign({ signed: { value: '1' }, claimed: { value: '5000' } }),
+      await sign({ claimed: { nonce: `0x${'0'.repeat(64)}` } }),
+      await sign({ claimed: { validAfter: '1' } }),
+      await sign({ account: stranger, signed: { from: account.address } }),
+      await sign({ requirement: { ...offerOfV2(requirements), extra } as unknown as Requirement }),
+    ])
+      expect(reason(payload)).to.equal('invalid_exact_evm_payload_signature')
+  })
+
+  it('refuses signatures the token would refuse: length, v, high s, no point', async () => {
+    const payload = await sign()
+    const [r, s, v] = [payload.signature.slice(2, 66), payload.signature.slice(66, 130), payload.signature.slice(130)]
+    const highS = (ORDER - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
+    const otherV = v === '1b' ? '1c' : '1b'
+    const wrong = [
+      ['short', `${r}${s}`],
+      ['long', `${r}${s}${v}00`],
+      ['v 0', `${r}${s}00`],
+      ['v 29', `${r}${s}1d`],
+      ['other v', `${r}${s}${otherV}`],
+      ['high s', `${r}${highS}${otherV}`],
+      ['zero', '0'.repeat(128) + v],
+      ['r beyond the order', `${'f'.repeat(64)}${s}${v}`],
+    ] as const
+    for (const [name, signature] of wrong)
+      expect(reason({ ...payload, signature: `0x${signature}` }), name).to.equal('invalid_exact_evm_payload_signature')
+  })
+
+  it('accepts no payload with one changed byte', async () => {
+    const payload = await sign()
+    const bytes = Buffer.from(payload.signature.slice(2), 'hex')
+    fc.assert(
+      fc.property(fc.nat(64), fc.integer({ min: 1, max: 255 }), (at, flip) => {
+        const changed = Buffer.from(bytes)
+        changed[at] = (changed[at] as number) ^ flip
+        expect(reason({ ...payload, signature: `0x${changed.toString('hex')}` })).to.be.a('string')
+      }),
+    )
+  })
+})
+
+function hex(bytes: Uint8Array): Hex {
+  return `0x${Buffer.from(bytes).toString('hex')}`
+}

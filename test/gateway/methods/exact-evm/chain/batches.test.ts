@@ -1,0 +1,162 @@
+import { expect } from 'chai'
+import type { Hex, Intent, Outcome, PaymentPayload, Settler } from '../../../../../gateway/payments/payment.ts'
+import { createBatches } from '../../../../../gateway/methods/exact-evm/chain/batches.ts'
+import { MULTICALL3 } from '../../../../../gateway/methods/exact-evm/multicall.ts'
+import { recorder, until, useScene } from '../../../../support/scene.ts'
+import { newBuyer, PRICE, submitted } from '../../../../support/settling.ts'
+
+describe('batches', () => {
+  /** Launches that are over when they are told. */
+  function launches(size: number) {
+    const seen: { readonly items: readonly number[]; readonly end: () => void }[] = []
+    const add = createBatches<number, number>(size, async (items) => {
+      let end = (): void => {}
+      const over = new Promise<void>((resolve) => {
+        end = resolve
+      })
+      seen.push({ items, end })
+      if (items.includes(13)) throw new Error('unlucky')
+      return { results: items.map((item) => ({ status: 'fulfilled', value: item * 10 })), over }
+    })
+    return { add, seen, groups: () => seen.map(({ items }) => items) }
+  }
+  const settle = (): Promise<void> => new Promise((wake) => setImmediate(wake))
+
+  it('let the first leave at once, and gather what comes until it is over', async () => {
+    const { add, seen, groups } = launches(5)
+    const first = add(1)
+    expect(await first).to.equal(10)
+    const others = [2, 3, 4].map(add)
+    await settle()
+    expect(groups()).to.deep.equal([[1]])
+    seen[0]?.end()
+    expect(await Promise.all(others)).to.deep.equal([20, 30, 40])
+    expect(groups()).to.deep.equal([[1], [2, 3, 4]])
+  })
+
+  it('never hold back as many as fit into one', async () => {
+    const { add, groups } = launches(2)
+    await Promise.all([1, 2, 3, 4].map(add))
+    expect(groups()).to.deep.equal([
+      [1, 2],
+      [3, 4],
+    ])
+  })
+
+  it('fail together where the launch fails, and go on with the next', async () => {
+    const { add } = launches(2)
+    const failed = await Promise.allSettled([12, 13].map(add))
+    expect(failed.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
+    expect(await add(14)).to.equal(140)
+  })
+})
+
+describe('the chain settler with batches', () => {
+  const scene = useScene()
+  const open = (): Promise<Settler> => scene.open({ batch: 10, pollMs: 20 })
+
+  /** Settles the first alone and the others in the batch behind it. */
+  async function together(
+    settler: Settler,
+    payloads: readonly PaymentPayload[],
+    records: readonly ((intent: Intent) => Promise<boolean>)[] = [],
+  ): Promise<{ readonly outcomes: readonly Outcome[]; readonly intents: readonly Intent[] }> {
+    const { intents, record } = recorder()
+    await scene.chain.rpc.call('evm_setAutomine', false)
+    const first = settler.settle(await scene.pay(), scene.requirements, { record: async () => true, wait: 'confirmed' })
+    await until(() => scene.proxy.requests.at(-1)?.includes('eth_getTransactionCount') === true)
+    const all = payloads.map((payload, at) =>
+      settler.settle(payload, scene.requirements, { record: records[at] ?? record, wait: 'confirmed' }),
+    )
+    await scene.chain.rpc.call('evm_setAutomine', true)
+    await scene.chain.rpc.call('evm_mine')
+    expect(await first).to.include({ state: 'settled' })
+    return { outcomes: await Promise.all(all), intents }
+  }
+  const pays = (count: number): Promise<PaymentPayload[]> =>
+    Promise.all(Array.from({ length: count }, () => scene.pay()))
+  const hashOf = (outcome: Outcome | undefined): Hex | null | undefined =>
+    outcome && 'transaction' in outcome ? outcome.transaction : null
+
+  it('does not start where nothing can take a batch', async () => {
+    const code = await scene.chain.rpc.call('eth_getCode', MULTICALL3, 'latest')
+    await scene.chain.rpc.call('anvil_setCode', MULTICALL3, '0x')
+    const failure = await open().catch((error: Error) => error.message)
+    await scene.chain.rpc.call('anvil_setCode', MULTICALL3, code)
+    expect(failure).to.match(/SETTLE_BATCH needs Multicall3/)
+  })
+
+  it('settles what waits in one transaction, each by its own events', async () => {
+    const { outcomes, intents } = await together(await open(), await pays(5))
+    expect(outcomes.map(({ state }) => state)).to.deep.equal(Array.from({ length: 5 }, () => 'settled'))
+    expect(new Set(outcomes.map(hashOf)).size).to.equal(1)
+    expect(intents).to.have.length(5)
+    for (const intent of intents) expect(intent).to.include({ batch: 5, raw: '0x', transaction: hashOf(outcomes[0]) })
+    expect(await scene.received()).to.equal(6n * PRICE)
+  })
+
+  it('isolates a bad entry: its neighbours settle, and it is refused by its own name', async () => {
+    const poor = await scene.pay(await newBuyer(scene.chain, 0n))
+    const [first, second, third] = await pays(3)
+    const payloads = [first, poor, second, third] as PaymentPayload[]
+    const { outcomes } = await together(await open(), payloads)
+    expect(outcomes.map(({ state }) => state)).to.deep.equal(['settled', 'refused', 'settled', 'settled'])
+    expect(outcomes[1]).to.include({ reason: 'insufficient_funds' })
+    expect(await scene.received()).to.equal(4n * PRICE)
+  })
+
+  it('settles the neighbours of one that burns all gas, each alone', async () => {
+    const burner = await newBuyer(scene.chain)
+    const burning = await scene.pay(burner)
+    await scene.chain.rpc.call('anvil_setCode', burner.address, '0xfe')
+    const { outcomes } = await together(await open(), [burning, ...(await pays(2))])
+    expect(outcomes.map(({ state }) => state)).to.deep.equal(['refused', 'settled', 'settled'])
+    expect(hashOf(outcomes[1])).to.not.equal(hashOf(outcomes[2]))
+    expect(await scene.received()).to.equal(3n * PRICE)
+  })
+
+  it('sends nothing for a payment whose record is refused or fails, and the others all the same', async () => {
+    const failing = (): Promise<boolean> => Promise.reject(new Error('disk full'))
+    const settler = await open()
+    const payloads = await pays(4)
+    const records = [undefined, async () => false, undefined, failing] as ((intent: Intent) => Promise<boolean>)[]
+    const racing = together(settler, payloads, records)
+    expect(await racing.catch((error: Error) => error.message)).to.equal('disk full')
+    await until(async () => (await scene.received()) === 3n * PRICE)
+    for (const payload of [payloads[1], payloads[3]])
+      expect(await settler.check(payload as PaymentPayload, scene.requirements)).to.equal(null)
+  })
+
+  it('after a crash sends each payment of a batch that was recorded and never sent, once', async () => {
+    const payloads = await pays(3)
+    const refusing = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"insufficient funds for gas"}}'
+    const { intents, record } = recorder()
+    const dying = await open()
+    let sent = 0
+    scene.proxy.script((_, body) =>
+      body.includes('eth_sendRawTransaction') && sent++ > 0 ? { status: 200, body: refusing } : 'pass',
+    )
+    await together(dying, payloads, [record, record, record])
+    await dying.close()
+    scene.proxy.script(() => 'pass')
+    expect(intents).to.have.length(3)
+    const settler = await open()
+    const rows = payloads.map((payload, at) => submitted(payload, scene.requirements, intents[at] as Intent))
+    const outcomes = () => Promise.all(rows.map((row) => settler.status(row)))
+    expect((await outcomes()).map(({ state }) => state)).to.deep.equal(['pending', 'pending', 'pending'])
+    await until(async () => (await outcomes()).every(({ state }) => state === 'settled'))
+    expect(await scene.received()).to.equal(4n * PRICE)
+  })
+
+  it('after a crash finds a batch that was sent, and sends nothing again', async () => {
+    const payloads = await pays(3)
+    const { intents } = await together(await open(), payloads)
+    const settler = await scene.open({ batch: 10 })
+    const before = scene.proxy.requests.length
+    for (const [at, payload] of payloads.entries())
+      expect(await settler.status(submitted(payload, scene.requirements, intents[at] as Intent))).to.include({
+        state: 'settled',
+      })
+    expect(scene.proxy.requests.slice(before).join()).to.not.contain('eth_sendRawTransaction')
+  })
+})

@@ -1,0 +1,233 @@
+import { expect } from 'chai'
+import { createWalletClient, http } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { baseSepolia } from 'viem/chains'
+import { createLog } from '../../../../../gateway/observe/log.ts'
+import type { Hex, Intent, PaymentPayload } from '../../../../../gateway/payments/payment.ts'
+import { createChainSettler } from '../../../../../gateway/methods/exact-evm/chain/chain-settler.ts'
+import { TOPICS } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
+import { startChain, type TestChain } from '../../../../support/chain.ts'
+import { recorder, until, useScene } from '../../../../support/scene.ts'
+import { newBuyer, newPayload, newRequirements, newSettleKey, PRICE, submitted } from '../../../../support/settling.ts'
+
+describe('the chain settler', () => {
+  const scene = useScene()
+
+  describe('settle', () => {
+    it('moves the money, and records the signed transaction before anything is sent', async () => {
+      const settler = await scene.open()
+      const payload = await scene.pay()
+      let recorded: Intent | undefined
+      const outcome = await settler.settle(payload, scene.requirements, {
+        wait: 'confirmed',
+        async record(intent) {
+          recorded = intent
+          expect(scene.proxy.requests.filter((body) => body.includes('eth_sendRawTransaction'))).to.have.length(0)
+          return true
+        },
+      })
+      expect(outcome).to.include({ state: 'settled' })
+      expect(recorded).to.include({ kind: 'chain', transaction: 'transaction' in outcome ? outcome.transaction : null })
+      expect(await scene.received()).to.equal(PRICE)
+    })
+
+    it('sends nothing where the record is refused or fails, and leaves no gap behind', async () => {
+      const settler = await scene.open()
+      const sent = scene.proxy.requests.length
+      const refused = await settler.settle(await scene.pay(), scene.requirements, {
+        wait: 'confirmed',
+        record: async () => false,
+      })
+      expect(refused).to.deep.equal({ state: 'pending', transaction: null })
+      const failing = settler.settle(await scene.pay(), scene.requirements, {
+        wait: 'confirmed',
+        record: () => Promise.reject(new Error('disk full')),
+      })
+      expect(await failing.catch((error: Error) => error.message)).to.equal('disk full')
+      expect(scene.proxy.requests.slice(sent).join()).to.not.contain('eth_sendRawTransaction')
+      expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
+    })
+
+    it('fills the gap of a payment that was not sent, so that later ones do not wait for ever', async () => {
+      const settler = await scene.open()
+      const refusals: ((sent: boolean) => void)[] = []
+      const held = settler.settle(await scene.pay(), scene.requirements, {
+        wait: 'confirmed',
+        record: () => new Promise((resolve) => refusals.push(resolve)),
+      })
+      while (refusals.length === 0) await new Promise((wake) => setTimeout(wake, 5))
+      const later = [scene.settle(settler, await scene.pay()), scene.settle(settler, await scene.pay())]
+      await new Promise((wake) => setTimeout(wake, 50))
+      refusals.forEach((refuse) => refuse(false))
+      expect(await held).to.include({ state: 'pending' })
+      for (const outcome of await Promise.all(later)) expect(outcome).to.include({ state: 'settled' })
+    })
+
+    it('refuses what the token refuses, with the x402 reason and the transaction', async () => {
+      const settler = await scene.open()
+      const poor = await newBuyer(scene.chain, 0n)
+      const payload = await scene.pay(poor)
+      expect(await settler.check(payload, scene.requirements)).to.include({ reason: 'insufficient_funds' })
+      const outcome = await scene.settle(settler, payload)
+      expect(outcome).to.include({ state: 'refused', reason: 'insufficient_funds' })
+      expect('transaction' in outcome && outcome.transaction).to.match(/^0x/)
+      expect(await scene.received()).to.equal(0n)
+    })
+
+    it('settles one payment once, however often it is sent at the same time', async () => {
+      await scene.chain.rpc.call('evm_setAutomine', false)
+      const settler = await scene.open()
+      const payload = await scene.pay()
+      const racing = [scene.settle(settler, payload), scene.settle(settler, payload), scene.settle(settler, payload)]
+      await new Promise((wake) => setTimeout(wake, 300))
+      await scene.chain.rpc.call('evm_mine')
+      const outcomes = await Promise.all(racing)
+      const hashes = new Set(outcomes.map((outcome) => (outcome.state === 'settled' ? outcome.transaction : 'none')))
+      expect([...hashes]).to.have.length(1)
+      expect([...hashes][0]).to.match(/^0x/)
+      expect(await scene.received()).to.equal(PRICE)
+    })
+
+    it('does not take a payment that somebody spent before for one of ours', async () => {
+      const payload = await scene.pay()
+      expect(await scene.settle(await scene.open(), payload)).to.include({ state: 'settled' })
+      const settler = await scene.open({ key: await newSettleKey(scene.chain) })
+      expect(await settler.check(payload, scene.requirements)).to.include({ reason: 'invalid_transaction_state' })
+      await new Promise((wake) => setTimeout(wake, 10))
+      await scene.chain.advance(1)
+      expect(await scene.settle(settler, payload)).to.include({ state: 'refused', reason: 'invalid_transaction_state' })
+    })
+
+    it('settles for a contract wallet, whose signature only the chain can judge', async () => {
+      const settler = await scene.open()
+      const wallet = await newBuyer(scene.chain)
+      const accepting = '0x7f1626ba7e0000000000000000000000000000000000000000000000000000000060005260206000f3'
+      await scene.chain.rpc.call('anvil_setCode', wallet.address, accepting)
+      const payload: PaymentPayload = { ...(await scene.pay(wallet)), signature: `0x${'ab'.repeat(97)}` }
+      expect(await settler.check(payload, scene.requirements)).to.equal(null)
+      expect(await scene.settle(settler, payload)).to.include({ state: 'settled' })
+      const keyOwner: PaymentPayload = { ...(await scene.pay()), signature: payload.signature }
+      expect(await settler.check(keyOwner, scene.requirements)).to.include({
+        reason: 'invalid_exact_evm_payload_signature',
+      })
+    })
+
+    it('answers on submission where that is enough', async () => {
+      await scene.chain.rpc.call('evm_setAutomine', false)
+      const settler = await scene.open()
+      expect(await scene.settle(settler, await scene.pay(), 'submitted')).to.include({ state: 'settled' })
+      expect(await scene.received()).to.equal(0n)
+      await scene.chain.rpc.call('evm_mine')
+      expect(await scene.received()).to.equal(PRICE)
+    })
+
+    it('signs again where another process has used the nonce of the key', async () => {
+      const settler = await scene.open()
+      expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
+      const other = createWalletClient({
+        account: privateKeyToAccount(scene.key),
+        chain: baseSepolia,
+        transport: http(scene.chain.rpcUrl),
+      })
+      await other.sendTransaction({ to: scene.buyer.address, value: 1n })
+      await other.sendTransaction({ to: scene.buyer.address, value: 1n })
+      for (let payments = 0; payments < 3; payments++)
+        expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
+      expect(await scene.received()).to.equal(4n * PRICE)
+    })
+  })
+
+  describe('with a node that fails', () => {
+    it('settles though the answer to the sending is lost', async () => {
+      const settler = await scene.open()
+      scene.proxy.script((_, body) => (body.includes('eth_sendRawTransaction') ? 'cut' : 'pass'))
+      expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
+      expect(await scene.received()).to.equal(PRICE)
+    })
+
+    it('calls it pending, with the transaction, where no block comes in time; later it is settled', async () => {
+      await scene.chain.rpc.call('evm_setAutomine', false)
+      const settler = await scene.open({ confirmSeconds: 0.2 })
+      const payload = await scene.pay()
+      const { intents, record } = recorder()
+      const outcome = await settler.settle(payload, scene.requirements, { record, wait: 'confirmed' })
+      const row = submitted(payload, scene.requirements, intents[0] as Intent)
+      expect(outcome).to.deep.equal({ state: 'pending', transaction: (row.intent as { transaction: Hex }).transaction })
+      expect(await settler.status(row)).to.deep.equal(outcome)
+      await scene.chain.rpc.call('evm_mine')
+      expect(await settler.status(row)).to.deep.equal({ ...outcome, state: 'settled' })
+    })
+
+    it('refuses where nothing could be sent, and is not ready until the node is back', async () => {
+      const settler = await scene.open()
+      expect(settler.health()).to.deep.equal({ ready: true })
+      const payload = await scene.pay()
+      const outcome = await settler.settle(payload, scene.requirements, {
+        wait: 'confirmed',
+        async record() {
+          await scene.proxy.down()
+          await new Promise((wake) => setTimeout(wake, 50))
+          return true
+        },
+      })
+      expect(outcome).to.include({ state: 'refused', reason: 'unexpected_settle_error' })
+      await until(() => !settler.health().ready)
+      expect(settler.health().reason).to.equal('the node cannot be reached')
+      expect(await settler.check(payload, scene.requirements).catch((error: { code: string }) => error.code)).to.equal(
+        'settler_unavailable',
+      )
+      await scene.proxy.up()
+      await until(() => settler.health().ready)
+      expect(await scene.settle(settler, payload)).to.include({ state: 'settled' })
+      expect(await scene.received()).to.equal(PRICE)
+    })
+
+    it('starts without a node, and refuses one of another chain', async () => {
+      await scene.proxy.down()
+      const settler = await scene.open()
+      expect(settler.health()).to.include({ ready: false })
+      await scene.proxy.up()
+      await until(() => settler.health().ready)
+      scene.proxy.script((_, body) =>
+        body.includes('eth_chainId') ? { status: 200, body: '{"jsonrpc":"2.0","id":1,"result":"0x1"}' } : 'pass',
+      )
+      expect(await scene.open().catch((error: Error) => error.message)).to.contain('chain 84532')
+    })
+
+    it('is not ready without money for gas', async () => {
+      const settler = await scene.open({ key: generatePrivateKey() })
+      expect(settler.health().reason).to.contain('too little to pay gas')
+    })
+  })
+})
+
+describe('the chain settler under load', () => {
+  let chain: TestChain
+
+  before(async function () {
+    chain = await startChain(this, { blockSeconds: 1 })
+  })
+  after(() => chain?.stop())
+
+  it('settles 200 payments at once on one-second blocks, none lost to a nonce', async () => {
+    const requirements = newRequirements(chain)
+    const buyer = await newBuyer(chain, 200n * PRICE)
+    const key = await newSettleKey(chain)
+    const settler = await createChainSettler({
+      rpcUrl: chain.rpcUrl,
+      key,
+      network: chain.network,
+      log: createLog('silent'),
+      confirmSeconds: 40,
+    })
+    const payloads = await Promise.all(Array.from({ length: 200 }, () => newPayload(chain, buyer, requirements)))
+    const outcomes = await Promise.all(
+      payloads.map((payload) => settler.settle(payload, requirements, { ...recorder(), wait: 'confirmed' })),
+    )
+    await settler.close()
+    expect(outcomes.map(({ state }) => state)).to.deep.equal(Array.from({ length: 200 }, () => 'settled'))
+    expect(await chain.balanceOf(requirements.payTo)).to.equal(200n * PRICE)
+    const logs = await chain.rpc.call<unknown[]>('eth_getLogs', { fromBlock: '0x0', topics: [TOPICS.used] })
+    expect(logs).to.have.length(200)
+  })
+})

@@ -1,0 +1,233 @@
+import { expect } from 'chai'
+import { parseTransaction, recoverTransactionAddress } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { createLog } from '../../../../../gateway/observe/log.ts'
+import type { Hex } from '../../../../../gateway/payments/payment.ts'
+import { createFees, raised } from '../../../../../gateway/methods/exact-evm/chain/gas-fees.ts'
+import { createNodes } from '../../../../../gateway/methods/exact-evm/nodes/nodes.ts'
+import { createRpc } from '../../../../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { createSender, type Sender } from '../../../../../gateway/methods/exact-evm/chain/sender.ts'
+import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
+import { startChain, type TestChain } from '../../../../support/chain.ts'
+import { type Proxy, startProxy } from '../../../../support/proxy.ts'
+import { newSettleKey } from '../../../../support/settling.ts'
+
+const log = createLog('silent')
+const to: Hex = '0x00000000000000000000000000000000000000b2'
+
+describe('a signer', () => {
+  it('signs what viem reads back, as the address of its key', async () => {
+    const key = generatePrivateKey()
+    const signer = createSigner(key, 84532)
+    expect(signer.address).to.equal(privateKeyToAccount(key).address)
+    const fields = { to, data: '0xabcdef', gas: 50_000n, nonce: 7, maxFeePerGas: 9n, maxPriorityFeePerGas: 2n } as const
+    const { raw, hash } = signer.sign(fields)
+    expect(parseTransaction(raw)).to.deep.include({ ...fields, chainId: 84532 })
+    expect(await recoverTransactionAddress({ serializedTransaction: raw as `0x02${string}` })).to.equal(signer.address)
+    expect(hash).to.match(/^0x[0-9a-f]{64}$/)
+  })
+})
+
+const fees = (most: bigint, tip: bigint) => ({ maxFeePerGas: most, maxPriorityFeePerGas: tip })
+
+describe('fees of a replacement', () => {
+  it('rise by at least a quarter, and only where fees have risen or more is offered anyway', () => {
+    expect(raised(fees(100n, 8n), fees(100n, 8n))).to.equal(null)
+    expect(raised(fees(50n, 4n), fees(100n, 8n))).to.equal(null)
+    expect(raised(fees(101n, 8n), fees(100n, 8n))).to.deep.equal(fees(125n, 10n))
+    expect(raised(fees(400n, 9n), fees(100n, 8n))).to.deep.equal(fees(400n, 10n))
+  })
+})
+
+describe('fees under a limit', () => {
+  it('are raised to the limit and no further', () => {
+    expect(raised(fees(400n, 9n), fees(100n, 8n), 1_000n)).to.deep.equal(fees(400n, 10n))
+    expect(raised(fees(400n, 9n), fees(100n, 8n), 200n)).to.deep.equal(fees(200n, 10n))
+    expect(raised(fees(101n, 8n), fees(100n, 8n), 110n)).to.deep.equal(fees(110n, 10n))
+  })
+
+  it('stay as they are where a node would not take what little more is allowed', () => {
+    expect(raised(fees(101n, 8n), fees(100n, 8n), 109n)).to.equal(null)
+    expect(raised(fees(400n, 9n), fees(100n, 8n), 100n)).to.equal(null)
+  })
+})
+
+describe('a sending account', () => {
+  let chain: TestChain
+  let proxy: Proxy
+  let sender: Sender
+  let address: Hex
+
+  before(async function () {
+    chain = await startChain(this)
+    proxy = await startProxy(chain.rpcUrl)
+  })
+  beforeEach(async () => {
+    const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
+    address = signer.address
+    const rpc = createNodes({ addresses: proxy.url, network: chain.network, log })
+    sender = createSender({ rpc, signer, log, pollMs: 20, stuckMs: 150, fillMs: 50 })
+  })
+  afterEach(async () => {
+    sender.close()
+    proxy.script(() => 'pass')
+    await chain.rpc.call('evm_setAutomine', true)
+    await chain.rpc.call('evm_mine')
+  })
+  after(async () => {
+    await proxy?.close()
+    await chain?.stop()
+  })
+
+  const prepare = () => sender.prepare(to, '0x', 30_000n)
+
+  it('sends again what the pool has dropped', async () => {
+    await chain.rpc.call('evm_setAutomine', false)
+    const sending = await prepare()
+    expect(await sender.send(sending)).to.equal(true)
+    await chain.rpc.call('anvil_dropTransaction', sending.hash)
+    await chain.rpc.call('evm_mine')
+    expect(await chain.rpc.call('eth_getTransactionReceipt', sending.hash)).to.equal(null)
+    await pause(300)
+    await chain.rpc.call('evm_mine')
+    expect(sending.hashes).to.include((await sending.mined)?.transactionHash)
+  })
+
+  it('offers more where fees rise over a transaction that waits, and takes whichever is mined', async () => {
+    await chain.rpc.call('evm_setAutomine', false)
+    const sending = await prepare()
+    await sender.send(sending)
+    await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
+    await chain.rpc.call('evm_mine')
+    expect(await chain.rpc.call('eth_getTransactionReceipt', sending.hash)).to.equal(null)
+    while (sending.hashes.length === 1) await pause(50)
+    await pause(50)
+    await chain.rpc.call('evm_mine')
+    const receipt = await sending.mined
+    expect(sending.hashes).to.include(receipt?.transactionHash)
+    expect(receipt?.transactionHash).to.not.equal(sending.hashes[0])
+    await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
+  })
+
+  it('replaces once what stands still for no reason', async () => {
+    await chain.rpc.call('evm_setAutomine', false)
+    const sending = await prepare()
+    await sender.send(sending)
+    while (sending.hashes.length === 1) await pause(20)
+    await pause(600)
+    expect(sending.hashes).to.have.length(2)
+    await chain.rpc.call('evm_mine')
+    expect((await sending.mined)?.transactionHash).to.equal(sending.hashes[1])
+  })
+
+  it('frees what a pool holds back for a transaction that is in a block already', async () => {
+    const [first, next, last] = [await prepare(), await prepare(), await prepare()]
+    await Promise.all([sender.send(next), sender.send(last)])
+    await chain.rpc.call('anvil_setNonce', address, `0x${next.nonce.toString(16)}`)
+    const receipts = await Promise.all([next.mined, last.mined])
+    expect(receipts.map((receipt) => receipt?.status)).to.deep.equal(['0x1', '0x1'])
+    sender.abandon(first)
+  })
+
+  it('raises no fee above the limit, prepares nothing there, and is mined when prices fall', async () => {
+    const mostForGas = 20_000_000_000n
+    await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x3b9aca00')
+    await chain.rpc.call('evm_mine')
+    const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
+    const thrifty = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, mostForGas })
+    try {
+      await chain.rpc.call('evm_setAutomine', false)
+      const sending = await thrifty.prepare(to, '0x', 30_000n)
+      await thrifty.send(sending)
+      await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
+      await chain.rpc.call('evm_mine')
+      while (parseTransaction(sending.raw).maxFeePerGas !== mostForGas) await pause(50)
+      const offers = sending.hashes.length
+      await pause(500)
+      expect(sending.hashes).to.have.length(offers)
+      const refusal = await until(() => thrifty.prepare(to, '0x', 30_000n))
+      expect(refusal).to.match(/^gas costs 87\.5\d* gwei, above SETTLE_MAX_GWEI \(20\)$/)
+      // The pool may just have lost it, until it is sent again.
+      await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
+      await chain.rpc.call('evm_setAutomine', true)
+      await chain.rpc.call('evm_mine')
+      expect(await sending.mined).to.include({ status: '0x1' })
+    } finally {
+      thrifty.close()
+    }
+  })
+
+  it('fills the hole that an abandoned transaction leaves below others', async () => {
+    const [abandoned, kept] = [await prepare(), await prepare()]
+    await sender.send(kept)
+    sender.abandon(abandoned)
+    expect(await kept.mined).to.include({ status: '0x1' })
+    expect(Number(await chain.rpc.call('eth_getTransactionCount', address, 'latest'))).to.equal(2)
+  })
+
+  it('sends again at once where the answer was lost', async () => {
+    let lost = 0
+    proxy.script((_, body) => {
+      if (!body.includes('eth_sendRawTransaction') || lost++ > 0) return 'pass'
+      return { status: 504, body: 'gateway timeout' }
+    })
+    const sending = await prepare()
+    expect(await sender.send(sending)).to.equal(false)
+    expect(await sending.mined).to.include({ status: '0x1' })
+  })
+
+  it('gives the nonce back where the node refuses for good', async () => {
+    const refusing =
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"insufficient funds for gas * price + value"}}'
+    proxy.script((_, body) => (body.includes('eth_sendRawTransaction') ? { status: 200, body: refusing } : 'pass'))
+    const sending = await prepare()
+    const error = await sender.send(sending).catch((thrown: { fault: string }) => thrown)
+    expect(error).to.include({ fault: 'refused' })
+    proxy.script(() => 'pass')
+    const next = await prepare()
+    expect(next.nonce).to.equal(sending.nonce)
+    await sender.send(next)
+    expect(await next.mined).to.include({ status: '0x1' })
+  })
+
+  it('gives up what the node will not take, so that it holds back nobody', async () => {
+    let refusing = true
+    const answer = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}}'
+    proxy.script((_, body) =>
+      refusing && body.includes('eth_sendRawTransaction') ? { status: 200, body: answer } : 'pass',
+    )
+    const doomed = await prepare()
+    expect(await sender.send(doomed)).to.equal(false)
+    expect(await doomed.mined).to.equal(null)
+    refusing = false
+    const next = await prepare()
+    expect(next.nonce).to.equal(doomed.nonce)
+    await sender.send(next)
+    expect(await next.mined).to.include({ status: '0x1' })
+  })
+
+  it('asks for fees once for many, and again after a while', async () => {
+    const currentFees = createFees({ rpc: createRpc(proxy.url), most: null })
+    const asked = proxy.requests.length
+    await Promise.all(Array.from({ length: 20 }, () => currentFees()))
+    expect(proxy.requests.length - asked).to.equal(1)
+    await currentFees({ fresh: true })
+    expect(proxy.requests.length - asked).to.equal(2)
+  })
+})
+
+/** Tries until it fails; the words of the failure. What was prepared and not sent hurts nobody. */
+async function until(work: () => Promise<unknown>): Promise<string> {
+  for (;;) {
+    const failure = await work().then(
+      () => null,
+      (error: Error) => error.message,
+    )
+    if (failure !== null) return failure
+    await pause(100)
+  }
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((wake) => setTimeout(wake, milliseconds))
+}

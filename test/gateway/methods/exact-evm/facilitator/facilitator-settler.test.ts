@@ -1,0 +1,232 @@
+import { expect } from 'chai'
+import type { PrivateKeyAccount } from 'viem/accounts'
+import { createLog } from '../../../../../gateway/observe/log.ts'
+import type {
+  Hex,
+  Intent,
+  Outcome,
+  PaymentPayload,
+  PaymentRequirements,
+  Settler,
+} from '../../../../../gateway/payments/payment.ts'
+import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
+import { startChain, type TestChain } from '../../../../support/chain.ts'
+import { type Facilitator, startFacilitator } from '../../../../support/facilitator.ts'
+import { until } from '../../../../support/scene.ts'
+import { type Fault, type Proxy, startProxy } from '../../../../support/proxy.ts'
+import { newBuyer, newPayload, newRequirements, PRICE, submitted } from '../../../../support/settling.ts'
+
+const log = createLog('silent')
+const HASH: Hex = `0x${'ab'.repeat(32)}`
+
+const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault : 'pass')
+const saying = (body: object, status = 200) => ({ status, body: JSON.stringify(body) })
+const late = (body: object, status = 200) => ({ ...saying(body, status), after: true as const })
+
+const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
+
+describe('the facilitator settler', () => {
+  let chain: TestChain
+  let reference: Facilitator
+  let first: Proxy
+  let second: Proxy
+  let buyer: PrivateKeyAccount
+  let requirements: PaymentRequirements
+  const settlers: Settler[] = []
+
+  const open = (urls: readonly string[] = [first.url, second.url], change: { rpcUrl?: string } = {}): Settler => {
+    const settler = createFacilitatorSettler({
+      urls,
+      rpcUrl: chain.rpcUrl,
+      network: chain.network,
+      baseUrl: 'https://shop.example',
+      log,
+      timeoutSeconds: 2,
+      confirmSeconds: 1,
+      ...change,
+    })
+    settlers.push(settler)
+    return settler
+  }
+  const settle = async (settler: Settler, payload: PaymentPayload): Promise<Outcome & { intent?: Intent }> => {
+    const intents: Intent[] = []
+    const outcome = await settler.settle(payload, requirements, {
+      wait: 'confirmed',
+      record: async (intent) => intents.push(intent) > 0,
+    })
+    return { ...outcome, ...(intents[0] ? { intent: intents[0] } : {}) }
+  }
+  const pay = (version: 1 | 2 = 2): Promise<PaymentPayload> => newPayload(chain, buyer, requirements, { version })
+  const received = (): Promise<bigint> => chain.balanceOf(requirements.payTo)
+  before(async function () {
+    chain = await startChain(this)
+    reference = await startFacilitator(chain)
+  })
+  beforeEach(async () => {
+    ;[first, second] = [await startProxy(reference.url), await startProxy(reference.url)]
+    requirements = newRequirements(chain)
+    buyer = await newBuyer(chain)
+  })
+  afterEach(async () => {
+    await Promise.all(settlers.splice(0).map((settler) => settler.close()))
+    await Promise.all([first.close(), second.close()])
+  })
+  after(async () => {
+    await reference?.close()
+    await chain?.stop()
+  })
+
+  describe('with the reference facilitator', () => {
+    for (const version of [1, 2] as const)
+      it(`settles a version ${version} payment as it was presented, and the first of the list does it`, async () => {
+        const outcome = await settle(open(), await pay(version))
+        expect(outcome).to.include({ state: 'settled' })
+        expect(outcome.intent).to.include({ kind: 'facilitator', url: first.url })
+        expect(await received()).to.equal(PRICE)
+        const sent = JSON.parse(first.requests.find((body) => body.includes('paymentPayload')) ?? '') as object
+        expect(sent).to.include({ x402Version: version })
+        expect(settlesAt(second)).to.equal(0)
+      })
+
+    it('presents a payment in the version the facilitator speaks', async () => {
+      const modern = await startFacilitator(chain, [2])
+      const former = await startFacilitator(chain, [1])
+      try {
+        for (const [url, version] of [
+          [modern.url, 1],
+          [former.url, 2],
+        ] as const) {
+          const settler = open([url])
+          await until(() => settler.health().ready)
+          await new Promise((wake) => setTimeout(wake, 50))
+          expect(await settle(settler, await pay(version))).to.include({ state: 'settled' })
+        }
+        expect(await received()).to.equal(2n * PRICE)
+      } finally {
+        await modern.close()
+        await former.close()
+      }
+    })
+
+    it('refuses in check what the token would refuse', async () => {
+      const poor = await newPayload(chain, await newBuyer(chain, 0n), requirements)
+      expect(await open().check(poor, requirements)).to.include({ reason: 'insufficient_funds' })
+      expect(await open().check(await pay(), requirements)).to.equal(null)
+    })
+
+    it('sends nothing where the record is refused', async () => {
+      const outcome = await open().settle(await pay(), requirements, { wait: 'confirmed', record: async () => false })
+      expect(outcome).to.deep.equal({ state: 'pending', transaction: null })
+      expect(settlesAt(first) + settlesAt(second)).to.equal(0)
+    })
+
+    it('passes on a refusal, with its reason', async () => {
+      const poor = await newPayload(chain, await newBuyer(chain, 0n), requirements)
+      const outcome = await settle(open(), poor)
+      expect(outcome).to.include({ state: 'refused' })
+      expect('reason' in outcome && outcome.reason).to.match(/insufficient|simulation|balance/)
+      expect(settlesAt(second)).to.equal(0)
+    })
+  })
+
+  describe('with a facilitator that misbehaves', () => {
+    const lost: Readonly<Record<string, Fault>> = {
+      'breaks the connection': 'cut',
+      'answers 502': late({ error: 'bad gateway' }, 502),
+      'says it failed': late({ success: false, errorReason: 'unexpected_settle_error', transaction: '' }),
+      'says it refused': late({ success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' }),
+      'says it is pending': late({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+    }
+    for (const [name, fault] of Object.entries(lost))
+      it(`is settled where it settles and then ${name}, because the chain says so`, async () => {
+        first.script(onSettle(fault))
+        expect(await settle(open(), await pay())).to.include({ state: 'settled' })
+        expect(await received()).to.equal(PRICE)
+        expect(settlesAt(second)).to.equal(0)
+      })
+
+    const unclear: Readonly<Record<string, Fault>> = {
+      hangs: 'hang',
+      'answers 500': saying({ error: 'boom' }, 500),
+      'answers 200 without an outcome': saying({ ok: true }),
+      'claims a success that the chain does not show': saying({ success: true, transaction: HASH }),
+      'names a transaction that is not mined': saying({
+        success: false,
+        errorReason: 'invalid_transaction_state',
+        transaction: HASH,
+      }),
+      'fails for a reason that proves nothing': saying({
+        success: false,
+        errorReason: 'fetch failed',
+        transaction: '',
+      }),
+      'says settlement_pending': saying({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+    }
+    for (const [name, fault] of Object.entries(unclear))
+      it(`calls it pending where it ${name}, and asks nobody else`, async () => {
+        const payload = await pay()
+        const settler = open()
+        first.script(onSettle(fault))
+        const outcome = await settle(settler, payload)
+        expect(outcome).to.include({ state: 'pending' })
+        expect(settlesAt(second)).to.equal(0)
+        const row = submitted(payload, requirements, outcome.intent as Intent)
+        expect(await settler.status(row)).to.include({ state: 'pending' })
+      })
+
+    const untaken: Readonly<Record<string, Fault>> = {
+      'is over its limit': saying({ error: 'slow down' }, 429),
+      'wants a key': saying({ error: 'unauthorized' }, 401),
+      'is not there': saying({ error: 'nothing here' }, 404),
+    }
+    for (const [name, fault] of Object.entries(untaken))
+      it(`asks the next where it ${name}`, async () => {
+        const settler = open()
+        first.script(onSettle(fault))
+        expect(await settle(settler, await pay())).to.include({ state: 'settled' })
+        expect(settlesAt(second)).to.equal(1)
+      })
+
+    it('asks the next where the first is down, and refuses where all are', async () => {
+      await first.close()
+      const settler = open()
+      expect(await settle(settler, await pay())).to.include({ state: 'settled' })
+      await second.close()
+      await new Promise((wake) => setTimeout(wake, 50))
+      expect(await settle(settler, await pay())).to.include({ state: 'refused', reason: 'unexpected_settle_error' })
+      await until(() => !settler.health().ready)
+      expect(settler.health().reason).to.equal('no facilitator can be reached')
+      expect(await received()).to.equal(PRICE)
+    })
+
+    it('does not pass on what a facilitator says in its own words', async () => {
+      first.script(
+        onSettle(saying({ success: false, errorReason: "Cannot read properties of undefined (reading 'x')" })),
+      )
+      expect(JSON.stringify(await settle(open(), await pay()))).to.not.contain('undefined')
+    })
+
+    it('refuses a definite refusal only while the chain does not know better', async () => {
+      const refusing = saying({ success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' })
+      first.script(onSettle(refusing))
+      const outcome = await settle(open(), await pay())
+      expect(outcome).to.include({ state: 'refused', reason: 'invalid_exact_evm_nonce_already_used' })
+    })
+  })
+
+  describe('health', () => {
+    it('is not ready where no facilitator settles this network, or the chain is another one', async () => {
+      const foreign = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] }
+      for (const proxy of [first, second]) proxy.script(() => saying(foreign))
+      const settler = open()
+      await until(() => !settler.health().ready)
+      expect(settler.health().reason).to.contain('base-sepolia')
+      const wrong = await startProxy(chain.rpcUrl)
+      wrong.script(() => saying({ jsonrpc: '2.0', id: 1, result: '0x1' }))
+      const misled = open([reference.url], { rpcUrl: wrong.url })
+      await until(() => !misled.health().ready)
+      expect(misled.health().reason).to.contain('chain 84532')
+      await wrong.close()
+    })
+  })
+})

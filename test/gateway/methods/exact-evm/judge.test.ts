@@ -1,0 +1,133 @@
+import { expect } from 'chai'
+import { NETWORKS } from '../../../../gateway/config/networks.ts'
+import type { Hex } from '../../../../gateway/payments/payment.ts'
+import {
+  createJudge,
+  hasTransfer,
+  type Log,
+  type TransactionReceipt,
+} from '../../../../gateway/methods/exact-evm/judge.ts'
+import type { Rpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
+import { TOPICS, word } from '../../../../gateway/methods/exact-evm/eip3009.ts'
+
+const network = NETWORKS['base-sepolia']
+const address = (byte: string): Hex => `0x${byte.repeat(20)}`
+const nonceOf = (byte: string): Hex => `0x${byte.repeat(32)}`
+const hash = nonceOf('ee')
+const [payer, payTo, stranger] = [address('a1'), address('b2'), address('c3')]
+const [nonce, otherNonce] = [nonceOf('01'), nonceOf('02')]
+const question = { payer, payTo, amount: 5000n, nonce, validBefore: 1_000n, fromBlock: 100 }
+
+const log = (topics: readonly string[], data = '0x', contract: Hex = network.asset): Log => ({
+  address: contract,
+  topics: topics as readonly Hex[],
+  data: data as Hex,
+  transactionHash: hash,
+  blockNumber: '0x64',
+})
+const used = (of = nonce, by = payer): Log => log([TOPICS.used, `0x${word(by)}`, of])
+const transfer = (to = payTo, amount = 5000n, contract?: Hex): Log =>
+  log([TOPICS.transfer, `0x${word(payer)}`, `0x${word(to)}`], `0x${word(amount)}`, contract)
+const receipt = (logs: readonly Log[], status: Hex = '0x1'): TransactionReceipt => ({
+  status,
+  transactionHash: hash,
+  blockNumber: '0x64',
+  logs,
+})
+
+const moved = (...logs: readonly Log[]): boolean => hasTransfer(receipt(logs), network, question)
+
+describe('a receipt of the chain', () => {
+  it('shows the payment where the authorization is followed by its transfer', () => {
+    expect(moved(used(), transfer())).to.equal(true)
+    expect(moved(used(otherNonce), transfer(stranger), used(), transfer())).to.equal(true)
+    const shouted = { ...transfer(), address: network.asset.toUpperCase().replace('0X', '0x') as Hex }
+    expect(moved(used(), shouted)).to.equal(true)
+  })
+
+  it('does not lend one transfer to two authorizations of a batch', () => {
+    const batch = [used(), transfer(stranger, 1n), used(otherNonce), transfer()]
+    expect(moved(...batch)).to.equal(false)
+    expect(hasTransfer(receipt(batch), network, { ...question, nonce: otherNonce })).to.equal(true)
+  })
+
+  it('shows nothing for another payee, amount, payer, token or a failed transaction', () => {
+    expect(moved(used(), transfer(stranger))).to.equal(false)
+    expect(moved(used(), transfer(payTo, 4999n))).to.equal(false)
+    expect(moved(used(nonce, stranger), transfer())).to.equal(false)
+    expect(moved(used(), transfer(payTo, 5000n, stranger))).to.equal(false)
+    expect(moved({ ...used(), address: stranger }, transfer())).to.equal(false)
+    expect(moved(transfer())).to.equal(false)
+    expect(moved(used())).to.equal(false)
+    expect(hasTransfer(receipt([used(), transfer()], '0x0'), network, question)).to.equal(false)
+  })
+})
+
+/** A node with this much to say: a stand-in, because a real chain cannot be brought into these states. */
+function nodeOf(facts: {
+  readonly height: number
+  readonly time: number
+  readonly logs?: (from: number, to: number) => Log[]
+  readonly state?: (block: number) => boolean
+}): { readonly rpc: Rpc; readonly ranges: (readonly [number, number])[] } {
+  const ranges: (readonly [number, number])[] = []
+  const { height, time, logs = () => [], state = () => false } = facts
+  const answer = (method: string, params: readonly unknown[]): unknown => {
+    switch (method) {
+      case 'eth_getBlockByNumber':
+        return { number: `0x${height.toString(16)}`, timestamp: `0x${time.toString(16)}` }
+      case 'eth_getLogs': {
+        const { fromBlock, toBlock } = params[0] as { fromBlock: Hex; toBlock: Hex }
+        ranges.push([Number(fromBlock), Number(toBlock)])
+        return logs(Number(fromBlock), Number(toBlock))
+      }
+      case 'eth_call':
+        return `0x${word(state(Number(params[1])) ? 1n : 0n)}`
+      default:
+        return receipt([used(), transfer()])
+    }
+  }
+  const rpc: Rpc = {
+    call: async <Result>(method: string, ...params: readonly unknown[]) => answer(method, params) as Result,
+    batch: async () => [],
+  }
+  return { rpc, ranges }
+}
+
+const judge = (facts: Parameters<typeof nodeOf>[0]) => createJudge(nodeOf(facts).rpc, network)(question)
+const since = (block: number) => (at: number) => at >= block
+
+describe('the chain as judge', () => {
+  it('finds the transfer in ranges a public node allows', async () => {
+    const { rpc, ranges } = nodeOf({ height: 5_000, time: 0, logs: (_, to) => (to === 4_099 ? [used()] : []) })
+    expect(await createJudge(rpc, network)(question)).to.deep.equal({ state: 'settled', transaction: hash })
+    expect(ranges).to.deep.equal([
+      [100, 2_099],
+      [2_100, 4_099],
+    ])
+  })
+
+  it('waits while the authorization may still be used, and a little longer', async () => {
+    for (const time of [0, 999, 1_000, 1_009])
+      expect(await judge({ height: 200, time })).to.include({ state: 'pending' })
+    expect(await judge({ height: 200, time: 1_010 })).to.include({
+      state: 'refused',
+      reason: 'invalid_exact_evm_payload_authorization_valid_before',
+    })
+  })
+
+  it('never takes a used authorization without its log for an answer', async () => {
+    expect(await judge({ height: 200, time: 5_000, state: since(150) })).to.include({ state: 'pending' })
+    expect(await judge({ height: 200, time: 5_000, state: since(99) })).to.include({
+      state: 'refused',
+      reason: 'invalid_transaction_state',
+    })
+  })
+
+  it('looks back a day where the height before sending is not known', async () => {
+    const { rpc, ranges } = nodeOf({ height: 100_000, time: 0 })
+    await createJudge(rpc, network)({ ...question, fromBlock: null })
+    expect(ranges[0]?.[0]).to.equal(100_000 - 43_200)
+    expect(ranges.at(-1)?.[1]).to.equal(100_000)
+  })
+})

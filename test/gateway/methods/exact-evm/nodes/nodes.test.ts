@@ -1,0 +1,174 @@
+import { expect } from 'chai'
+import { createLog } from '../../../../../gateway/observe/log.ts'
+import { NETWORKS } from '../../../../../gateway/config/networks.ts'
+import type { Hex } from '../../../../../gateway/payments/payment.ts'
+import { createChainSettler } from '../../../../../gateway/methods/exact-evm/chain/chain-settler.ts'
+import { createNodes, type Nodes } from '../../../../../gateway/methods/exact-evm/nodes/nodes.ts'
+import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
+import { startChain, type TestChain } from '../../../../support/chain.ts'
+import { type Fault, type Proxy, startProxy } from '../../../../support/proxy.ts'
+import { newSettleKey } from '../../../../support/settling.ts'
+
+const refusing = (message: string): Fault => {
+  return { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32000, message } }) }
+}
+const answering = (result: unknown): Fault => {
+  return { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id: 1, result }) }
+}
+const on = (method: string, fault: Fault) => (_path: string, body: string) => (body.includes(method) ? fault : 'pass')
+
+describe('several nodes of one chain', () => {
+  let chain: TestChain
+  let first: Proxy
+  let second: Proxy
+  let nodes: Nodes
+
+  before(async function () {
+    chain = await startChain(this)
+  })
+  beforeEach(async () => {
+    ;[first, second] = [await startProxy(chain.rpcUrl), await startProxy(chain.rpcUrl)]
+    nodes = createNodes({ addresses: `${first.url}, ${second.url}`, network: chain.network, log: createLog('silent') })
+  })
+  afterEach(async () => {
+    await first.close()
+    await second.close()
+  })
+  after(() => chain?.stop())
+
+  const asked = (proxy: Proxy, method = 'eth_blockNumber'): number =>
+    proxy.requests.filter((body) => body.includes(method)).length
+  const height = (): Promise<Hex> => nodes.call<Hex>('eth_blockNumber')
+  const faultOf = (work: Promise<unknown>): Promise<string> =>
+    work.then(
+      () => 'none',
+      (error: { fault: string }) => error.fault,
+    )
+  const raw = async (): Promise<Hex> => {
+    const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
+    const fees = { maxFeePerGas: 10n ** 10n, maxPriorityFeePerGas: 10n ** 9n }
+    return signer.sign({ to: signer.address, data: '0x', gas: 30_000n, nonce: 0, ...fees }).raw
+  }
+
+  it('are asked in their order, and the second only where the first fails', async () => {
+    await height()
+    expect([asked(first), asked(second)]).to.deep.equal([1, 0])
+    await first.down()
+    await height()
+    await nodes.batch([['eth_blockNumber'], ['eth_chainId']])
+    expect(asked(second)).to.equal(2)
+    expect(nodes.states().map(({ ready }) => ready)).to.deep.equal([false, true])
+    expect(nodes.states()[0]).to.deep.equal({
+      node: new URL(first.url).host,
+      ready: false,
+      reason: 'the node cannot be reached',
+    })
+    await first.up()
+    expect(await nodes.look()).to.equal(null)
+    expect(nodes.states().every(({ ready }) => ready)).to.equal(true)
+    await height()
+    expect(asked(first)).to.equal(2)
+  })
+
+  for (const [name, fault] of Object.entries<Fault>({
+    'answers 502': { status: 502, body: 'bad gateway' },
+    'is over its limit': refusing('rate limit exceeded'),
+    'breaks the connection': 'cut',
+  }))
+    it(`read from the second where the first ${name}, and go on with it`, async () => {
+      first.script(on('eth_blockNumber', fault))
+      await height()
+      await height()
+      expect([asked(first), asked(second)]).to.deep.equal([1, 2])
+    })
+
+  it('take what a node says of a call for an answer, and ask nobody else', async () => {
+    first.script(on('eth_call', refusing('execution reverted: no')))
+    expect(await faultOf(nodes.call('eth_call', {}, 'latest'))).to.equal('refused')
+    expect(asked(second, 'eth_call')).to.equal(0)
+  })
+
+  it('never use one of another chain, neither from the start nor when it becomes one', async () => {
+    first.script(on('eth_chainId', answering('0x1')))
+    expect(await nodes.look()).to.equal(null)
+    expect(nodes.foreign()).to.contain('chain 84532').and.contain(new URL(first.url).host)
+    await height()
+    expect([asked(first), asked(second)]).to.deep.equal([0, 1])
+    second.script(on('eth_chainId', answering('0x1')))
+    expect(await nodes.look()).to.contain('chain 84532')
+    expect(await faultOf(height())).to.equal('unsent')
+    expect([asked(first), asked(second)]).to.deep.equal([0, 1])
+  })
+
+  it('let no settler start while one of them is of another chain, and name it', async () => {
+    second.script(on('eth_chainId', answering('0x1')))
+    const place = { network: chain.network, log: createLog('silent'), confirmSeconds: 1 }
+    const rpcUrl = `${first.url},${second.url}`
+    const opening = createChainSettler({ ...place, rpcUrl, key: await newSettleKey(chain) })
+    const failure = await opening.then(
+      () => '',
+      (error: Error) => error.message,
+    )
+    expect(failure).to.contain('chain 84532').and.contain(new URL(second.url).host)
+  })
+
+  it('are looked at again after a failure, since another machine may answer at the address', async () => {
+    await height()
+    await first.down()
+    await height()
+    await second.down()
+    expect(await faultOf(height())).to.be.oneOf(['unsent', 'unknown'])
+    first.script(on('eth_chainId', answering('0x1')))
+    await first.up()
+    await second.up()
+    await height()
+    expect([asked(first), asked(second)]).to.deep.equal([1, 2])
+  })
+
+  it('show no key that stands in an address', () => {
+    const addresses = 'https://user:secret@one.example/v2/secret https://two.example:8443/secret'
+    const named = createNodes({ addresses, network: NETWORKS.base, log: createLog('silent') })
+    expect(named.states().map(({ node }) => node)).to.deep.equal(['one.example', 'two.example:8443'])
+    expect(JSON.stringify(named.states())).to.not.contain('secret')
+  })
+
+  describe('that are sent a transaction', () => {
+    const send = async (): Promise<unknown> => nodes.call('eth_sendRawTransaction', await raw())
+
+    it('have it where the second takes what the first could not be told', async () => {
+      first.script(on('eth_sendRawTransaction', refusing('too many requests')))
+      expect(await send()).to.match(/^0x[0-9a-f]{64}$/)
+    })
+
+    it('say that it may be sent where one of them has kept its answer, whatever the other says', async () => {
+      first.script(on('eth_sendRawTransaction', { status: 502, body: '' }))
+      second.script(on('eth_sendRawTransaction', refusing('insufficient funds for gas * price + value')))
+      expect(await faultOf(send())).to.equal('unknown')
+    })
+
+    it('have it once where the first took it and its answer was lost', async () => {
+      first.script(on('eth_sendRawTransaction', 'cut'))
+      const before = Number(await chain.rpc.call('eth_blockNumber'))
+      const outcome = await send().catch((error: Error) => error.message)
+      expect(outcome).to.match(/^0x|already|nonce|did not answer/)
+      await new Promise((wake) => setTimeout(wake, 100))
+      expect(Number(await chain.rpc.call('eth_blockNumber'))).to.equal(before + 1)
+    })
+
+    it('say that it was certainly not sent where none was reached', async () => {
+      await first.down()
+      await second.down()
+      expect(await faultOf(send())).to.equal('unsent')
+    })
+
+    it('all get what is broadcast, so that one that swallows it holds nothing up', async () => {
+      first.script(on('eth_sendRawTransaction', answering(`0x${'ab'.repeat(32)}`)))
+      const before = Number(await chain.rpc.call('eth_blockNumber'))
+      await nodes.broadcast(await raw())
+      await new Promise((wake) => setTimeout(wake, 100))
+      expect(Number(await chain.rpc.call('eth_blockNumber'))).to.equal(before + 1)
+      for (const proxy of [first, second]) proxy.script(on('eth_sendRawTransaction', refusing('insufficient funds')))
+      expect(await faultOf(nodes.broadcast(await raw()))).to.equal('refused')
+    })
+  })
+})

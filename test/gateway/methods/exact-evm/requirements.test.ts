@@ -1,0 +1,183 @@
+import { parsePaymentRequired } from '@x402/core/schemas'
+import { expect } from 'chai'
+import type { Operation } from '../../../../gateway/catalog/catalog.ts'
+import { ServiceError } from '../../../../gateway/errors.ts'
+import { NETWORKS } from '../../../../gateway/config/networks.ts'
+import type { Hex } from '../../../../gateway/payments/payment.ts'
+import { createQuotes, type Quote } from '../../../../gateway/x402/quotes.ts'
+import { createRequirements } from '../../../../gateway/methods/exact-evm/requirements.ts'
+import { catalogOf, OPERATION } from '../../../support/operation.ts'
+import { bodyOf, decode, entryOfV1 } from '../../../support/quote.ts'
+
+const baseUrl = 'https://shop.example'
+const network = NETWORKS.base
+const payTo: Hex = '0x00000000000000000000000000000000000000A1'
+const required = new ServiceError('payment_required')
+
+function quoteOf(change: Partial<Operation> = {}, url?: string, error = required): Quote {
+  const operation = { ...OPERATION, ...change }
+  const make = createQuotes({ catalog: catalogOf(operation), network, payTo, baseUrl })
+  return make(operation, url ?? baseUrl + operation.path, error)
+}
+
+/** How much a quote says of an operation. */
+function saidIn(quote: Quote): Record<'answer' | 'output' | 'words' | 'description', boolean> {
+  const { info, schema } = decode(quote).extensions.bazaar
+  return {
+    answer: info.output.example !== undefined,
+    output: JSON.stringify(schema).includes('"size"'),
+    words: JSON.stringify(schema).includes('How many'),
+    description: decode(quote).resource.description.includes('Many words'),
+  }
+}
+
+/** An example whose answer is this long. */
+function answering(characters: number): NonNullable<Operation['example']> {
+  return { request: {}, response: { size: 1, text: 'x'.repeat(characters) } }
+}
+
+function messageOf(price: bigint, priceText: string): unknown {
+  return quoteOf({ price, priceText }).v1['message']
+}
+
+describe('the requirements of an operation', () => {
+  it('ask for its price in atomic units', () => {
+    expect(createRequirements(OPERATION, network, payTo)).to.deep.equal({
+      scheme: 'exact',
+      network,
+      amount: 5000n,
+      payTo,
+      maxTimeoutSeconds: 300,
+    })
+    expect(() => createRequirements({ ...OPERATION, price: null }, network, payTo)).to.throw('free')
+  })
+})
+
+describe('a quote', () => {
+  it('is x402 v2 in the header and v1 in the body, for one and the same payment', () => {
+    const quote = quoteOf()
+    const [v2, v1] = [decode(quote), bodyOf(quote)]
+    expect(v2).to.deep.equal(quote.v2)
+    expect(quote.header).to.match(/^[A-Za-z0-9+/]+={0,2}$/)
+    expect(quote.header.length % 4).to.equal(0)
+    for (const object of [v2, v1]) expect(parsePaymentRequired(object).success).to.equal(true)
+    expect(v2.accepts).to.deep.equal([
+      {
+        scheme: 'exact',
+        network: 'eip155:8453',
+        amount: '5000',
+        asset: network.asset,
+        payTo,
+        maxTimeoutSeconds: 300,
+        extra: { name: 'USD Coin', version: '2' },
+      },
+    ])
+    expect(v1.accepts[0]).to.include({ network: 'base', maxAmountRequired: '5000', resource: v2.resource.url })
+    expect(v1).to.include({ code: 'payment_required', retry: 'new_quote', docs: `${baseUrl}/docs` })
+    expect(entryOfV1.parse(v1.accepts[0])).to.be.an('object')
+  })
+
+  it('writes amounts exactly', () => {
+    for (const [price, text] of [
+      [5000n, '5000'],
+      [4_020_000n, '4020000'],
+      [750_000_000n, '750000000'],
+    ] as const) {
+      const quote = quoteOf({ price })
+      expect(decode(quote).accepts[0]).to.include({ amount: text })
+      expect(bodyOf(quote).accepts[0]).to.include({ maxAmountRequired: text })
+    }
+  })
+
+  it('is built once for the bare address, and says the address that was asked otherwise', () => {
+    const make = createQuotes({ catalog: catalogOf(OPERATION), network, payTo, baseUrl })
+    const bare = baseUrl + OPERATION.path
+    expect(make(OPERATION, bare, required)).to.equal(make(OPERATION, bare, new ServiceError('payment_required')))
+    const url = `${baseUrl}/v1/things/nut/parts/9?limit=5&side=buy`
+    const quote = make(OPERATION, url, required)
+    expect(decode(quote).resource.url).to.equal(url)
+    expect(bodyOf(quote).accepts[0]).to.include({ resource: url })
+    expect(decode(quote).extensions.bazaar.info.input['pathParams']).to.deep.equal({ id: 'nut', part: '9' })
+  })
+
+  it('leaves the query out of an address no header could carry', () => {
+    const quote = quoteOf({}, `${baseUrl}/v1/things/nut/parts/9?filler=${'x'.repeat(9_000)}`)
+    expect(decode(quote).resource.url).to.equal(`${baseUrl}/v1/things/nut/parts/9`)
+    expect(quote.header.length).to.be.below(2_100)
+  })
+
+  it('says the x402 reason of a refused payment, and what the caller can do', () => {
+    const error = new ServiceError('payment_invalid', 'The payer holds too little.', { reason: 'insufficient_funds' })
+    const quote = quoteOf({}, undefined, error)
+    expect(decode(quote).error).to.equal('insufficient_funds')
+    expect(bodyOf(quote)).to.include({
+      error: 'insufficient_funds',
+      code: 'payment_invalid',
+      message: 'The payer holds too little.',
+    })
+    const expired = quoteOf(
+      {},
+      undefined,
+      new ServiceError('token_expired', undefined, { fields: { x402Version: 7, a: 1 } }),
+    )
+    expect(decode(expired).error).to.contain('token')
+    expect(bodyOf(expired)).to.include({ code: 'token_expired', x402Version: 1, a: 1 })
+  })
+
+  it('tells buyers of a price above the limits that clients have by default', () => {
+    expect(messageOf(100_000n, '0.1')).to.not.contain('limit')
+    expect(messageOf(250_000n, '0.25')).to.contain('0.10 USDC in v1 clients)')
+    expect(messageOf(50_000_000n, '50')).to.contain('1 USDC in v2 clients')
+  })
+
+  it('describes a dynamic path by a template that indexers take', () => {
+    const { routeTemplate } = decode(quoteOf()).extensions.bazaar
+    expect(routeTemplate).to.equal('/v1/things/:id/parts/:part')
+    expect(routeTemplate).to.match(/^\/[a-zA-Z0-9_/:.\-~%]+$/)
+    expect(decode(quoteOf({ path: '/v1/thing', params: null })).extensions.bazaar).to.not.have.property('routeTemplate')
+  })
+
+  it('keeps service name and tags within the rules of indexers', () => {
+    expect(decode(quoteOf()).resource).to.deep.include({
+      serviceName: 'The Shop',
+      tags: ['weather', 'a', 'b', 'c', 'd'],
+    })
+  })
+
+  it('resolves references, and shows v1 indexers the fields of the request', () => {
+    const quote = quoteOf({
+      query: { type: 'object', properties: { side: { $ref: 'thing.json#/$defs/Side' } }, required: ['side'] },
+      example: { request: { query: { side: 'buy' } } },
+    })
+    expect(JSON.stringify(quote.v2)).to.not.contain('$ref')
+    const { outputSchema } = bodyOf(quote).accepts[0] as unknown as { outputSchema: { input: object } }
+    expect(outputSchema.input).to.deep.include({
+      type: 'http',
+      method: 'GET',
+      discoverable: true,
+      queryParams: { side: { type: 'string', required: true, enum: ['buy', 'sell'] } },
+    })
+  })
+
+  it('says less where the header would be too long: first the example answer, then its schema, then words', () => {
+    expect(saidIn(quoteOf({ params: null, path: '/v1/a' }))).to.include({ answer: true, output: true, words: true })
+    expect(saidIn(quoteOf({ params: null, path: '/v1/a', example: answering(900) }))).to.deep.equal({
+      answer: false,
+      output: true,
+      words: true,
+      description: false,
+    })
+    const response = { type: 'object', properties: { size: { type: 'number' }, ['y'.repeat(900)]: true } }
+    const crowded = { params: null, path: '/v1/a', example: answering(900), response }
+    expect(saidIn(quoteOf(crowded))).to.deep.equal({ answer: false, output: false, words: true, description: false })
+    expect(saidIn(quoteOf({ ...crowded, description: 'Many words. '.repeat(40) }))).to.include({
+      words: true,
+      description: false,
+    })
+  })
+
+  it('cuts a description at 500 characters', () => {
+    const { accepts } = bodyOf(quoteOf({ description: 'words and more '.repeat(100) }))
+    expect(String(accepts[0]?.['description']).length).to.be.within(450, 500)
+  })
+})

@@ -1,0 +1,58 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { openJournal } from '../../../../gateway/payments/journal/index.ts'
+import type { PaymentState } from '../../../../gateway/payments/payment.ts'
+import { PATHS } from '../../../contracts/payment.ts'
+import { start } from '../../../support/process.ts'
+
+const PROGRAM = 'test/contracts/ledger-process.ts'
+const STATES = Object.keys(PATHS) as PaymentState[]
+
+const keysOf = (output: string): string[] => [...output.matchAll(/^key (\S+)\n/gm)].map((match) => match[1] as string)
+
+describe('the journal of a process that is killed', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'ledger-'))
+  })
+  after(() => rmSync(folder, { recursive: true }))
+
+  for (const state of STATES)
+    it(`opens again with a payment ${state}, whose owner is known to be dead`, async () => {
+      const file = join(folder, `${state}.sqlite`)
+      const { child, ended, output } = await start(PROGRAM, /^key \S+\n/m, {}, [file, state])
+      child.kill('SIGKILL')
+      expect(await ended).to.equal('SIGKILL')
+      const [key = ''] = keysOf(output())
+      const journal = await openJournal({ file })
+      try {
+        expect(await journal.find(key)).to.include({ state, attempt: 1 })
+        const passed = (await journal.events(key)).map((event) => event.state)
+        expect(passed).to.deep.equal(['reserved', ...PATHS[state]])
+        const open = await journal.open()
+        expect(open).to.have.length(['reserved', 'answered', 'submitted'].includes(state) ? 1 : 0)
+        const living = await journal.living()
+        for (const { owner } of open) expect(living.has(owner)).to.equal(false)
+      } finally {
+        await journal.close()
+      }
+    })
+
+  it('holds every change that was confirmed, however many were under way', async () => {
+    const file = join(folder, 'busy.sqlite')
+    const { child, ended, output } = await start(PROGRAM, /(?:key \S+\n){100}/, {}, [file])
+    child.kill('SIGKILL')
+    await ended
+    const confirmed = keysOf(output())
+    expect(confirmed.length).to.be.at.least(100)
+    const journal = await openJournal({ file })
+    try {
+      for (const key of confirmed) expect(await journal.find(key)).to.include({ state: 'settled' })
+      expect((await journal.open()).length).to.be.at.most(8)
+    } finally {
+      await journal.close()
+    }
+  })
+})

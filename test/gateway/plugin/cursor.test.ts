@@ -1,0 +1,32 @@
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { readCursor, writeCursor } from '../../../gateway/plugin/cursor.ts'
+import { InvalidInput } from '../../../gateway/errors.ts'
+
+const part = fc.oneof(fc.string(), fc.integer())
+const place = fc.record({ asOf: fc.integer({ min: 0 }), key: fc.array(part, { minLength: 1, maxLength: 4 }) })
+const query = fc.record({ limit: fc.integer(), sort: fc.string() })
+
+describe('a cursor', () => {
+  it('is read back by the query it was written for, whatever the order of its parameters', () => {
+    fc.assert(
+      fc.property(place, query, (written, { limit, sort }) => {
+        const cursor = writeCursor(written, { limit, sort })
+        expect(readCursor(cursor, { cursor, sort, limit })).to.deep.equal(written)
+      }),
+    )
+  })
+
+  it('is refused by another query', () => {
+    const cursor = writeCursor({ asOf: 1, key: ['BTC'] }, { limit: 10 })
+    expect(() => readCursor(cursor, { limit: 11 })).to.throw(InvalidInput)
+  })
+
+  it('is refused as input where it is any other text', () => {
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        expect(() => readCursor(text, {})).to.throw(InvalidInput)
+      }),
+    )
+  })
+})

@@ -1,0 +1,62 @@
+import { resolve } from 'node:path'
+import { parsePaymentRequired } from '@x402/core/schemas'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { expect } from 'chai'
+import type { Operation } from '../../../gateway/catalog/catalog.ts'
+import { createCatalog } from '../../../gateway/catalog/resolve.ts'
+import { readDocuments } from '../../../gateway/catalog/documents.ts'
+import { readSchemas } from '../../../gateway/catalog/schemas.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import { createQuotes, type Quote } from '../../../gateway/x402/quotes.ts'
+import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+const baseUrl = 'https://shop.example'
+const required = new ServiceError('payment_required')
+
+for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
+  describe(`every quote of ${folder}`, () => {
+    let priced: Operation[]
+    let make: ReturnType<typeof createQuotes>
+    const quote = (operation: Operation): Quote => make(operation, baseUrl + operation.path, required)
+
+    before(async () => {
+      const { documents } = await readDocuments(resolve(root, folder))
+      const { schemas } = await readSchemas(resolve(root, 'schemas'))
+      const { catalog } = createCatalog(documents, schemas)
+      priced = [...catalog.operations.values()].filter(({ price, internal }) => price !== null && !internal)
+      make = createQuotes({
+        catalog,
+        network: NETWORKS.base,
+        payTo: '0x00000000000000000000000000000000000000A1',
+        baseUrl,
+      })
+      expect(priced).to.not.be.empty
+    })
+
+    it('fits into a header of 2 KB', () => {
+      const long = priced.filter((operation) => quote(operation).header.length > 2_048).map(({ id }) => id)
+      expect(long).to.deep.equal([])
+    })
+
+    it('holds for both versions of x402', () => {
+      for (const operation of priced) {
+        for (const object of [decode(quote(operation)), bodyOf(quote(operation))])
+          expect(parsePaymentRequired(object).success, operation.id).to.equal(true)
+        for (const entry of bodyOf(quote(operation)).accepts) entryOfV1.parse({ ...entry, resource: `${baseUrl}/x` })
+      }
+    })
+
+    it('has a discovery extension whose info holds against its own schema', () => {
+      for (const operation of priced) {
+        const { extensions, resource } = decode(quote(operation))
+        for (const { info, schema } of [extensions.bazaar, extensions['payment-identifier']]) {
+          const ajv = new Ajv2020({ strict: false, validateFormats: false })
+          expect(ajv.validate(schema, info), `${operation.id}: ${ajv.errorsText()}`).to.equal(true)
+        }
+        expect(extensions.bazaar.info.input['method']).to.equal(operation.method)
+        expect(resource.description.length, operation.id).to.be.within(1, 500)
+      }
+    })
+  })

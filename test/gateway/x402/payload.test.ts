@@ -1,0 +1,147 @@
+import { expect } from 'chai'
+import * as fc from 'fast-check'
+import { privateKeyToAccount } from 'viem/accounts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import { decodePayment } from '../../../gateway/x402/payload.ts'
+import { createRequirements, offerOfV1, offerOfV2 } from '../../../gateway/methods/exact-evm/requirements.ts'
+import { base64, createPayment, type Requirement } from '../../support/wallet.ts'
+
+const network = NETWORKS['base-sepolia']
+const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
+const requirements = createRequirements(
+  { price: 5000n, id: 'x' } as never,
+  network,
+  '0x00000000000000000000000000000000000000A1',
+)
+const offers = {
+  1: offerOfV1(requirements, { url: 'https://a.example/v1/x', description: 'x' }),
+  2: offerOfV2(requirements),
+} as unknown as Record<1 | 2, Requirement>
+
+type Json = Record<string, unknown>
+
+function refusalOf(presented: string | object): ServiceError {
+  try {
+    decodePayment(presented, [network])
+  } catch (error) {
+    expect(error).to.be.instanceOf(ServiceError)
+    return error as ServiceError
+  }
+  throw new Error('accepted')
+}
+
+describe('a presented payment', () => {
+  const payments = {} as Record<1 | 2, Json>
+  before(async () => {
+    for (const version of [1, 2] as const)
+      payments[version] = await createPayment({ account, requirement: offers[version], version })
+  })
+
+  for (const version of [1, 2] as const)
+    it(`is read in version ${version}, as base64 and as an object alike`, () => {
+      const read = decodePayment(base64(payments[version]), [network])
+      expect(read).to.deep.equal(decodePayment(payments[version], [network]))
+      expect(read).to.include({ version, scheme: 'exact', network: 'eip155:84532', value: 5000n })
+      expect(read.from).to.equal(account.address.toLowerCase())
+      expect(read.nonce).to.match(/^0x[0-9a-f]{64}$/)
+      expect(read.accepted).to.deep.equal(version === 1 ? null : offers[2])
+    })
+
+  it('keeps the extensions and the resource a v2 client sends along, and takes null for none', () => {
+    const resource = { url: 'https://a.example/v1/x' }
+    const extensions = { bazaar: { info: {} } }
+    expect(decodePayment({ ...payments[2], resource, extensions }, [network])).to.deep.include({ resource, extensions })
+    expect(decodePayment({ ...payments[2], resource: null, extensions: null }, [network]).extensions).to.deep.equal({})
+  })
+
+  it('may lack the padding of base64', () => {
+    const padded = [0, 1, 2].map(
+      (spaces) => base64(payments[1]) && btoa(JSON.stringify(payments[1]) + ' '.repeat(spaces)),
+    )
+    for (const text of padded)
+      expect(decodePayment(text.replace(/=+$/, ''), [network]).nonce).to.equal(decodePayment(text, [network]).nonce)
+  })
+
+  const change = (version: 1 | 2, edit: (payment: Json, authorization: Json) => void): Json => {
+    const copy = structuredClone(payments[version])
+    edit(copy, (copy['payload'] as Json)['authorization'] as Json)
+    return copy
+  }
+
+  it('is refused where it is not base64 of a JSON object', () => {
+    for (const text of ['', '   ', 'garbage!', '{"x402Version":1}', base64([1]), base64(null), base64('x'), 'AAAA'])
+      expect(refusalOf(text)).to.include({ code: 'payment_invalid', reason: 'invalid_payload' })
+    const urlSafe = Buffer.from(JSON.stringify({ ...payments[1], note: '???>>>' })).toString('base64url')
+    expect(urlSafe).to.match(/[-_]/)
+    expect(refusalOf(urlSafe).reason).to.equal('invalid_payload')
+  })
+
+  it('is refused with the reason that fits', () => {
+    for (const version of [undefined, 0, 3, '1', null, 1.5])
+      expect(refusalOf(change(1, (payment) => (payment['x402Version'] = version))).reason).to.equal(
+        'invalid_x402_version',
+      )
+    expect(refusalOf(change(1, (payment) => (payment['scheme'] = 'upto'))).reason).to.equal('unsupported_scheme')
+    expect(refusalOf(change(1, (payment) => (payment['network'] = 'base'))).reason).to.equal('invalid_network')
+    expect(refusalOf(change(2, (payment) => delete payment['accepted'])).reason).to.equal('invalid_payload')
+    expect(refusalOf(change(2, (payment) => (payment['payload'] = {}))).reason).to.equal('invalid_payload')
+    const unsigned = change(1, (payment) => ((payment['payload'] as Json)['signature'] = '0x1'))
+    expect(refusalOf(unsigned).reason).to.equal('invalid_exact_evm_payload_signature')
+  })
+
+  it('takes decimal text only for numbers', () => {
+    const wrong = [5000, '0x1388', '5e3', '-1', '+1', ' 1', '01', '', '1.0', '١', null, {}, ['1'], `1${'0'.repeat(78)}`]
+    for (const field of ['value', 'validAfter', 'validBefore'])
+      for (const value of [...wrong, String(1n << 256n)]) {
+        const { reason, message } = refusalOf(change(1, (_, authorization) => (authorization[field] = value)))
+        expect(reason).to.equal('invalid_payload')
+        expect(message).to.contain(field)
+      }
+    const most = (1n << 256n) - 1n
+    expect(
+      decodePayment(
+        change(1, (_, a) => (a['value'] = String(most))),
+        [network],
+      ).value,
+    ).to.equal(most)
+  })
+
+  it('takes addresses of 20 bytes and a nonce of 32', () => {
+    for (const [field, wrong] of [
+      ['from', `0x${'1'.repeat(39)}`],
+      ['to', `0x${'1'.repeat(42)}`],
+      ['to', '1'.repeat(42)],
+      ['nonce', `0x${'g'.repeat(64)}`],
+      ['nonce', `0x${'1'.repeat(63)}`],
+      ['nonce', 7],
+    ] as const)
+      expect(refusalOf(change(1, (_, authorization) => (authorization[field] = wrong))).message).to.contain(field)
+  })
+
+  it('is refused where it is too long, as text and as an object', () => {
+    const long = { ...payments[2], extensions: { filler: 'x'.repeat(20_000) } }
+    expect(refusalOf(base64(long)).message).to.contain('16384')
+    expect(refusalOf(long).message).to.contain('16384')
+  })
+
+  it('is read or refused in our words, whatever comes', () => {
+    const ours = /^[A-Z0-9x][^\n]*\.$|^(payload|accepted|x402Version|the payment)[^\n]*\.$/
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.jsonValue().map(base64), fc.object()), (presented) => {
+        expect(refusalOf(presented).message).to.match(ours)
+      }),
+    )
+    const paths = ['scheme', 'network', 'x402Version', 'payload'] as const
+    fc.assert(
+      fc.property(fc.constantFrom(...paths), fc.jsonValue(), (path, value) => {
+        try {
+          decodePayment({ ...payments[1], [path]: value }, [network])
+        } catch (error) {
+          expect((error as ServiceError).code).to.equal('payment_invalid')
+          expect((error as ServiceError).message).to.match(ours)
+        }
+      }),
+    )
+  })
+})

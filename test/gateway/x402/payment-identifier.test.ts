@@ -1,0 +1,39 @@
+import { expect } from 'chai'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { EXTENSION, identifierOf } from '../../../gateway/x402/payment-identifier.ts'
+import type { PaymentPayload } from '../../../gateway/payments/payment.ts'
+
+const ID = 'order-2026-11-20-0001'
+const paying = (extension?: unknown): PaymentPayload =>
+  ({ extensions: extension === undefined ? {} : { [EXTENSION]: extension } }) as unknown as PaymentPayload
+const codeOf = (work: () => unknown): string => {
+  try {
+    return String(work())
+  } catch (error) {
+    return (error as ServiceError).code
+  }
+}
+
+describe('the identifier of a payment', () => {
+  it('is the id a client added to the extension, or the header, or neither', () => {
+    expect(identifierOf(paying(), undefined)).to.equal(null)
+    expect(identifierOf(paying({ info: { required: false } }), undefined)).to.equal(null)
+    expect(identifierOf(paying({ info: { required: false, id: ID }, schema: {} }), undefined)).to.equal(ID)
+    expect(identifierOf(paying(), ID)).to.equal(ID)
+    expect(identifierOf(paying(), `"${ID}"`)).to.equal(ID)
+    expect(identifierOf(paying({ info: { id: ID } }), ID)).to.equal(ID)
+  })
+
+  it('takes an extension that is no object for one that says nothing', () => {
+    for (const odd of [null, 'text', 7, {}, { info: null }, { info: 'x' }])
+      expect(identifierOf(paying(odd), undefined)).to.equal(null)
+  })
+
+  it('refuses an id outside the rules of the extension, a header outside visible ASCII, and two that differ', () => {
+    for (const id of ['short', 'a'.repeat(129), 'has space in it -', 7, {}])
+      expect(codeOf(() => identifierOf(paying({ info: { id } }), undefined))).to.equal('payment_invalid')
+    for (const header of ['', 'two words', 'ü', 'a'.repeat(256), '""'])
+      expect(codeOf(() => identifierOf(paying(), header))).to.equal('validation_failed')
+    expect(codeOf(() => identifierOf(paying({ info: { id: ID } }), `${ID}x`))).to.equal('validation_failed')
+  })
+})

@@ -1,0 +1,97 @@
+import { expect } from 'chai'
+import { NETWORKS } from '../../../gateway/config/networks.ts'
+import { createOffers, OFFER_TYPE } from '../../../gateway/x402/signed-offers.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { createQuotes } from '../../../gateway/x402/quotes.ts'
+import { createRequirements } from '../../../gateway/methods/exact-evm/requirements.ts'
+import { catalogOf, OPERATION } from '../../support/operation.ts'
+import { decode } from '../../support/quote.ts'
+
+const payTo = '0x00000000000000000000000000000000000000A1'
+const url = 'https://shop.example/v1/things'
+const on = (name: keyof typeof NETWORKS) => createRequirements(OPERATION, NETWORKS[name], payTo)
+
+describe('signed offers', () => {
+  let seconds: number
+  let signed: { type: string; statement: Readonly<Record<string, unknown>> }[]
+  beforeEach(() => {
+    seconds = 1_795_000_000
+    signed = []
+  })
+  const open = (graceSeconds: number) =>
+    createOffers({
+      sign: (type, statement) => `jws${signed.push({ type, statement })}`,
+      now: () => new Date(seconds * 1000),
+      graceSeconds,
+    })
+  const until = (): number => Number(signed.at(-1)?.statement['validUntil'])
+
+  it('state what is asked on each network, field by field', () => {
+    const offers = open(300).of(url, [on('base'), on('base-sepolia')])
+    expect(offers).to.deep.equal([
+      { format: 'jws', acceptIndex: 0, signature: 'jws1' },
+      { format: 'jws', acceptIndex: 1, signature: 'jws2' },
+    ])
+    expect(signed[1]).to.deep.equal({
+      type: OFFER_TYPE,
+      statement: {
+        version: 1,
+        resourceUrl: url,
+        scheme: 'exact',
+        network: 'eip155:84532',
+        asset: NETWORKS['base-sepolia'].asset,
+        payTo,
+        amount: '5000',
+        validUntil: until(),
+      },
+    })
+  })
+
+  it('are signed once for an address and a while, and promise no more than the grace of a price', () => {
+    const offers = open(300)
+    for (let second = 0; second < 600; second++, seconds++) {
+      offers.of(url, [on('base')])
+      expect(until() - seconds).to.be.within(120, 270)
+    }
+    expect(signed.length).to.be.within(4, 6)
+    offers.of(`${url}?limit=5`, [on('base')])
+    expect(signed.at(-1)?.statement['resourceUrl']).to.equal(`${url}?limit=5`)
+  })
+
+  it('are not made where a price is honoured for too short a while', () => {
+    expect(open(0).of(url, [on('base')])).to.deep.equal([])
+    expect(open(59).of(url, [on('base')])).to.deep.equal([])
+    expect(signed).to.deep.equal([])
+  })
+
+  it('stand in the 402 and are renewed there, as many as the header holds', () => {
+    const sign = (): string => `jws.${'x'.repeat(600)}.${signed.push({ type: '', statement: {} })}`
+    const offers = createOffers({ sign, now: () => new Date(seconds * 1000), graceSeconds: 300 })
+    const further = [{ network: NETWORKS['base-sepolia'], payTo } as const]
+    const quotes = (more: object) =>
+      createQuotes({
+        catalog: catalogOf(OPERATION),
+        network: NETWORKS.base,
+        payTo,
+        baseUrl: 'https://shop.example',
+        offers,
+        ...more,
+      })
+    const required = new ServiceError('payment_required')
+    const bare = `https://shop.example${OPERATION.path}`
+    const make = quotes({})
+    const first = make(OPERATION, bare, required)
+    const offersIn = (quote: typeof first) =>
+      (decode(quote).extensions as unknown as Record<string, { info: { offers: { signature: string }[] } }>)[
+        'offer-receipt'
+      ]?.info.offers ?? []
+    expect(offersIn(first)).to.have.length(1)
+    expect(make(OPERATION, bare, required)).to.equal(first)
+    seconds += 300
+    expect(offersIn(make(OPERATION, bare, required))).to.not.deep.equal(offersIn(first))
+    const both = quotes({ further })(OPERATION, bare, required)
+    expect(decode(both).accepts).to.have.length(2)
+    expect(offersIn(both)).to.have.length(1)
+    for (const quote of [first, both]) expect(quote.header.length).to.be.at.most(3_200)
+  })
+})

@@ -1,0 +1,60 @@
+import { expect } from 'chai'
+import { centralInterval, stationaryBootstrap } from '../../../../plugins/lib/quant/bootstrap.ts'
+import { moments } from '../../../../plugins/lib/quant/moments.ts'
+import { seededRandom } from '../../../../plugins/lib/quant/random.ts'
+
+function sample(count: number): Float64Array {
+  const random = seededRandom(7)
+  return Float64Array.from({ length: count }, () => random() - 0.48)
+}
+
+describe('stationary bootstrap', () => {
+  it('is the same every time for one seed and another for another', () => {
+    const values = sample(300)
+    expect(stationaryBootstrap(values)).to.deep.equal(stationaryBootstrap(values))
+    expect(stationaryBootstrap(values, { seed: 2 }).mean).not.to.deep.equal(stationaryBootstrap(values).mean)
+  })
+
+  it('spreads the mean of independent returns as theory says', () => {
+    const values = sample(1000)
+    const { mean, variance } = moments(values)
+    const { mean: draws, sharpe } = stationaryBootstrap(values)
+    const [low, high] = centralInterval(draws)
+    expect((low + high) / 2).to.be.closeTo(mean, 0.003)
+    expect((high - low) / (2 * 1.96 * Math.sqrt(variance / 1000))).to.be.within(0.8, 1.2)
+    expect(sharpe[1000]).to.be.closeTo(mean / Math.sqrt(variance), 0.01)
+  })
+
+  it('widens with the block for a series of long swings', () => {
+    const swings = Float64Array.from({ length: 1000 }, (_, i) => Math.sin(i / 40))
+    const width = (meanBlock: number): number => {
+      const [low, high] = centralInterval(stationaryBootstrap(swings, { meanBlock }).mean)
+      return high - low
+    }
+    expect(width(50)).to.be.above(3 * width(1))
+  })
+
+  it('draws single observations at a mean block of one', () => {
+    const { mean } = stationaryBootstrap([0, 1], { meanBlock: 1, draws: 500 })
+    expect(new Set(mean)).to.deep.equal(new Set([0, 0.5, 1]))
+  })
+
+  it('keeps its digits at a large level', () => {
+    const values = sample(200).map((value) => value + 1e9)
+    const [low, high] = centralInterval(stationaryBootstrap(values).sharpe)
+    expect(low).to.be.above(1e9)
+    expect(high).to.be.below(1e10)
+  })
+
+  it('gives a constant series no spread', () => {
+    expect(centralInterval(stationaryBootstrap([3, 3, 3]).mean)).to.deep.equal([3, 3])
+    expect(stationaryBootstrap([3, 3, 3]).sharpe[0]).to.equal(0)
+  })
+})
+
+describe('central interval', () => {
+  it('interpolates between draws', () => {
+    expect(centralInterval([0, 1, 2, 3, 4], 0.5)).to.deep.equal([1, 3])
+    expect(centralInterval([5], 0.95)).to.deep.equal([5, 5])
+  })
+})
