@@ -1,9 +1,10 @@
 /** The road to the chain that the configuration asks for: which network, who is paid, and who settles. */
 import type { Config } from './config/config.ts'
 import { type Lane, SANDBOX } from './config/settlement.ts'
-import { readNetworks } from './config/networks.ts'
+import type { Hex, Network } from './config/networks.ts'
+import { readNetworks } from './catalog/networks-file.ts'
 import { type Accounts, type Payee, payeesOf } from './config/pay-to.ts'
-import type { Hex, Network, Settler } from './payments/payment.ts'
+import type { Settler } from './payments/payment.ts'
 import type { Readable } from './methods/exact-evm/erc1271.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
 import { createFacilitatorSettler } from './methods/exact-evm/facilitator/facilitator-settler.ts'

@@ -3,7 +3,8 @@
  * says that it was repaid; it can send nothing.
  */
 import type { EntryTotal, LedgerEntry } from '../payments/journal/entries.ts'
-import type { Hex, Journal, PaymentRecord } from '../payments/payment.ts'
+import type { Journal, PaymentRecord } from '../payments/payment.ts'
+import type { Hex } from '../config/networks.ts'
 import type { Month } from './month.ts'
 
 export interface BookParts {

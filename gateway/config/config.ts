@@ -8,7 +8,7 @@ import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sentences } from '../catalog/messages.ts'
 import { knownNetworks, type Lane, laneMistakes, lanesOf, networksOf, ownVariables, SANDBOX } from './settlement.ts'
-import type { Hex } from '../payments/payment.ts'
+import type { Hex } from './networks.ts'
 import type { DataMode } from '../plugin/plugin.ts'
 
 /** With the lane of the leading network: the one the documents name where they name one. */

@@ -1,5 +1,5 @@
 /** Where payments are taken, and who is paid there. */
-import type { Hex, Network } from '../payments/payment.ts'
+import type { Hex, Network } from './networks.ts'
 
 /** Who is paid on a network. */
 export interface Payee {

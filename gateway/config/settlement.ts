@@ -3,8 +3,8 @@
  * the same with a network's name behind it (RPC_URL_BASE_SEPOLIA) that network's own.
  */
 import { CatalogError, lineOf } from '../catalog/issue.ts'
-import { readNetworks } from './networks.ts'
-import type { Hex, Network } from '../payments/payment.ts'
+import type { Hex, Network } from './networks.ts'
+import { readNetworks } from '../catalog/networks-file.ts'
 
 /** How payments on one network come in. */
 export interface Lane {

@@ -1,7 +1,7 @@
 /** /health: what works and what does not, with reasons. */
 import type { Edition } from '../editions/edition.ts'
 import { payeesOf } from '../config/pay-to.ts'
-import type { Network } from '../payments/payment.ts'
+import type { Network } from '../config/networks.ts'
 import type { DocumentParts } from './parts.ts'
 
 /**

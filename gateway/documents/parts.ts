@@ -2,7 +2,7 @@
 import type { Mistake } from '../catalog/issue.ts'
 import type { Edition } from '../editions/edition.ts'
 import type { Accounts } from '../config/pay-to.ts'
-import type { Network } from '../payments/payment.ts'
+import type { Network } from '../config/networks.ts'
 import type { Prices } from '../payments/price-history.ts'
 import type { DataMode } from '../plugin/plugin.ts'
 

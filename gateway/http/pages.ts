@@ -2,7 +2,7 @@
 import type { Answer } from '../calls/call.ts'
 import type { Catalog, Operation } from '../catalog/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
-import type { Network } from '../payments/payment.ts'
+import type { Network } from '../config/networks.ts'
 import type { Quote } from '../x402/quotes.ts'
 
 export interface PageContext {

@@ -5,7 +5,7 @@ import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../editions/edition.ts'
 import type { ValidationItem } from '../errors.ts'
 import { type Accounts, payeesOf } from '../config/pay-to.ts'
-import type { Network } from '../payments/payment.ts'
+import type { Network } from '../config/networks.ts'
 import { offeredOn } from '../methods/exact-evm/requirements.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 

@@ -1,25 +1,8 @@
 /** The words of the money path. Amounts are bigint atomic units of USDC; times are seconds since the epoch, UTC. */
 
+import type { Hex, Network } from '../config/networks.ts'
 import type { EntryTotal, EntryWindow, LedgerEntry } from './journal/entries.ts'
 import type { RefusedOutcome } from '../methods/exact-evm/settler.ts'
-
-export type Hex = `0x${string}`
-
-/** A chain and the USDC contract on it. */
-export interface Network {
-  /** Name in our documents, e.g. "base-sepolia"; the x402 v1 name too, unless `v2Only`. */
-  readonly name: string
-  /** CAIP-2, e.g. "eip155:84532". */
-  readonly caip2: string
-  readonly chainId: number
-  readonly asset: Hex
-  /** EIP-712 domain of the asset: "USDC" on Base Sepolia, "USD Coin" on Base. */
-  readonly domain: { readonly name: string; readonly version: string }
-  /** x402 v1 has no name for it, and v1 clients refuse a quote that holds one they do not know. */
-  readonly v2Only?: boolean
-  /** Its money is worth nothing. */
-  readonly isTest?: boolean
-}
 
 /** What is asked for one operation on one network: version-free, both wire forms are built from it. */
 export interface PaymentRequirements {

@@ -13,16 +13,9 @@ import { identifierOf } from '../x402/payment-identifier.ts'
 import { createFlights } from './in-flight.ts'
 import { assertNotLate } from './late-settlement.ts'
 import type { Offers } from '../x402/signed-offers.ts'
-import { networkOf } from '../config/networks.ts'
+import { networkOf, type Network } from '../config/networks.ts'
 import { decodePayment } from '../x402/payload.ts'
-import {
-  type Journal,
-  type Network,
-  paymentKey,
-  type PaymentKey,
-  type PaymentPayload,
-  type Settler,
-} from './payment.ts'
+import { type Journal, paymentKey, type PaymentKey, type PaymentPayload, type Settler } from './payment.ts'
 import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './replay.ts'

@@ -6,7 +6,6 @@ import { ServiceError } from '../errors.ts'
 import type { Flight } from './in-flight.ts'
 import type {
   Journal,
-  Network,
   Outcome,
   PaymentPayload,
   PaymentRecord,
@@ -15,6 +14,7 @@ import type {
   StoredAnswer,
   Wait,
 } from './payment.ts'
+import type { Network } from '../config/networks.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 
 /** An answer with the receipt of the payment that bought it. */

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { word } from '../methods/exact-evm/eip3009.ts'
-import type { Hex } from '../payments/payment.ts'
+import type { Hex } from '../config/networks.ts'
 
 export { MULTICALL3 } from '../methods/exact-evm/multicall.ts'
 

@@ -1,6 +1,6 @@
 /** Which chain answers behind a port. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { Hex } from '../payments/payment.ts'
+import type { Hex } from '../config/networks.ts'
 import { createRpc, type Rpc, RpcError } from '../methods/exact-evm/nodes/rpc.ts'
 import { isAlive } from './processes.ts'
 

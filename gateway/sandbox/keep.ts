@@ -1,5 +1,5 @@
 /** Watches over a chain: saves it as it grows, keeps its clock near ours, and brings it back when it dies. */
-import type { Hex } from '../payments/payment.ts'
+import type { Hex } from '../config/networks.ts'
 import { RpcError } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Chain, ChainFolder } from './chain.ts'

@@ -3,7 +3,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import { randomBytes } from 'node:crypto'
 import secp256k1 from 'secp256k1'
 import { getAddress } from 'viem/utils'
-import type { Hex } from '../payments/payment.ts'
+import type { Hex } from '../config/networks.ts'
 import { readJson, writeWhole } from './files.ts'
 
 export interface Keys {

@@ -5,8 +5,7 @@
  */
 import { join } from 'node:path'
 import { getAddress } from 'viem/utils'
-import { NETWORKS } from '../config/networks.ts'
-import type { Hex, Network } from '../payments/payment.ts'
+import { NETWORKS, type Hex, type Network } from '../config/networks.ts'
 import type { Rpc } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { openChainFolder } from './chain.ts'

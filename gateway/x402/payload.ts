@@ -4,8 +4,8 @@
  * this module meets a wrong type; and every refusal is a sentence of ours, never the text of an engine.
  */
 import { ServiceError } from '../errors.ts'
-import { findNetwork } from '../config/networks.ts'
-import type { Hex, Network, PaymentPayload } from '../payments/payment.ts'
+import { findNetwork, type Hex, type Network } from '../config/networks.ts'
+import type { PaymentPayload } from '../payments/payment.ts'
 
 /** A payment is about 1,000 characters; one of a contract wallet a few thousand. */
 const MAX_CHARACTERS = 16_384

@@ -2,7 +2,7 @@
 import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Accounts, type Payee, payeesOf } from '../config/pay-to.ts'
-import type { Network } from '../payments/payment.ts'
+import type { Network } from '../config/networks.ts'
 import type { Offers } from './signed-offers.ts'
 import { createQuoter, type Quote, type Quoter } from './challenge.ts'
 import { createRequirements, offeredOn } from '../methods/exact-evm/requirements.ts'

@@ -1,5 +1,5 @@
 /** What a payer is told of the settlement, in both wire forms (x402 spec v1 and v2, SettlementResponse). */
-import type { Hex, Network } from '../payments/payment.ts'
+import type { Hex, Network } from '../config/networks.ts'
 
 export interface Receipt {
   readonly success: boolean

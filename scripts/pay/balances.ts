@@ -1,6 +1,6 @@
 /** USDC balances, by asking the chain. */
 import { createPublicClient, erc20Abi, http } from 'viem'
-import type { Hex, Network } from '../../gateway/payments/payment.ts'
+import type { Hex, Network } from '../../gateway/config/networks.ts'
 
 export interface Balances {
   /** Atomic units, in the order asked. Null where the chain cannot be asked. */

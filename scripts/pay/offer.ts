@@ -1,6 +1,5 @@
 /** What a 402 asks for: x402 v2 in the PAYMENT-REQUIRED header, v1 in the body. */
-import { findNetwork, NETWORKS } from '../../gateway/config/networks.ts'
-import type { Hex, Network } from '../../gateway/payments/payment.ts'
+import { findNetwork, NETWORKS, type Hex, type Network } from '../../gateway/config/networks.ts'
 import { PayError } from './arguments.ts'
 
 type Fields = Readonly<Record<string, unknown>>

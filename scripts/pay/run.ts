@@ -1,6 +1,6 @@
 /** The call, from the price to the receipt. */
 import { STATUS_CODES } from 'node:http'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import { type Options, PayError, readOptions, USAGE } from './arguments.ts'
 import { createBalances } from './balances.ts'
 import { type Offer, readOffer } from './offer.ts'

@@ -1,7 +1,7 @@
 /** The sandbox a gateway has described: where it is, who buys there. */
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 
 export interface SandboxDescription {
   readonly base_url: string

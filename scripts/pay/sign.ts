@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { privateKeyToAccount } from 'viem/accounts'
 import { getAddress } from 'viem/utils'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import type { Offer } from './offer.ts'
 
 export interface Payment {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway } from '../../gateway/compose.ts'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { hasPast, layScene } from './scene.ts'
 

@@ -1,7 +1,7 @@
 /** Every page there is to look at, with the reports and the receipt that have to be made first. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import { readOffer } from '../pay/offer.ts'
 import { exchange, exchangePaid } from '../pay/send.ts'
 import { signPayment } from '../pay/sign.ts'

@@ -1,14 +1,8 @@
 /** A chain settler on a real chain behind a proxy that can fail, with a new buyer, payee and gas key for each test. */
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type {
-  Hex,
-  Intent,
-  Outcome,
-  PaymentPayload,
-  PaymentRequirements,
-  Settler,
-} from '../../gateway/payments/payment.ts'
+import type { Intent, Outcome, PaymentPayload, PaymentRequirements, Settler } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { type Proxy, startProxy } from './proxy.ts'

@@ -5,8 +5,6 @@
 import { createHash } from 'node:crypto'
 import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
 import {
-  type Hex,
-  type Network,
   type Outcome,
   paymentKey,
   type PaymentKey,
@@ -14,6 +12,7 @@ import {
   type Refusal,
   type Settler,
 } from '../../gateway/payments/payment.ts'
+import type { Hex, Network } from '../../gateway/config/networks.ts'
 
 /**
  * What happens to the next payment.

@@ -2,13 +2,13 @@
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { decodePayment } from '../../gateway/x402/payload.ts'
 import {
-  type Hex,
   type Intent,
   paymentKey,
   type PaymentPayload,
   type PaymentRecord,
   type PaymentRequirements,
 } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import { offerOfV1, offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
 import type { TestChain } from './chain.ts'
 import { createPayment, type PaymentOptions, type Requirement } from './wallet.ts'

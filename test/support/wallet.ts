@@ -1,8 +1,7 @@
 /** A buyer's wallet: signs x402 payments of both versions from an `accepts` entry, with viem, as real clients do. */
 import { randomBytes } from 'node:crypto'
 import { getAddress, type LocalAccount } from 'viem'
-import { NETWORKS } from '../../gateway/config/networks.ts'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import { NETWORKS, type Hex } from '../../gateway/config/networks.ts'
 
 /** One entry of `accepts`, of either version. */
 export interface Requirement {

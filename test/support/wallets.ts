@@ -10,7 +10,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, type LocalAccount, privateKeyToAccount, toAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
-import type { Hex } from '../../gateway/payments/payment.ts'
+import type { Hex } from '../../gateway/config/networks.ts'
 import { compile } from '../../scripts/compile.ts'
 import type { TestChain } from './chain.ts'
 import { newSettleKey } from './settling.ts'

@@ -1,5 +1,6 @@
 /** In which bucket a transfer or a payment belongs. Pure: the ledger's row and the chain's log decide. */
-import type { Hex, PaymentRecord } from '../../payments/payment.ts'
+import type { PaymentRecord } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 
 /**
  * matched: paid and booked alike. pending: on its way. missing: booked as settled, not on the chain. amount_differs:

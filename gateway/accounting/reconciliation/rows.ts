@@ -1,6 +1,6 @@
 /** What reconciliation has found, one row per transfer or per payment without one, and how far the chain is read. */
 import type { Knex } from 'knex'
-import type { Hex } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 import { migrate, type Step } from '../../stores/migrations.ts'
 import { ALARMING, type Bucket } from './buckets.ts'
 

@@ -1,5 +1,5 @@
 /** The token's transfers to the payee, as the chain logs them, each with the authorization it used. */
-import type { Hex, Network } from '../../payments/payment.ts'
+import type { Hex, Network } from '../../config/networks.ts'
 import type { Log, TransactionReceipt } from '../../methods/exact-evm/judge.ts'
 import { type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../methods/exact-evm/eip3009.ts'

@@ -4,7 +4,8 @@
  */
 import { hashMessage, recoverAddress } from 'viem'
 import type { Catalog, Plan } from '../../catalog/catalog.ts'
-import type { Hex, Journal } from '../../payments/payment.ts'
+import type { Journal } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 import type { Accepts } from '../../methods/exact-evm/erc1271.ts'
 import { createUnproven } from '../../methods/exact-evm/unverified-limit.ts'
 import { InvalidInput, Unavailable } from '../../plugin/plugin.ts'

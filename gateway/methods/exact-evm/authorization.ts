@@ -4,8 +4,8 @@
  */
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
-import { findNetwork } from '../../config/networks.ts'
-import type { Network, PaymentPayload, PaymentRequirements, Refusal } from '../../payments/payment.ts'
+import { findNetwork, type Network } from '../../config/networks.ts'
+import type { PaymentPayload, PaymentRequirements, Refusal } from '../../payments/payment.ts'
 
 /** A signature must live this much longer than now, or it ends before its transaction is in a block. */
 export const SETTLE_SECONDS = 6

@@ -1,5 +1,6 @@
 /** One settler for several networks: each payment goes to the settler of its own. */
-import type { Network, Settler } from '../../payments/payment.ts'
+import type { Settler } from '../../payments/payment.ts'
+import type { Network } from '../../config/networks.ts'
 
 export interface NetworkSettler {
   readonly network: Network

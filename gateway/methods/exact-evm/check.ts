@@ -4,7 +4,8 @@
  * covered by what suffices for one only.
  */
 import type { Commitment } from '../../payments/in-flight.ts'
-import type { Hex, Network, PaymentPayload, Refusal } from '../../payments/payment.ts'
+import type { PaymentPayload, Refusal } from '../../payments/payment.ts'
+import type { Hex, Network } from '../../config/networks.ts'
 import type { Rpc } from './nodes/rpc.ts'
 import type { CheckOptions } from './settler.ts'
 import type { Simulate } from './simulate.ts'

@@ -1,5 +1,6 @@
 /** The token's side of EIP-3009: call data, event topics, and what its reverts mean. Works for FiatTokenV2_2 (USDC). */
-import type { Hex, PaymentPayload, PaymentRecord, Refusal } from '../../payments/payment.ts'
+import type { PaymentPayload, PaymentRecord, Refusal } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 
 /** What the token must know to move the money. A journal row has it, and so does a presented payment. */
 export interface Transfer {

@@ -1,7 +1,7 @@
 /** Whether a contract wallet calls a signature its own (ERC-1271): asked of the chain, which alone can run its code. */
 import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem'
 import type { Logger } from '../../plugin/plugin.ts'
-import type { Hex, Network } from '../../payments/payment.ts'
+import type { Hex, Network } from '../../config/networks.ts'
 import { createNodes } from './nodes/nodes.ts'
 import { RpcError } from './nodes/rpc.ts'
 

@@ -3,7 +3,8 @@
  * cancel, and after a transfer to somebody else), so the judge reads what the token logged: AuthorizationUsed of this
  * payer and nonce, with the Transfer that followed it.
  */
-import type { Hex, Network, Outcome, PaymentRecord } from '../../payments/payment.ts'
+import type { Outcome, PaymentRecord } from '../../payments/payment.ts'
+import type { Hex, Network } from '../../config/networks.ts'
 import type { Rpc } from './nodes/rpc.ts'
 import { stateData, TOPICS, word } from './eip3009.ts'
 

@@ -1,6 +1,6 @@
 /** Several calls in one transaction: Multicall3, at the same address on every network that has it. */
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
-import type { Hex } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 
 export const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 

@@ -1,14 +1,7 @@
 /** The only road to the chain: an x402 facilitator over HTTP, or the chain itself. */
 import type { Commitment } from '../../payments/in-flight.ts'
-import type {
-  Hex,
-  Intent,
-  Network,
-  PaymentPayload,
-  PaymentRecord,
-  PaymentRequirements,
-  Refusal,
-} from '../../payments/payment.ts'
+import type { Intent, PaymentPayload, PaymentRecord, PaymentRequirements, Refusal } from '../../payments/payment.ts'
+import type { Hex, Network } from '../../config/networks.ts'
 import type { NodeState } from './nodes/nodes.ts'
 
 /**

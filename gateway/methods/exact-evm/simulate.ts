@@ -1,5 +1,6 @@
 /** Asks the token what it would say to a payment now: balance, used nonce, contract wallets, black list, all in one call. */
-import type { Hex, PaymentPayload, Refusal } from '../../payments/payment.ts'
+import type { PaymentPayload, Refusal } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 import { aggregateData, aggregateResults } from './multicall.ts'
 import { RpcError, type Rpc } from './nodes/rpc.ts'
 import { refusalOf, revertText, type Transfer } from './eip3009.ts'

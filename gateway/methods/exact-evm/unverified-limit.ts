@@ -1,7 +1,7 @@
 /** How often the chain is asked about signatures that may be anybody's: enough for contract wallets, not for a flood. */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ServiceError } from '../../errors.ts'
-import type { Hex } from '../../payments/payment.ts'
+import type { Hex } from '../../config/networks.ts'
 
 const SECONDS = 60
 const PER_PAYER = 60

@@ -4,7 +4,8 @@ import { join, resolve } from 'node:path'
 import { getDefaultAsset } from '@x402/evm'
 import { expect } from 'chai'
 import { CatalogError } from '../../../gateway/catalog/issue.ts'
-import { findNetwork, readNetworks } from '../../../gateway/config/networks.ts'
+import { findNetwork } from '../../../gateway/config/networks.ts'
+import { readNetworks } from '../../../gateway/catalog/networks-file.ts'
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization.ts'
 
 const catalog = resolve(import.meta.dirname, '../../../catalog')

@@ -4,7 +4,8 @@
  */
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Hex, Intent, Network, Outcome, PaymentRecord, Settler } from '../../../payments/payment.ts'
+import type { Intent, Outcome, PaymentRecord, Settler } from '../../../payments/payment.ts'
+import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck } from '../check.ts'
 import { batchGas, createDispatch } from './dispatch.ts'
 import { TooDear } from './gas-fees.ts'

@@ -1,5 +1,5 @@
 /** What a transaction should offer for gas, looked up at most every few seconds. */
-import type { Hex } from '../../../payments/payment.ts'
+import type { Hex } from '../../../config/networks.ts'
 import type { Rpc } from '../nodes/rpc.ts'
 import type { Fees } from './transaction-signer.ts'
 

@@ -1,6 +1,6 @@
 /** A transaction from its signing until nobody watches it any more. */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Hex } from '../../../payments/payment.ts'
+import type { Hex } from '../../../config/networks.ts'
 import type { TransactionReceipt } from '../judge.ts'
 import type { Fees, Signer } from './transaction-signer.ts'
 import type { InFlight } from './transaction-tracker.ts'

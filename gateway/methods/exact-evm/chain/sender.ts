@@ -5,7 +5,8 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
-import type { Hex, Intent } from '../../../payments/payment.ts'
+import type { Intent } from '../../../payments/payment.ts'
+import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import { faultOf, type Fault } from './send-errors.ts'
 import { createFees, type Quotation, raised, TooDear } from './gas-fees.ts'

@@ -1,7 +1,7 @@
 /** Signs EIP-1559 transactions with the gas key, natively: a settlement should not wait for arithmetic. */
 import secp256k1 from 'secp256k1'
 import { getAddress, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
-import type { Hex } from '../../../payments/payment.ts'
+import type { Hex } from '../../../config/networks.ts'
 
 export interface Fees {
   /** Wei per unit of gas. */

@@ -3,7 +3,7 @@
  * account's transaction count says which transactions are in a block; only their receipts are fetched. What is in a
  * block is watched on until no reorganisation can be expected to take it out again.
  */
-import type { Hex } from '../../../payments/payment.ts'
+import type { Hex } from '../../../config/networks.ts'
 import { depthOf, type TransactionReceipt } from '../judge.ts'
 import type { Rpc } from '../nodes/rpc.ts'
 

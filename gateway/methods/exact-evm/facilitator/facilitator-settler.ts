@@ -5,15 +5,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type {
-  Hex,
-  Network,
-  Outcome,
-  PaymentPayload,
-  PaymentRequirements,
-  Settler,
-  Wait,
-} from '../../../payments/payment.ts'
+import type { Outcome, PaymentPayload, PaymentRequirements, Settler, Wait } from '../../../payments/payment.ts'
+import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck } from '../check.ts'
 import { createHealth } from '../health.ts'
 import { createJudge, type Question, type TransactionReceipt } from '../judge.ts'

@@ -3,7 +3,7 @@
  * bytes everywhere, so sending it to one node more is safe; what may have arrived at any of them counts as maybe sent.
  */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Hex, Network } from '../../../payments/payment.ts'
+import type { Hex, Network } from '../../../config/networks.ts'
 import { createRpc, type Rpc, RpcError } from './rpc.ts'
 
 /** A node as of the last time it was asked. */

@@ -3,13 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createLog } from '../../../../gateway/observe/log.ts'
 import { openJournal } from '../../../../gateway/payments/journal/index.ts'
-import {
-  type Hex,
-  type Journal,
-  paymentKey,
-  type PaymentPayload,
-  type Settler,
-} from '../../../../gateway/payments/payment.ts'
+import { type Journal, paymentKey, type PaymentPayload, type Settler } from '../../../../gateway/payments/payment.ts'
+import type { Hex } from '../../../../gateway/config/networks.ts'
 import { createRpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { createTell } from '../../../../gateway/accounting/alerts.ts'
 import { type Bucket, BUCKETS } from '../../../../gateway/accounting/reconciliation/buckets.ts'

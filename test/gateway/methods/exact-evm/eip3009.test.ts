@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { encodeErrorResult, encodeEventTopics, encodeFunctionData, parseAbi } from 'viem'
-import type { Hex } from '../../../../gateway/payments/payment.ts'
+import type { Hex } from '../../../../gateway/config/networks.ts'
 import { refusalOf, revertText, settleData, stateData, TOPICS } from '../../../../gateway/methods/exact-evm/eip3009.ts'
 
 const abi = parseAbi([

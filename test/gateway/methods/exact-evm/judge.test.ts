@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { NETWORKS } from '../../../../gateway/config/networks.ts'
-import type { Hex } from '../../../../gateway/payments/payment.ts'
+import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
 import {
   createJudge,
   hasTransfer,

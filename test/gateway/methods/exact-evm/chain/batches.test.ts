@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { Hex, Intent, Outcome, PaymentPayload, Settler } from '../../../../../gateway/payments/payment.ts'
+import type { Intent, Outcome, PaymentPayload, Settler } from '../../../../../gateway/payments/payment.ts'
+import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createBatches } from '../../../../../gateway/methods/exact-evm/chain/batches.ts'
 import { MULTICALL3 } from '../../../../../gateway/methods/exact-evm/multicall.ts'
 import { recorder, until, useScene } from '../../../../support/scene.ts'

@@ -2,13 +2,13 @@ import { expect } from 'chai'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
 import type {
-  Hex,
   Intent,
   Outcome,
   PaymentPayload,
   PaymentRequirements,
   Settler,
 } from '../../../../../gateway/payments/payment.ts'
+import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Facilitator, startFacilitator } from '../../../../support/facilitator.ts'

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { createLog } from '../../../../../gateway/observe/log.ts'
-import { NETWORKS } from '../../../../../gateway/config/networks.ts'
-import type { Hex } from '../../../../../gateway/payments/payment.ts'
+import { NETWORKS, type Hex } from '../../../../../gateway/config/networks.ts'
 import { createChainSettler } from '../../../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { createNodes, type Nodes } from '../../../../../gateway/methods/exact-evm/nodes/nodes.ts'
 import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
