@@ -1401,7 +1401,7 @@ export type Method = {
     columns: readonly string[]
     rows: readonly (readonly (string | number | null)[])[]
   }[]
-  charts?: ReadonlyArray<import('tollgate/plugin').Chart>
+  charts?: ReadonlyArray<import('../plugins/lib/charts.ts').Chart>
   /**
    * What it does not do.
    */

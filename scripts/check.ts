@@ -1,5 +1,5 @@
 /** `npm run check`: the price list, or every mistake of the catalog with its place. `--json` for machines. */
-import type { Catalog } from '../gateway/catalog/catalog.ts'
+import type { Catalog } from '../gateway/plugin/catalog.ts'
 import { type Mistake, lineOf } from '../gateway/catalog/issue.ts'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
 import { buildStrictly } from './strict.ts'

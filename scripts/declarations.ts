@@ -1,7 +1,7 @@
 /** TypeScript for the shapes of the catalog: one schema of all plugins, operations, inputs and outputs, compiled once. */
 import { isDeepStrictEqual } from 'node:util'
 import { compile } from 'json-schema-to-typescript'
-import type { Catalog, Operation } from '../gateway/catalog/catalog.ts'
+import type { Catalog, Operation } from '../gateway/plugin/catalog.ts'
 import { stepsOf } from '../gateway/catalog/issue.ts'
 import { isObject } from '../gateway/catalog/documents.ts'
 import type { JsonSchema } from '../gateway/plugin/plugin.ts'

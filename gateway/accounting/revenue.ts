@@ -1,5 +1,5 @@
 /** What came in: the sums of the ledger by product, plan and day. Own wallets are counted apart and never added. */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import type { PaymentSum } from '../payments/payment.ts'
 
 export interface Income {

@@ -2,7 +2,7 @@
  * Admission: free, by token, or by payment. Three ways in, one shape, so the flow has no branch on the kind of access.
  * `asOf` is the whole freshness model: now, minus what the plan or the operation holds back.
  */
-import type { Operation, Plan } from '../catalog/catalog.ts'
+import type { Operation, Plan } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
 import type { PresentedPayment } from '../payments/payments.ts'

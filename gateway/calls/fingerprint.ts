@@ -3,7 +3,7 @@
  * transport, so a call over HTTP and its twin over MCP are the same request.
  */
 import { createHash } from 'node:crypto'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { RawInput } from '../editions/edition.ts'
 
 /** Longer strings and files are digested part by part: a multipart retry has a new boundary but the same parts. */

@@ -1,5 +1,5 @@
 /** The one flow: every call, over HTTP or MCP, from quote to receipt. */
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import { askOf } from '../editions/ask.ts'
 import { ServiceError } from '../errors.ts'

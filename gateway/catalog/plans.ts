@@ -1,5 +1,5 @@
 /** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
-import type { Operation, OperationId, Plan, PlanCatalog, Product } from './catalog.ts'
+import type { Operation, OperationId, Plan, PlanCatalog, Product } from '../plugin/catalog.ts'
 import { type OperationDraft, strings } from './operation-drafts.ts'
 import { type Mistake, pointerOf } from './issue.ts'
 import { nearest } from './names.ts'

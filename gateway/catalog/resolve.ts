@@ -1,7 +1,7 @@
 /** Builds the frozen catalog from documents, and says everything that is wrong with them. */
 import { createHash } from 'node:crypto'
 import { acceptsMistakes } from './accepts.ts'
-import type { Catalog, Example, Operation, Product, Service, Upstream } from './catalog.ts'
+import type { Catalog, Example, Operation, Product, Service, Upstream } from '../plugin/catalog.ts'
 import { type Draft, draftsOf, type OperationDraft, strings } from './operation-drafts.ts'
 import { frozen, frozenMap } from './frozen.ts'
 import { CatalogError, type Mistake } from './issue.ts'

@@ -1,5 +1,5 @@
 /** Routes as the catalog writes them: "GET /v1/x/gold/{day}". */
-import type { Method } from './catalog.ts'
+import type { Method } from '../plugin/catalog.ts'
 
 export interface Route {
   readonly method: Method

@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { JsonSchema } from '../plugin/plugin.ts'
-import type { Operation } from './catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import { type Mistake, stepsOf } from './issue.ts'
 import { isObject, readJson } from './documents.ts'
 

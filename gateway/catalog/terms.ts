@@ -1,5 +1,5 @@
 /** What a plan promises, in the words of every document and of the answer to its purchase. */
-import { type Example, type Plan, type Product, TOKEN_HEADER } from './catalog.ts'
+import { type Example, type Plan, type Product, TOKEN_HEADER } from '../plugin/catalog.ts'
 
 const DAY = Date.UTC(2026, 10, 20)
 

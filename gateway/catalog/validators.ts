@@ -2,7 +2,7 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
-import type { Operation } from './catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import { coerceFields } from './coerce.ts'
 import { compile, createAjv, isFile } from './ajv.ts'
 import { isObject } from './documents.ts'

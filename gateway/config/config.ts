@@ -9,7 +9,9 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { sentences } from '../catalog/messages.ts'
 import { knownNetworks, type Lane, laneMistakes, lanesOf, networksOf, ownVariables, SANDBOX } from './settlement.ts'
 import type { Hex } from './networks.ts'
-import type { DataMode } from '../plugin/plugin.ts'
+
+/** How products are fed: made-up data, recorded data, or the public sources. */
+export type DataMode = 'sample' | 'replay' | 'online'
 
 /** With the lane of the leading network: the one the documents name where they name one. */
 export interface Config extends Lane {

@@ -1,5 +1,5 @@
 /** /.well-known/api-catalog (RFC 9727): a linkset (RFC 9264) that points to every description of this API. */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import type { Place } from './parts.ts'
 import { MCP_PATH } from './paying.ts'
 

@@ -2,7 +2,7 @@
  * /.well-known/x402: the discovery document of interface 2.9, with the fields indexers read (`version` 1 and
  * `resources`, https://www.x402scan.com discovery specification, part B) beside its own.
  */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import { addressOf, dollars, free, priced, simplest } from './listing.ts'
 import type { Place } from './parts.ts'
 import {

@@ -1,5 +1,5 @@
 /** /v1/<family>: the machine-readable catalog of one family of products, with prices, schemas and examples. */
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Call, JsonSchema, Reply } from '../plugin/plugin.ts'
 import { type Bundle, createBundle } from './bundle.ts'
 import { documentHandler } from './document.ts'

@@ -1,5 +1,5 @@
 /** Which operations the documents show, and how they write addresses and prices. */
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 
 /** An operation with a price. */
 export type PricedOperation = Operation & { readonly price: bigint }

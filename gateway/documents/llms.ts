@@ -1,5 +1,5 @@
 /** /llms.txt (https://llmstxt.org): a title, a summary, prose without headings, then lists of links under H2. */
-import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../catalog/catalog.ts'
+import { type Catalog, type Operation, type Plan, TOKEN_HEADER } from '../plugin/catalog.ts'
 import {
   addressOf,
   dollars,

@@ -1,5 +1,5 @@
 /** /openapi.json: OpenAPI 3.1 of every listed operation, with prices as indexers read them (`x-payment-info`). */
-import { type Catalog, type Operation, TOKEN_HEADER } from '../catalog/catalog.ts'
+import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Bundle, createBundle } from './bundle.ts'
 import { groups } from './listing.ts'
 import { describeOperation } from './operation.ts'

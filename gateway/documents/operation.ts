@@ -1,5 +1,5 @@
 /** One operation as OpenAPI writes it. */
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import type { Bundle } from './bundle.ts'
 import { dollars, hasInput, isPriced, type PricedOperation } from './listing.ts'

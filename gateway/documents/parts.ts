@@ -4,7 +4,7 @@ import type { Edition } from '../editions/edition.ts'
 import type { Accounts } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import type { Prices } from '../payments/price-history.ts'
-import type { DataMode } from '../plugin/plugin.ts'
+import type { DataMode } from '../config/config.ts'
 
 /** Where the service stands and how it is paid: the same for every document of a process. */
 export interface Deployment extends Accounts {

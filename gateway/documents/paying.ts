@@ -1,5 +1,5 @@
 /** How to pay, in the words every document uses. */
-import { type Catalog, type Operation, TOKEN_HEADER } from '../catalog/catalog.ts'
+import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Payee, payeesOf } from '../config/pay-to.ts'
 import { offeredOn } from '../methods/exact-evm/requirements.ts'
 import { dollars, priced, type PricedOperation } from './listing.ts'

@@ -1,5 +1,5 @@
 /** /pricing.json, and the tool get_pricing (interface 2.8). */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import { priced } from './listing.ts'
 import type { Place } from './parts.ts'
 import { CURRENCY, networkList } from './paying.ts'

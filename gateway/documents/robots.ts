@@ -1,5 +1,5 @@
 /** /robots.txt (RFC 9309): everything may be read except pages whose address names something private. */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import type { Place } from './parts.ts'
 
 /** Robots rules. A page with a path parameter ("/report/{rid}") is closed from the parameter on, below `docs` excepted. */

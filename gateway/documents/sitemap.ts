@@ -1,5 +1,5 @@
 /** /sitemap.xml (https://www.sitemaps.org/protocol.html): every page that has one address. */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import { listed } from './listing.ts'
 import type { Place } from './parts.ts'
 

@@ -1,6 +1,6 @@
 /** Puts the parts of an edition together. */
 import { fileURLToPath } from 'node:url'
-import type { Catalog, OperationId, Product } from '../catalog/catalog.ts'
+import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
 import { frozenMap } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { ServiceError } from '../errors.ts'

@@ -1,5 +1,5 @@
 /** An operation with its validators and handler: guarded by a time budget, a schema check and a breaker. */
-import type { Operation, OperationId } from '../catalog/catalog.ts'
+import type { Operation, OperationId } from '../plugin/catalog.ts'
 import { isConstant } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { ServiceError, Unavailable } from '../errors.ts'

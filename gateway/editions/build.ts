@@ -1,5 +1,5 @@
 /** Builds an edition: documents read, plugins loaded and set up, schemas compiled, all checked together. */
-import type { Catalog, Product } from '../catalog/catalog.ts'
+import type { Catalog, Product } from '../plugin/catalog.ts'
 import { createCatalog, type CreateOptions } from '../catalog/resolve.ts'
 import { CatalogError, type Mistake } from '../catalog/issue.ts'
 import { type CatalogDocument, NETWORKS_FILE, readDocuments } from '../catalog/documents.ts'

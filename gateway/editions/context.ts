@@ -21,6 +21,11 @@ const TENTH = 0.1
 
 export function createContext({ config, plugin, product, settings, db, kv, log, now }: ContextParts): PluginContext {
   const own = log.child({ product })
+  const deployment = Object.freeze({
+    data_mode: config.dataMode,
+    ...(config.replayDir === null ? {} : { replay_dir: config.replayDir }),
+    replay_shift: config.replayShift,
+  })
   return {
     product,
     settings,
@@ -28,9 +33,7 @@ export function createContext({ config, plugin, product, settings, db, kv, log, 
     kv: kv(`${plugin}/${product}`),
     fetch: outbound,
     log: own,
-    dataMode: config.dataMode,
-    replayDir: config.replayDir ?? undefined,
-    replayShift: config.replayShift,
+    deployment,
     progress: (label, total) => createProgress(own, label, total, process.stderr),
     now,
   }

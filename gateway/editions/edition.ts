@@ -2,7 +2,7 @@
  * Catalog, validators, handlers and tools, built together, checked together and swapped as one reference. A call is
  * served by one edition from start to end.
  */
-import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
+import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Input } from '../plugin/plugin.ts'
 import type { Passage } from './upstream-request.ts'
 

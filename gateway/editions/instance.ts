@@ -1,5 +1,5 @@
 /** A product that has been set up: handlers, breakers and jobs, shared by the editions that keep it. */
-import type { Operation, OperationId, Product } from '../catalog/catalog.ts'
+import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
 import type { Ask, Facts, Handler, Job, Logger, Plugin, Registration } from '../plugin/plugin.ts'
 import { askFrom } from './ask.ts'
 import { type Breaker, createBreaker } from './breaker.ts'

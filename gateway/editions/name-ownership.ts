@@ -1,5 +1,5 @@
 /** Who has which name in an edition, so that the next one takes no name away from its owner. */
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import type { Held } from '../catalog/names.ts'
 import { parseRoute } from '../catalog/route.ts'
 

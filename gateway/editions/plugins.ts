@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { Product } from '../catalog/catalog.ts'
+import type { Product } from '../plugin/catalog.ts'
 import type { Plugin } from '../plugin/plugin.ts'
 import type { Copy } from './code-copies.ts'
 import { createPatience, TooLong } from './timeout.ts'

@@ -1,7 +1,7 @@
 /** Settings of a product: secrets filled in, checked by the plugin's own schema. */
 import type { ValidateFunction } from 'ajv'
 import { compile, createAjv, SchemaError } from '../catalog/ajv.ts'
-import type { Product } from '../catalog/catalog.ts'
+import type { Product } from '../plugin/catalog.ts'
 import { type Mistake, pointerOf } from '../catalog/issue.ts'
 import { sentences } from '../catalog/messages.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'

@@ -1,5 +1,5 @@
 /** Sets one product up: settings, schemas, migrations, handlers. Keeps of the previous edition what is unchanged. */
-import type { Operation, OperationId, Product } from '../catalog/catalog.ts'
+import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
 import { SchemaError } from '../catalog/ajv.ts'
 import { type Mistake, pointerOf } from '../catalog/issue.ts'
 import type { CatalogDocument } from '../catalog/documents.ts'

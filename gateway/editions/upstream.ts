@@ -1,5 +1,5 @@
 /** A product without code: its operations are answered by an address of ours, whole or as a stream. */
-import type { Operation, Product, Upstream } from '../catalog/catalog.ts'
+import type { Operation, Product, Upstream } from '../plugin/catalog.ts'
 import { isFile } from '../catalog/ajv.ts'
 import { isObject } from '../catalog/documents.ts'
 import { paramsOf } from '../catalog/route.ts'

@@ -4,18 +4,12 @@
  * arrive as `{ file }`, the last two as an Upload.
  */
 import type { IncomingMessage } from 'node:http'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
+import type { Upload } from '../plugin/plugin.ts'
 import { decodeText, parseJson } from './json.ts'
 import { readMultipart } from './multipart.ts'
 import { parsePairs } from './target.ts'
-
-/** A file as it was sent. */
-export interface Upload {
-  readonly filename: string
-  readonly mediaType: string
-  readonly bytes: Buffer
-}
 
 const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'

@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { once } from 'node:events'
 import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import { InvalidInput, ServiceError } from '../errors.ts'
-import { drainInto, type Upload } from './body.ts'
+import type { Upload } from '../plugin/plugin.ts'
+import { drainInto } from './body.ts'
 import { collect } from './target.ts'
 
 type Part = string | Upload

@@ -1,6 +1,6 @@
 /** The HTML side of an answer: views, the 402 and error pages for browsers, and where a form leads. */
 import type { Answer } from '../calls/call.ts'
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
 import type { Quote } from '../x402/quotes.ts'

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pug from 'pug'
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import { draw } from './chart.ts'
 import { format } from './format.ts'
 import { waterfall } from './waterfall.ts'

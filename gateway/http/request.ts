@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import type { Request } from 'express'
 import type { CallRequest, Credential } from '../calls/call.ts'
 import type { Passage } from '../editions/upstream-request.ts'
-import { TOKEN_HEADER, type Operation } from '../catalog/catalog.ts'
+import { TOKEN_HEADER, type Operation } from '../plugin/catalog.ts'
 import { readBody } from './body.ts'
 import { bucketOf } from './limit.ts'
 import { readWhole } from './upstream-body.ts'

@@ -2,7 +2,7 @@
 import type { Request, Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/call.ts'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import { receiptHeaders } from '../x402/settlement-response.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { HeaderSets } from './headers.ts'

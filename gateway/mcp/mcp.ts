@@ -13,7 +13,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js'
 import type { Credential } from '../calls/call.ts'
 import type { Serve } from '../calls/serve.ts'
-import type { Catalog } from '../catalog/catalog.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
 import type { Accounts } from '../config/pay-to.ts'

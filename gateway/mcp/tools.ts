@@ -1,6 +1,6 @@
 /** Operations as MCP tools: a pure function of the catalog, so the tool list is exactly what the catalog offers. */
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../editions/edition.ts'
 import type { ValidationItem } from '../errors.ts'

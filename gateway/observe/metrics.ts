@@ -5,7 +5,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Serve } from '../calls/serve.ts'
 import type { Answer, CallRequest } from '../calls/call.ts'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ERRORS } from '../errors.ts'
 import type { Journal, Settler } from '../payments/payment.ts'

@@ -4,7 +4,7 @@
  * failure.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Accounts, payeesOf } from '../config/pay-to.ts'
 import { createExactOn, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'

@@ -3,7 +3,7 @@
  * from it for a while, also by a process that was started after the change.
  */
 import type { Knex } from 'knex'
-import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
+import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import { migrate, type Step } from '../stores/migrations.ts'
 
 /** A change of one price. Amounts are atomic units; 0n is free, null not sold. */

@@ -6,7 +6,7 @@
  * for it.
  */
 import { createHash } from 'node:crypto'
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import type { PaymentRecord } from './payment.ts'
 

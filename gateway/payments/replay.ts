@@ -2,7 +2,7 @@
  * What a payment has already bought. It comes before everything that may have changed since: a buyer who paid gets the
  * stored answer even if the price, the schema or the route is another one now.
  */
-import type { Operation } from '../catalog/catalog.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { isBuyer, isWithheld } from './replay-access.ts'
 import { type Exact, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'

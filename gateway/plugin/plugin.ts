@@ -5,16 +5,19 @@
 import type { Keyv } from 'keyv'
 import type { Knex } from 'knex'
 import type { Logger } from 'pino'
-import type { Catalog, Operation, OperationId, Plan, Product } from '../catalog/catalog.ts'
+import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 
-export type { Catalog, Knex, Keyv, Logger, Operation, OperationId, Plan, Product }
-export type { Upload } from '../http/body.ts'
-export type { Chart } from '../http/chart.ts'
-export type { Step } from '../http/waterfall.ts'
+export type { Knex, Keyv, Logger }
+export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from './catalog.ts'
 export { readCursor, writeCursor, type Place } from './cursor.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
 
-export type JsonSchema = { readonly [key: string]: unknown }
+/** A file that a caller sent. */
+export interface Upload {
+  readonly filename: string
+  readonly mediaType: string
+  readonly bytes: Buffer
+}
 
 /** Filled by schemas/types.d.ts: plugin name → operation id → { input, output }, and `asked` where defaults make a difference. */
 export interface Plugins {}
@@ -99,19 +102,17 @@ export interface PluginContext {
   /** Outbound, with a timeout and our user agent. */
   readonly fetch: typeof fetch
   readonly log: Logger
-  /** How the products are fed: made-up bars, recorded payloads, or the public sources. */
-  readonly dataMode: DataMode
-  /** Folder of recorded payloads in replay mode, else undefined. */
-  readonly replayDir: string | undefined
-  /** REPLAY_SHIFT as configured: auto, none, frozen[:time] or seconds. */
-  readonly replayShift: string
+  /**
+   * Settings of the whole deployment, by name. The gateway passes them on and does not read them for a plugin:
+   * `data_mode` is "sample", "replay" or "online"; `replay_dir` is the folder of recordings; `replay_shift` says how
+   * recorded times are moved ("auto", "none", "frozen[:time]" or seconds). A setting that is not configured is absent.
+   */
+  readonly deployment: Readonly<Record<string, string>>
   /** Shows long work: one line on a terminal, one log line per tenth elsewhere. */
   progress(label: string, total: number): Progress
   /** The clock of the data: shifted or frozen in replay mode. Never read Date.now() in a plugin. */
   now(): Date
 }
-
-export type DataMode = 'sample' | 'replay' | 'online'
 
 export interface Progress {
   /** Adds to what is done. */

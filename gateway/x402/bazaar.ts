@@ -2,7 +2,7 @@
  * How an operation describes itself to those who find it through a quote: the `bazaar` extension of x402 v2 (spec:
  * extensions/bazaar) and `outputSchema` of v1.
  */
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 

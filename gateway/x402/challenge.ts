@@ -1,5 +1,5 @@
 /** One 402, said in both versions of x402: as much of it as fits a header, and all of it in the body. */
-import type { Catalog, Operation } from '../catalog/catalog.ts'
+import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { ServiceError } from '../errors.ts'
 import { type Bazaar, bazaar, type Detail, outputSchema, withPathParams } from './bazaar.ts'
 import type { Offers, SignedOffer } from './signed-offers.ts'

@@ -1,5 +1,5 @@
 /** The 402s of a catalog. */
-import type { Catalog, Operation, OperationId } from '../catalog/catalog.ts'
+import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Accounts, type Payee, payeesOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'

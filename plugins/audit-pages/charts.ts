@@ -1,5 +1,5 @@
 /** The report as pictures: what the trades made before and after costs, and what is left of it as trials are counted. */
-import type { Chart, Step } from 'tollgate/plugin'
+import type { Chart, Step } from '../lib/charts.ts'
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { deflationChart } from '../lib/quant/deflation-chart.ts'
 

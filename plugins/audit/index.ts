@@ -1,5 +1,6 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
-import { type Call, type DataMode, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
+import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
+import { type DataMode, dataSettings } from '../lib/deployment.ts'
 import { type Audit, audit, type AuditPlace } from './audit.ts'
 import { method } from './method.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './presets.ts'
@@ -57,7 +58,9 @@ async function sample({ catalog, ...place }: AuditPlace & Pick<Call, 'catalog'>)
 export default definePlugin({
   name: 'audit',
   migrations,
-  setup({ db, dataMode, replayShift }) {
+  setup(context) {
+    const { db } = context
+    const { dataMode, replayShift } = dataSettings(context)
     const reports = openReports(db)
     const unfit = unfitness(dataMode, replayShift)
 

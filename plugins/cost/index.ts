@@ -1,5 +1,6 @@
 /** Execution cost: what an order will pay in spread, impact and fees, with every number it is made of. */
 import { type Call, definePlugin } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
 import { answerOf } from './answer.ts'
 import { type Classes, perpetualOf, settingsSchema } from './classes.ts'
@@ -10,7 +11,9 @@ import { method } from './method.ts'
 export default definePlugin({
   name: 'cost',
   settings: settingsSchema,
-  setup({ settings, dataMode }) {
+  setup(context) {
+    const { settings } = context
+    const { dataMode } = dataSettings(context)
     const classes = settings['classes'] as Classes
     const history = createHistory()
 

@@ -1,5 +1,6 @@
 /** The answer: records, and how each source is doing. */
-import type { DataMode, Knex } from 'tollgate/plugin'
+import type { Knex } from 'tollgate/plugin'
+import type { DataMode } from '../lib/deployment.ts'
 import type { Directory, DirectoryQuery, DirectorySource } from '../../schemas/types.d.ts'
 import { find } from './query.ts'
 import type { Store } from './store.ts'

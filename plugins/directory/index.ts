@@ -1,5 +1,6 @@
 /** The agent-economy directory: who sells to agents, at what price, and whether they answer. */
 import { type Call, definePlugin, type Job } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import type { DirectoryQuery } from '../../schemas/types.d.ts'
 import { answer } from './answer.ts'
 import { method } from './method.ts'
@@ -19,7 +20,8 @@ export function createDirectory(visit: Visitor) {
     migrations,
     settings: settingsSchema,
     async setup(context) {
-      const { db, dataMode, log } = context
+      const { db, log } = context
+      const { dataMode } = dataSettings(context)
       const settings = context.settings as unknown as Settings
       const store = createStore(db)
       const now = (): number => Math.ceil(context.now().getTime() / 1000)

@@ -2,6 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import { type Read, type Reader, READERS } from './recordings.ts'
 import type { Settings } from './settings.ts'
 import type { Store } from './store.ts'
@@ -43,7 +44,8 @@ export async function takeIn(
   store: Store,
   { sources }: Pick<Settings, 'sources'>,
 ): Promise<Replayed> {
-  const { replayDir: folder = '', replayShift: setting, log } = context
+  const { log } = context
+  const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
   const earlier = await store.noted<Replayed>('replay')
   const kinds = new Set(sources.filter(({ enabled }) => enabled).map(({ kind }) => kind))
   const readers = READERS.filter(({ onlyFor }) => onlyFor === undefined || kinds.has(onlyFor))

@@ -1,6 +1,6 @@
 /** The answer: rates that hold at a moment, spreads between them, and how each venue is doing. */
 import { InvalidInput, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
-import type { DataMode } from 'tollgate/plugin'
+import type { DataMode } from '../lib/deployment.ts'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './arithmetic.ts'
 import type { VenueName } from './rate.ts'

@@ -1,5 +1,6 @@
 /** Funding rates of perpetual futures, by venue and across venues. */
 import { type Call, definePlugin } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import type { FundingQuery } from '../../schemas/types.d.ts'
 import { answer } from './answer.ts'
 import { method } from './method.ts'
@@ -14,7 +15,7 @@ export default definePlugin({
   migrations,
   settings: settingsSchema,
   async setup(context) {
-    const { dataMode } = context
+    const { dataMode } = dataSettings(context)
     const settings = context.settings as unknown as Settings
     const online = dataMode === 'online' ? openOnline(context, settings, createStore(context.db)) : null
     const source = online ?? (dataMode === 'replay' ? await openReplay(context) : openSample())

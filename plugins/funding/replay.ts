@@ -1,5 +1,6 @@
 /** Recorded payloads through the venues' own parsers, their times moved. A pure function of the recordings and asOf. */
 import type { PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import { settledAt, type History } from './history.ts'
 import { quarantine } from './quarantine.ts'
 import type { FundingRate, Poll, VenueName } from './rate.ts'
@@ -31,7 +32,9 @@ export function historyShift(history: History, setting: string, asOf: number): n
   return Math.floor((asOf - from) / length) * length
 }
 
-export async function openReplay({ replayDir = '', replayShift, log }: PluginContext): Promise<Source> {
+export async function openReplay(context: PluginContext): Promise<Source> {
+  const { log } = context
+  const { replayDir = '', replayShift } = dataSettings(context)
   const { polls, settled, unread } = await readRecordings(replayDir)
   log.info({ payloads: polls.length, settled: settled?.size ?? 0 }, 'recorded funding rates read')
   for (const one of unread) log.warn(one, 'a recording of funding rates cannot be read')

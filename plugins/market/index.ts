@@ -1,5 +1,6 @@
 /** Bars of every covered symbol, for other products: nothing here has a route. */
 import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
 import type { Bars } from './bars.ts'
 import { openOnlineDepth } from './depth/online.ts'
@@ -21,10 +22,11 @@ export default definePlugin({
   async setup(context) {
     const settings = context.settings as unknown as Settings
     const store = createStore(context.db)
-    const online = context.dataMode === 'online' ? await openOnline(context, settings, store) : null
+    const { dataMode } = dataSettings(context)
+    const online = dataMode === 'online' ? await openOnline(context, settings, store) : null
     // A word for the past that these bars tell: whoever keeps results of them keeps this too.
-    const origin = context.dataMode === 'replay' ? await ingestRecordings(context, store) : context.dataMode
-    const sample = context.dataMode === 'sample' ? sampleSource(settings.symbols) : null
+    const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
+    const sample = dataMode === 'sample' ? sampleSource(settings.symbols) : null
     const source: Source = sample ?? storedSource(store, online?.rank)
     const polled = online ? openOnlineDepth(context, settings) : null
     const depth = polled ?? (sample ? sampleDepth(settings.symbols, sample) : await openRecorded(context, store))

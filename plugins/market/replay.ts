@@ -2,6 +2,7 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import { createColumns, type Columns } from './bars.ts'
 import { badPrints } from './prints.ts'
 import { fillQuiet, readRecording, recognise, type RecordingName } from './recording.ts'
@@ -112,7 +113,8 @@ interface Ingested {
  * folder or REPLAY_SHIFT replaces all bars. Returns a word for this past.
  */
 export async function ingestRecordings(context: PluginContext, store: Store): Promise<string> {
-  const { replayDir: folder = '', replayShift: shift, log } = context
+  const { log } = context
+  const { replayDir: folder = '', replayShift: shift } = dataSettings(context)
   const earlier = JSON.parse((await store.note('replay')) ?? 'null') as Ingested | null
   if (earlier?.folder === folder && earlier.shift === shift) return earlier.id
   await store.clear()

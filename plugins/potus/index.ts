@@ -1,6 +1,7 @@
 /** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { definePlugin, type Job, type Knex } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import { LOG_DAYS } from './answers/feeds.ts'
 import { GAZETTEER_VERSION } from './entities/facts.ts'
 import { createHandlers } from './handlers.ts'
@@ -43,7 +44,8 @@ export default definePlugin({
   migrations,
   settings,
   async setup(context) {
-    const { db, dataMode, product } = context
+    const { db, product } = context
+    const { dataMode } = dataSettings(context)
     const now = (): number => context.now().getTime()
     const all = readSources(context.settings['sources'] as Readonly<Record<string, SourceSettings>> | undefined)
     const byId = new Map(all.map((source) => [source.id, source]))

@@ -1,5 +1,6 @@
 /** Trade preflight: regime, cost and limits in one signed answer that says allow, reduce or deny. It places nothing. */
 import { type Call, definePlugin } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import type { Hex } from 'viem'
 import type { Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
 import { askFunding, askRegime } from './asking.ts'
@@ -41,7 +42,8 @@ export default definePlugin({
     },
   },
   async setup(context) {
-    const { db, settings, dataMode } = context
+    const { db, settings } = context
+    const { dataMode } = dataSettings(context)
     const given = (settings['key'] as Hex | undefined) ?? null
     const rotateDays = Number(settings['rotate_days'] ?? 90)
     const keys = await openKeys({ db, given, rotateDays, now: () => Math.floor(context.now().getTime() / 1000) })

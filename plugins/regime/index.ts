@@ -1,5 +1,6 @@
 /** The market regime: one snapshot a minute, sold as it is now, as it was, and free a day late. */
 import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from 'tollgate/plugin'
+import { dataSettings } from '../lib/deployment.ts'
 import type {
   MarketStatus,
   RegimeHistory,
@@ -40,7 +41,8 @@ export default definePlugin({
   setup(context) {
     const { symbol } = context.settings as { symbol: string }
     // A recording has its own first day.
-    const since = context.dataMode === 'replay' ? 0 : seconds(new Date(String(context.settings['since'])))
+    const { dataMode } = dataSettings(context)
+    const since = dataMode === 'replay' ? 0 : seconds(new Date(String(context.settings['since'])))
     let snapshots: Snapshots | null = null
     let classifier: Classifier | null = null
     let grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
@@ -76,7 +78,7 @@ export default definePlugin({
         bars_used: found.bars_used,
         data_age_seconds: age,
         model: MODEL,
-        data_mode: context.dataMode,
+        data_mode: dataMode,
         ...(operation.maxFreshnessSeconds > 0 ? { delayed_by_seconds: operation.maxFreshnessSeconds } : {}),
       }
     }
@@ -96,7 +98,7 @@ export default definePlugin({
         end: isoSeconds(until),
         count: page.length,
         next_start: found.length > limit ? isoSeconds(found[limit]!.as_of) : null,
-        data_mode: context.dataMode,
+        data_mode: dataMode,
         snapshots: page.map((snapshot) => itemOf(snapshot, symbol)),
       }
     }

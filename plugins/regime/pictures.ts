@@ -1,5 +1,5 @@
 /** The measured record as charts. */
-import type { Chart } from 'tollgate/plugin'
+import type { Chart } from '../lib/charts.ts'
 import type { Curves } from './curves.ts'
 
 export interface Recorded {

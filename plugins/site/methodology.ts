@@ -1,5 +1,6 @@
 /** How the numbers are made. Each product tells it itself, through an operation that this page may ask. */
-import type { Call, Chart, Operation, Product } from 'tollgate/plugin'
+import type { Call, Operation, Product } from 'tollgate/plugin'
+import type { Chart } from '../lib/charts.ts'
 import { anchorOf, askIfThere, byPrice } from './asking.ts'
 
 interface Table {

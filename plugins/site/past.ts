@@ -1,5 +1,6 @@
 /** The regime of the last 30 delayed days: what it said, and how the market then moved. */
-import type { Call, Chart } from 'tollgate/plugin'
+import type { Call } from 'tollgate/plugin'
+import type { Chart } from '../lib/charts.ts'
 import { kept, type Read } from './kept.ts'
 
 /** A stretch of time under one label; epoch milliseconds. */

@@ -2,7 +2,7 @@
  * What sizing by the regime would have done to an ordinary long position over the delayed days: at each change of the
  * label the position takes the size of the scalar and keeps it, since every change costs.
  */
-import type { Chart } from 'tollgate/plugin'
+import type { Chart } from '../lib/charts.ts'
 import { DAY, HOUR, type Past } from './past.ts'
 
 const HOURS_A_YEAR = 8760

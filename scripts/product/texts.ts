@@ -130,17 +130,17 @@ const HOUR_MS = 3_600_000
 
 export default definePlugin({
   name: '${made.product}',
-  setup: ({ dataMode }) => ({
+  setup: ({ deployment }) => ({
     handlers: {
       /** One item an hour up to asOf. Put your own data here: read what was known at asOf, and nothing newer. */
       get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
-        if (dataMode === 'online') throw new Unavailable('These are made-up numbers; the real ones are not here yet.')
+        if (deployment['data_mode'] === 'online') throw new Unavailable('These are made-up numbers; the real ones are not here yet.')
         const newest = Math.floor(asOf.getTime() / HOUR_MS)
         const items = Array.from({ length: input.query.limit }, (_, age) => ({
           time: new Date((newest - age) * HOUR_MS).toISOString(),
           value: Math.sin(newest - age),
         }))
-        return { as_of: asOf.toISOString(), data_mode: dataMode, items }
+        return { as_of: asOf.toISOString(), data_mode: 'sample' as const, items }
       },
     },
   }),

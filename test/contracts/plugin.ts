@@ -1,6 +1,6 @@
 /** What every product of the catalog keeps, whoever wrote it. Call it inside a `describe`, with an edition built before. */
 import { expect } from 'chai'
-import type { Operation } from '../../gateway/catalog/catalog.ts'
+import type { Operation } from '../../gateway/plugin/catalog.ts'
 import { createValidators } from '../../gateway/catalog/validators.ts'
 import { askOf } from '../../gateway/editions/ask.ts'
 import type { BoundOperation, Edition } from '../../gateway/editions/edition.ts'

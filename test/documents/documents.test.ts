@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createDocumentsPlugin } from '../../gateway/documents/index.ts'
 import { openapi } from '../../gateway/documents/openapi.ts'
-import type { Catalog } from '../../gateway/catalog/catalog.ts'
+import type { Catalog } from '../../gateway/plugin/catalog.ts'
 import type { Edition, ProductStatus } from '../../gateway/editions/edition.ts'
 import { type Call, type PluginContext, Reply } from '../../gateway/plugin/plugin.ts'
 import type { PriceList } from '../../gateway/documents/pricing.ts'

@@ -1,6 +1,6 @@
 /** A catalog with one operation of every kind a document has to show, and where it is served. */
 import { join, resolve } from 'node:path'
-import type { Catalog } from '../../gateway/catalog/catalog.ts'
+import type { Catalog } from '../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import { type CatalogDocument, readDocuments } from '../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../gateway/catalog/schemas.ts'

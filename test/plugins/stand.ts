@@ -10,6 +10,7 @@ import type {
   PluginContext,
   Registration,
 } from 'tollgate/plugin'
+import type { DataMode } from '../../plugins/lib/deployment.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
 import { openDatabase, type DatabaseOptions } from '../../gateway/stores/database.ts'
@@ -17,7 +18,7 @@ import { migrate } from '../../gateway/stores/migrations.ts'
 
 export interface Setting {
   readonly now: () => Date
-  readonly dataMode?: PluginContext['dataMode']
+  readonly dataMode?: DataMode
   readonly replayDir?: string
   readonly replayShift?: string
   readonly database?: DatabaseOptions
@@ -71,9 +72,11 @@ export async function stand(placed: readonly Placed[], setting: Setting): Promis
       kv: new Keyv(),
       fetch: setting.fetch ?? fetch,
       log: setting.log ?? pino({ level: 'silent' }),
-      dataMode: setting.dataMode ?? 'sample',
-      replayDir: setting.replayDir,
-      replayShift: setting.replayShift ?? 'auto',
+      deployment: {
+        data_mode: setting.dataMode ?? 'sample',
+        ...(setting.replayDir === undefined ? {} : { replay_dir: setting.replayDir }),
+        replay_shift: setting.replayShift ?? 'auto',
+      },
       progress: () => ({ advance: () => undefined, end: () => undefined }),
       now: setting.now,
     }

@@ -1,5 +1,5 @@
 /** An operation and a catalog written by hand, for tests of what is made of them. */
-import type { Catalog, Operation } from '../../gateway/catalog/catalog.ts'
+import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 
 export const OPERATION: Operation = {
   id: 'getThing',

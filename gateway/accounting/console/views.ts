@@ -1,5 +1,5 @@
 /** What the console shows, as plain data: the JSON answer and the page are made of the same. */
-import type { Catalog } from '../../catalog/catalog.ts'
+import type { Catalog } from '../../plugin/catalog.ts'
 import type { Mistake } from '../../catalog/issue.ts'
 import type { Edition } from '../../editions/edition.ts'
 import type { Metrics } from '../../observe/metrics.ts'

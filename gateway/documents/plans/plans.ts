@@ -1,5 +1,5 @@
 /** The built-in plugin that sells plans: the free list of them, and purchases that hand out access tokens. */
-import { type Catalog, type Plan, TOKEN_HEADER } from '../../catalog/catalog.ts'
+import { type Catalog, type Plan, TOKEN_HEADER } from '../../plugin/catalog.ts'
 import { termsOf } from '../../catalog/terms.ts'
 import { ServiceError } from '../../errors.ts'
 import { type Call, definePlugin, type Plugin, Unavailable } from '../../plugin/plugin.ts'

@@ -3,7 +3,7 @@
  * the present time (EIP-191), a key by itself and a contract by its code (ERC-1271); the ledger says what it has bought.
  */
 import { hashMessage, recoverAddress } from 'viem'
-import type { Catalog, Plan } from '../../catalog/catalog.ts'
+import type { Catalog, Plan } from '../../plugin/catalog.ts'
 import type { Journal } from '../../payments/payment.ts'
 import type { Hex } from '../../config/networks.ts'
 import type { Accepts } from '../../methods/exact-evm/erc1271.ts'

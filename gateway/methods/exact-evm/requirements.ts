@@ -1,5 +1,5 @@
 /** What is asked for an operation, and the entries of `accepts` that say so in x402 v1 and v2. */
-import type { Operation } from '../../catalog/catalog.ts'
+import type { Operation } from '../../plugin/catalog.ts'
 import type { Payee } from '../../config/pay-to.ts'
 import type { PaymentPayload, PaymentRequirements } from '../../payments/payment.ts'
 import type { Hex, Network } from '../../config/networks.ts'

@@ -3,6 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import type { PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../../lib/deployment.ts'
 import { pairName } from '../recording.ts'
 import type { Store } from '../store.ts'
 import { isSound, type BookSnapshot, type Depth, type Quotes } from './depth.ts'
@@ -24,7 +25,8 @@ interface BookFile {
 
 /** Reads every recorded book and quote into memory. Bars must have been ingested: quotes follow their shift. */
 export async function openRecorded(context: PluginContext, store: Store): Promise<Depth> {
-  const { replayDir = '', replayShift, log } = context
+  const { log } = context
+  const { replayDir = '', replayShift } = dataSettings(context)
   const books = new Map<string, BookSnapshot[]>()
   const quotes = new Map<string, Quotes>()
   for (const entry of await readdir(replayDir, { recursive: true, withFileTypes: true })) {

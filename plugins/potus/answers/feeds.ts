@@ -1,5 +1,6 @@
 /** The sources and how they do, as of a moment: read from the log of polls, so nothing is kept twice. */
-import type { DataMode, Knex } from 'tollgate/plugin'
+import type { Knex } from 'tollgate/plugin'
+import type { DataMode } from '../../lib/deployment.ts'
 import { DAY, isoOrNull } from '../moment.ts'
 import type { Source } from '../sources/source.ts'
 import type { Outcome } from '../store/rows.ts'

@@ -1,5 +1,5 @@
 /** Rows as the records that are sold. */
-import type { DataMode } from 'tollgate/plugin'
+import type { DataMode } from '../../lib/deployment.ts'
 import type { Mention } from '../entities/enrich.ts'
 import { iso, isoOrNull } from '../moment.ts'
 import { type Grounds, type Relevance, relevanceOf } from '../relevance.ts'

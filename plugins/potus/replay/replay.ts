@@ -1,5 +1,6 @@
 /** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
 import type { Knex, PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../../lib/deployment.ts'
 import { Unavailable } from 'tollgate/plugin'
 import type { Item } from '../item.ts'
 import type { Writer, Written } from '../ingest/writer.ts'
@@ -35,7 +36,7 @@ interface Position {
 }
 
 export interface ReplayParts {
-  readonly context: Pick<PluginContext, 'db' | 'replayDir' | 'replayShift' | 'log' | 'progress'>
+  readonly context: Pick<PluginContext, 'db' | 'deployment' | 'log' | 'progress'>
   readonly writer: Writer
   readonly sources: ReadonlyMap<string, Source>
   readonly now: () => number
@@ -43,7 +44,8 @@ export interface ReplayParts {
 
 /** Reads the recording. Another one, or another REPLAY_SHIFT than last time, replaces everything there was. */
 export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
-  const { db, replayDir: folder = '', replayShift: setting, log, progress } = context
+  const { db, log, progress } = context
+  const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
   const recorded = await readRecordings(folder, sources)
   const entries = recorded.length
   const mine = { folder, setting, entries, shift: shiftOf(recorded, setting, now()), written: 0, ready: false }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { fingerprint } from '../../../gateway/calls/fingerprint.ts'
-import type { Operation } from '../../../gateway/catalog/catalog.ts'
+import type { Operation } from '../../../gateway/plugin/catalog.ts'
 
 const operation = { id: 'getThing', plan: null } as Operation
 const of = (body: unknown, query = {}, params = {}): string => fingerprint(operation, { params, query, body })

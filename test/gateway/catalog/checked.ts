@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Operation } from '../../../gateway/catalog/catalog.ts'
+import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { createValidators } from '../../../gateway/catalog/validators.ts'
 import { InvalidInput } from '../../../gateway/errors.ts'

@@ -3,7 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { ServiceError } from '../../../gateway/errors.ts'
-import { readBody, type Upload } from '../../../gateway/http/body.ts'
+import { readBody } from '../../../gateway/http/body.ts'
+import type { Upload } from '../../../gateway/plugin/plugin.ts'
 
 type Headers = Readonly<Record<string, string>>
 

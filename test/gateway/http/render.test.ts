@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
-import type { Catalog, Operation } from '../../../gateway/catalog/catalog.ts'
+import type { Catalog, Operation } from '../../../gateway/plugin/catalog.ts'
 import { format } from '../../../gateway/http/format.ts'
 import { createRenderer, navigation } from '../../../gateway/http/render.ts'
 

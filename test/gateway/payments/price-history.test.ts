@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Operation } from '../../../gateway/catalog/catalog.ts'
+import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { openPrices, type Prices } from '../../../gateway/payments/price-history.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'

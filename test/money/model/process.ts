@@ -1,7 +1,7 @@
 /** One gateway process of the model: the real flow, payments, ledger and reconciler, held at every call to the outside. */
 import { createServe } from '../../../gateway/calls/serve.ts'
 import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
-import type { Operation } from '../../../gateway/catalog/catalog.ts'
+import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createLog } from '../../../gateway/observe/log.ts'

@@ -38,8 +38,7 @@ describe('a recording that is opened again', () => {
   const played = async (): Promise<{ events: number; polls: number }> => {
     const context = {
       db: room.db,
-      replayDir: folder,
-      replayShift: 'none',
+      deployment: { replay_dir: folder, replay_shift: 'none' },
       log: pino({ level: 'silent' }),
       progress: () => ({ advance() {}, end() {} }),
     }

@@ -188,8 +188,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
           const { db, writer } = opened()
           const context = {
             db,
-            replayDir: folder,
-            replayShift: 'none',
+            deployment: { replay_dir: folder, replay_shift: 'none' },
             log: pino({ level: 'silent' }),
             progress: () => ({ advance() {}, end() {} }),
           }

@@ -1,6 +1,6 @@
 import { parsePaymentRequired } from '@x402/core/schemas'
 import { expect } from 'chai'
-import type { Operation } from '../../../../gateway/catalog/catalog.ts'
+import type { Operation } from '../../../../gateway/plugin/catalog.ts'
 import { ServiceError } from '../../../../gateway/errors.ts'
 import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
 import { createQuotes, type Quote } from '../../../../gateway/x402/quotes.ts'

@@ -1,8 +1,10 @@
 /**
- * The frozen model of what is sold. Built once per edition by `createCatalog` from checked documents; everything else
- * in the gateway reads this and never a file.
+ * The catalog as the gateway and its plugins see it: service, products, operations and plans. It is built once per
+ * edition from the catalog documents and is frozen. The rest of the gateway reads this model and never the files.
  */
-import type { JsonSchema } from '../plugin/plugin.ts'
+
+/** A JSON Schema, draft 2020-12. */
+export type JsonSchema = { readonly [key: string]: unknown }
 
 export type OperationId = string
 
