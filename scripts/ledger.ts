@@ -6,8 +6,8 @@ import { type Config, ConfigError, readConfig } from '../gateway/config/config.t
 import { type Book, createBook, NoDebt } from '../gateway/accounting/ledger.ts'
 import { decimal, exported } from '../gateway/accounting/ledger-export.ts'
 import { isOver } from '../gateway/accounting/month.ts'
-import { openJournal } from '../gateway/payments/journal/index.ts'
-import type { Journal, PaymentRecord } from '../gateway/payments/payment.ts'
+import { openJournal } from '../gateway/payments/journal/open-journal.ts'
+import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
 import { type Command, LedgerError, readCommand, USAGE } from './ledger/arguments.ts'
 import { reconcile } from './ledger/reconcile.ts'
 

@@ -13,7 +13,7 @@ import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { createLog } from '../gateway/observe/log.ts'
-import { openJournal } from '../gateway/payments/journal/index.ts'
+import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 

@@ -3,7 +3,7 @@
  * that cannot settle, debts, and products that do not answer. Each alarm is told when it begins and when it grows, and
  * stays raised until its cause is gone.
  */
-import type { Journal } from '../payments/payment.ts'
+import type { Journal } from '../payments/journal/journal.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Lease } from '../stores/lease.ts'
 import type { Tell } from './alerts.ts'

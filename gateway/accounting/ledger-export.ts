@@ -3,7 +3,7 @@
  * bytes: nothing in it is taken from the clock, the catalog of today or the order in which processes wrote.
  */
 import Papa from 'papaparse'
-import type { EntryTotal } from '../payments/journal/entries.ts'
+import type { EntryTotal } from '../payments/journal/journal.ts'
 import { type Book, type BookedEntry, createTotals, transactionIn } from './ledger.ts'
 import type { Month } from './month.ts'
 

@@ -2,8 +2,7 @@
  * The ledger as books: what was sold, what is owed and what was repaid. It reads, and strikes a debt off when a person
  * says that it was repaid; it can send nothing.
  */
-import type { EntryTotal, LedgerEntry } from '../payments/journal/entries.ts'
-import type { Journal, PaymentRecord } from '../payments/payment.ts'
+import type { EntryTotal, LedgerEntry, Journal, PaymentRecord } from '../payments/journal/journal.ts'
 import type { Hex } from '../config/networks.ts'
 import type { Month } from './month.ts'
 

@@ -1,6 +1,6 @@
 /** What came in: the sums of the ledger by product, plan and day. Own wallets are counted apart and never added. */
 import type { Catalog } from '../plugin/catalog.ts'
-import type { PaymentSum } from '../payments/payment.ts'
+import type { PaymentSum } from '../payments/journal/journal.ts'
 
 export interface Income {
   readonly name: string

@@ -5,7 +5,7 @@
 import type { Operation, Plan } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
-import type { PresentedPayment } from '../payments/payments.ts'
+import type { PresentedPayment } from '../payments/presented-payment.ts'
 import type { PaidAnswer } from '../payments/purchase.ts'
 import type { Access } from '../plugin/plugin.ts'
 import type { Answer, CallRequest } from './call.ts'

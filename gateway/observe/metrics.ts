@@ -8,7 +8,8 @@ import type { Answer, CallRequest } from '../calls/call.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ERRORS } from '../errors.ts'
-import type { Journal, Settler } from '../payments/payment.ts'
+import type { Journal } from '../payments/journal/journal.ts'
+import type { Settler } from '../methods/payment-method.ts'
 
 /** A step of the way from an offer to a delivery; `reason` is an error code or an x402 reason. */
 export interface Step {

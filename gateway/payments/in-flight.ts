@@ -2,8 +2,9 @@
  * Payments being worked on in this process. The same payment arriving twice at once runs once: the first takes off,
  * its twins wait and get what it gets.
  */
-import type { Caller } from './replay-access.ts'
-import type { PaymentKey, PaymentPayload } from './payment.ts'
+import type { Caller } from './presented-payment.ts'
+import type { Commitment, PaymentKey } from '../methods/payment-method.ts'
+import type { PaymentPayload } from '../x402/payload.ts'
 
 /** How a flight ended for its twins: a result or a refusal to share, or null where each should try for itself. */
 export type Landing<Result> = { readonly result: Result } | { readonly error: unknown } | null
@@ -13,9 +14,6 @@ export interface Passenger extends Caller {
   readonly payload: PaymentPayload
   readonly fingerprint: string
 }
-
-/** What a payment under way will take of its payer's balance. */
-export type Commitment = Pick<PaymentPayload, 'nonce' | 'value'>
 
 export interface Flight<Result> {
   /** From now on it counts among what its payer has promised: its signature was found to be his. */

@@ -4,7 +4,8 @@
  * arrives is booked as a sale without an answer, which is a debt.
  */
 import { ServiceError } from '../errors.ts'
-import type { Journal, PaymentKey, PaymentRecord, Settler } from './payment.ts'
+import type { Journal, PaymentRecord } from './journal/journal.ts'
+import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import type { Hex } from '../config/networks.ts'
 
 type Books = Pick<Journal, 'late' | 'owed'>

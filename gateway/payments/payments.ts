@@ -8,14 +8,15 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Accounts, payeesOf } from '../config/pay-to.ts'
 import { createExactOn, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'
-import { type Caller, placeOf } from './replay-access.ts'
+import { placeOf, type PresentedPayment } from './presented-payment.ts'
 import { identifierOf } from '../x402/payment-identifier.ts'
 import { createFlights } from './in-flight.ts'
 import { assertNotLate } from './late-settlement.ts'
 import type { Offers } from '../x402/signed-offers.ts'
 import { networkOf, type Network } from '../config/networks.ts'
-import { decodePayment } from '../x402/payload.ts'
-import { type Journal, paymentKey, type PaymentKey, type PaymentPayload, type Settler } from './payment.ts'
+import { decodePayment, type PaymentPayload } from '../x402/payload.ts'
+import type { Journal } from './journal/journal.ts'
+import { paymentKey, type PaymentKey, type Settler } from '../methods/payment-method.ts'
 import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './replay.ts'
@@ -45,15 +46,6 @@ export interface Payer {
   readonly idempotencyKey?: string
   /** Where the call comes from. */
   readonly client: string
-}
-
-/** A payment as presented with one request, bound to that request's fingerprint. */
-export interface PresentedPayment extends Caller {
-  readonly payload: PaymentPayload
-  readonly key: PaymentKey
-  readonly fingerprint: string
-  readonly callId: string
-  readonly signal: AbortSignal
 }
 
 export interface Payments {

@@ -4,16 +4,10 @@
  */
 import { ServiceError } from '../errors.ts'
 import type { Flight } from './in-flight.ts'
-import type {
-  Journal,
-  Outcome,
-  PaymentPayload,
-  PaymentRecord,
-  PaymentRequirements,
-  Settler,
-  StoredAnswer,
-  Wait,
-} from './payment.ts'
+import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
+import type { Outcome, Settler, Wait } from '../methods/payment-method.ts'
+import type { PaymentPayload } from '../x402/payload.ts'
+import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Network } from '../config/networks.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 

@@ -3,7 +3,8 @@
  * `status`), what was not sent is given back.
  */
 import type { Logger } from 'pino'
-import type { Journal, OpenPayment, PaymentKey, Settler } from './payment.ts'
+import type { Journal, OpenPayment } from './journal/journal.ts'
+import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 
 export interface ReconcilerParts {
   readonly journal: Journal

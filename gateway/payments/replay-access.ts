@@ -5,23 +5,10 @@
  * buyer waits for him wherever he is now. A plan's token does not: it opens routes for days, and the wallet can sign
  * for it.
  */
-import { createHash } from 'node:crypto'
 import type { Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import type { PaymentRecord } from './payment.ts'
-
-/** What tells one caller from another. */
-export interface Caller {
-  /** The payer's own name for this purchase. */
-  readonly identifier: string | null
-  /** Digest of where the call comes from. */
-  readonly place: string | null
-}
-
-/** @param client an IPv4 address, or the /64 of an IPv6 one */
-export function placeOf(client: string): string {
-  return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
-}
+import type { Caller } from './presented-payment.ts'
+import type { PaymentRecord } from './journal/journal.ts'
 
 /** Whether the caller shows the name of the purchase, or comes from its place without another name. */
 export function isBuyer(bought: Caller, caller: Caller): boolean {

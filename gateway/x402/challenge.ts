@@ -3,7 +3,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { ServiceError } from '../errors.ts'
 import { type Bazaar, bazaar, type Detail, outputSchema, withPathParams } from './bazaar.ts'
 import type { Offers, SignedOffer } from './signed-offers.ts'
-import type { PaymentRequirements } from '../payments/payment.ts'
+import type { PaymentRequirements } from './payment-requirements.ts'
 import { offerOfV1, offerOfV2 } from '../methods/exact-evm/requirements.ts'
 
 export interface Quote {

@@ -5,7 +5,28 @@
  */
 import { ServiceError } from '../errors.ts'
 import { findNetwork, type Hex, type Network } from '../config/networks.ts'
-import type { PaymentPayload } from '../payments/payment.ts'
+
+/** What was presented: an EIP-3009 authorization with its signature, whichever envelope carried it. */
+export interface PaymentPayload {
+  readonly version: 1 | 2
+  readonly scheme: string
+  /** CAIP-2. */
+  readonly network: string
+  readonly from: Hex
+  readonly to: Hex
+  readonly value: bigint
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  /** 32 bytes, lower-case hex. */
+  readonly nonce: Hex
+  readonly signature: Hex
+  /** v2: the accepts entry the client says it accepted, unparsed. */
+  readonly accepted: Readonly<Record<string, unknown>> | null
+  /** v2 extensions echoed by the client, unparsed. */
+  readonly extensions: Readonly<Record<string, unknown>>
+  /** v2: the resource the client says it pays for, unparsed. A facilitator catalogs by it. */
+  readonly resource?: Readonly<Record<string, unknown>>
+}
 
 /** A payment is about 1,000 characters; one of a contract wallet a few thousand. */
 const MAX_CHARACTERS = 16_384

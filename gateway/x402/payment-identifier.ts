@@ -4,7 +4,7 @@
  * stopped here instead of paying twice.
  */
 import { InvalidInput, ServiceError } from '../errors.ts'
-import type { PaymentPayload } from '../payments/payment.ts'
+import type { PaymentPayload } from './payload.ts'
 
 export const EXTENSION = 'payment-identifier'
 

@@ -3,7 +3,7 @@
  * promised. Each is signed once for an address and a while, and never for a request.
  */
 import { LRUCache } from 'lru-cache'
-import type { PaymentRequirements } from '../payments/payment.ts'
+import type { PaymentRequirements } from './payment-requirements.ts'
 import type { Hex } from '../config/networks.ts'
 
 /** `typ` of the JWS: an offer can never be taken for a receipt or an access token. */

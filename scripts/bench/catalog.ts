@@ -10,7 +10,7 @@ import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway } from '../../gateway/compose.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
-import type { Settler } from '../../gateway/payments/payment.ts'
+import type { Settler } from '../../gateway/methods/payment-method.ts'
 
 const SIZES = [10, 1000] as const
 const ROUNDS = 9

@@ -4,7 +4,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import { decodePayment } from '../../gateway/x402/payload.ts'
-import type { PaymentRequirements } from '../../gateway/payments/payment.ts'
+import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import { offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
 import { base64, createPayment, type Requirement, typedData } from '../../test/support/wallet.ts'
 

@@ -9,8 +9,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openJournal } from '../../gateway/payments/journal/index.ts'
-import type { Journal } from '../../gateway/payments/payment.ts'
+import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import { paymentIn } from '../../test/contracts/payment.ts'
 
 const CHANGES = 4

@@ -1,5 +1,5 @@
 /** What the chain and the ledger say of the purchases. Neither is asked through the gateway. */
-import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 import type { Rpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../gateway/methods/exact-evm/eip3009.ts'

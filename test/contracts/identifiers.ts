@@ -1,6 +1,6 @@
 /** One payment per payer and identifier: what every form of the ledger promises of idempotency keys. */
 import { expect } from 'chai'
-import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Ledger } from './journal.ts'
 import { paymentIn, reservationOf, STEPS } from './payment.ts'
 

@@ -1,6 +1,6 @@
 /** What every form of the ledger promises. One suite, run on each. */
 import { expect } from 'chai'
-import type { Journal, PaymentState } from '../../gateway/payments/payment.ts'
+import type { Journal, PaymentState } from '../../gateway/payments/journal/journal.ts'
 import { answerOf, INTENT, PATHS, paymentIn, reservationOf, STEPS, TRANSACTION } from './payment.ts'
 import { transitions } from './transitions.ts'
 

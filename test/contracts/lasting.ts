@@ -1,6 +1,6 @@
 /** What a ledger on a disk promises beyond one in memory. */
 import { expect } from 'chai'
-import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Ledger } from './journal.ts'
 import { answerOf, paymentIn, PATHS, reservationOf, STEPS } from './payment.ts'
 

@@ -2,8 +2,8 @@
  * A process that works on a ledger until it is killed. `ledger-process.ts <file> <state>` brings one payment to that
  * state; `ledger-process.ts <file>` goes on buying. It prints the key of each payment once its change has resolved.
  */
-import { openJournal } from '../../gateway/payments/journal/index.ts'
-import type { PaymentState } from '../../gateway/payments/payment.ts'
+import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
+import type { PaymentState } from '../../gateway/payments/journal/journal.ts'
 import { paymentIn } from './payment.ts'
 
 const [file = ':memory:', state] = process.argv.slice(2)

@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openJournal } from '../../gateway/payments/journal/index.ts'
+import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import { connect } from '../../gateway/payments/journal/connection.ts'
-import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Ledger } from './journal.ts'
 import { openSchema } from './postgres.ts'
 

@@ -1,6 +1,7 @@
 /** Made-up payments for the ledger's tests. */
 import { randomBytes } from 'node:crypto'
-import type { Intent, Journal, PaymentState, Reservation, StoredAnswer } from '../../gateway/payments/payment.ts'
+import type { Journal, PaymentState, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
+import type { Intent } from '../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 
 const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`

@@ -4,7 +4,7 @@ import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem
 import { createLog } from '../../gateway/observe/log.ts'
 import { createDigest } from '../../gateway/methods/exact-evm/authorization.ts'
 import { decodePayment } from '../../gateway/x402/payload.ts'
-import type { Journal } from '../../gateway/payments/payment.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { json, offer, payment, receipt, send } from '../support/agent.ts'

@@ -5,7 +5,8 @@
 import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway } from '../../gateway/compose.ts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type { Journal, Settler } from '../../gateway/payments/payment.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import type { Settler } from '../../gateway/methods/payment-method.ts'
 import { openRoad } from '../../gateway/road.ts'
 
 /** Steps in order: each is the moment right after that thing has happened. */

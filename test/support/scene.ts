@@ -1,7 +1,9 @@
 /** A chain settler on a real chain behind a proxy that can fail, with a new buyer, payee and gas key for each test. */
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type { Intent, Outcome, PaymentPayload, PaymentRequirements, Settler } from '../../gateway/payments/payment.ts'
+import type { Intent, Outcome, Settler } from '../../gateway/methods/payment-method.ts'
+import type { PaymentPayload } from '../../gateway/x402/payload.ts'
+import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { startChain, type TestChain } from './chain.ts'

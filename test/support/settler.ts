@@ -4,14 +4,9 @@
  */
 import { createHash } from 'node:crypto'
 import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
-import {
-  type Outcome,
-  paymentKey,
-  type PaymentKey,
-  type PaymentRecord,
-  type Refusal,
-  type Settler,
-} from '../../gateway/payments/payment.ts'
+import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
+import { type Outcome, paymentKey, type PaymentKey, type Settler } from '../../gateway/methods/payment-method.ts'
+import type { Refusal } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 
 /**

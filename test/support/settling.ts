@@ -1,13 +1,9 @@
 /** What tests of settlers share: funded buyers, their payments, and journal rows of payments that were sent. */
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { decodePayment } from '../../gateway/x402/payload.ts'
-import {
-  type Intent,
-  paymentKey,
-  type PaymentPayload,
-  type PaymentRecord,
-  type PaymentRequirements,
-} from '../../gateway/payments/payment.ts'
+import { decodePayment, type PaymentPayload } from '../../gateway/x402/payload.ts'
+import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
+import { type Intent, paymentKey } from '../../gateway/methods/payment-method.ts'
+import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { offerOfV1, offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
 import type { TestChain } from './chain.ts'

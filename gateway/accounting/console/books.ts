@@ -3,7 +3,7 @@ import { InvalidInput } from '../../errors.ts'
 import { type Book, NoDebt } from '../ledger.ts'
 import { exported, MEDIA, totalOf } from '../ledger-export.ts'
 import { isOver, type Month, monthAt, monthBefore, monthOf } from '../month.ts'
-import type { PaymentRecord } from '../../payments/payment.ts'
+import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import { type Download, type Fields, textField } from './console.ts'
 
 const HASH = /^0x[0-9a-fA-F]{64}$/

@@ -1,5 +1,5 @@
 /** In which bucket a transfer or a payment belongs. Pure: the ledger's row and the chain's log decide. */
-import type { PaymentRecord } from '../../payments/payment.ts'
+import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Hex } from '../../config/networks.ts'
 
 /**

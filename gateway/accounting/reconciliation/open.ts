@@ -1,5 +1,5 @@
 /** The comparison of one payee on one network, with what suits a local chain and what suits a public one. */
-import type { Journal } from '../../payments/payment.ts'
+import type { Journal } from '../../payments/journal/journal.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import { createNodes } from '../../methods/exact-evm/nodes/nodes.ts'
 import type { Logger } from '../../plugin/plugin.ts'

@@ -2,7 +2,8 @@
  * Compares the ledger with the chain: every transfer of the token to the payee and every payment booked as settled ends
  * in one bucket. It reads, and tells; all it ever books is a debt to a payer, and it can move nothing.
  */
-import { type Journal, paymentKey, type PaymentRecord } from '../../payments/payment.ts'
+import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
+import { paymentKey } from '../../methods/payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import { bookLate, isOpenToLate } from '../../payments/late-settlement.ts'
 import type { Rpc } from '../../methods/exact-evm/nodes/rpc.ts'

@@ -1,6 +1,6 @@
 /** Bought plans as the ledger knows them: a purchase is the settled payment of a plan's operation, and nothing else. */
 import type { Catalog, Plan } from '../../plugin/catalog.ts'
-import type { Journal, PaymentRecord } from '../../payments/payment.ts'
+import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Hex } from '../../config/networks.ts'
 
 export interface BoughtPlan {

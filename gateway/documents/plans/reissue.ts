@@ -4,7 +4,7 @@
  */
 import { hashMessage, recoverAddress } from 'viem'
 import type { Catalog, Plan } from '../../plugin/catalog.ts'
-import type { Journal } from '../../payments/payment.ts'
+import type { Journal } from '../../payments/journal/journal.ts'
 import type { Hex } from '../../config/networks.ts'
 import type { Accepts } from '../../methods/exact-evm/erc1271.ts'
 import { createUnproven } from '../../methods/exact-evm/unverified-limit.ts'

@@ -1,6 +1,7 @@
 /** The built-in plugin that verifies receipts, shows them to people, and tells a payer what became of a payment. */
 import { findNetwork, type Network, type Hex } from '../../config/networks.ts'
-import { type Journal, paymentKey, type PaymentRecord } from '../../payments/payment.ts'
+import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
+import { paymentKey } from '../../methods/payment-method.ts'
 import { type Call, definePlugin, NotFound, type Plugin, Reply } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 import { OFFER_TYPE } from '../../x402/signed-offers.ts'

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Answer } from '../../calls/call.ts'
 import type { Serve } from '../../calls/serve.ts'
-import type { Journal, PaymentRecord } from '../../payments/payment.ts'
+import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Payments } from '../../payments/payments.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'

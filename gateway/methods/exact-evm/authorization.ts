@@ -5,7 +5,8 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
 import { findNetwork, type Network } from '../../config/networks.ts'
-import type { PaymentPayload, PaymentRequirements, Refusal } from '../../payments/payment.ts'
+import type { PaymentPayload } from '../../x402/payload.ts'
+import type { PaymentRequirements, Refusal } from '../../x402/payment-requirements.ts'
 
 /** A signature must live this much longer than now, or it ends before its transaction is in a block. */
 export const SETTLE_SECONDS = 6

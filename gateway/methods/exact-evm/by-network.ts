@@ -1,5 +1,5 @@
 /** One settler for several networks: each payment goes to the settler of its own. */
-import type { Settler } from '../../payments/payment.ts'
+import type { Settler } from '../payment-method.ts'
 import type { Network } from '../../config/networks.ts'
 
 export interface NetworkSettler {

@@ -3,11 +3,11 @@
  * token would take it now, and whether the balance covers it after the payer's payments under way. Each alone may be
  * covered by what suffices for one only.
  */
-import type { Commitment } from '../../payments/in-flight.ts'
-import type { PaymentPayload, Refusal } from '../../payments/payment.ts'
+import type { Commitment, CheckOptions } from '../payment-method.ts'
+import type { PaymentPayload } from '../../x402/payload.ts'
+import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Rpc } from './nodes/rpc.ts'
-import type { CheckOptions } from './settler.ts'
 import type { Simulate } from './simulate.ts'
 import { balanceData, stateData } from './eip3009.ts'
 import type { Wallets } from './wallets.ts'

@@ -1,5 +1,7 @@
 /** The token's side of EIP-3009: call data, event topics, and what its reverts mean. Works for FiatTokenV2_2 (USDC). */
-import type { PaymentPayload, PaymentRecord, Refusal } from '../../payments/payment.ts'
+import type { SubmittedPayment } from '../payment-method.ts'
+import type { PaymentPayload } from '../../x402/payload.ts'
+import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
 
 /** What the token must know to move the money. A journal row has it, and so does a presented payment. */
@@ -33,7 +35,7 @@ const SELECTORS = {
   authorizationState: '0xe94a0102',
 } as const
 
-export function transferOf(record: PaymentRecord): Transfer {
+export function transferOf(record: SubmittedPayment): Transfer {
   const { payer, payTo, amount, validAfter, validBefore, nonce, signature } = record
   return { from: payer, to: payTo, value: amount, validAfter, validBefore, nonce, signature }
 }

@@ -3,13 +3,13 @@
  * cancel, and after a transfer to somebody else), so the judge reads what the token logged: AuthorizationUsed of this
  * payer and nonce, with the Transfer that followed it.
  */
-import type { Outcome, PaymentRecord } from '../../payments/payment.ts'
+import type { Outcome, SubmittedPayment } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Rpc } from './nodes/rpc.ts'
 import { stateData, TOPICS, word } from './eip3009.ts'
 
 /** The authorization asked about. Only what happened in `fromBlock` or later can be our settlement. */
-export type Question = Pick<PaymentRecord, 'payer' | 'payTo' | 'amount' | 'nonce' | 'validBefore'> & {
+export type Question = Pick<SubmittedPayment, 'payer' | 'payTo' | 'amount' | 'nonce' | 'validBefore'> & {
   readonly fromBlock: number | null
 }
 

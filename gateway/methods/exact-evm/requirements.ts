@@ -1,7 +1,8 @@
 /** What is asked for an operation, and the entries of `accepts` that say so in x402 v1 and v2. */
 import type { Operation } from '../../plugin/catalog.ts'
 import type { Payee } from '../../config/pay-to.ts'
-import type { PaymentPayload, PaymentRequirements } from '../../payments/payment.ts'
+import type { PaymentPayload } from '../../x402/payload.ts'
+import type { PaymentRequirements } from '../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 
 type Fields = Readonly<Record<string, unknown>>

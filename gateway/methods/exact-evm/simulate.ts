@@ -1,5 +1,6 @@
 /** Asks the token what it would say to a payment now: balance, used nonce, contract wallets, black list, all in one call. */
-import type { PaymentPayload, Refusal } from '../../payments/payment.ts'
+import type { PaymentPayload } from '../../x402/payload.ts'
+import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
 import { aggregateData, aggregateResults } from './multicall.ts'
 import { RpcError, type Rpc } from './nodes/rpc.ts'

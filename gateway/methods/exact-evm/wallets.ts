@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { isErc6492Signature, parseErc6492Signature } from 'viem/utils'
-import type { Refusal } from '../../payments/payment.ts'
+import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
 import { aggregateData, MULTICALL3, type Part } from './multicall.ts'
 import type { Rpc } from './nodes/rpc.ts'

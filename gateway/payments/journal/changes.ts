@@ -2,7 +2,8 @@
  * The states a payment moves through, and how a change is put to the database. A change travels as one JSON object per
  * row; the database compares state and attempt in the statement that writes, so the answer is its own.
  */
-import type { Intent, PaymentState, RefusedOutcome, Reservation, StoredAnswer } from '../payment.ts'
+import type { PaymentState, Reservation, StoredAnswer } from './journal.ts'
+import type { Intent, RefusedOutcome } from '../../methods/payment-method.ts'
 import type { Command } from './groups.ts'
 
 /** From which states a payment may move to each state. Nothing else is ever written. */

@@ -2,54 +2,8 @@
  * The book that the events make: a sale where a payment was settled, a debt where its answer cannot be given, a
  * repayment where the debt was struck off. Events are never edited, so a month that is over never changes.
  */
-import type { PaymentRecord } from '../payment.ts'
+import type { EntryKind, EntryTotal, EntryWindow, LedgerEntry } from './journal.ts'
 import { type Row, toRecord } from './record.ts'
-
-export type EntryKind = 'sale' | 'debt' | 'repayment'
-
-export interface LedgerEntry {
-  /** Its place in the ledger's events. */
-  readonly id: number
-  /** Milliseconds since the epoch. */
-  readonly at: number
-  readonly kind: EntryKind
-  /** Why it is owed, or how it was repaid; null for a sale. */
-  readonly note: string | null
-  /** What the payment was for. Of a settled payment none of this changes any more. */
-  readonly payment: Pick<
-    PaymentRecord,
-    | 'key'
-    | 'network'
-    | 'asset'
-    | 'payer'
-    | 'payTo'
-    | 'amount'
-    | 'operation'
-    | 'route'
-    | 'transaction'
-    | 'priceVersion'
-    | 'callId'
-  >
-}
-
-/** What entries of one network and kind add up to. */
-export interface EntryTotal {
-  readonly network: string
-  readonly kind: EntryKind
-  /** Paid by wallets of our own. */
-  readonly isOwn: boolean
-  readonly count: number
-  /** Atomic units. */
-  readonly amount: bigint
-}
-
-/** Entries from one moment up to another (ms, the second excluded), in order; `after` is the last one already read. */
-export interface EntryWindow {
-  readonly from: number
-  readonly before: number
-  readonly after?: Pick<LedgerEntry, 'at' | 'id'>
-  readonly limit: number
-}
 
 const REPAID = 'repaid: '
 

@@ -3,7 +3,7 @@
  * guard themselves (ON CONFLICT, and state and attempt compared under the row lock).
  */
 import { DatabaseError, Pool } from 'pg'
-import type { PaymentState } from '../payment.ts'
+import type { PaymentState } from './journal.ts'
 import { type Change, encode } from './changes.ts'
 import { BOOKED_INDEX, entriesQuery, toEntry, totalsQuery, toTotal } from './entries.ts'
 import {

@@ -1,5 +1,6 @@
 /** Rows of the ledger as records, the same for both databases. */
-import type { Intent, JournalEvent, OpenPayment, PaymentFilter, PaymentState, PaymentSum } from '../payment.ts'
+import type { JournalEvent, OpenPayment, PaymentFilter, PaymentState, PaymentSum } from './journal.ts'
+import type { Intent } from '../../methods/payment-method.ts'
 import type { Hex } from '../../config/networks.ts'
 
 /** All columns of `payments` that a record is made of; the answer's body is last, so that a row is read cheaply. */

@@ -4,7 +4,7 @@
  */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { PaymentState } from '../payment.ts'
+import type { PaymentState } from './journal.ts'
 import { type Change, encode } from './changes.ts'
 import { connect, type Connection } from './connection.ts'
 import { BOOKED_INDEX, entriesQuery, toEntry, totalsQuery, toTotal } from './entries.ts'

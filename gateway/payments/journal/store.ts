@@ -1,7 +1,16 @@
 /** What a database does for the journal. SQLite and PostgreSQL each have one, and one suite proves both. */
-import type { JournalEvent, OpenPayment, PaymentFilter, PaymentRecord, PaymentState, PaymentSum } from '../payment.ts'
+import type {
+  JournalEvent,
+  OpenPayment,
+  PaymentFilter,
+  PaymentRecord,
+  PaymentState,
+  PaymentSum,
+  EntryTotal,
+  EntryWindow,
+  LedgerEntry,
+} from './journal.ts'
 import type { Change } from './changes.ts'
-import type { EntryTotal, EntryWindow, LedgerEntry } from './entries.ts'
 import { type Row, toRecord } from './record.ts'
 
 /** Whether the row allowed the change; for a reservation also the row as it is now, ours or the one in the way. */

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createFlights } from '../../../gateway/payments/in-flight.ts'
-import type { PaymentPayload } from '../../../gateway/payments/payment.ts'
+import type { PaymentPayload } from '../../../gateway/x402/payload.ts'
 
 const passenger = { key: 'k', payload: {} as PaymentPayload, fingerprint: 'f', identifier: null, place: null }
 

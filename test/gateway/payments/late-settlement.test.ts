@@ -1,7 +1,7 @@
 import { expect } from 'chai'
-import { openJournal } from '../../../gateway/payments/journal/index.ts'
+import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { bookLate, isOpenToLate } from '../../../gateway/payments/late-settlement.ts'
-import type { Journal } from '../../../gateway/payments/payment.ts'
+import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { paymentIn, reservationOf, STEPS, TRANSACTION } from '../../contracts/payment.ts'
 
 describe('money that comes after a payment was given back', () => {

@@ -1,7 +1,8 @@
 import { EventEmitter, once } from 'node:events'
 import { expect } from 'chai'
 import { pino } from 'pino'
-import type { Journal, Outcome, PaymentRecord, Settler } from '../../../gateway/payments/payment.ts'
+import type { Journal } from '../../../gateway/payments/journal/journal.ts'
+import type { Outcome, Settler, SubmittedPayment } from '../../../gateway/methods/payment-method.ts'
 import { createReconciler } from '../../../gateway/payments/recovery.ts'
 import type { Ledger } from '../../contracts/journal.ts'
 import { LEDGERS } from '../../contracts/ledgers.ts'
@@ -17,7 +18,7 @@ const unused = (): never => {
 }
 
 /** A chain that says of each payment what `status` says. */
-const chainOf = (status: (record: PaymentRecord) => Outcome | Promise<Outcome>): Settler => ({
+const chainOf = (status: (record: SubmittedPayment) => Outcome | Promise<Outcome>): Settler => ({
   kind: 'scripted',
   check: unused,
   settle: unused,
@@ -106,7 +107,7 @@ describe('reconciling', () => {
     const outcomes = new Map<string, Outcome>()
     for (const outcome of [SETTLED, REFUSED, PENDING])
       outcomes.set(await deadProcess((process) => paymentIn(process, 'submitted')), outcome)
-    const asked: PaymentRecord[] = []
+    const asked: SubmittedPayment[] = []
     const reconciler = reconcilerWith((record) => {
       asked.push(record)
       return outcomes.get(record.key) as Outcome

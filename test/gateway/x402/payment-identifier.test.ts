@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { EXTENSION, identifierOf } from '../../../gateway/x402/payment-identifier.ts'
-import type { PaymentPayload } from '../../../gateway/payments/payment.ts'
+import type { PaymentPayload } from '../../../gateway/x402/payload.ts'
 
 const ID = 'order-2026-11-20-0001'
 const paying = (extension?: unknown): PaymentPayload =>

@@ -2,7 +2,7 @@
  * A chain with a token, small enough to be right at a glance: transactions wait in a pool, blocks take some of them, the
  * last block may be undone, and an authorization moves money once. It outlives every process.
  */
-import type { PaymentKey } from '../../../gateway/payments/payment.ts'
+import type { PaymentKey } from '../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 
 /** What a transaction asks of the token. */

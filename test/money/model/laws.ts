@@ -1,5 +1,5 @@
 /** What must hold, whatever happened. Pure: facts in, sentences about what is broken out. */
-import type { JournalEvent, PaymentRecord } from '../../../gateway/payments/payment.ts'
+import type { JournalEvent, PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
 import type { Bought, Purchase } from './buyers.ts'
 
 export interface Facts {

@@ -1,5 +1,5 @@
 /** One random run: everything happens in an order nobody chose, then comes to rest, and the laws are asked. */
-import type { JournalEvent } from '../../../gateway/payments/payment.ts'
+import type { JournalEvent } from '../../../gateway/payments/journal/journal.ts'
 import { type Bought, type Buyers, createBuyers } from './buyers.ts'
 import { always, appended, atLast, type Facts } from './laws.ts'
 import type { Gateway } from './process.ts'

@@ -1,8 +1,9 @@
 /** Everything that outlives a process: the clock, the chain, the ledger, the buyers and what they have been given. */
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization.ts'
-import { openJournal } from '../../../gateway/payments/journal/index.ts'
+import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
-import { type Journal, paymentKey, type PaymentKey } from '../../../gateway/payments/payment.ts'
+import type { Journal } from '../../../gateway/payments/journal/journal.ts'
+import { paymentKey, type PaymentKey } from '../../../gateway/methods/payment-method.ts'
 import { createRequirements, offerOfV2 } from '../../../gateway/methods/exact-evm/requirements.ts'
 import secp256k1 from 'secp256k1'
 import { privateKeyToAccount } from 'viem/accounts'

@@ -4,7 +4,7 @@
  */
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Intent, Outcome, PaymentRecord, Settler } from '../../../payments/payment.ts'
+import type { Intent, Outcome, Settler, SubmittedPayment } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck } from '../check.ts'
 import { batchGas, createDispatch } from './dispatch.ts'
@@ -189,7 +189,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     return outcome
   }
 
-  async function decided(record: PaymentRecord, intent: Intent): Promise<Outcome> {
+  async function decided(record: SubmittedPayment, intent: Intent): Promise<Outcome> {
     const question = { ...record, fromBlock: intent.fromBlock }
     if (intent.kind !== 'chain') return judge(question)
     const { transaction, batch: shared } = intent

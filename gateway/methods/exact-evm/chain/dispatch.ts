@@ -2,7 +2,7 @@
  * Payments on their way to the chain, alone or several in one transaction: signed, recorded, sent. Nothing is sent for
  * a payment that is not recorded.
  */
-import type { Intent } from '../../../payments/payment.ts'
+import type { Intent } from '../../payment-method.ts'
 import type { Hex } from '../../../config/networks.ts'
 import { createBatches, type Launch } from './batches.ts'
 import type { Sending } from './pending-transaction.ts'

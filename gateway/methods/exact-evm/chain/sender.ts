@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
-import type { Intent } from '../../../payments/payment.ts'
+import type { Intent } from '../../payment-method.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import { faultOf, type Fault } from './send-errors.ts'

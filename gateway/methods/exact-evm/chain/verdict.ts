@@ -1,6 +1,6 @@
 /** What the chain says of one payment that was sent, from the receipt of its transaction or from the token's logs. */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Outcome } from '../../../payments/payment.ts'
+import type { Outcome } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { Sending } from './pending-transaction.ts'
 import { depthOf, hasTransfer, type Judge, type Question, settled, type TransactionReceipt } from '../judge.ts'

@@ -1,6 +1,7 @@
 /** One x402 facilitator over HTTP (spec v2, section 7), with answers sorted by what they prove. */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { PaymentPayload, PaymentRequirements } from '../../../payments/payment.ts'
+import type { PaymentPayload } from '../../../x402/payload.ts'
+import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { offerOfV1, offerOfV2 } from '../requirements.ts'
 import { isUnsent } from '../nodes/rpc.ts'

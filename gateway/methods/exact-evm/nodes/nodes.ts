@@ -4,15 +4,8 @@
  */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
+import type { NodeState } from '../../payment-method.ts'
 import { createRpc, type Rpc, RpcError } from './rpc.ts'
-
-/** A node as of the last time it was asked. */
-export interface NodeState {
-  /** Host and port only: the address of a node may hold a key. */
-  readonly node: string
-  readonly ready: boolean
-  readonly reason?: string
-}
 
 export interface Nodes extends Rpc {
   /**

@@ -9,8 +9,8 @@ import {
   SLACK_SECONDS,
 } from '../../../../gateway/methods/exact-evm/authorization.ts'
 import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
-import { decodePayment } from '../../../../gateway/x402/payload.ts'
-import type { PaymentPayload, PaymentRequirements } from '../../../../gateway/payments/payment.ts'
+import { decodePayment, type PaymentPayload } from '../../../../gateway/x402/payload.ts'
+import type { PaymentRequirements } from '../../../../gateway/x402/payment-requirements.ts'
 import { offerOfV1, offerOfV2 } from '../../../../gateway/methods/exact-evm/requirements.ts'
 import { createPayment, type PaymentOptions, type Requirement, typedData } from '../../../support/wallet.ts'
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai'
-import type { Intent, Outcome, PaymentPayload, Settler } from '../../../../../gateway/payments/payment.ts'
+import type { Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
+import type { PaymentPayload } from '../../../../../gateway/x402/payload.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createBatches } from '../../../../../gateway/methods/exact-evm/chain/batches.ts'
 import { MULTICALL3 } from '../../../../../gateway/methods/exact-evm/multicall.ts'

@@ -1,13 +1,9 @@
 import { expect } from 'chai'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
-import type {
-  Intent,
-  Outcome,
-  PaymentPayload,
-  PaymentRequirements,
-  Settler,
-} from '../../../../../gateway/payments/payment.ts'
+import type { Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
+import type { PaymentPayload } from '../../../../../gateway/x402/payload.ts'
+import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'

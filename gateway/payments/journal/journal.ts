@@ -1,52 +1,6 @@
-/** The words of the money path. Amounts are bigint atomic units of USDC; times are seconds since the epoch, UTC. */
-
-import type { Hex, Network } from '../config/networks.ts'
-import type { EntryTotal, EntryWindow, LedgerEntry } from './journal/entries.ts'
-import type { RefusedOutcome } from '../methods/exact-evm/settler.ts'
-
-/** What is asked for one operation on one network: version-free, both wire forms are built from it. */
-export interface PaymentRequirements {
-  readonly scheme: 'exact'
-  readonly network: Network
-  readonly amount: bigint
-  readonly payTo: Hex
-  readonly maxTimeoutSeconds: number
-}
-
-/** What was presented: an EIP-3009 authorization with its signature, whichever envelope carried it. */
-export interface PaymentPayload {
-  readonly version: 1 | 2
-  readonly scheme: string
-  /** CAIP-2. */
-  readonly network: string
-  readonly from: Hex
-  readonly to: Hex
-  readonly value: bigint
-  readonly validAfter: bigint
-  readonly validBefore: bigint
-  /** 32 bytes, lower-case hex. */
-  readonly nonce: Hex
-  readonly signature: Hex
-  /** v2: the accepts entry the client says it accepted, unparsed. */
-  readonly accepted: Readonly<Record<string, unknown>> | null
-  /** v2 extensions echoed by the client, unparsed. */
-  readonly extensions: Readonly<Record<string, unknown>>
-  /** v2: the resource the client says it pays for, unparsed. A facilitator catalogs by it. */
-  readonly resource?: Readonly<Record<string, unknown>>
-}
-
-/** (network, asset, payer, nonce), lower case, joined by "/": the identity of a payment. */
-export type PaymentKey = string
-
-export function paymentKey(network: Network, payload: Pick<PaymentPayload, 'from' | 'nonce'>): PaymentKey {
-  return `${network.caip2}/${network.asset}/${payload.from}/${payload.nonce}`.toLowerCase()
-}
-
-/** Why a payment is refused: an x402 reason (reference: x402 spec v2 section 9) and a sentence with advice. */
-export interface Refusal {
-  readonly reason: string
-  readonly message: string
-}
+/** The journal: the durable record of every payment, from its reservation to its end. Types only. */
+import type { Hex } from '../../config/networks.ts'
+import type { Intent, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
 
 export type PaymentState = 'reserved' | 'answered' | 'submitted' | 'settled' | 'released' | 'owed'
 
@@ -56,22 +10,6 @@ export interface StoredAnswer {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
-
-/** What was about to be sent when `submitted` was written; a new attempt keeps it until it sends for itself. */
-export type Intent =
-  | {
-      readonly kind: 'chain'
-      readonly transaction: Hex
-      /** The signed raw transaction, to be sent again unchanged. */
-      readonly raw: Hex
-      readonly sender: Hex
-      readonly senderNonce: number
-      /** The first block it can be in: logs are searched from here. */
-      readonly fromBlock: number
-      /** How many payments share the transaction. Then `raw` is empty: each can be sent again alone. */
-      readonly batch?: number
-    }
-  | { readonly kind: 'facilitator'; readonly url: string; readonly fromBlock: number | null }
 
 export interface PaymentRecord {
   readonly key: PaymentKey
@@ -224,4 +162,48 @@ export interface JournalEvent {
   readonly detail: string | null
 }
 
-export type { Outcome, RefusedOutcome, Settler, SettlerHealth, Wait } from '../methods/exact-evm/settler.ts'
+export type EntryKind = 'sale' | 'debt' | 'repayment'
+
+export interface LedgerEntry {
+  /** Its place in the ledger's events. */
+  readonly id: number
+  /** Milliseconds since the epoch. */
+  readonly at: number
+  readonly kind: EntryKind
+  /** Why it is owed, or how it was repaid; null for a sale. */
+  readonly note: string | null
+  /** What the payment was for. Of a settled payment none of this changes any more. */
+  readonly payment: Pick<
+    PaymentRecord,
+    | 'key'
+    | 'network'
+    | 'asset'
+    | 'payer'
+    | 'payTo'
+    | 'amount'
+    | 'operation'
+    | 'route'
+    | 'transaction'
+    | 'priceVersion'
+    | 'callId'
+  >
+}
+
+/** What entries of one network and kind add up to. */
+export interface EntryTotal {
+  readonly network: string
+  readonly kind: EntryKind
+  /** Paid by wallets of our own. */
+  readonly isOwn: boolean
+  readonly count: number
+  /** Atomic units. */
+  readonly amount: bigint
+}
+
+/** Entries from one moment up to another (ms, the second excluded), in order; `after` is the last one already read. */
+export interface EntryWindow {
+  readonly from: number
+  readonly before: number
+  readonly after?: Pick<LedgerEntry, 'at' | 'id'>
+  readonly limit: number
+}

@@ -1,8 +1,56 @@
-/** The only road to the chain: an x402 facilitator over HTTP, or the chain itself. */
-import type { Commitment } from '../../payments/in-flight.ts'
-import type { Intent, PaymentPayload, PaymentRecord, PaymentRequirements, Refusal } from '../../payments/payment.ts'
-import type { Hex, Network } from '../../config/networks.ts'
-import type { NodeState } from './nodes/nodes.ts'
+/** The port that every way to pay meets: what is checked, sent and asked of a payment. */
+import type { PaymentPayload } from '../x402/payload.ts'
+import type { PaymentRequirements, Refusal } from '../x402/payment-requirements.ts'
+import type { Hex, Network } from '../config/networks.ts'
+
+/** (network, asset, payer, nonce), lower case, joined by "/": the identity of a payment. */
+export type PaymentKey = string
+
+export function paymentKey(network: Network, payload: Pick<PaymentPayload, 'from' | 'nonce'>): PaymentKey {
+  return `${network.caip2}/${network.asset}/${payload.from}/${payload.nonce}`.toLowerCase()
+}
+
+/** What was about to be sent when `submitted` was written; a new attempt keeps it until it sends for itself. */
+export type Intent =
+  | {
+      readonly kind: 'chain'
+      readonly transaction: Hex
+      /** The signed raw transaction, to be sent again unchanged. */
+      readonly raw: Hex
+      readonly sender: Hex
+      readonly senderNonce: number
+      /** The first block it can be in: logs are searched from here. */
+      readonly fromBlock: number
+      /** How many payments share the transaction. Then `raw` is empty: each can be sent again alone. */
+      readonly batch?: number
+    }
+  | { readonly kind: 'facilitator'; readonly url: string; readonly fromBlock: number | null }
+
+/** A payment that was sent, as the journal has it. */
+export interface SubmittedPayment {
+  readonly key: PaymentKey
+  /** CAIP-2. */
+  readonly network: string
+  readonly payer: Hex
+  readonly payTo: Hex
+  readonly amount: bigint
+  readonly nonce: Hex
+  readonly validAfter: bigint
+  readonly validBefore: bigint
+  readonly signature: Hex
+  readonly intent: Intent | null
+}
+
+/** What a payment under way will take of its payer's balance. */
+export type Commitment = Pick<PaymentPayload, 'nonce' | 'value'>
+
+/** A node as of the last time it was asked. */
+export interface NodeState {
+  /** Host and port only: the address of a node may hold a key. */
+  readonly node: string
+  readonly ready: boolean
+  readonly reason?: string
+}
 
 /**
  * How far a payment must be before its answer leaves: sent, in a block, or in a block as deep as the operator asks for
@@ -64,7 +112,7 @@ export interface Settler {
    * What the chain says of a submitted payment; sends it again where it has vanished, the same authorization in the same
    * transaction or another one. Never guesses.
    */
-  status(record: PaymentRecord): Promise<Outcome>
+  status(record: SubmittedPayment): Promise<Outcome>
   /**
    * False, with a reason, while payments cannot be settled: on this network, or absent on any. A reason beside true
    * names the networks that are down. Cheap: answered from the last look.

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { identify, isGone, retire } from '../../stores/instance.ts'
-import type { Journal, PaymentState } from '../payment.ts'
+import type { Journal, PaymentState } from './journal.ts'
 import {
   answered,
   because,
@@ -16,8 +16,8 @@ import {
   reserve,
   submitted,
   words,
+  type Move,
 } from './changes.ts'
-import type { Move } from './changes.ts'
 import { repaidBy } from './entries.ts'
 import { createGroups } from './groups.ts'
 import type { Store, Written } from './store.ts'
