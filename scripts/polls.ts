@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
-import { logLines } from '../plugins/potus/replay/log.ts'
+import { logLines } from '../plugins/potus/replay/poll-log.ts'
 
 async function run(): Promise<void> {
   const { dataDir, databaseUrl } = readConfig()

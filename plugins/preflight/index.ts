@@ -1,13 +1,13 @@
 /** Trade preflight: regime, cost and limits in one signed answer that says allow, reduce or deny. It places nothing. */
-import { type Call, definePlugin } from 'tollgate/plugin'
+import { type Ask, type Call, definePlugin, ServiceError } from 'tollgate/plugin'
 import { dataSettings } from '../lib/deployment.ts'
 import type { Hex } from 'viem'
-import type { Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
-import { askFunding, askRegime } from './asking.ts'
-import { canonicalize } from './canonical.ts'
-import { checksOf, decide } from './checks.ts'
-import { migrations, openKeys, type PublishedKey } from './keys.ts'
-import { method, MODEL } from './method.ts'
+import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
+import { quantileSorted } from '../lib/quant/quantile.ts'
+import { canonicalize } from './canonical-json.ts'
+import { method, MODEL } from './preflight-methodology.ts'
+import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'
+import { checksOf, decide, type FundingView, type Missing, type RegimeView } from './trade-checks.ts'
 
 const VALID_SECONDS = 60
 /** What the demo asks about the first market that is always open, else the first. */
@@ -105,5 +105,40 @@ function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey
     public_key: publicKey,
     valid_from: iso(validFrom),
     valid_until: validUntil === null ? null : iso(validUntil),
+  }
+}
+
+/* --- What a preflight asks of other products, and what it says where they have no answer. --- */
+
+/** The regime of crypto markets; of an equity it says nothing. */
+export async function askRegime({ ask }: { readonly ask: Ask }, cost: CostEstimate): Promise<RegimeView> {
+  if (cost.inputs.class === 'equity')
+    return { missing: `The regime is that of a crypto market and says nothing of ${cost.symbol}.` }
+  return orMissing(ask('getRegimeCurrent', { params: {}, query: {}, body: undefined }))
+}
+
+/** Funding of a perpetual, where the catalog sells it. */
+export async function askFunding(
+  { ask, catalog }: Pick<Call, 'ask' | 'catalog'>,
+  cost: CostEstimate,
+): Promise<FundingView> {
+  if (cost.inputs.class !== 'perpetual') return { missing: `${cost.symbol} is not a perpetual; no funding is paid.` }
+  if (!catalog.operations.has('getPerpFundingRates')) return { missing: 'Funding rates are not offered here.' }
+  const [base = ''] = cost.symbol.split('-')
+  const query = { symbol: base, limit: 1000 }
+  const told = await orMissing(ask('getPerpFundingRates', { params: {}, query, body: undefined }))
+  if ('missing' in told) return told
+  const rates = told.rates.map(({ rate_8h }) => rate_8h).sort((a, b) => a - b)
+  if (rates.length === 0) return { missing: `No venue tells a funding rate of ${base}.` }
+  return { rate8h: quantileSorted(rates, 0.5), venues: rates.length }
+}
+
+/** A product that has no answer at the moment leaves its check unmade; anything else is a failure of the call. */
+async function orMissing<Answer>(asked: Promise<Answer>): Promise<Answer | Missing> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'product_suspended') return { missing: error.message }
+    throw error
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The figures of the feed: recorded polls replayed, entities on labelled texts, and pages at three sizes of the store.
  * `node --import tsx/esm scripts/bench/potus.ts [--write] [folder of recorded payloads]`; --write keeps them in
- * plugins/potus/measured.json, where the methodology page reads them.
+ * plugins/potus/data/measured.json, where the methodology page reads them.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -84,4 +84,4 @@ if (tables.length === 0) process.stdout.write(`No recorded payloads in ${folder}
 tables.push(await paged())
 process.stdout.write(tables.map(shown).join(''))
 if (values.write && tables.length === 3)
-  writeFileSync(join(root, 'plugins/potus/measured.json'), `${JSON.stringify(tables, null, 2)}\n`)
+  writeFileSync(join(root, 'plugins/potus/data/measured.json'), `${JSON.stringify(tables, null, 2)}\n`)

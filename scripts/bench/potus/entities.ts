@@ -1,11 +1,11 @@
 /** Precision and recall of entities on texts that were labelled by hand: ids and labels only, the texts stay where they are. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { entitiesOf } from '../../../plugins/potus/entities/enrich.ts'
-import { UNSCORED } from '../../../plugins/potus/entities/facts.ts'
-import { wordsOf } from '../../../plugins/potus/ingest/describe.ts'
-import { readRecordings } from '../../../plugins/potus/replay/recording.ts'
-import { parse } from '../../../plugins/potus/sources/parse.ts'
+import { entitiesOf } from '../../../plugins/potus/entities/entity-recognition.ts'
+import { UNSCORED } from '../../../plugins/potus/entities/gazetteer.ts'
+import { wordsOf } from '../../../plugins/potus/entities/relevance.ts'
+import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { parse } from '../../../plugins/potus/sources/parsers.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 
 export interface Score {

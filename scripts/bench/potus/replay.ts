@@ -1,9 +1,9 @@
 /** The recorded polls and posts once through parser, revision rules and clusters: what came out, and how fast. */
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
-import { createWriter } from '../../../plugins/potus/ingest/writer.ts'
-import { readRecordings } from '../../../plugins/potus/replay/recording.ts'
-import { play } from '../../../plugins/potus/replay/replay.ts'
+import { createWriter } from '../../../plugins/potus/ingest/event-writer.ts'
+import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { play } from '../../../plugins/potus/replay/replay-feed.ts'
 import { readSources } from '../../../plugins/potus/sources/source.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
 

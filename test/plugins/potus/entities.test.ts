@@ -1,7 +1,7 @@
 /** Who and what a text names: measured on labelled texts, and the names that are something else. */
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
-import { entitiesOf } from '../../../plugins/potus/entities/enrich.ts'
+import { entitiesOf } from '../../../plugins/potus/entities/entity-recognition.ts'
 import { LABELLED, recordedTexts, scoreEntities, type Texts } from '../../../scripts/bench/potus/entities.ts'
 import { SHARED } from './newsroom.ts'
 

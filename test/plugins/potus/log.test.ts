@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
-import { logLines } from '../../../plugins/potus/replay/log.ts'
-import { readRecordings } from '../../../plugins/potus/replay/recording.ts'
-import { play } from '../../../plugins/potus/replay/replay.ts'
+import { logLines } from '../../../plugins/potus/replay/poll-log.ts'
+import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { play } from '../../../plugins/potus/replay/replay-feed.ts'
 import { feedOf, type Newsroom, openNewsroom, postId, postsOf, root } from './newsroom.ts'
 
 const MINUTE = 60_000

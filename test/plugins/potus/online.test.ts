@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { pino } from 'pino'
 import { createFetcher, type Fetcher } from '../../../plugins/potus/ingest/fetch.ts'
-import { pollJobs } from '../../../plugins/potus/ingest/poller.ts'
+import { pollJobs } from '../../../plugins/potus/ingest/polling.ts'
 import { readSources } from '../../../plugins/potus/sources/source.ts'
 import { feedOf, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
 

@@ -2,12 +2,11 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { candidateOf, jaccard, shinglesOf, twinOf } from '../../../plugins/potus/clusters.ts'
-import type { Item } from '../../../plugins/potus/item.ts'
-import { type Recorded, readRecordings } from '../../../plugins/potus/replay/recording.ts'
-import { parse } from '../../../plugins/potus/sources/parse.ts'
-import { snowflakeTime } from '../../../plugins/potus/sources/snowflake.ts'
-import { readSources } from '../../../plugins/potus/sources/source.ts'
+import { candidateOf, jaccard, shinglesOf, twinOf } from '../../../plugins/potus/ingest/clusters.ts'
+import { type Item, readSources } from '../../../plugins/potus/sources/source.ts'
+import { type Recorded, readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { parse } from '../../../plugins/potus/sources/parsers.ts'
+import { snowflakeTime } from '../../../plugins/potus/sources/truth-social.ts'
 import { SHARED } from './newsroom.ts'
 
 const sources = new Map(readSources().map((source) => [source.id, source]))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { type Recorded, readRecordings } from '../../../plugins/potus/replay/recording.ts'
+import { type Recorded, readRecordings } from '../../../plugins/potus/replay/recordings.ts'
 import { readSources } from '../../../plugins/potus/sources/source.ts'
 import { feedOf, postId, postsOf } from './newsroom.ts'
 

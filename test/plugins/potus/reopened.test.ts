@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { pino } from 'pino'
-import { openReplay } from '../../../plugins/potus/replay/replay.ts'
+import { openReplay } from '../../../plugins/potus/replay/replay-feed.ts'
 import { feedOf, type Newsroom, openNewsroom } from './newsroom.ts'
 
 const AT = Date.UTC(2026, 9, 2, 14)

@@ -3,9 +3,9 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
-import { readRecordings } from '../../../plugins/potus/replay/recording.ts'
-import { play, shiftOf } from '../../../plugins/potus/replay/replay.ts'
-import type { Written } from '../../../plugins/potus/ingest/writer.ts'
+import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { play, shiftOf } from '../../../plugins/potus/replay/replay-feed.ts'
+import type { Written } from '../../../plugins/potus/ingest/new-events.ts'
 import { LIVE, type Newsroom, openNewsroom, SHARED } from './newsroom.ts'
 
 const DAY = 86_400_000

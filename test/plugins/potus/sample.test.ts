@@ -1,8 +1,8 @@
 /** The made-up news. */
 import { expect } from 'chai'
-import { createWriter } from '../../../plugins/potus/ingest/writer.ts'
-import { sampleDay } from '../../../plugins/potus/sample/day.ts'
-import { createSample, SAMPLE_START } from '../../../plugins/potus/sample/sample.ts'
+import { createWriter } from '../../../plugins/potus/ingest/event-writer.ts'
+import { sampleDay } from '../../../plugins/potus/sample/sample-day.ts'
+import { createSample, SAMPLE_START } from '../../../plugins/potus/sample/sample-feed.ts'
 import { LIVE, openNewsroom } from './newsroom.ts'
 
 const DAY = 86_400_000

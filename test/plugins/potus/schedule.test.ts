@@ -1,7 +1,6 @@
 /** When a source is asked again. */
 import { expect } from 'chai'
-import { pauseOf } from '../../../plugins/potus/ingest/poller.ts'
-import { paceOf } from '../../../plugins/potus/ingest/schedule.ts'
+import { pauseOf, paceOf } from '../../../plugins/potus/ingest/polling.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 
 const START = Date.UTC(2026, 4, 1, 12)

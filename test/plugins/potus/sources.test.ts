@@ -1,6 +1,6 @@
 /** The list of sources: every one that was looked at is there with a switch of its own, and says what it is. */
 import { expect } from 'chai'
-import { parse } from '../../../plugins/potus/sources/parse.ts'
+import { parse } from '../../../plugins/potus/sources/parsers.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 import { feedOf } from './newsroom.ts'
 

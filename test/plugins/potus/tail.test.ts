@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { ServerEvent } from 'tollgate/plugin'
-import { createTail } from '../../../plugins/potus/tail.ts'
+import { createTail } from '../../../plugins/potus/answers/live-feed.ts'
 
 interface Row {
   readonly seq: number

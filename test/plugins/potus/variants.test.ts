@@ -1,8 +1,7 @@
 /** Payloads of the same kinds as those recorded, written otherwise: what a source may leave out, encode or call another name. */
 import { expect } from 'chai'
-import type { Item } from '../../../plugins/potus/item.ts'
-import { type Parsed, parse } from '../../../plugins/potus/sources/parse.ts'
-import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
+import { type Item, readSources, type Source } from '../../../plugins/potus/sources/source.ts'
+import { type Parsed, parse } from '../../../plugins/potus/sources/parsers.ts'
 import { feedOf, openNewsroom, postId } from './newsroom.ts'
 
 const sources = new Map(readSources().map((source) => [source.id, source]))

@@ -1,18 +1,16 @@
 /** The pure parts: text, clusters, differences, topics, relevance, places in lists. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { jaccard, shinglesOf, wordsFor } from '../../../plugins/potus/clusters.ts'
-import { filterHash, readCursor, writeCursor } from '../../../plugins/potus/cursor.ts'
-import { wordDiff } from '../../../plugins/potus/diff.ts'
-import { toText } from '../../../plugins/potus/ingest/text.ts'
-import { eventId, isStub } from '../../../plugins/potus/ingest/revise.ts'
-import type { Item } from '../../../plugins/potus/item.ts'
+import { jaccard, shinglesOf, wordsFor } from '../../../plugins/potus/ingest/clusters.ts'
+import { filterHash, readCursor, writeCursor } from '../../../plugins/potus/answers/event-cursor.ts'
+import { wordDiff } from '../../../plugins/potus/answers/word-diff.ts'
+import { toText } from '../../../plugins/potus/sources/html-text.ts'
+import { eventId, isStub } from '../../../plugins/potus/ingest/feed-changes.ts'
+import { type Item, readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 import { parseMoment, rangeOf } from '../../../plugins/potus/moment.ts'
-import { groundsOf, relevanceOf } from '../../../plugins/potus/relevance.ts'
-import { snowflakeTime } from '../../../plugins/potus/sources/snowflake.ts'
-import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
-import { mended } from '../../../plugins/potus/sources/truth.ts'
-import { assetsOf, topicsOf } from '../../../plugins/potus/topics.ts'
+import { groundsOf, relevanceOf } from '../../../plugins/potus/entities/relevance.ts'
+import { snowflakeTime, mended } from '../../../plugins/potus/sources/truth-social.ts'
+import { assetsOf, topicsOf } from '../../../plugins/potus/entities/topics.ts'
 
 const source = (id: string): Source => readSources().find((one) => one.id === id) as Source
 const item = (change: Partial<Item>): Item => ({

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { canonicalize } from '../../../plugins/preflight/canonical.ts'
+import { canonicalize } from '../../../plugins/preflight/canonical-json.ts'
 
 /** The double with these bits. */
 function double(hex: string): number {

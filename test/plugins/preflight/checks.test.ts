@@ -1,5 +1,11 @@
 import { expect } from 'chai'
-import { type Check, checksOf, decide, type FundingView, type RegimeView } from '../../../plugins/preflight/checks.ts'
+import {
+  type Check,
+  checksOf,
+  decide,
+  type FundingView,
+  type RegimeView,
+} from '../../../plugins/preflight/trade-checks.ts'
 import type { CostEstimate, PreflightRequest, Snapshot } from '../../../schemas/types.d.ts'
 import { answer, knownWith } from '../cost/known.ts'
 

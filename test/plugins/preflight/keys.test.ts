@@ -4,7 +4,7 @@ import { verifyMessage } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
-import { type Keys, migrations, openKeys } from '../../../plugins/preflight/keys.ts'
+import { type Keys, migrations, openKeys } from '../../../plugins/preflight/signing-keys.ts'
 
 const DAY = 86_400
 

@@ -1,0 +1,107 @@
+/** One event with everything known of it by a moment. */
+import { type Ask, type Knex, NotFound } from 'tollgate/plugin'
+import { wordDiff } from './word-diff.ts'
+import { HOUR, iso, isoOrNull } from '../moment.ts'
+import type { Reader, Row } from '../store/event-reader.ts'
+import type { VersionRow } from '../store/tables.ts'
+import { symbolOf } from '../entities/topics.ts'
+import { type Known, known, type Marks, recordOf } from './event-record.ts'
+
+const SELECTOR = /^(?:(evt_[0-9a-f]{16})|(latest)|seq:(\d{1,15}))$/
+
+/** The event a selector names: an id, `latest`, or `seq:` and a number. Throws NotFound, which costs nothing. */
+export async function selected(reader: Reader, selector: string, asOf: number): Promise<Row> {
+  const [, id, latest, seq] = selector.match(SELECTOR) ?? []
+  const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null, limit: 1 } as const
+  const row = id
+    ? await reader.find({ id }, asOf)
+    : latest
+      ? ((await reader.scan(scan))[0] ?? null)
+      : seq
+        ? await reader.find({ seq: Number(seq) }, asOf)
+        : null
+  if (row) return row
+  throw new NotFound(`There is no event ${selector}. Write an id such as evt_9f2c61d0a4b87e13, latest, or seq:48213.`)
+}
+
+/** Record, revisions with word differences, cluster, chain of hashes, counts. */
+export async function detailsOf(db: Knex, reader: Reader, row: Row, asOf: number, marks: Marks) {
+  const [one] = (await known(reader, [row], asOf, marks)) as [Known]
+  const versions = await reader.versions(row.seq, asOf)
+  const counts = (await db('potus_engagement').where({ seq: row.seq }).where('observed_at', '<=', asOf).first()) as
+    { observed_at: number; replies: number; reblogs: number; favourites: number } | undefined
+  return {
+    event: recordOf(one, marks),
+    revisions: versions.map((version, at) => revisionOf(version, versions[at - 1])),
+    cluster_members: one.members.map(({ id, seq, source, available_at }, at) => ({
+      id,
+      seq,
+      source,
+      available_at: iso(available_at),
+      role: at === 0 ? ('lead' as const) : ('member' as const),
+    })),
+    engagement: counts
+      ? {
+          observed_at: iso(counts.observed_at),
+          replies: counts.replies,
+          reblogs: counts.reblogs,
+          favourites: counts.favourites,
+        }
+      : null,
+  }
+}
+
+function revisionOf(version: VersionRow, before: VersionRow | undefined) {
+  return {
+    version: version.version,
+    revision: version.revision,
+    status: version.status,
+    known_at: iso(version.known_at),
+    revised_at: isoOrNull(version.revised_at),
+    title: version.title,
+    characters: version.text.length,
+    content_hash: version.content_hash,
+    prev: version.prev,
+    record_hash: version.record_hash,
+    raw_sha256: version.raw_sha256 || null,
+    parser: version.parser,
+    changes: before ? wordDiff(`${before.title ?? ''} ${before.text}`, `${version.title ?? ''} ${version.text}`) : [],
+  }
+}
+
+interface Columns {
+  readonly count: number
+  readonly time: ArrayLike<number>
+  readonly open: ArrayLike<number>
+  readonly high: ArrayLike<number>
+  readonly low: ArrayLike<number>
+  readonly close: ArrayLike<number>
+  readonly volume: ArrayLike<number>
+}
+
+/** Minutes of the first covered asset, an hour either side and never beyond the moment; null where none is covered. */
+export async function barsAround(ask: Ask, assets: readonly { readonly id: string }[], at: number, asOf: number) {
+  for (const { id } of assets) {
+    const symbol = symbolOf(id)
+    if (symbol === null) continue
+    const seconds = (time: number): number => Math.floor(time / 60_000) * 60
+    const query = { symbol, from: seconds(at - HOUR), to: Math.min(seconds(at + HOUR), seconds(asOf)), interval: 60 }
+    try {
+      const bars = (await ask('getBars', { params: {}, query, body: undefined })) as unknown as Columns
+      if (bars.count === 0) continue
+      const rows = Array.from({ length: bars.count }, (_, i) => ({
+        time: iso(bars.time[i]! * 1000),
+        open: bars.open[i]!,
+        high: bars.high[i]!,
+        low: bars.low[i]!,
+        close: bars.close[i]!,
+        volume: bars.volume[i]!,
+      }))
+      return { asset: id, symbol, interval_seconds: 60 as const, items: rows }
+    } catch (error) {
+      // No bars of this symbol here: the event is whole without them.
+      if (!(error instanceof NotFound)) throw error
+    }
+  }
+  return null
+}

@@ -1,0 +1,139 @@
+/** Rows as the records that are sold. */
+import type { DataMode } from '../../lib/deployment.ts'
+import type { Mention } from '../entities/entity-recognition.ts'
+import { iso, isoOrNull } from '../moment.ts'
+import { type Grounds, type Relevance, relevanceOf } from '../entities/relevance.ts'
+import type { Source, Media } from '../sources/source.ts'
+import type { Member, Reader, Row } from '../store/event-reader.ts'
+import type { Asset } from '../entities/topics.ts'
+
+/** How the records of this store are marked. */
+export interface Marks {
+  readonly dataMode: DataMode
+  /** Milliseconds a replay is shifted by, or null. */
+  readonly shift: () => number | null
+  readonly sources: ReadonlyMap<string, Source>
+}
+
+/** A row with what the rest of the store said of it at the moment. */
+export interface Known {
+  readonly row: Row
+  readonly members: readonly Member[]
+  readonly leads: boolean
+  readonly relevance: Relevance
+  readonly topics: readonly string[]
+  readonly entities: readonly Mention[]
+  readonly assets: readonly Asset[]
+}
+
+/**
+ * Adds clusters and relevance as of the moment, or as of an earlier one of each row's own: a closed window does not
+ * change because a second source confirms the news later.
+ */
+export async function known(
+  reader: Reader,
+  rows: readonly Row[],
+  asOf: number,
+  { sources }: Marks,
+  by: (row: Row) => number = () => asOf,
+): Promise<Known[]> {
+  const clusters = new Map<string, Member[]>()
+  for (const member of await reader.members(
+    rows.map(({ cluster }) => cluster),
+    asOf,
+  ))
+    clusters.set(member.cluster, [...(clusters.get(member.cluster) ?? []), member])
+  return rows.map((row) => {
+    const members = (clusters.get(row.cluster) ?? []).filter((member) => member.available_at <= by(row))
+    const leads = members[0]?.seq === row.seq
+    const publishers = new Set(members.map(({ source }) => sources.get(source)?.publisher ?? source))
+    return {
+      row,
+      members,
+      leads,
+      relevance: relevanceOf(JSON.parse(row.grounds) as Grounds, leads, publishers.size > 1),
+      topics: JSON.parse(row.topics) as string[],
+      entities: JSON.parse(row.entities) as Mention[],
+      assets: JSON.parse(row.assets) as Asset[],
+    }
+  })
+}
+
+const TEXT = 20_000
+
+/** The full record (potus/1). */
+export function recordOf(
+  { row, members, leads, relevance, topics, entities, assets }: Known,
+  { dataMode, shift, sources }: Marks,
+) {
+  const moved = shift()
+  const source = sources.get(row.source)
+  return {
+    id: row.id,
+    seq: row.seq,
+    source: row.source,
+    source_key: row.source_key,
+    kind: row.kind,
+    status: row.status,
+    title: row.title,
+    text: row.text.slice(0, TEXT),
+    text_truncated: row.text.length > TEXT,
+    lang: row.lang,
+    url: row.url,
+    media: JSON.parse(row.media) as Media[],
+    occurred_at: isoOrNull(row.occurred_at),
+    published_at: iso(row.published_at),
+    published_precision: row.precision,
+    first_seen_at: iso(row.first_seen_at),
+    available_at: iso(row.available_at),
+    latency_ms: row.latency_ms,
+    relevance,
+    topics,
+    entities,
+    assets,
+    cluster: {
+      id: row.cluster,
+      role: leads ? ('lead' as const) : ('member' as const),
+      size: members.length,
+      sources: [...new Set(members.map((member) => member.source))],
+    },
+    revision: row.revision,
+    revised_at: isoOrNull(row.revised_at),
+    content_hash: row.content_hash,
+    provenance: {
+      raw_sha256: row.raw_sha256 || null,
+      fetched_at: iso(row.fetched_at),
+      feed_url: row.feed_url,
+      parser: row.parser,
+      prev: row.prev,
+      record_hash: row.record_hash,
+      ingest: row.ingest,
+      licence: source?.licence ?? '',
+      attribution: source?.attribution ?? '',
+    },
+    data_mode: dataMode,
+    ...(moved === null ? {} : { replay: { shift_ms: moved, original_available_at: iso(row.available_at - moved) } }),
+  }
+}
+
+const EXCERPT = 280
+
+/** What a window shows of an event. */
+export function compactOf({ row, leads, relevance, topics, assets }: Known) {
+  return {
+    id: row.id,
+    seq: row.seq,
+    source: row.source,
+    kind: row.kind,
+    status: row.status,
+    title: row.title,
+    excerpt: row.text.length > EXCERPT ? `${row.text.slice(0, EXCERPT - 1)}…` : row.text,
+    url: row.url,
+    available_at: iso(row.available_at),
+    relevance: { score: relevance.score, band: relevance.band },
+    topics,
+    assets: assets.map(({ id }) => id),
+    cluster: { id: row.cluster, role: leads ? ('lead' as const) : ('member' as const) },
+    revision: row.revision,
+  }
+}

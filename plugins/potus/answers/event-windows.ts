@@ -1,0 +1,114 @@
+/**
+ * Closed windows of one and of fifteen minutes, aligned to UTC and keyed by `available_at`. A window is a pure function
+ * of the events, so it is the same after a restart; it is published when its end and a short grace have passed, and
+ * from then on only a new version of a member changes it, which raises its revision.
+ */
+import type { Place } from './event-cursor.ts'
+import { iso, MINUTE, type Range } from '../moment.ts'
+import type { Reader, Row } from '../store/event-reader.ts'
+import { compactOf, type Known, known, type Marks } from './event-record.ts'
+
+export interface Granularity<Name extends string = '1m' | '15m'> {
+  readonly name: Name
+  readonly size: number
+  /** Time for the writer to finish what it held when the window ended. */
+  readonly grace: number
+}
+
+export const ONE_MINUTE: Granularity<'1m'> = { name: '1m', size: MINUTE, grace: 30_000 }
+export const QUARTER: Granularity<'15m'> = { name: '15m', size: 15 * MINUTE, grace: 60_000 }
+
+export interface Window {
+  readonly start: number
+  readonly events: readonly Known[]
+}
+
+/** End of the last window that is closed at a moment. */
+export function closedUntil(asOf: number, { size, grace }: Granularity): number {
+  return Math.floor((asOf - grace) / size) * size
+}
+
+const BATCH = 250
+
+/** Up to `limit` windows that begin in the range, oldest first, and where the next page begins. */
+export async function windowsIn(
+  reader: Reader,
+  marks: Marks,
+  granularity: Granularity,
+  { from, to }: Range,
+  asOf: number,
+  { after, limit, withEmpty }: { readonly after: Place | null; readonly limit: number; readonly withEmpty: boolean },
+): Promise<{ readonly windows: readonly Window[]; readonly next: Place | null }> {
+  const { size } = granularity
+  const startOf = (time: number): number => Math.floor(time / size) * size
+  const first = after ? after.availableAt + 1 : startOf(from + size - 1)
+  const end = Math.min(startOf(to + size - 1), closedUntil(asOf, granularity))
+  const reach = withEmpty ? Math.min(end, first + limit * size) : end
+  const rows: Row[] = []
+  const starts: number[] = []
+  let place: Place | null = null
+  for (let more = first < reach; more;) {
+    const batch: Row[] = await reader.scan({ asOf, order: 'asc', from: first, to: reach, after: place, limit: BATCH })
+    for (const row of batch) {
+      const start = startOf(row.available_at)
+      if (starts.at(-1) !== start) starts.push(start)
+      rows.push(row)
+      place = { availableAt: row.available_at, seq: row.seq }
+    }
+    more = batch.length === BATCH && starts.length <= limit
+  }
+  const shown = withEmpty ? emptyToo(first, reach, size) : starts.slice(0, limit)
+  const closing = (row: Row): number => startOf(row.available_at) + size + granularity.grace
+  const inside = rows.filter(({ available_at: at }) => shown.length > 0 && at < (shown.at(-1) as number) + size)
+  const events = await known(reader, inside, asOf, marks, closing)
+  const byStart = new Map<number, Known[]>()
+  for (const one of events) {
+    const start = startOf(one.row.available_at)
+    byStart.set(start, [...(byStart.get(start) ?? []), one])
+  }
+  const isMore = withEmpty ? reach < end : starts.length > limit
+  const last = shown.at(-1)
+  return {
+    windows: shown.map((start) => ({ start, events: byStart.get(start) ?? [] })),
+    next: isMore && last !== undefined ? { availableAt: last + size - 1, seq: Number.MAX_SAFE_INTEGER } : null,
+  }
+}
+
+function emptyToo(first: number, end: number, size: number): number[] {
+  return Array.from({ length: Math.max(0, Math.ceil((end - first) / size)) }, (_, at) => first + at * size)
+}
+
+/** What every window says. */
+function frameOf<Name extends '1m' | '15m'>({ start, events }: Window, { name, size }: Granularity<Name>) {
+  const tally = (names: readonly string[]): Record<string, number> => {
+    const counts: Record<string, number> = {}
+    for (const one of names) counts[one] = (counts[one] ?? 0) + 1
+    return counts
+  }
+  return {
+    window: {
+      start: iso(start),
+      end: iso(start + size),
+      granularity: name,
+      revision: events.reduce((sum, { row }) => sum + row.version - 1, 0),
+    },
+    count: events.length,
+    clusters: new Set(events.map(({ row }) => row.cluster)).size,
+    max_relevance: events.length === 0 ? null : Math.max(...events.map(({ relevance }) => relevance.score)),
+    by_kind: tally(events.map(({ row }) => row.kind)),
+    topics: tally(events.flatMap(({ topics }) => topics)),
+    assets: tally(events.flatMap(({ assets }) => assets.map(({ id }) => id))),
+  }
+}
+
+/** A minute with its events in short. */
+export function minuteOf(window: Window) {
+  return { ...frameOf(window, ONE_MINUTE), events: window.events.map(compactOf) }
+}
+
+/** A quarter of an hour in figures, and which events are in it. */
+export function quarterOf(window: Window) {
+  const sources: Record<string, number> = {}
+  for (const { row } of window.events) sources[row.source] = (sources[row.source] ?? 0) + 1
+  return { ...frameOf(window, QUARTER), sources, event_ids: window.events.map(({ row }) => row.id) }
+}

@@ -1,0 +1,159 @@
+/**
+ * Who and what a text names: known names first, then names that tell by their form what they are, then a grammar's
+ * guess at persons it does not know. Run once per revision, never in a request.
+ */
+import {
+  type EntityType,
+  type Entry,
+  facts,
+  findNames,
+  type Hit,
+  knownPerson,
+  nameWords,
+  slugOf,
+  type Word,
+} from './gazetteer.ts'
+import { guessPersons, isGivenName, namedByForm } from './name-patterns.ts'
+
+export interface Mention {
+  readonly id: string
+  readonly type: EntityType
+  readonly name: string
+  readonly count: number
+  readonly confidence: number
+  readonly method: 'gazetteer' | 'form' | 'grammar'
+}
+
+/** How often a mention found this way is right: as labelled texts showed, rounded down. */
+const CONFIDENCE = { gazetteer: 0.98, form: 0.95, grammar: 0.9 } as const
+
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** Entities of a text, the most frequent first. */
+export function entitiesOf(written: string): Mention[] {
+  const text = unglued(written)
+  const words = nameWords(text)
+  const hits = findNames(words)
+    .filter((hit) => !isPartOfName(hit, words, text))
+    .map(({ entry, from, to }) => ({
+      entry,
+      start: words[from]!.start,
+      end: words[to - 1]!.end,
+      isOneWord: to - from === 1,
+    }))
+  const formed = namedByForm(text).filter((form) => !hits.some((hit) => hit.start <= form.start && form.end <= hit.end))
+  const guesses = guessPersons(text).filter((guess) => !formed.some((form) => overlap(form, guess)))
+  // A word inside a longer name is the family's, or the university's: Lisa Monaco, the University of Georgia.
+  const known = hits.filter(
+    (hit) =>
+      !formed.some((form) => overlap(form, hit) && !(form.isOpen && hit.entry.type === 'place')) &&
+      !(hit.isOneWord && guesses.some((guess) => overlap(guess, hit))),
+  )
+  const apart = guesses.filter((guess) => !known.some((hit) => overlap(hit, guess)))
+  const found = new Map<string, { -readonly [Field in keyof Mention]: Mention[Field] }>()
+  const count = (mention: Pick<Mention, 'id' | 'type' | 'name' | 'method'>): void => {
+    const before = found.get(mention.id)
+    if (before) before.count += 1
+    else found.set(mention.id, { ...mention, count: 1, confidence: CONFIDENCE[mention.method] })
+  }
+  const countEntry = ({ id, type, name }: Entry): void => count({ id, type, name, method: 'gazetteer' })
+  for (const { entry } of known) countEntry(entry)
+  for (const { id, type, name } of formed) count({ id, type, name, method: 'form' })
+  for (const { name } of apart) {
+    const entry = knownPerson(name)
+    if (entry) countEntry(entry)
+    else count({ id: `person:${slugOf(name.replace(/ \p{Lu}\./gu, ''))}`, type: 'person', name, method: 'grammar' })
+  }
+  return [...found.values()].sort((a, b) => b.count - a.count || (a.id < b.id ? -1 : 1))
+}
+
+const overlap = (a: Span, b: Span): boolean => a.start < b.end && b.start < a.end
+
+/** Letters in mathematical type are letters. A scraper that loses line ends glues a heading to the next, and a small word to a link's text. */
+function unglued(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replace(
+      /(?<=\p{Ll}{2})(?=(?:The White House|January|February|March|April|May|June|July|August|September|October|November|December)\b)/gu,
+      ' ',
+    )
+    .replace(/\b(of|the|and|with|for|from|by)(?=\p{Lu}\p{Ll}+)/gu, '$1 ')
+}
+
+/* --- What stands around a known name and makes it part of another: the East of Palestine, the Center after Kennedy. --- */
+
+/** Countries whose names are something else more often: the state, the bird, the name of a man. */
+const SHADOWED: Readonly<Record<string, RegExp>> = {
+  GE: /\b(Tbilisi|Caucasus|Armenia|Azerbaijan|Saakashvili|Abkhazia|Ossetia)\b/,
+  JO: /\b(Amman|King Abdullah|Kingdom of Jordan|Israel|Syria|Iraq|Egypt|Gaza|Middle East)\b/,
+  TD: /\b(N.Djamena|Sudan|Sahel|Niger|Cameroon)\b/,
+  TR: /\b(Erdo[gğ]an|Ankara|Istanbul|Syria|NATO|F-35|Türkiye|Greece|Russia|President of Turkey)\b/i,
+  JE: /\bGuernsey\b/,
+}
+/** A direction or a landscape before a place makes another place. */
+const BEFORE = new Set(
+  'East West North South Northern Southern Eastern Western New Port Fort Lake Mount Upper Lower Little'.split(' '),
+)
+/** Ships, operations and storms carry the names of others. */
+const BORROWERS = new Set(facts.context.borrowers)
+const INSTITUTIONS = new Set(facts.context.institutions)
+const TEAMS = new Set(facts.context.teams)
+const NAMESAKES = new Set(facts.context.namesakes)
+/** What follows an office or a people and leaves the company or service what it is. */
+const INTELLIGENCE = /^(?:Committee|Community|Agency|Agencies|Chair|Chairman|Chief|Officials?|Report|Briefing)$/
+
+/** The Gyeongju National Museum. */
+const NATIONAL_ONE = new RegExp(
+  `^ (?:National|International|State|Memorial|Public) (?:${facts.context.institutions.join('|')})\\b`,
+)
+
+/** Institutions of the United States whose names the states use too. */
+const NATIONAL = new Set(['org:senate', 'org:congress', 'org:supreme-court', 'org:house', 'org:treasury'])
+const STATES = facts.entries.filter(({ id }) => id.startsWith('place:US-')).map(({ name }) => name)
+const STATE_ENDS = new Set(STATES.map((name) => name.split(' ').at(-1)))
+const IN_STATE = new RegExp(`^, (?:${STATES.map((name) => name.replace(/\./g, '\\.')).join('|')})\\b`)
+
+/** True where the name that was hit is not named itself. */
+export function isPartOfName({ entry, from, to }: Hit, words: readonly Word[], text: string): boolean {
+  const [first, last] = [words[from] as Word, words[to - 1] as Word]
+  const isOneWord = to - from === 1
+  const before = from > 0 && !words[from - 1]!.ends && isJoined(text, words[from - 1] as Word, first)
+  const previous = before ? words[from - 1]!.text : ''
+  const next = words[to]
+  const following = !last.ends && next && isJoined(text, last, next) ? next.text : ''
+  if (BORROWERS.has(previous) || following === 'Papers') return true
+  if (entry.type === 'place') {
+    const cue = SHADOWED[entry.id.replace('place:', '')]
+    if (cue !== undefined && !cue.test(text)) return true
+    if (NAMESAKES.has(first.text) && isOneWord && IN_STATE.test(text.slice(last.end, last.end + 20))) return true
+    return (
+      BEFORE.has(previous) ||
+      INSTITUTIONS.has(following) ||
+      TEAMS.has(following) ||
+      NATIONAL_ONE.test(text.slice(last.end))
+    )
+  }
+  // Somebody else of the same family; a company that bears the name.
+  if (isOneWord && isGivenName(previous)) return true
+  if (entry.type === 'person') return INSTITUTIONS.has(following) && !isHeadline(following, text)
+  if (entry.id === 'company:INTC') return INTELLIGENCE.test(following) || /^(?:House|Senate)$/.test(previous)
+  if (entry.id === 'company:AAPL') return previous === 'Big' || INSTITUTIONS.has(following)
+  return (
+    NATIONAL.has(entry.id) &&
+    (previous === 'State' || STATE_ENDS.has(previous) || /^(?:Seat|District)s?$/.test(following))
+  )
+}
+
+/** Nothing but a space or a possessive between two words. */
+function isJoined(text: string, a: Word, b: Word): boolean {
+  return /^[ \u00A0]$/.test(text.slice(a.end, b.start))
+}
+
+/** In a headline every word has a capital: "Biden Plan Fails" speaks of the man. */
+function isHeadline(following: string, text: string): boolean {
+  return HEADLINE_WORDS.has(following) && !/[.!?]\s/.test(text.slice(0, 200))
+}
+const HEADLINE_WORDS = new Set(['Plan', 'Act', 'Bill', 'Project', 'Program', 'News', 'Post', 'Show', 'Law', 'Field'])

@@ -1,0 +1,178 @@
+/** Names that tell by their form what they are: counties, universities, committees, courts of the states. */
+import nlp from 'compromise'
+import { type EntityType, facts, slugOf } from './gazetteer.ts'
+
+export interface Named {
+  readonly id: string
+  readonly type: EntityType
+  readonly name: string
+  readonly start: number
+  readonly end: number
+  /** What is named inside counts as well: the state in "Ohio Supreme Court". */
+  readonly isOpen: boolean
+}
+
+const CAPITAL = "\\p{Lu}[\\p{L}’'-]+"
+const STATES = facts.entries.filter(({ id }) => id.startsWith('place:US-')).map(({ name }) => name)
+const FIRST =
+  'Palm|Los|San|Santa|Prince|Salt|Contra|El|St\\.|New|Fort|La|Las|Du|De|Le|Van|Anne|Rio|Cape|Grand|Jim|Fond du'
+const MIDDLE =
+  'State|International|Tech|Christian|Methodist|Mason|Washington|Forest|Hopkins|Mellon|A&M|Atlantic|Southern'
+
+interface Form {
+  readonly type: EntityType
+  readonly pattern: RegExp
+  readonly isOpen?: boolean
+  /** First words that make it no name. */
+  readonly not?: RegExp
+}
+
+const FORMS: readonly Form[] = [
+  {
+    type: 'place',
+    pattern: new RegExp(`\\b(?:(?:${FIRST}) )?${CAPITAL} County\\b`, 'gu'),
+    not: /^(?:The|Every|Each|All|Our|This|That|My|Rural|Local|Former|State|Single|Red|Blue|Swing|Bellwether|American) /,
+  },
+  {
+    type: 'organization',
+    pattern: new RegExp(
+      `\\b(?:University|College) of (?:the )?(?:(?:North|South|West|New|Southern|Northern|Notre|Rhode|St\\.) )?${CAPITAL}`,
+      'gu',
+    ),
+  },
+  {
+    type: 'organization',
+    pattern: new RegExp(
+      `\\b(?:${CAPITAL} (?=(?:${MIDDLE}) ))?(?:[\\p{Lu}&]+|${CAPITAL}) (?:University|College)\\b(?! (?:of|Professor|Teaching|Admission|Campus|Tour|Student))`,
+      'gu',
+    ),
+    not: /^(?:The|A|Electoral|Community|Great|My|Our|State|American|Every|First|Private|Public|Major|Top|Elite|For-Profit) /,
+  },
+  {
+    type: 'organization',
+    pattern: new RegExp(
+      `\\b(?:House|Senate) (?:(?:${CAPITAL}|and|&|on|the) ){1,6}?(?:Subcommittee|Committee|Caucus)\\b`,
+      'gu',
+    ),
+  },
+  {
+    type: 'organization',
+    pattern: new RegExp(
+      `\\b(?:House|Senate) Committee on (?:the )?${CAPITAL}(?:(?:,| and|, and| &) ${CAPITAL}| ${CAPITAL})*`,
+      'gu',
+    ),
+  },
+  {
+    type: 'organization',
+    pattern: new RegExp(
+      `\\bCourt of Appeals for the (?:${CAPITAL} |D\\.C\\. )+Circuit|\\bDistrict Court for the (?:${CAPITAL} )?District of (?:(?:New|North|South|West|Rhode) )?${CAPITAL}`,
+      'gu',
+    ),
+    isOpen: true,
+  },
+  {
+    type: 'organization',
+    pattern: new RegExp(
+      `\\b(?:${STATES.join('|')}) (?:State )?(?:Senate|House of Representatives|Supreme Court|Legislature|General Assembly|National Guard)\\b(?! (?:Seat|District|Race))`,
+      'gu',
+    ),
+    isOpen: true,
+  },
+]
+
+/** Every such name, in the order of the forms; a later one that overlaps an earlier one is left out. */
+export function namedByForm(text: string): Named[] {
+  const found: Named[] = []
+  for (const { type, pattern, isOpen = false, not } of FORMS)
+    for (const { 0: match, index: start } of text.matchAll(pattern)) {
+      const name = match.replace(/[’']s$/, '')
+      const end = start + name.length
+      if (not?.test(name) || found.some((other) => other.start < end && start < other.end)) continue
+      const id = `${type === 'place' ? 'place' : 'org'}:${slugOf(name.replace(/&/g, 'and'))}`
+      found.push({ id, type, name, start, end, isOpen })
+    }
+  return found
+}
+
+/* --- Persons that nobody wrote down: a grammar's guess, cleaned of titles, and left out where in doubt. --- */
+
+/** A name that a grammar found, and where. */
+export interface Guess {
+  readonly name: string
+  readonly start: number
+  readonly end: number
+}
+
+interface Match {
+  readonly text: string
+  readonly offset?: { readonly start: number; readonly length: number }
+}
+
+/** Longer texts are long enough without the grammar, which takes a second for ten thousand words. */
+const CHARACTERS = 6000
+const TITLES = new Set(facts.context.titles)
+const INSTITUTIONS = new Set(facts.context.institutions)
+const BORROWERS = new Set(facts.context.borrowers)
+const COMMON = new Set([...facts.context.common, ...facts.context.institutions])
+
+/** Persons of two to four capitalised words, the first of them a given name. */
+export function guessPersons(text: string): Guess[] {
+  // Shouting has no capitals to go by, and links no grammar.
+  const readable = text.slice(0, CHARACTERS).replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
+  const matches = nlp(readable).people().json({ offset: true }) as Match[]
+  let after = 0
+  return matches.flatMap((match): Guess[] => {
+    const name = bare(match.text)
+    const start = readable.indexOf(name, Math.max(after, match.offset?.start ?? 0))
+    if (name === '' || start < 0) return []
+    const end = start + name.length
+    after = end
+    return isName(name) && !isBorrowed(readable.slice(0, start), readable.slice(end)) ? [{ name, start, end }] : []
+  })
+}
+
+/** Without titles before it, and what is not a letter around it. */
+function bare(text: string): string {
+  const words = text
+    .replace(/[’']s$/, '')
+    .replace(/^[^\p{L}]+|[^\p{L}.]+$/gu, '')
+    .replace(/(?<!\b(?:Jr|Sr))\.$/, '')
+    .split(/\s+/)
+  while (words.length > 1 && TITLES.has(words[0] as string)) words.shift()
+  while (
+    words.length > 2 &&
+    (/^\p{Ll}/u.test(words.at(-1) as string) ||
+      /^(?:Primetime|Tonight|Live|Says|Reports)$/.test(words.at(-1) as string))
+  )
+    words.pop()
+  return words.join(' ')
+}
+
+const PART =
+  /^(?:\p{Lu}[\p{Ll}’'-]+(?:-\p{Lu}\p{Ll}+)*|\p{Lu}\.|de|la|van|von|bin|al|Jr\.?|(?:Mc|Mac|O’|O'|D’|D'|De|Di|Du|La|Le|Li|Des|Van|Fitz)\p{Lu}\p{Ll}+)$/u
+
+function isName(name: string): boolean {
+  const words = name.split(/\s+/)
+  if (words.length < 2 || words.length > 4 || !words.every((word) => PART.test(word))) return false
+  return isGivenName(words[0] as string) && !words.slice(1).some((word) => COMMON.has(word) || TITLES.has(word))
+}
+
+/** "George Mason University", "the USS George Washington": the name of a man, but not the man. */
+function isBorrowed(before: string, after: string): boolean {
+  const next = after.match(/^ (\p{Lu}\p{L}+)/u)?.[1]
+  const previous = before.match(/(\p{Lu}\p{L}+) $/u)?.[1]
+  return (next !== undefined && INSTITUTIONS.has(next)) || (previous !== undefined && BORROWERS.has(previous))
+}
+
+/* --- Given names, as the grammar's lexicon knows them. --- */
+
+const { lexicon } = (nlp.model() as { one: { lexicon: Readonly<Record<string, string | readonly string[]>> } }).one
+const NAMES = new Set(['MaleName', 'FemaleName', 'FirstName'])
+const WORDS = new Set(facts.context.words_not_names)
+
+/** True for "Davy", "María" and "Mike"; false for words that are names only now and then, such as "Will". */
+export function isGivenName(word: string): boolean {
+  if (!/^\p{Lu}/u.test(word) || WORDS.has(word)) return false
+  const plain = word.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()
+  return word in facts.nicknames || [lexicon[plain] ?? []].flat().some((tag) => NAMES.has(tag))
+}

@@ -1,0 +1,275 @@
+/** Revisions, stubs, retractions and returns into the store. The version before stays and says until when it stood. */
+import { createHash } from 'node:crypto'
+import type { Knex } from 'tollgate/plugin'
+import { describe, type Description } from '../entities/relevance.ts'
+import type { Item, Source } from '../sources/source.ts'
+import { insertAll, type MentionRow, type Status, type VersionRow } from '../store/tables.ts'
+import type { Change, Current, Revision } from './feed-changes.ts'
+import type { Memory, Stretch } from './writer-state.ts'
+
+/** So many good polls must agree before a stub or an absence is believed. */
+const AGREEING = 3
+
+export interface Applied {
+  readonly revised: number
+  readonly held: number
+  readonly repeated: number
+}
+
+export interface Application {
+  readonly source: Source
+  readonly change: Change
+  readonly raw: Raw
+  readonly now: number
+  readonly memory: Memory
+  readonly stretch: Stretch
+  readonly descriptions: ReadonlyMap<Item, Description>
+}
+
+interface HeldRow {
+  readonly seq: number
+  readonly source: string
+  readonly content_hash: string
+  readonly polls: number
+  readonly item: string
+}
+
+/** Applies what a good poll changes. */
+export async function applyChanges(db: Knex, application: Application): Promise<Applied> {
+  const { change, source, descriptions } = application
+  for (const { current, item, hash } of change.revised)
+    await revise(db, application, current, item, hash, descriptions.get(item) ?? describe(item, source))
+  for (const revision of change.held) await hold(db, application, revision)
+  for (const current of change.returned)
+    await restate(db, application, current.seq, current.revision > 1 ? 'corrected' : 'active')
+  const settled = [...change.revised.map(({ current }) => current), ...change.repeated].map(({ seq }) => seq)
+  if (settled.length > 0) await db('potus_held').whereIn('seq', settled).delete()
+  await countMissing(db, application, change.missing)
+  const counted = change.counts.map(({ seq, counts }) => ({ seq, observed_at: application.raw.at, ...counts }))
+  for (const row of counted) await db('potus_engagement').insert(row).onConflict('seq').merge()
+  return { revised: change.revised.length, held: change.held.length, repeated: change.repeated.length }
+}
+
+export interface Waiting {
+  readonly poll: { readonly at: number; readonly url: string }
+  readonly now: number
+  readonly memory: Memory
+  readonly stretch: Stretch
+}
+
+/** An unchanged poll agrees with the one before it: what waits for agreement has one more voice. */
+export async function settleWaiting(
+  db: Knex,
+  source: Source,
+  { poll, now, memory, stretch }: Waiting,
+): Promise<Partial<Applied>> {
+  const rows = (await db('potus_held').where({ source: source.id })) as HeldRow[]
+  const missing = (await db('potus_missing').where({ source: source.id }).select('seq')) as { seq: number }[]
+  if (rows.length === 0 && missing.length === 0) return {}
+  const raw = { sha256: rows[0]?.content_hash ?? '', at: poll.at, url: poll.url, parser: source.parser }
+  const none = { fresh: [], revised: [], held: [], repeated: [], returned: [], counts: [], missing: [] }
+  const application = {
+    source,
+    change: none,
+    raw,
+    now: Math.max(poll.at, now),
+    memory,
+    stretch,
+    descriptions: new Map(),
+  }
+  let revised = 0
+  for (const { seq, polls, item, content_hash } of rows) {
+    const current = await newest(db, seq)
+    const again = { current, item: JSON.parse(item) as Item, hash: content_hash }
+    if (await hold(db, application, again, polls)) revised += 1
+  }
+  await countMissing(
+    db,
+    application,
+    missing.map(({ seq }) => seq),
+  )
+  return { revised }
+}
+
+async function newest(db: Knex, seq: number): Promise<Current> {
+  const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
+  return { ...row, key: '', hash: row.content_hash, hashes: new Set() }
+}
+
+/** A new text. */
+async function revise(
+  db: Knex,
+  application: Application,
+  current: Current,
+  item: Item,
+  hash: string,
+  description: Description,
+): Promise<void> {
+  await supersede(db, application, current, item, hash, description, {
+    revision: current.revision + 1,
+    status: 'corrected',
+  })
+}
+
+async function supersede(
+  db: Knex,
+  { source, raw, now, memory, stretch }: Application,
+  current: Pick<Current, 'seq' | 'version' | 'revision'>,
+  item: Item,
+  hash: string,
+  description: Description,
+  { revision, status, revisedAt }: { revision: number; status: Status; revisedAt?: number | null },
+): Promise<void> {
+  const { seq, version } = current
+  const before = (await db('potus_events as e')
+    .join('potus_versions as v', 'v.seq', 'e.seq')
+    .where({ 'v.seq': seq, 'v.version': version })
+    .first('e.available_at', 'v.known_at')) as { available_at: number; known_at: number }
+  // A change is known from the moment it is written, and never before what it changes, whoever's clock wrote that.
+  const knownAt = Math.max(now, before.known_at)
+  const numbered = {
+    seq,
+    version: version + 1,
+    revision,
+    status,
+    knownAt,
+    revisedAt: revisedAt === undefined ? knownAt : revisedAt,
+  }
+  await db('potus_versions').where({ seq, version }).update({ superseded_at: knownAt })
+  await db('potus_mentions').where({ seq, version }).update({ superseded_at: knownAt })
+  const row = await versionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, hash, description)
+  await insertAll(db, 'potus_versions', [row])
+  await insertAll(db, 'potus_mentions', mentionRows(numbered, before.available_at, description))
+}
+
+/** Keeps a stub back, or believes it when enough polls agree. True where it became a revision. */
+async function hold(
+  db: Knex,
+  application: Application,
+  { current, item, hash }: Revision,
+  seen?: number,
+): Promise<boolean> {
+  const known = (await db('potus_held').where({ seq: current.seq }).first()) as HeldRow | undefined
+  const polls = (known?.content_hash === hash ? (seen ?? known.polls) : 0) + 1
+  if (polls >= AGREEING) {
+    await revise(db, application, current, item, hash, describe(item, application.source))
+    await db('potus_held').where({ seq: current.seq }).delete()
+    return true
+  }
+  const row = { seq: current.seq, source: application.source.id, content_hash: hash, polls, item: JSON.stringify(item) }
+  await db('potus_held').insert(row).onConflict('seq').merge()
+  return false
+}
+
+/** One more poll without them; those that are back are no longer missing. */
+async function countMissing(db: Knex, application: Application, missing: readonly number[]): Promise<void> {
+  const { source } = application
+  const before = (await db('potus_missing').where({ source: source.id })) as { seq: number; polls: number }[]
+  const polls = new Map(before.map((row) => [row.seq, row.polls]))
+  const back = before.filter(({ seq }) => !missing.includes(seq)).map(({ seq }) => seq)
+  if (back.length > 0) await db('potus_missing').whereIn('seq', back).delete()
+  for (const seq of missing) {
+    const count = (polls.get(seq) ?? 0) + 1
+    if (count < AGREEING)
+      await db('potus_missing').insert({ seq, source: source.id, polls: count }).onConflict('seq').merge()
+    else {
+      await restate(db, application, seq, 'retracted')
+      await db('potus_missing').where({ seq }).delete()
+    }
+  }
+}
+
+/** The same text under another status. */
+async function restate(db: Knex, application: Application, seq: number, status: Status): Promise<void> {
+  const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
+  const event = (await db('potus_events').where({ seq }).first('source_key as key')) as { key: string }
+  const item = { ...row, key: event.key, media: JSON.parse(row.media) } as unknown as Item
+  const description = {
+    topics: JSON.parse(row.topics),
+    entities: JSON.parse(row.entities),
+    assets: JSON.parse(row.assets),
+    grounds: JSON.parse(row.grounds),
+  } as Description
+  const { revision, revised_at: revisedAt } = row
+  await supersede(db, application, row, item, row.content_hash, description, { revision, status, revisedAt })
+}
+
+/* --- Versions of events as rows: each is chained to the record its source had before, so that a removal would show. --- */
+
+/** Where a version comes from. */
+export interface Raw {
+  readonly sha256: string
+  readonly at: number
+  readonly url: string
+  readonly parser: string
+}
+
+export interface Numbered {
+  readonly seq: number
+  readonly version: number
+  readonly revision: number
+  readonly status: Status
+  readonly knownAt: number
+  readonly revisedAt: number | null
+}
+
+interface Parts {
+  readonly source: string
+  readonly raw: Raw
+  readonly memory: Memory
+  readonly stretch: Stretch
+}
+
+/** The row of one version; its hash covers what it says, when it was known, and the record before it. */
+export async function versionRow(
+  db: Knex,
+  { source, raw, memory, stretch }: Parts,
+  { seq, version, revision, status, knownAt, revisedAt }: Numbered,
+  item: Item,
+  hash: string,
+  { topics, entities, assets, grounds }: Description,
+): Promise<VersionRow> {
+  const prev = await memory.chainEnd(db, source, stretch)
+  const said = JSON.stringify([prev, source, item.key, version, status, hash, knownAt])
+  const recordHash = `sha256:${createHash('sha256').update(said).digest('hex')}`
+  memory.setChainEnd(source, recordHash)
+  return {
+    seq,
+    version,
+    revision,
+    status,
+    known_at: knownAt,
+    superseded_at: null,
+    revised_at: revisedAt,
+    kind: item.kind,
+    title: item.title,
+    text: item.text,
+    lang: item.lang,
+    media: JSON.stringify(item.media),
+    topics: JSON.stringify(topics),
+    entities: JSON.stringify(entities),
+    assets: JSON.stringify(assets),
+    grounds: JSON.stringify(grounds),
+    content_hash: hash,
+    source,
+    prev,
+    record_hash: recordHash,
+    raw_sha256: raw.sha256,
+    fetched_at: raw.at,
+    feed_url: raw.url,
+    parser: raw.parser,
+  }
+}
+
+/** Topics and entities of a version, to be counted and searched. */
+export function mentionRows(
+  { seq, version, knownAt }: Pick<Numbered, 'seq' | 'version' | 'knownAt'>,
+  availableAt: number,
+  { topics, entities }: Pick<Description, 'topics' | 'entities'>,
+): MentionRow[] {
+  const plain = { seq, version, available_at: availableAt, known_at: knownAt, superseded_at: null }
+  return [
+    ...topics.map((topic) => ({ ...plain, term: `topic:${topic}`, type: 'topic', name: topic, count: 1 })),
+    ...entities.map(({ id, type, name, count }) => ({ ...plain, term: id, type, name, count })),
+  ]
+}

@@ -1,0 +1,199 @@
+/** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
+import type { Knex, PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../../lib/deployment.ts'
+import { Unavailable } from 'tollgate/plugin'
+import type { Item, Source } from '../sources/source.ts'
+import type { Writer } from '../ingest/event-writer.ts'
+import type { Written } from '../ingest/new-events.ts'
+import { DAY } from '../moment.ts'
+import { type Recorded, readRecordings } from './recordings.ts'
+
+const WEEK = 7 * DAY
+/** So much of the recording is past when it is first opened; the rest goes on in real time, then it begins anew. */
+const STARTS_AT = 0.8
+
+export interface Replay {
+  /** Milliseconds that every time is moved by, as long as the first round lasts. */
+  readonly shift: number
+  /** The source as this recording has it: on where there is something of it. */
+  played(source: Source): Source
+  /** Writes what is due. */
+  step(signal: AbortSignal): Promise<void>
+  /** Throws Unavailable until everything due has been written once. */
+  assertReady(): void
+}
+
+interface Position {
+  readonly folder: string
+  readonly setting: string
+  /** How many entries the recording has: with another file in the folder it is another recording. */
+  readonly entries: number
+  readonly shift: number
+  /** Entries written so far, those of earlier rounds included. */
+  readonly written: number
+  /** Everything due was written once, by whichever process. */
+  readonly ready: boolean
+}
+
+export interface ReplayParts {
+  readonly context: Pick<PluginContext, 'db' | 'deployment' | 'log' | 'progress'>
+  readonly writer: Writer
+  readonly sources: ReadonlyMap<string, Source>
+  readonly now: () => number
+}
+
+/** Reads the recording. Another one, or another REPLAY_SHIFT than last time, replaces everything there was. */
+export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
+  const { db, log, progress } = context
+  const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
+  const recorded = await readRecordings(folder, sources)
+  const entries = recorded.length
+  const mine = { folder, setting, entries, shift: shiftOf(recorded, setting, now()), written: 0, ready: false }
+  const { shift } = await positioned(db, mine)
+  let written = 0
+  let isReady = false
+  /** It is this process that plays. */
+  let isPlaying = false
+  const round = roundOf(recorded)
+  const repeats = setting === 'auto' || /^-?\d+$/.test(setting)
+
+  /** The nth entry and by how much its times are moved; null after the end of a recording that does not begin anew. */
+  const entry = (n: number): { readonly recorded: Recorded; readonly moved: number; readonly turn: number } | null => {
+    if (recorded.length === 0) return null
+    const turn = Math.floor(n / recorded.length)
+    if (turn > 0 && !repeats) return null
+    return { recorded: recorded[n % recorded.length] as Recorded, moved: shift + turn * round, turn }
+  }
+
+  const due = (n: number, time: number): ReturnType<typeof entry> => {
+    const next = entry(n)
+    return next && next.recorded.at + next.moved <= time ? next : null
+  }
+
+  /** Another process may have played on since we looked. */
+  async function catchUp(): Promise<void> {
+    const kept = JSON.parse((await noteOf(db)) ?? 'null') as Position | null
+    if (kept) written = kept.written
+    if (kept && !isPlaying) isReady = kept.ready
+  }
+
+  async function step(signal: AbortSignal): Promise<void> {
+    if (!isPlaying) isReady = false
+    isPlaying = true
+    await catchUp()
+    const time = now()
+    const shown = isReady ? null : progress('replaying recorded news', recorded.length)
+    shown?.advance(written % Math.max(1, recorded.length))
+    for (let next = due(written, time); next && !signal.aborted; next = due(written, time)) {
+      const rows = rowsFrom(next, (n) => due(written + n, time))
+      const count = Math.max(1, rows.length)
+      const position = { ...mine, shift, written: written + count, ready: isReady }
+      const alongside = (tx: Knex): Promise<void> => keep(tx, position)
+      await play(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
+      written += count
+      shown?.advance(count)
+    }
+    if (signal.aborted) return
+    shown?.end()
+    if (isReady) return
+    log.info({ entries: written, shift_ms: shift }, 'the recording is played up to now')
+    isReady = true
+    await keep(db, { ...mine, shift, written, ready: true })
+  }
+
+  const present = new Set(recorded.map(({ source }) => source))
+  return {
+    shift,
+    played: (source) => ({ ...source, enabled: present.has(source.id) }),
+    step,
+    assertReady() {
+      if (isReady) return
+      // Where another process plays it, its note says how far it is.
+      void catchUp().catch((error: unknown) => log.warn({ err: error }, 'the note of the replay was not read'))
+      const done = Math.floor((100 * written) / Math.max(1, recorded.length))
+      throw new Unavailable(`${done}% of the recording is read. Nothing was charged; ask again in a few seconds.`, 5)
+    },
+  }
+}
+
+/** Rows of one source that follow each other, to be written together. */
+function rowsFrom(
+  first: { readonly recorded: Recorded; readonly turn: number },
+  at: (n: number) => { readonly recorded: Recorded; readonly turn: number } | null,
+): Recorded[] {
+  const rows: Recorded[] = []
+  for (let next: typeof first | null = first; next?.recorded.item && rows.length < 100; next = at(rows.length)) {
+    if (next.turn !== first.turn || next.recorded.source !== first.recorded.source) break
+    rows.push(next.recorded)
+  }
+  return rows
+}
+
+export interface Playing {
+  readonly moved?: number
+  readonly turn?: number
+  readonly alongside?: (tx: Knex) => Promise<void>
+}
+
+/** One poll, or rows that were recorded by themselves, through the writer. */
+export async function play(
+  writer: Writer,
+  sources: ReadonlyMap<string, Source>,
+  entries: readonly Recorded[],
+  { moved = 0, turn = 0, alongside }: Playing = {},
+): Promise<Written> {
+  const [{ source: id, url, body, item: first, answer }, last] = [entries[0] as Recorded, entries.at(-1) as Recorded]
+  const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body, ...answer }
+  const options = { shift: moved, turn, ...(alongside ? { alongside } : {}) }
+  if (first === null) return writer.write(poll, options)
+  const items = entries.map(({ item }) => item as Item)
+  return writer.add(poll, items, { ...options, sight: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
+}
+
+/**
+ * Milliseconds to add. `auto` moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
+ * recording by number of entries.
+ */
+export function shiftOf(recorded: readonly Recorded[], setting: string, now: number): number {
+  if (/^-?\d+$/.test(setting)) return Number(setting) * 1000
+  const anchor = recorded[Math.floor(STARTS_AT * (recorded.length - 1))]
+  if (setting !== 'auto' || !anchor) return 0
+  return Math.round((now - anchor.at) / WEEK) * WEEK
+}
+
+/** Length of a round: whole weeks, and a day at least between the end and the new beginning. */
+function roundOf(recorded: readonly Recorded[]): number {
+  const length = (recorded.at(-1)?.at ?? 0) - (recorded[0]?.at ?? 0)
+  return Math.ceil((length + DAY) / WEEK) * WEEK
+}
+
+async function noteOf(db: Knex): Promise<string | null> {
+  const row = (await db('potus_notes').where({ name: 'replay' }).first()) as { value: string } | undefined
+  return row?.value ?? null
+}
+
+async function keep(db: Knex, position: Position): Promise<void> {
+  await db('potus_notes')
+    .insert({ name: 'replay', value: JSON.stringify(position) })
+    .onConflict('name')
+    .merge()
+}
+
+const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement', 'notes']
+
+/** Where this recording stands, whoever opened it first; what another one left is cleared away. */
+async function positioned(db: Knex, mine: Position): Promise<Position> {
+  return db.transaction(async (tx) => {
+    await tx('potus_notes').insert({ name: 'opening', value: '' }).onConflict('name').merge()
+    const earlier = JSON.parse((await noteOf(tx)) ?? 'null') as Position | null
+    const isSame = earlier?.folder === mine.folder && earlier.setting === mine.setting
+    if (isSame && earlier.entries === mine.entries) return earlier
+    if (earlier) await clear(tx)
+    await keep(tx, mine)
+    return mine
+  })
+}
+
+async function clear(db: Knex): Promise<void> {
+  for (const table of TABLES) await db(`potus_${table}`).delete()
+}

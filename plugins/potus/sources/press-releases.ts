@@ -1,0 +1,134 @@
+/** RSS and Atom of governments: the White House (WordPress, and a scraper's copy of it) and agencies. */
+import { parseFeed } from 'feedsmith'
+import { oneLine, toText } from './html-text.ts'
+import { FeedError, type Item, type Kind, type Precision, type Source } from './source.ts'
+import { feedText, timeOf } from './feed-body.ts'
+
+interface Entry {
+  readonly key: string
+  readonly title: string
+  readonly link: string
+  readonly date: string | undefined
+  readonly html: string
+  readonly labels: readonly string[]
+}
+
+/** Items of an agency's feed; each has the source's kind. */
+export function parsePress(body: Buffer, source: Source): (Item | null)[] {
+  return entriesOf(body).map((entry) => itemOf(entry, source, source.kind))
+}
+
+/** Items of a White House feed; address and words tell the kind, the category is only a label. */
+export function parseWhiteHouse(body: Buffer, source: Source): (Item | null)[] {
+  return entriesOf(body).map((entry) => {
+    const item = itemOf(entry, source, source.kind)
+    return item && { ...item, kind: whiteHouseKind(item, entry.labels) }
+  })
+}
+
+function entriesOf(body: Buffer): Entry[] {
+  const text = feedText(body)
+  let parsed: ReturnType<typeof parseFeed>
+  try {
+    parsed = parseFeed(text)
+  } catch (error) {
+    throw new FeedError('malformed', `The feed cannot be read: ${(error as Error).message}`)
+  }
+  if (parsed.format === 'rss')
+    return (parsed.feed.items ?? []).map((item) => ({
+      key: item.guid?.value ?? item.link ?? '',
+      title: item.title ?? '',
+      link: item.link ?? item.guid?.value ?? '',
+      date: textOrNone(item.pubDate ?? item.dc?.dates?.[0]),
+      html: item.content?.encoded ?? item.description ?? '',
+      labels: (item.categories ?? []).map(({ name }) => name ?? ''),
+    }))
+  if (parsed.format === 'atom')
+    return (parsed.feed.entries ?? []).map((entry) => ({
+      key: entry.id ?? '',
+      title: wordsOf(entry.title),
+      link: (entry.links?.find(({ rel = 'alternate' }) => rel === 'alternate') ?? entry.links?.[0])?.href ?? '',
+      date: textOrNone(entry.published ?? entry.updated),
+      html: wordsOf(entry.content) || wordsOf(entry.summary),
+      labels: [],
+    }))
+  if (parsed.format === 'rdf')
+    return (parsed.feed.items ?? []).map((item) => ({
+      key: item.rdf?.about ?? item.link ?? '',
+      title: item.title ?? '',
+      link: item.link ?? '',
+      date: textOrNone(item.dc?.dates?.[0]),
+      html: item.content?.encoded ?? item.description ?? '',
+      labels: [],
+    }))
+  throw new FeedError('not_a_feed', `A feed of the form ${parsed.format} is not read.`)
+}
+
+const textOrNone = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+const wordsOf = (part: unknown): string =>
+  textOrNone(part) ?? textOrNone((part as { value?: unknown } | undefined)?.value) ?? ''
+
+/** WordPress ends each text with where it appeared first. */
+const APPEARED = /\n*The post .{1,400}? appeared first on .{1,80}$/s
+
+/** Null where the entry has no key or no date. */
+function itemOf(entry: Entry, source: Source, kind: Kind): Item | null {
+  const published = timeOf(entry.date)
+  if (entry.key === '' || published === null) return null
+  const clock = new Date(published).toISOString().slice(11, 19)
+  const precision: Precision = clock === source.dayStamp ? 'day' : 's'
+  return {
+    key: entry.key,
+    kind,
+    title: oneLine(entry.title) || null,
+    text: toText(entry.html).replace(APPEARED, '').trim(),
+    lang: 'en',
+    url: entry.link,
+    media: [],
+    occurredAt: null,
+    publishedAt: published,
+    precision,
+    post: null,
+    signedOn: /\/presidential-actions\//.test(entry.link) ? new Date(published).toISOString().slice(0, 10) : null,
+    counts: null,
+  }
+}
+
+/** What the paper says it is, in its own formula; the address next; the label last. */
+const FORMULAS: readonly (readonly [RegExp, Kind])[] = [
+  [/\bit is hereby ordered\b|\bhereby order(?:ed)?:/i, 'action.executive_order'],
+  [
+    /\bdo hereby proclaim\b|\bBY THE PRESIDENT OF THE UNITED STATES OF AMERICA\s+A PROCLAMATION\b/i,
+    'action.proclamation',
+  ],
+  [/^MEMORANDUM FOR\b/m, 'action.memorandum'],
+]
+const TITLES: readonly (readonly [RegExp, Kind])[] = [
+  [/\bsigned into law\b/i, 'bill_signed'],
+  [/^(?:nominations?|withdrawals?)\b.*\bsent to the senate\b/i, 'action.nomination'],
+  [/^fact sheet\b/i, 'fact_sheet'],
+]
+const PATHS: readonly (readonly [RegExp, Kind])[] = [
+  [/\/fact-sheets?\//, 'fact_sheet'],
+  [/\/briefings-statements\//, 'statement'],
+  [/\/releases\//, 'release'],
+]
+const LABELS: readonly (readonly [RegExp, Kind])[] = [
+  [/^executive orders?$/i, 'action.executive_order'],
+  [/^proclamations?$/i, 'action.proclamation'],
+  [/memorand/i, 'action.memorandum'],
+  [/^nominations/i, 'action.nomination'],
+]
+
+function whiteHouseKind({ title, text, url, kind }: Item, labels: readonly string[]): Kind {
+  const first = (rules: readonly (readonly [RegExp, Kind])[], ...words: readonly string[]): Kind | undefined =>
+    rules.find(([pattern]) => words.some((word) => pattern.test(word)))?.[1]
+  const isAction = /\/presidential-actions\//.test(url)
+  return (
+    first(TITLES, title ?? '') ??
+    (isAction ? (first(FORMULAS, text) ?? first(LABELS, ...labels) ?? 'action.other') : undefined) ??
+    first(PATHS, url) ??
+    kind
+  )
+}

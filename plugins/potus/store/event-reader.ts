@@ -1,0 +1,157 @@
+/**
+ * Reading as of a moment. An event is visible when it was available by then; of its versions the one that stood then;
+ * of its cluster the members that were available then. Nothing else enters an answer.
+ */
+import type { Knex } from 'tollgate/plugin'
+import type { Place } from '../answers/event-cursor.ts'
+import type { EventRow, VersionRow } from './tables.ts'
+
+export type Row = EventRow & Omit<VersionRow, 'seq' | 'source'>
+
+/** A member of a cluster that was available at the moment. */
+export interface Member {
+  readonly cluster: string
+  readonly seq: number
+  readonly id: string
+  readonly source: string
+  readonly available_at: number
+}
+
+export interface Scan {
+  readonly asOf: number
+  readonly order: 'asc' | 'desc'
+  readonly from: number
+  /** Exclusive. */
+  readonly to: number
+  readonly after: Place | null
+  /** An entity id or "topic:..." that all must name. */
+  readonly term?: string | undefined
+  readonly source?: string | undefined
+  readonly limit: number
+}
+
+export interface Reader {
+  /** Up to `limit` events in order of appearance, by index: its cost does not depend on the size of the store. */
+  scan(scan: Scan): Promise<Row[]>
+  /** Live events numbered above `seq`, oldest first. */
+  since(seq: number, asOf: number, limit: number): Promise<Row[]>
+  find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<Row | null>
+  /** Every version known by the moment, oldest first. */
+  versions(seq: number, asOf: number): Promise<VersionRow[]>
+  members(clusters: readonly string[], asOf: number): Promise<Member[]>
+  /** Events available in [from, to]. */
+  count(from: number, to: number): Promise<number>
+  /** Time of the newest available event, null where there is none. */
+  newest(asOf: number): Promise<number | null>
+  /** Number of the newest live event. */
+  lastSeq(asOf: number): Promise<number>
+}
+
+const EVENT = ['seq', 'id', 'source', 'source_key', 'url', 'published_at', 'precision', 'occurred_at', 'first_seen_at']
+const MORE = ['available_at', 'latency_ms', 'ingest', 'cluster', 'post', 'signed_on']
+const VERSION = [
+  'version',
+  'revision',
+  'status',
+  'known_at',
+  'superseded_at',
+  'revised_at',
+  'kind',
+  'title',
+  'text',
+  'lang',
+]
+const ABOUT = ['media', 'topics', 'entities', 'assets', 'grounds', 'content_hash']
+const ORIGIN = ['prev', 'record_hash', 'raw_sha256', 'fetched_at', 'feed_url', 'parser']
+const COLUMNS = [
+  ...[...EVENT, ...MORE].map((name) => `e.${name}`),
+  ...[...VERSION, ...ABOUT, ...ORIGIN].map((name) => `v.${name}`),
+]
+
+export function createReader(db: Knex): Reader {
+  /** Events with the version that stood at the moment. */
+  const standing = (asOf: number) =>
+    db('potus_events as e')
+      .join('potus_versions as v', 'v.seq', 'e.seq')
+      .where('v.known_at', '<=', asOf)
+      .where((open) => void open.whereNull('v.superseded_at').orWhere('v.superseded_at', '>', asOf))
+
+  return {
+    async scan({ asOf, order, from, to, after, term, source, limit }) {
+      const place = term === undefined ? 'e' : 'm'
+      // The place of the last page narrows the range, so that the index begins there and not at the range's own end.
+      const first = after && order === 'asc' ? Math.max(from, after.availableAt) : from
+      const end = after && order === 'desc' ? Math.min(to, after.availableAt + 1) : to
+      const query = standing(asOf)
+        .where(`${place}.available_at`, '>=', first)
+        .where(`${place}.available_at`, '<', Math.min(end, asOf + 1))
+        .orderBy([
+          { column: `${place}.available_at`, order },
+          { column: `${place}.seq`, order },
+        ])
+        .limit(limit)
+        .select(COLUMNS)
+      if (term !== undefined)
+        void query
+          .join('potus_mentions as m', (on) => void on.on('m.seq', 'e.seq').andOn('m.version', 'v.version'))
+          .where('m.term', term)
+      if (source !== undefined) void query.where('e.source', source)
+      if (after)
+        void query.whereRaw(`(${place}.available_at, ${place}.seq) ${order === 'asc' ? '>' : '<'} (?, ?)`, [
+          after.availableAt,
+          after.seq,
+        ])
+      const rows: unknown = await query
+      return rows as Row[]
+    },
+    async since(seq, asOf, limit) {
+      const rows: unknown = await standing(asOf)
+        .where('e.seq', '>', seq)
+        .where('e.available_at', '<=', asOf)
+        .where('e.ingest', 'live')
+        .orderBy('e.seq')
+        .limit(limit)
+        .select(COLUMNS)
+      return rows as Row[]
+    },
+    async find(where, asOf) {
+      const [column, value] = 'id' in where ? ['e.id', where.id] : ['e.seq', where.seq]
+      const row: unknown = await standing(asOf).where(column, value).where('e.available_at', '<=', asOf).first(COLUMNS)
+      return (row as Row | undefined) ?? null
+    },
+    async versions(seq, asOf) {
+      return db<VersionRow>('potus_versions').where({ seq }).where('known_at', '<=', asOf).orderBy('version')
+    },
+    async members(clusters, asOf) {
+      if (clusters.length === 0) return []
+      return db<EventRow>('potus_events')
+        .whereIn('cluster', [...new Set(clusters)])
+        .where('available_at', '<=', asOf)
+        .orderBy(['available_at', 'seq'])
+        .select('cluster', 'seq', 'id', 'source', 'available_at')
+    },
+    async count(from, to) {
+      const row = (await db('potus_events').whereBetween('available_at', [from, to]).count('* as n').first()) as {
+        n: number
+      }
+      return row.n
+    },
+    async newest(asOf) {
+      const row = (await db('potus_events').where('available_at', '<=', asOf).max('available_at as at').first()) as {
+        at: number | null
+      }
+      return row.at
+    },
+    async lastSeq(asOf) {
+      const row = (await db('potus_events')
+        .where('available_at', '<=', asOf)
+        .where('ingest', 'live')
+        .orderBy([
+          { column: 'available_at', order: 'desc' },
+          { column: 'seq', order: 'desc' },
+        ])
+        .first('seq')) as { seq: number } | undefined
+      return row?.seq ?? 0
+    },
+  }
+}
