@@ -2,10 +2,9 @@
 import type { Knex } from 'tollgate/plugin'
 import type { DataMode } from '../lib/deployment.ts'
 import type { Directory, DirectoryQuery, DirectorySource } from '../../schemas/types.d.ts'
+import { formatSeconds } from '../lib/time/timestamps.ts'
 import { find } from './query.ts'
 import type { Store } from './store.ts'
-
-const iso = (seconds: number): string => new Date(Math.floor(seconds) * 1000).toISOString().replace('.000Z', 'Z')
 
 export interface Asked {
   readonly query: DirectoryQuery
@@ -25,7 +24,7 @@ export async function answer(db: Knex, store: Store, asked: Asked): Promise<Dire
       return {
         id,
         status,
-        fetched_at: good ? iso(good.known_at) : null,
+        fetched_at: good ? formatSeconds(good.known_at) : null,
         age_seconds: good ? Math.max(0, Math.floor(asOf - good.known_at)) : null,
         rows: good?.rows ?? null,
         dropped: good ? (JSON.parse(good.dropped) as Record<string, number>) : {},
@@ -34,7 +33,7 @@ export async function answer(db: Knex, store: Store, asked: Asked): Promise<Dire
     }),
   )
   return {
-    as_of: iso(asOf),
+    as_of: formatSeconds(asOf),
     data_mode: dataMode,
     ...(shiftSeconds === null ? {} : { replay: { shift_seconds: shiftSeconds } }),
     count: records.length,

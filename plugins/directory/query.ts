@@ -1,6 +1,7 @@
 /** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
 import { type Knex, InvalidInput, readCursor, writeCursor } from 'tollgate/plugin'
 import type { DirectoryQuery, DirectoryRecord } from '../../schemas/types.d.ts'
+import { formatSeconds } from '../lib/time/timestamps.ts'
 import { networkOf } from './money.ts'
 import type { Body } from './record.ts'
 
@@ -46,7 +47,7 @@ export async function find(db: Knex, query: DirectoryQuery, now: number): Promis
     total: total.n,
     records: page.map(({ record, known_at }) => ({
       ...(JSON.parse(record) as Body),
-      last_updated: new Date(known_at * 1000).toISOString().replace('.000Z', 'Z'),
+      last_updated: formatSeconds(known_at),
     })),
     nextCursor: last && found.length > page.length ? writeCursor({ asOf, key: [last.key, last.id] }, query) : null,
   }

@@ -1,3 +1,5 @@
+import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
+
 /** Fields of payloads that anybody may have written. */
 export type Row = Readonly<Record<string, unknown>>
 
@@ -5,9 +7,7 @@ const LONGEST_TEXT = 2000
 const LONGEST_NAME = 200
 const MOST_TAGS = 20
 const LONGEST_TAG = 60
-/** Numbers above this are milliseconds: as seconds they would be the year 5138. */
-const MILLISECONDS_ABOVE = 1e11
-/** A source's clock may be ahead by this much. */
+/** A source's clock may run ahead of ours by this much. */
 const AHEAD_SECONDS = 300
 
 export function isRow(value: unknown): value is Row {
@@ -42,19 +42,13 @@ export function countOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }
 
-/** A clock time at the end, and no zone: Python writes its times so. */
-const ZONELESS = /\d[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?$/
-
 /**
- * Epoch seconds of a time that a source gives as ISO 8601 (UTC where it names no zone), seconds or milliseconds; one that
- * lies ahead is held at five minutes after `now`.
+ * Epoch seconds of a time that a source gives, rounded down; null where there is none. A time in the future becomes five
+ * minutes after `now`.
  *
- * @example momentOf(4102444800, 1767429328) // 1767429628
+ * @example sourceTime(4102444800, 1767429328) // 1767429628
  */
-export function momentOf(value: unknown, now: number): number | null {
-  const text = textOf(value) ?? ''
-  const isNumber = typeof value === 'number' || /^\d+(?:\.\d+)?$/.test(text)
-  const parsed = isNumber ? Number(value) : Date.parse(ZONELESS.test(text) ? `${text}Z` : text) / 1000
-  const seconds = parsed > MILLISECONDS_ABOVE ? parsed / 1000 : parsed
-  return seconds > 0 ? Math.floor(Math.min(seconds, now + AHEAD_SECONDS)) : null
+export function sourceTime(value: unknown, now: number): number | null {
+  const seconds = epochSeconds(value, PAYLOAD_RULES)
+  return seconds === null ? null : Math.floor(Math.min(seconds, now + AHEAD_SECONDS))
 }

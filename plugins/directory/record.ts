@@ -1,5 +1,6 @@
 /** The record that is sold: what all sources and our own visits say of one service, field by field. */
 import type { DirectoryRecord } from '../../schemas/types.d.ts'
+import { formatSeconds } from '../lib/time/timestamps.ts'
 import { type Health, isHidden } from './liveness.ts'
 import type { Listing, Price } from './listing.ts'
 
@@ -30,8 +31,7 @@ export type Body = Omit<DirectoryRecord, 'last_updated'>
 const FLAGGED_SECONDS = 30 * 86_400
 export const SELF = 'self'
 
-const iso = (seconds: number): string => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z')
-const isoOrNull = (seconds: number | null): string | null => (seconds === null ? null : iso(seconds))
+const formatOrNull = (seconds: number | null): string | null => (seconds === null ? null : formatSeconds(seconds))
 
 /** Payees in one spelling, to see whether they changed. */
 export function payeesOf(prices: readonly Price[]): string[] {
@@ -104,8 +104,8 @@ export function merge(said: readonly Said[], entry: Entry, at: number): Body {
     liveness: {
       status: isSelf ? 'alive' : health.status,
       http_status: health.http_status,
-      last_checked: isoOrNull(health.last_checked),
-      last_alive: isoOrNull(health.last_alive),
+      last_checked: formatOrNull(health.last_checked),
+      last_alive: formatOrNull(health.last_alive),
       checks_30d: entry.checks_30d,
       ok_30d: entry.ok_30d,
     },
@@ -117,10 +117,10 @@ export function merge(said: readonly Said[], entry: Entry, at: number): Body {
     },
     sources: said.map(({ source, seen, listing }) => ({
       id: source,
-      seen: iso(seen),
-      updated: isoOrNull(listing.updated),
+      seen: formatSeconds(seen),
+      updated: formatOrNull(listing.updated),
     })),
-    first_seen: iso(entry.first_seen),
+    first_seen: formatSeconds(entry.first_seen),
     flags,
   }
 }

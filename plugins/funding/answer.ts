@@ -2,6 +2,7 @@
 import { InvalidInput, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
 import type { DataMode } from '../lib/deployment.ts'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
+import { formatSeconds } from '../lib/time/timestamps.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './arithmetic.ts'
 import type { VenueName } from './rate.ts'
 import type { Source, VenueState } from './source.ts'
@@ -12,8 +13,6 @@ import { VENUES } from './venues/index.ts'
 /** An hour after it was told, the coming rate of an hourly venue is another one. */
 const HOLDS_SECONDS = 3600
 const MOST_QUARANTINED = 50
-
-const iso = (seconds: number): string => new Date(Math.floor(seconds) * 1000).toISOString().replace('.000Z', 'Z')
 
 /** True while a rate says something of the present: what was settled holds until the settlement after it is due. */
 function holds({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
@@ -41,7 +40,7 @@ export async function answer(
   const last = page.at(-1)
   const more = last !== undefined && start + page.length < found.length
   return {
-    as_of: iso(asOf),
+    as_of: formatSeconds(asOf),
     data_mode: dataMode,
     count: page.length,
     total: found.length,
@@ -129,10 +128,10 @@ function itemOf(told: VenueRate, asOf: number): FundingRateItem {
     carry_bps_day: carryOf(rate, hours),
     kind: told.kind,
     predicted_rate: predictedRate === null ? null : Number(predictedRate),
-    next_funding: next === null ? null : iso(next),
+    next_funding: next === null ? null : formatSeconds(next),
     mark_price: told.markPrice,
     index_price: told.indexPrice,
-    observed_at: iso(told.observed),
+    observed_at: formatSeconds(told.observed),
     age_seconds: Math.floor(asOf - told.observed),
   }
 }
@@ -150,7 +149,7 @@ function healthOf(
     return {
       venue,
       status,
-      fetched_at: fetched === null ? null : iso(fetched),
+      fetched_at: fetched === null ? null : formatSeconds(fetched),
       age_seconds: fetched === null ? null : Math.max(0, Math.floor(asOf - fetched)),
       rates,
       quarantined: poll?.quarantined.length ?? 0,
@@ -158,7 +157,7 @@ function healthOf(
       error,
       ...(shiftSeconds === undefined || fetched === null
         ? {}
-        : { replay: { shift_seconds: shiftSeconds, recorded_at: iso(fetched - shiftSeconds) } }),
+        : { replay: { shift_seconds: shiftSeconds, recorded_at: formatSeconds(fetched - shiftSeconds) } }),
     }
   })
   const excluded = states

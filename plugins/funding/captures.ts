@@ -1,5 +1,5 @@
 /** Answers of the venues as somebody kept them, known by what is inside and not by the name of a file. */
-import { momentOf } from './moment.ts'
+import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 import type { VenueName } from './rate.ts'
 import { VENUES } from './venues/index.ts'
 import { isRow, type Venue } from './venues/venue.ts'
@@ -70,7 +70,7 @@ function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
 function toldBy(value: unknown): number | null {
   if (!isRow(value)) return null
   for (const name of TIMES) {
-    const seconds = name in value ? momentOf(value[name]) : null
+    const seconds = name in value ? epochSeconds(value[name], PAYLOAD_RULES) : null
     if (seconds !== null) return seconds
   }
   return null
@@ -88,5 +88,5 @@ const inner = (value: unknown): unknown[] => (isRow(value) ? [value, ...Object.v
 
 function dayOf(fileName: string): number | null {
   const [, year, month, day, hour = '00', minute = '00', second = '00'] = DAY.exec(fileName) ?? []
-  return year === undefined ? null : momentOf(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`)
+  return year === undefined ? null : epochSeconds(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`, PAYLOAD_RULES)
 }

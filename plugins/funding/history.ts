@@ -1,8 +1,8 @@
 /** Recorded settlements of Binance: what was paid, and the interval by the gaps between payments. */
+import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 import { decimalOf } from './decimal.ts'
 import { intervalOf } from './interval.ts'
 import type { Excluded, FundingRate } from './rate.ts'
-import { momentOf } from './moment.ts'
 import { splitPair, symbolOf } from './symbol.ts'
 import { readTable } from './tables.ts'
 import type { Parsed } from './venues/venue.ts'
@@ -23,7 +23,7 @@ const LOOKED_AT = 12
 export function readHistory(csv: string): History {
   const history = new Map<string, Settlement[]>()
   for (const { instrument, ...row } of readTable(csv)) {
-    const [time, rate] = [momentOf(row.time), decimalOf(row.rate)]
+    const [time, rate] = [epochSeconds(row.time, PAYLOAD_RULES), decimalOf(row.rate)]
     if (instrument === '' || rate === null || time === null) continue
     const list = history.get(instrument) ?? []
     list.push({ time, rate })

@@ -2,9 +2,9 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 import { type Capture, captureOf } from './captures.ts'
 import { readHistory, type History, type Settlement } from './history.ts'
-import { momentOf } from './moment.ts'
 import type { VenueName } from './rate.ts'
 import { readTable, type TableRow } from './tables.ts'
 import { VENUES } from './venues/index.ts'
@@ -46,7 +46,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
       // A contract that is quoted in dollars and not in a token of one is inverse.
       const isInverse = isRow(data) && textOf(data['symbol']).endsWith('USD')
       const payloads = isInverse ? { linear: other, inverse: own } : { linear: own, inverse: other }
-      return [{ at: momentOf(ts), payloads }]
+      return [{ at: epochSeconds(ts, PAYLOAD_RULES), payloads }]
     },
   ],
   [
@@ -54,7 +54,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
     'okx',
     (text) => {
       const { data } = json(text)
-      return [{ at: momentOf(first(data)['ts']), payloads: { rates: { code: '0', data } } }]
+      return [{ at: epochSeconds(first(data)['ts'], PAYLOAD_RULES), payloads: { rates: { code: '0', data } } }]
     },
   ],
   [
@@ -62,19 +62,22 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
     'dydx',
     (text) => {
       const { isoTimestamp, result } = json(text)
-      return [{ at: momentOf(isoTimestamp), payloads: { markets: result } }]
+      return [{ at: epochSeconds(isoTimestamp, PAYLOAD_RULES), payloads: { markets: result } }]
     },
   ],
   [
     /^kraken__http_futures_tickers\.json$/,
     'kraken',
-    (text) => [{ at: momentOf(json(text)['serverTime']), payloads: { tickers: json(text) } }],
+    (text) => [{ at: epochSeconds(json(text)['serverTime'], PAYLOAD_RULES), payloads: { tickers: json(text) } }],
   ],
   [
     /^kraken__ws_futures_ticker\.json$/,
     'kraken',
     (text) => [
-      { at: momentOf(json(text)['time']), payloads: { tickers: { result: 'success', tickers: [json(text)] } } },
+      {
+        at: epochSeconds(json(text)['time'], PAYLOAD_RULES),
+        payloads: { tickers: { result: 'success', tickers: [json(text)] } },
+      },
     ],
   ],
   [
@@ -82,7 +85,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
     'bitmex',
     (text) => {
       const instruments = [json(text)].flat()
-      return [{ at: momentOf(first(instruments)['timestamp']), payloads: { instruments } }]
+      return [{ at: epochSeconds(first(instruments)['timestamp'], PAYLOAD_RULES), payloads: { instruments } }]
     },
   ],
   [
@@ -94,7 +97,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
       return [...moments].map(([time, rows]) => {
         const universe = rows.map(({ instrument }) => ({ name: instrument }))
         const contexts = rows.map(({ rate, markPrice }) => ({ funding: rate, markPx: markPrice }))
-        return { at: momentOf(time), payloads: { contexts: [{ universe }, contexts] } }
+        return { at: epochSeconds(time, PAYLOAD_RULES), payloads: { contexts: [{ universe }, contexts] } }
       })
     },
   ],

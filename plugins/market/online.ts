@@ -1,5 +1,6 @@
 /** Bars of the public venues: back-fill, the minutes as they close, and a second venue as witness. */
 import type { Facts, Job, PluginContext } from 'tollgate/plugin'
+import { epochSeconds } from '../lib/time/timestamps.ts'
 import { createPlan, storeNew, type Plan } from './backfill.ts'
 import { SAMPLE_START } from './sample.ts'
 import type { Series, Store } from './store.ts'
@@ -44,7 +45,7 @@ interface Feed {
 export async function openOnline(context: PluginContext, settings: Settings, store: Store): Promise<Online> {
   const { db, log } = context
   const now = (): number => Math.floor(context.now().getTime() / 1000)
-  const start = settings.history_start ? Date.parse(settings.history_start) / 1000 : SAMPLE_START
+  const start = epochSeconds(settings.history_start) ?? SAMPLE_START
   const refused = new Set<string>()
   const pausedUntil = new Map<string, number>()
   const feeds: Feed[] = []

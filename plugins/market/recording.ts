@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import Papa from 'papaparse'
+import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts'
 import { CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
 import { newYorkLag } from './newyork.ts'
 
@@ -23,6 +24,8 @@ const INTERVALS: Readonly<Record<string, number>> = {
   minute: 60,
   daily: 86_400,
 }
+/** Daily bars reach back before 1970. */
+const TIMES = { ...QUERY_RULES, earliest: FILE_RULES.earliest }
 const CRYPTO = 'binance|bitfinex|coinbase|kraken'
 const SPAN = '1m|5m|15m|1h|1d'
 
@@ -125,17 +128,8 @@ function ordered(list: number[][]): Columns {
 
 /** Epoch seconds of a time written in seconds, milliseconds, microseconds or ISO 8601; without a zone it is UTC. */
 export function seconds(text: string, clock: RecordingName['clock']): number {
-  if (/^\d+(\.\d+)?$/.test(text)) {
-    const value = Number(text)
-    const inSeconds = value > 1e14 ? value / 1e6 : value > 1e11 ? value / 1e3 : value
-    const wall = Math.floor(inSeconds)
-    return clock === 'UTC' ? wall : wall + newYorkLag(wall)
-  }
-  const iso = text
-    .trim()
-    .replace(' ', 'T')
-    .replace(/(\.\d{3})\d+/, '$1')
-  return Math.floor(Date.parse(/T/.test(iso) && !/(Z|[+-]\d\d:?\d\d)$/.test(iso) ? `${iso}Z` : iso) / 1000)
+  const time = Math.floor(epochSeconds(text, TIMES) ?? NaN)
+  return clock !== 'UTC' && /^\d+(\.\d+)?$/.test(text) ? time + newYorkLag(time) : time
 }
 
 /**

@@ -8,12 +8,12 @@ import type {
   RegimeHistoryQuery,
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
+import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
 import { createClassifier, type Classifier, type Market } from './classify.ts'
 import { barsSupported, HORIZON_MINUTES } from './features.ts'
 import { createGrader } from './grader.ts'
 import { method } from './method.ts'
 import { MODEL } from './model.ts'
-import { isoSeconds, parseMoment } from './moment.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
 /** Older data than this are not sold as current. */
@@ -73,7 +73,7 @@ export default definePlugin({
         boundary_vol: found.boundary_vol,
         realized_vol_1h: found.realized_vol_1h,
         horizon_minutes: HORIZON_MINUTES,
-        since: isoSeconds(found.since),
+        since: formatSeconds(found.since),
         annualisation: 365,
         bars_used: found.bars_used,
         data_age_seconds: age,
@@ -86,18 +86,18 @@ export default definePlugin({
     async function history({ ask, asOf, input }: Call<{ query: RegimeHistoryQuery }>): Promise<RegimeHistory> {
       const { start, end, limit } = input.query
       const at = seconds(asOf)
-      const until = end === undefined ? at + 1 : parseMoment(end, 'end')
-      const from = start === undefined ? Math.max(0, until - limit * 60) : parseMoment(start, 'start')
+      const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
+      const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
       if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
       const range = { from, to: until, asOf: at, limit: limit + 1 }
       const found = await (await open(ask)).between(SOLD, range)
       const page = found.slice(0, limit)
       return {
         symbol,
-        start: isoSeconds(from),
-        end: isoSeconds(until),
+        start: formatSeconds(from),
+        end: formatSeconds(until),
         count: page.length,
-        next_start: found.length > limit ? isoSeconds(found[limit]!.as_of) : null,
+        next_start: found.length > limit ? formatSeconds(found[limit]!.as_of) : null,
         data_mode: dataMode,
         snapshots: page.map((snapshot) => itemOf(snapshot, symbol)),
       }
@@ -118,8 +118,8 @@ export default definePlugin({
       const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
       const extent = {
         snapshots: count,
-        first: first === null ? null : isoSeconds(first),
-        last: last === null ? null : isoSeconds(last),
+        first: first === null ? null : formatSeconds(first),
+        last: last === null ? null : formatSeconds(last),
         window_days: GRADED_DAYS,
         model: MODEL,
       }
@@ -159,7 +159,7 @@ function marketOf({ symbol, series }: MarketStatus): Market | null {
 
 function itemOf(snapshot: Sold, symbol: string): RegimeHistoryItem {
   return {
-    as_of: isoSeconds(snapshot.as_of),
+    as_of: formatSeconds(snapshot.as_of),
     symbol,
     regime: snapshot.volatile === 1 ? 'VOLATILE' : 'STABLE',
     confidence: snapshot.confidence,

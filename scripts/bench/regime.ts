@@ -15,7 +15,7 @@ import { fillQuiet, readRecording, recognise } from '../../plugins/market/record
 import { joinPieces, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/replay.ts'
 import type { Curves } from '../../plugins/regime/curves.ts'
 import { createModel, MODEL } from '../../plugins/regime/model.ts'
-import { isoSeconds } from '../../plugins/regime/moment.ts'
+import { formatSeconds } from '../../plugins/lib/time/timestamps.ts'
 import { baselineOf, figuresOf, type Figures, recordOf } from './regime/figures.ts'
 import { tableOf } from './regime/table.ts'
 import { since, track } from './regime/track.ts'
@@ -78,8 +78,8 @@ function measure(
     recording: `${symbol} ${venue} ${barMinutes} min`,
     files: recording.files,
     trained_on: trained ? `${trained.symbol} ${trained.venue}` : null,
-    first: isoSeconds(graded.minute[0]! * 60),
-    last: isoSeconds(graded.minute[graded.count - 1]! * 60),
+    first: formatSeconds(graded.minute[0]! * 60),
+    last: formatSeconds(graded.minute[graded.count - 1]! * 60),
     interval_minutes: barMinutes,
     figures: rounded(figuresOf(graded)),
     baseline: rounded(baselineOf(graded)),

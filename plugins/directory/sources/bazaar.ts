@@ -1,7 +1,7 @@
 import { canonical } from '../address.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
 import { pricesOf, versionOf } from '../money.ts'
-import { nameOf, countOf, isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
+import { nameOf, countOf, isRow, listOf, sourceTime, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
 
 export interface BazaarPage extends Page {
   /** Rows of all pages, where the source says it. */
@@ -58,7 +58,7 @@ export function readBazaar(payload: unknown, now: number): BazaarPage | null {
         isRow(bazaar['schema']) ||
         isRow(bazaar['info']) ||
         listOf(accepts).some((row) => isRow(rowOf(row)['outputSchema'])),
-      updated: momentOf(item['lastUpdated'], now),
+      updated: sourceTime(item['lastUpdated'], now),
       calls30d: countOf(quality['l30DaysTotalCalls']),
       payers30d: countOf(quality['l30DaysUniquePayers']),
     })

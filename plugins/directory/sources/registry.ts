@@ -1,6 +1,6 @@
 import { canonical } from '../address.ts'
 import { createPage, EMPTY, idOf, type Listing, type Package, type Page } from '../listing.ts'
-import { nameOf, isRow, listOf, momentOf, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
+import { nameOf, isRow, listOf, sourceTime, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
 
 export interface RegistryPage extends Page {
   readonly nextCursor: string | null
@@ -62,7 +62,7 @@ function listingOf(name: string, server: Row, official: Row, now: number): Listi
       .slice(0, MOST_PACKAGES)
       .flatMap((row) => packageOf(rowOf(row))),
     version: nameOf(server['version']) ?? nameOf(detail['version']),
-    updated: momentOf(official['updatedAt'] ?? detail['release_date'], now),
+    updated: sourceTime(official['updatedAt'] ?? detail['release_date'], now),
   }
 }
 

@@ -1,10 +1,11 @@
+import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
 import { decimalOf, priceOf } from '../decimal.ts'
 import { symbolOf } from '../symbol.ts'
 import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
 
 /** Perpetual contracts and perpetual contracts on currencies, by CFI code. */
 const PERPETUAL = new Set(['FFWCSX', 'FFWCSF'])
-/** An interval is written as the moment that lies so far after this one. */
+/** An interval is written as this date plus the interval. */
 const ORIGIN = Date.UTC(2000, 0, 1)
 
 /**
@@ -21,8 +22,8 @@ export const bitmex: Venue = {
     for (const row of rowsOf(instruments)) {
       if (!PERPETUAL.has(textOf(row['typ'])) || (row['state'] ?? 'Open') !== 'Open') continue
       const base = textOf(row['underlying']) || textOf(row['rootSymbol'])
-      const length = Date.parse(textOf(row['fundingInterval'])) - ORIGIN
-      const next = Date.parse(textOf(row['fundingTimestamp']))
+      const end = epochMilliseconds(row['fundingInterval'])
+      const next = epochSeconds(row['fundingTimestamp'])
       parsed.add({
         instrument: textOf(row['symbol']),
         symbol: symbolOf(base),
@@ -30,11 +31,11 @@ export const bitmex: Venue = {
         settle: symbolOf(textOf(row['settlCurrency'])),
         contract: row['isInverse'] === true ? 'inverse' : row['isQuanto'] === true ? 'quanto' : 'linear',
         rate: decimalOf(row['fundingRate']),
-        intervalHours: Number.isNaN(length) ? null : length / 3_600_000,
+        intervalHours: end === null ? null : (end - ORIGIN) / 3_600_000,
         intervalSource: 'venue',
         kind: 'predicted',
         predictedRate: decimalOf(row['indicativeFundingRate']),
-        nextFunding: Number.isNaN(next) ? null : Math.floor(next / 1000),
+        nextFunding: next === null ? null : Math.floor(next),
         markPrice: priceOf(row['markPrice']),
         indexPrice: priceOf(row['indicativeSettlePrice']),
         // Its own timestamp is that of the last trade.

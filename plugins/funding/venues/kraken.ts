@@ -1,3 +1,4 @@
+import { epochSeconds } from '../../lib/time/timestamps.ts'
 import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
 import { symbolOf } from '../symbol.ts'
 import { createParsed, PayloadError, isRow, rowsOf, textOf, type Venue } from './venue.ts'
@@ -24,7 +25,7 @@ export const kraken: Venue = {
   parse({ tickers }, at) {
     const { result = 'success' } = isRow(tickers) ? tickers : {}
     if (result !== 'success') throw new PayloadError(`result ${String(result)}`)
-    const observed = isRow(tickers) ? Date.parse(textOf(tickers['serverTime'])) / 1000 : NaN
+    const observed = isRow(tickers) ? epochSeconds(tickers['serverTime']) : null
     const parsed = createParsed(at)
     for (const row of rowsOf(tickers, 'tickers')) {
       // Earlier answers have small letters: pi_xbtusd.
@@ -59,7 +60,7 @@ export const kraken: Venue = {
         nextFunding: secondsOf(row['next_funding_rate_time']),
         markPrice: mark,
         indexPrice: priceOf(row['indexPrice'] ?? row['index']),
-        observed: secondsOf(row['time']) ?? (Number.isNaN(observed) ? at : Math.floor(observed)),
+        observed: secondsOf(row['time']) ?? Math.floor(observed ?? at),
       })
     }
     return parsed

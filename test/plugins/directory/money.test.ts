@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { dollarsOf, networkOf, pricesOf, termsOf } from '../../../plugins/directory/money.ts'
-import { momentOf, textOf } from '../../../plugins/directory/reading.ts'
+import { sourceTime, textOf } from '../../../plugins/directory/reading.ts'
 import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 describe('a price', () => {
@@ -48,6 +48,6 @@ describe('the words of strangers', () => {
     expect(textOf('x'.repeat(5000))).to.have.length(2000)
     expect(textOf(`x${'😀'.repeat(1500)}`)).to.not.match(/\p{Surrogate}/u)
     for (const junk of ['', ' \n', 7, null, []]) expect(textOf(junk)).to.equal(null)
-    expect(momentOf(1, 0)).to.equal(1)
+    expect(sourceTime(1, 0)).to.equal(1)
   })
 })

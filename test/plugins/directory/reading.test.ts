@@ -1,7 +1,7 @@
 /** Times, networks and addresses as different hands write them. */
 import { expect } from 'chai'
 import { networkOf } from '../../../plugins/directory/money.ts'
-import { momentOf } from '../../../plugins/directory/reading.ts'
+import { sourceTime } from '../../../plugins/directory/reading.ts'
 import { readCard } from '../../../plugins/directory/sources/card.ts'
 import { readRegistration } from '../../../plugins/directory/sources/registration.ts'
 
@@ -23,9 +23,10 @@ describe('a time that a source gives', () => {
         '2025-10-01 12:00:00',
         '2025-10-01T12:00',
       ])
-        expect(momentOf(time, NOW), String(time)).to.equal(AT)
-      expect(momentOf('2025-10-01', NOW)).to.equal(AT - 43_200)
-      for (const none of ['', 'soon', null, 0, -1, {}]) expect(momentOf(none, NOW), JSON.stringify(none)).to.equal(null)
+        expect(sourceTime(time, NOW), String(time)).to.equal(AT)
+      expect(sourceTime('2025-10-01', NOW)).to.equal(AT - 43_200)
+      for (const none of ['', 'soon', null, 0, -1, {}])
+        expect(sourceTime(none, NOW), JSON.stringify(none)).to.equal(null)
     } finally {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone
@@ -34,7 +35,7 @@ describe('a time that a source gives', () => {
 
   it('is held at five minutes ahead', () => {
     for (const time of ['2099-01-01T00:00:00Z', '4102444800', 4102444800000])
-      expect(momentOf(time, NOW)).to.equal(NOW + 300)
+      expect(sourceTime(time, NOW)).to.equal(NOW + 300)
   })
 })
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { readHistory } from '../../../plugins/funding/history.ts'
-import { momentOf } from '../../../plugins/funding/moment.ts'
+import { epochSeconds, PAYLOAD_RULES } from '../../../plugins/lib/time/timestamps.ts'
 import { readRecordings } from '../../../plugins/funding/recordings.ts'
 import { readTable } from '../../../plugins/funding/tables.ts'
 
@@ -68,9 +68,10 @@ describe('a recorded table', () => {
         '2026-02-04 21:19:43 UTC',
         'Wed, 04 Feb 2026 21:19:43 GMT',
       ])
-        expect(momentOf(time), String(time)).to.equal(AT)
-      expect(momentOf('2026-02-04')).to.equal(Date.UTC(2026, 1, 4) / 1000)
-      for (const none of ['', 'soon', null, 0, -1, {}]) expect(momentOf(none), JSON.stringify(none)).to.equal(null)
+        expect(epochSeconds(time, PAYLOAD_RULES), String(time)).to.equal(AT)
+      expect(epochSeconds('2026-02-04', PAYLOAD_RULES)).to.equal(Date.UTC(2026, 1, 4) / 1000)
+      for (const none of ['', 'soon', null, 0, -1, {}])
+        expect(epochSeconds(none, PAYLOAD_RULES), JSON.stringify(none)).to.equal(null)
     } finally {
       if (zone === undefined) delete process.env['TZ']
       else process.env['TZ'] = zone
