@@ -1,65 +1,212 @@
 /**
- * Every way a call can be refused, in one table. `code` is a closed union, so a `switch` over it is exhaustive.
- * `retry` tells an agent what to do next.
+ * Every way the gateway refuses a call, in one table. `code` is a closed union, so a `switch` over it is exhaustive.
+ * The table is also the source of docs/errors.md.
+ */
+
+/**
+ * What an agent does next: `never` (give up), `after_fix` (change the request), `after_delay` (wait, then send the same
+ * request), `new_quote` (sign a new payment), `same_payment` (send the same request with the same payment).
  */
 export type Retry = 'never' | 'after_fix' | 'after_delay' | 'new_quote' | 'same_payment'
 
 export interface ErrorKind {
+  /** HTTP status. */
   readonly status: number
   readonly retry: Retry
-  /** What the caller can do, said when nothing more exact is known. */
-  readonly advice: string
+  /** The `message` of the answer when nothing more exact is known; it includes advice. */
+  readonly message: string
+  /** When it happens, in one line. */
+  readonly when: string
+  /** What the caller does about it, in one line. */
+  readonly action: string
 }
 
-const kind = (status: number, retry: Retry, advice: string): ErrorKind => ({ status, retry, advice })
-
 export const ERRORS = {
-  payment_required: kind(402, 'new_quote', 'Sign one of the payments in accepts and send the same request again.'),
-  payment_invalid: kind(402, 'new_quote', 'The payment was not accepted; nothing was charged. Sign a fresh one.'),
-  payment_already_used: kind(402, 'new_quote', 'This payment is spent. Sign a new one.'),
-  settlement_failed: kind(402, 'new_quote', 'The payment could not be settled; nothing was charged.'),
-  token_invalid: kind(
-    402,
-    'new_quote',
-    'The access token is not one of ours or is revoked. Buy a plan, or pay per call.',
-  ),
-  token_expired: kind(402, 'new_quote', 'The access token has ended. Buy the plan again, or pay per call.'),
-  token_route: kind(402, 'new_quote', 'The plan of this token does not cover this route. Pay per call.'),
-  identifier_required: kind(
-    400,
-    'after_fix',
-    'Name this purchase: send an Idempotency-Key, or an id in the extension payment-identifier. Nothing was charged.',
-  ),
-  unauthorized: kind(401, 'after_fix', 'Send the operator token: Authorization: Bearer <token>.'),
-  forbidden: kind(403, 'never', 'This is not for you to have.'),
-  not_found: kind(404, 'never', 'There is nothing at this address. /openapi.json lists every route.'),
-  method_not_allowed: kind(405, 'after_fix', 'Use a method named in the Allow header.'),
-  payment_conflict: kind(409, 'new_quote', 'This payment was first used for another request. Sign a new one.'),
-  idempotency_conflict: kind(
-    409,
-    'same_payment',
-    'This idempotency key belongs to another payment. Send that payment again, or use a new key.',
-  ),
-  retired: kind(410, 'never', 'This route is retired.'),
-  body_too_large: kind(413, 'after_fix', 'Send a smaller body.'),
-  media_unsupported: kind(415, 'after_fix', 'Send the body in a media type the route accepts.'),
-  validation_failed: kind(422, 'after_fix', 'Correct the fields named in detail and send the request again.'),
-  rate_limited: kind(429, 'after_delay', 'Too many requests. Wait as long as Retry-After says.'),
-  internal: kind(500, 'after_delay', 'Something failed on our side; nothing was charged.'),
-  product_failed: kind(502, 'after_delay', 'The product could not answer; nothing was charged.'),
-  product_suspended: kind(503, 'after_delay', 'This product is suspended for the moment; nothing was charged.'),
-  settler_unavailable: kind(503, 'after_delay', 'Payments cannot be settled at the moment; nothing was charged.'),
-  ledger_unavailable: kind(
-    503,
-    'same_payment',
-    'The ledger cannot be read at the moment. Repeat this very request with the same payment; do not sign a new one.',
-  ),
-  settlement_pending: kind(
-    503,
-    'same_payment',
-    'The payment was sent and is not confirmed yet. Repeat this very request.',
-  ),
-  product_timeout: kind(504, 'after_delay', 'The product took too long; nothing was charged.'),
+  payment_required: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'Sign one of the payments in accepts and send the same request again.',
+    when: 'A priced route was called without a payment and without an access token.',
+    action: 'Sign one of the entries of accepts and send the same request again with the payment.',
+  },
+  payment_invalid: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'The payment was not accepted; nothing was charged. Sign a fresh one.',
+    when: 'The payment cannot be read or does not meet the quote; `error` holds the x402 reason.',
+    action: 'Correct what `message` names and sign a new payment. Nothing was charged.',
+  },
+  payment_already_used: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'This payment is spent. Sign a new one.',
+    when: 'The payment was settled earlier and its answer is no longer kept.',
+    action: 'Sign a new payment. If the answer never reached you, send the operator the transaction.',
+  },
+  settlement_failed: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'The payment could not be settled; nothing was charged.',
+    when: 'The answer was ready, but the chain or the facilitator refused the payment.',
+    action: 'Check the balance and the validity window, then sign a new payment. Nothing was charged.',
+  },
+  token_invalid: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'The access token was not issued by this service or was revoked. Buy a plan, or pay per call.',
+    when: 'The access token is malformed, foreign, altered or revoked, or its plan is no longer offered.',
+    action: 'Buy a plan again, or pay for the call.',
+  },
+  token_expired: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'The access token has expired. Buy the plan again, or pay per call.',
+    when: 'The access token is genuine, but its time window has ended.',
+    action: 'Buy the plan again, or pay for the call.',
+  },
+  token_route: {
+    status: 402,
+    retry: 'new_quote',
+    message: 'The plan of this token does not cover this route. Pay per call.',
+    when: 'The access token is valid, but its plan does not authorize this route.',
+    action: 'Pay for the call, or buy a plan whose authorized_routes name the route.',
+  },
+  identifier_required: {
+    status: 400,
+    retry: 'after_fix',
+    message:
+      'Name this purchase: send an Idempotency-Key, or an id in the extension payment-identifier. Nothing was charged.',
+    when: 'The route requires a purchase identifier and the payment came without one.',
+    action: 'Send the same payment again with an Idempotency-Key header or a payment-identifier.',
+  },
+  unauthorized: {
+    status: 401,
+    retry: 'after_fix',
+    message: 'Send the operator token: Authorization: Bearer <token>.',
+    when: 'An operator route was called without the operator token, or with a wrong one.',
+    action: 'Send the operator token in the Authorization header.',
+  },
+  forbidden: {
+    status: 403,
+    retry: 'never',
+    message:
+      'This answer belongs to another buyer. Send the Idempotency-Key of the purchase, or call from where it was bought.',
+    when: 'The payment was settled for another caller, so its stored answer is not replayed to this one.',
+    action: 'Call from where the answer was bought. For a plan, sign in with the wallet that paid. Do not pay again.',
+  },
+  not_found: {
+    status: 404,
+    retry: 'never',
+    message: 'No route has this address. /openapi.json lists every route.',
+    when: 'No route has this address, or the record that was asked for does not exist.',
+    action: 'Check the address and its parameters against /openapi.json.',
+  },
+  method_not_allowed: {
+    status: 405,
+    retry: 'after_fix',
+    message: 'Use a method named in the Allow header.',
+    when: 'The address exists, but not for this HTTP method.',
+    action: 'Use one of the methods in the Allow header.',
+  },
+  payment_conflict: {
+    status: 409,
+    retry: 'new_quote',
+    message: 'This payment was first used for another request. Sign a new one.',
+    when: 'The payment is bound to another request: another route, or other input.',
+    action: 'Sign a new payment for this request. To get the answer of the first request, repeat that one.',
+  },
+  idempotency_conflict: {
+    status: 409,
+    retry: 'same_payment',
+    message: 'This idempotency key belongs to another payment. Send that payment again, or use a new key.',
+    when: 'The idempotency key and the payment belong to two different purchases. This one was not charged.',
+    action: 'Send the payment and the key of one purchase together, or use a new key for a new purchase.',
+  },
+  retired: {
+    status: 410,
+    retry: 'never',
+    message: 'This route is retired.',
+    when: 'The route was taken out of service; `replacement` names its successor, if there is one.',
+    action: 'Call the replacement.',
+  },
+  body_too_large: {
+    status: 413,
+    retry: 'after_fix',
+    message: 'Send a smaller body.',
+    when: 'The request body exceeds the size limit of the route.',
+    action: 'Send a smaller body.',
+  },
+  media_unsupported: {
+    status: 415,
+    retry: 'after_fix',
+    message: 'Send the body in a media type the route accepts.',
+    when: 'The route does not accept the Content-Type of the body.',
+    action: 'Send the body in a media type the route accepts.',
+  },
+  validation_failed: {
+    status: 422,
+    retry: 'after_fix',
+    message: 'Correct the fields named in detail and send the request again.',
+    when: 'A parameter, a header or the body fails validation; `detail` lists the fields.',
+    action: 'Correct those fields and send the request again; an unused payment stays valid.',
+  },
+  rate_limited: {
+    status: 429,
+    retry: 'after_delay',
+    message: 'Too many requests. Wait as long as Retry-After says.',
+    when: 'The caller sent too many requests, or holds too many open streams.',
+    action: 'Wait as many seconds as Retry-After says, then send the request again.',
+  },
+  internal: {
+    status: 500,
+    retry: 'after_delay',
+    message: 'Something failed on our side; nothing was charged.',
+    when: 'The gateway failed unexpectedly; `call_id` identifies the call in its log.',
+    action: 'Send the request again later. If it keeps failing, send the operator the call_id.',
+  },
+  product_failed: {
+    status: 502,
+    retry: 'after_delay',
+    message: 'The product could not answer; nothing was charged.',
+    when: 'The product threw an error, or its upstream answered with one.',
+    action: 'Send the request again later; an unused payment stays valid.',
+  },
+  product_suspended: {
+    status: 503,
+    retry: 'after_delay',
+    message: 'This product is temporarily unavailable; nothing was charged.',
+    when: 'The product or the plan is not available at the moment.',
+    action: 'Wait as many seconds as Retry-After says, then send the request again.',
+  },
+  settler_unavailable: {
+    status: 503,
+    retry: 'after_delay',
+    message: 'Payments cannot be settled at the moment; nothing was charged.',
+    when: 'No node or facilitator can settle payments on this network at the moment.',
+    action: 'Send the same request again later, or pay on another network of accepts.',
+  },
+  ledger_unavailable: {
+    status: 503,
+    retry: 'same_payment',
+    message:
+      'The payment records cannot be read at the moment. Repeat this very request with the same payment; do not sign a new one.',
+    when: 'The payment journal cannot be read or written, so the state of the payment is unknown.',
+    action: 'Repeat the same request with the same payment. Do not sign a new one.',
+  },
+  settlement_pending: {
+    status: 503,
+    retry: 'same_payment',
+    message: 'The payment was sent and is not confirmed yet. Repeat this very request.',
+    when: 'The payment was sent and its outcome is not known yet.',
+    action: 'Repeat the same request with the same payment after Retry-After. Do not sign a new one.',
+  },
+  product_timeout: {
+    status: 504,
+    retry: 'after_delay',
+    message: 'The product took too long; nothing was charged.',
+    when: 'The product did not answer within the time limit of the route.',
+    action: 'Send the request again later, or ask for less; an unused payment stays valid.',
+  },
 } as const satisfies Record<string, ErrorKind>
 
 export type ErrorCode = keyof typeof ERRORS
@@ -73,7 +220,7 @@ export interface ErrorOptions {
   readonly cause?: unknown
 }
 
-/** The one error class the gateway answers with. Anything else thrown is a bug and is answered as `internal`. */
+/** The one error class the gateway answers with. Anything else that is thrown is a bug and is answered as `internal`. */
 export class ServiceError extends Error {
   readonly code: ErrorCode
   readonly reason: string | undefined
@@ -81,7 +228,7 @@ export class ServiceError extends Error {
   readonly fields: Readonly<Record<string, unknown>>
 
   constructor(code: ErrorCode, message?: string, options: ErrorOptions = {}) {
-    super(message ?? ERRORS[code].advice, options.cause === undefined ? undefined : { cause: options.cause })
+    super(message ?? ERRORS[code].message, options.cause === undefined ? undefined : { cause: options.cause })
     this.name = new.target.name
     this.code = code
     this.reason = options.reason
@@ -107,7 +254,7 @@ export interface ValidationItem {
   readonly ctx?: Readonly<Record<string, unknown>>
 }
 
-/** 422 in the interface's shape; nothing is charged. A handler may throw it for what a schema cannot say. */
+/** 422 with the items in `detail`; nothing is charged. A handler may throw it for rules that a schema cannot express. */
 export class InvalidInput extends ServiceError {
   readonly detail: readonly ValidationItem[]
 
@@ -132,7 +279,7 @@ export class Unavailable extends ServiceError {
   }
 }
 
-/** The JSON body of an error. A 422 carries `detail`; the stable `code` and the `retry` policy are on every one. */
+/** The JSON body of an error. Every body has `code`, `message` and `retry`; a 422 adds `detail`. */
 export function errorBody(error: ServiceError): Record<string, unknown> {
   return {
     ...(error instanceof InvalidInput ? { detail: error.detail } : {}),

@@ -1,7 +1,7 @@
 /** `npm run keys`: fresh keys for production, printed and not kept. `--rotate`: a new first token key in DATA_DIR. */
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { readConfig } from '../gateway/config/config.ts'
-import { createKey, rotateKeys } from '../gateway/tokens/access-tokens.ts'
+import { createKey, rotateKeys } from '../gateway/tokens/key-set.ts'
 import { readFlags } from './usage.ts'
 
 const USAGE = `npm run keys [-- --rotate]

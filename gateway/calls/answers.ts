@@ -1,4 +1,4 @@
-/** A handler's value, or an error, as the bytes a caller gets. */
+/** Turns a handler's value, a quote or an error into the bytes a caller gets. */
 import { isConstant } from '../catalog/frozen.ts'
 import { Streamed } from '../editions/upstream-request.ts'
 import { errorBody, ServiceError } from '../errors.ts'
@@ -8,22 +8,25 @@ import type { Answer } from './call.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 
-const ofConstants = new WeakMap<object, Answer>()
+/** Answers of constant values, such as documents: each is serialized once. */
+const constantAnswers = new WeakMap<object, Answer>()
 
-/** The answer of a handler's value; of one that never changes, such as a document, it is made once. */
+/**
+ * The answer for the value a handler returned.
+ *
+ * A Reply sets status and headers. A string or Buffer is sent unchanged if the reply names a content-type; everything
+ * else is JSON; undefined is an empty body.
+ *
+ * @param onlyViewed the value is only shown as a page: it is not serialized, the transport renders it
+ */
 export function answerOf(value: unknown, onlyViewed = false): Answer {
-  if (onlyViewed || !isConstant(value)) return madeOf(value, onlyViewed)
-  const answer = ofConstants.get(value) ?? madeOf(value, false)
-  ofConstants.set(value, answer)
+  if (onlyViewed || !isConstant(value)) return serialize(value, onlyViewed)
+  const answer = constantAnswers.get(value) ?? serialize(value, false)
+  constantAnswers.set(value, answer)
   return answer
 }
 
-/**
- * A Reply brings its status and headers; a string or Buffer whose reply names a content-type is sent as it is;
- * everything else is JSON; undefined is an empty body. What only a view shows is left as the value it is: the transport
- * renders it.
- */
-function madeOf(value: unknown, onlyViewed: boolean): Answer {
+function serialize(value: unknown, onlyViewed: boolean): Answer {
   const reply = value instanceof Reply ? value : new Reply(value)
   if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
   if (reply instanceof Streamed)
@@ -41,17 +44,17 @@ function madeOf(value: unknown, onlyViewed: boolean): Answer {
   }
 }
 
-/** Bytes of quotes: the challenge of an operation at its bare address is one object and is written once. */
-const written = new WeakMap<Quote, Buffer>()
+/** Serialized quotes: the quote of an operation at its bare address is one object, serialized once. */
+const quoteBodies = new WeakMap<Quote, Buffer>()
 
-/** The 402: the v1 object as body; the transport adds the header with the v2 object. */
+/** The 402. The body is the v1 object; the transport adds the header with the v2 object. */
 export function quoteAnswer(error: ServiceError, quote: Quote): Answer {
-  let body = written.get(quote)
-  if (!body) written.set(quote, (body = Buffer.from(JSON.stringify(quote.v1))))
+  let body = quoteBodies.get(quote)
+  if (!body) quoteBodies.set(quote, (body = Buffer.from(JSON.stringify(quote.v1))))
   return { status: error.status, headers: { 'content-type': JSON_TYPE, ...error.headers }, body, error, quote }
 }
 
-/** The answer of a refusal. Anything but a ServiceError shows the call id and nothing else. */
+/** The answer to a refused call. Of anything but a ServiceError the caller learns only the call id. */
 export function errorAnswer(thrown: unknown, callId: string): Answer {
   const error =
     thrown instanceof ServiceError

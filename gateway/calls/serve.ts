@@ -1,147 +1,161 @@
-/** The one flow: every call, over HTTP or MCP, from quote to receipt. */
+/**
+ * The one flow. Every call, over HTTP or MCP, takes these steps in this order:
+ *
+ * 1. quote: an unpaid call of a priced route gets its 402, before anything is read;
+ * 2. read: the body is decoded, and the payment with it;
+ * 3. replay: a payment that already bought an answer gets that answer again;
+ * 4. validate: the input must fit the schema and the product must be available;
+ * 5. admit: free access, access token or payment; a payment is checked and reserved;
+ * 6. handle: the product makes its answer;
+ * 7. settle: the answer is stored, the payment is settled, and only then does the answer leave.
+ */
 import type { Operation } from '../plugin/catalog.ts'
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
-import { askOf } from '../editions/ask.ts'
 import { ServiceError } from '../errors.ts'
+import { traced } from '../observe/tracing.ts'
 import type { PaymentKey } from '../methods/payment-method.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { PresentedPayment } from '../payments/presented-payment.ts'
 import { type PaidAnswer, SettlementError } from '../payments/purchase.ts'
-import type { Call, Input, Logger } from '../plugin/plugin.ts'
-import type { Tokens } from '../tokens/access-tokens.ts'
-import { traced } from '../observe/tracing.ts'
-import { type Admission, admit, readmit } from './admit.ts'
+import type { Logger } from '../plugin/plugin.ts'
+import { admit, type AdmitParts, readmit } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
-import type { Answer, CallRequest } from './call.ts'
+import type { Answer, CallRequest, IncomingCall } from './call.ts'
 import { fingerprint } from './fingerprint.ts'
 
+/** Answers one call. Never rejects: a refusal is an answer with `error`, and a 402 also has a `quote`. */
 export type Serve = (edition: Edition, bound: BoundOperation, request: CallRequest) => Promise<Answer>
 
-export interface ServeParts {
+export interface ServeParts extends AdmitParts {
   readonly payments: Payments
-  readonly tokens: Tokens
-  /** The clock of the data; payments and tokens keep their own. */
-  readonly now: () => Date
   readonly log: Logger
 }
 
-interface Read {
-  readonly raw: RawInput
-  /** An error where a payment came that cannot be read. */
-  readonly presented: PresentedPayment | ServiceError | null
-  readonly kept: PaidAnswer | null
-}
-
-/** Made once: collecting where it was thrown would cost more than the rest of a 402. */
-const UNPAID = new ServiceError('payment_required')
-
-/** Builds `serve`. It never rejects: a refusal is an answer with `error`, and with `quote` where it is a 402. */
+/** Builds `serve`. */
 export function createServe(parts: ServeParts): Serve {
-  const { payments, log } = parts
-
-  async function flow(edition: Edition, bound: BoundOperation, request: CallRequest): Promise<Answer> {
-    const { operation } = bound
-    if (operation.retired && !request.credential) throw retired(operation.replacement)
-    if (operation.price !== null && !request.credential) throw UNPAID
-    const raw = await request.read()
-    const presented = operation.price === null ? null : present(operation, request, raw)
-    if (presented === null || presented instanceof ServiceError)
-      return work(edition, bound, request, { raw, presented, kept: null })
-    const { key } = presented
-    log.info({ call: request.id, operation: operation.id, payment: key }, 'a payment was presented')
-    const kept = await payments.recall(operation, presented)
-    const isKept = kept !== null && !kept.again
-    const answer = isKept ? kept : await work(edition, bound, request, { raw, presented, kept })
-    if (answer.receipt?.success) request.onSent(() => noteDelivery(request.id, key))
-    return answer
-  }
-
-  /** Validates, admits, has the product make its answer, and settles. `kept`: a stream that is to be fetched again. */
-  async function work(edition: Edition, bound: BoundOperation, request: CallRequest, read: Read): Promise<Answer> {
-    const { operation } = bound
-    const { raw, presented, kept } = read
-    if (operation.retired) throw retired(operation.replacement)
-    const input = bound.validate(raw)
-    bound.assertAvailable()
-    const attributes = { 'call.id': request.id, 'operation.id': operation.id }
-    const entry = { edition, operation, request, presented }
-    const admitted = kept ?? (await traced('admit', attributes, () => admit(parts, entry)))
-    if ('status' in admitted && !admitted.again) return admitted
-    const admission = 'status' in admitted ? readmit(parts, entry, admitted) : admitted
-    let answer: Answer | null = null
-    try {
-      const call = callOf(edition, bound, request, input, admission)
-      const value = await traced('handle', attributes, () => bound.handle(call))
-      const made = answerOf(value, operation.view !== null && operation.response === null)
-      answer = made
-      return await traced('settle', attributes, () => admission.settle(made))
-    } catch (error) {
-      answer?.stream?.drop()
-      await admission.release(error)
-      throw error
-    }
-  }
-
-  /** An answer of which this is not noted is given again more freely, so nothing is lost where it cannot be written. */
-  function noteDelivery(call: string, key: PaymentKey): void {
-    payments.delivered(key).catch((error: unknown) => log.warn({ call, err: error }, 'a delivery was not noted'))
-  }
-
-  /** What was presented, or why it cannot be read: said after validation, so a bad request is told of its own faults. */
-  function present(operation: Operation, request: CallRequest, raw: RawInput): PresentedPayment | ServiceError | null {
-    // A token alone binds no request, so nothing has to be digested.
-    if (request.credential?.payments.length === 0) return null
-    try {
-      return payments.present(request, fingerprint(operation, raw))
-    } catch (error) {
-      if (error instanceof ServiceError) return error
-      throw error
-    }
-  }
-
   return async (edition, bound, request) => {
+    const call = { edition, bound, request }
     try {
-      return await flow(edition, bound, request)
+      return await answerCall(parts, call)
     } catch (error) {
-      return refuse(error, edition, bound.operation, request)
+      return refusalOf(parts, call, error)
     }
-  }
-
-  function refuse(thrown: unknown, edition: Edition, operation: Operation, request: CallRequest): Answer {
-    if (thrown instanceof ServiceError && thrown.status === 402 && operation.price !== null) {
-      const answer = quoteAnswer(thrown, payments.quote(edition.catalog, operation, request.url, thrown))
-      return thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
-    }
-    const answer = errorAnswer(thrown, request.id)
-    const error = answer.error as ServiceError
-    const cause = error.cause ?? (error === thrown ? undefined : thrown)
-    // How a product failed has been logged where it did.
-    const err = error.code === 'product_failed' ? {} : { err: cause }
-    // A product that says it needs a moment is no error.
-    const level = error.code === 'product_suspended' ? 'warn' : 'error'
-    if (error.status >= 500 && !request.signal.aborted)
-      log[level]({ call: request.id, operation: operation.id, code: error.code, ...err }, error.message)
-    return thrown instanceof SettlementError ? { ...answer, receipt: thrown.receipt } : answer
-  }
-
-  function callOf(
-    edition: Edition,
-    bound: BoundOperation,
-    request: CallRequest,
-    input: Input,
-    admission: Admission,
-  ): Call {
-    const { access, asOf, signal } = admission
-    const ask = askOf(edition, bound, { callId: request.id, asOf, signal })
-    const wish = request.stream ? { stream: request.stream } : {}
-    const { operation } = bound
-    return { id: request.id, operation, catalog: edition.catalog, input, access, asOf, signal, ask, ...wish }
   }
 }
 
-function retired(replacement: string | null): ServiceError {
-  const fields = replacement === null ? {} : { replacement }
-  return new ServiceError('retired', replacement === null ? undefined : `This route is retired. Use ${replacement}.`, {
-    fields,
-  })
+/** Steps 1 to 3, then the rest of the flow. Throws ServiceError to refuse. */
+async function answerCall(parts: ServeParts, call: IncomingCall): Promise<Answer> {
+  const { request } = call
+  const { operation } = call.bound
+  assertCredential(operation, request)
+  const raw = await request.read()
+  const payment = readPayment(parts.payments, operation, request, raw)
+  if (payment === null || payment instanceof ServiceError) return produce(parts, call, raw, payment, null)
+
+  parts.log.info({ call: request.id, operation: operation.id, payment: payment.key }, 'a payment was presented')
+  const bought = await parts.payments.recall(operation, payment)
+  const answer = bought && !bought.again ? bought : await produce(parts, call, raw, payment, bought)
+  if (answer.receipt?.success) request.onSent(() => noteDelivery(parts, request.id, payment.key))
+  return answer
+}
+
+/**
+ * Steps 4 to 7.
+ *
+ * @param payment an error if a payment was sent that cannot be read
+ * @param bought set when the payment already bought a stream, which has to be fetched again
+ */
+async function produce(
+  parts: ServeParts,
+  call: IncomingCall,
+  raw: RawInput,
+  payment: PresentedPayment | ServiceError | null,
+  bought: PaidAnswer | null,
+): Promise<Answer> {
+  const { edition, bound, request } = call
+  const { operation } = bound
+  if (operation.retired) throw retiredError(operation.replacement)
+  const input = bound.validate(raw)
+  bound.assertAvailable()
+
+  const attributes = { 'call.id': request.id, 'operation.id': operation.id }
+  const admitted = bought ?? (await traced('admit', attributes, () => admit(parts, call, payment)))
+  if ('status' in admitted && !admitted.again) return admitted
+  const admission = 'status' in admitted ? readmit(parts, call, admitted) : admitted
+
+  let answer: Answer | null = null
+  try {
+    const { access, asOf, signal } = admission
+    const stream = request.stream ? { stream: request.stream } : {}
+    const handled = { id: request.id, operation, catalog: edition.catalog, input, access, asOf, signal, ...stream }
+    const value = await traced('handle', attributes, () => bound.handle(handled))
+    const produced = answerOf(value, operation.view !== null && operation.response === null)
+    answer = produced
+    return await traced('settle', attributes, () => admission.settle(produced))
+  } catch (error) {
+    answer?.stream?.drop()
+    await admission.release(error)
+    throw error
+  }
+}
+
+/** Created once: capturing a stack trace per call would cost more than the rest of a 402. */
+const PAYMENT_REQUIRED = new ServiceError('payment_required')
+
+/** Refuses a call without payment or token, unless the route is free. */
+function assertCredential(operation: Operation, { credential }: CallRequest): void {
+  if (credential) return
+  if (operation.retired) throw retiredError(operation.replacement)
+  if (operation.price !== null) throw PAYMENT_REQUIRED
+}
+
+/**
+ * The payment of the call, or null. An unreadable payment is returned as an error and thrown only after validation, so
+ * that a bad request first learns about its own input.
+ */
+function readPayment(
+  payments: Payments,
+  operation: Operation,
+  request: CallRequest,
+  raw: RawInput,
+): PresentedPayment | ServiceError | null {
+  // A token is not bound to a request: without a payment there is nothing to digest.
+  if (operation.price === null || request.credential?.payments.length === 0) return null
+  try {
+    return payments.present(request, fingerprint(operation, raw))
+  } catch (error) {
+    if (error instanceof ServiceError) return error
+    throw error
+  }
+}
+
+/** Records that the answer reached its buyer. If that fails, a replay of the answer asks for less proof: no harm done. */
+function noteDelivery({ payments, log }: ServeParts, call: string, key: PaymentKey): void {
+  payments.delivered(key).catch((error: unknown) => log.warn({ call, err: error }, 'a delivery could not be recorded'))
+}
+
+/** The answer to a refused or failed call. Logs what the operator has to know. */
+function refusalOf({ payments, log }: ServeParts, { edition, bound, request }: IncomingCall, thrown: unknown): Answer {
+  const { operation } = bound
+  const receipt = thrown instanceof SettlementError ? { receipt: thrown.receipt } : {}
+  if (thrown instanceof ServiceError && thrown.status === 402 && operation.price !== null) {
+    const quote = payments.quote(edition.catalog, operation, request.url, thrown)
+    return { ...quoteAnswer(thrown, quote), ...receipt }
+  }
+  const answer = errorAnswer(thrown, request.id)
+  const error = answer.error as ServiceError
+  if (error.status >= 500 && !request.signal.aborted) {
+    const cause = error.cause ?? (error === thrown ? undefined : thrown)
+    // The failure of a product was logged with its cause when it happened.
+    const err = error.code === 'product_failed' ? {} : { err: cause }
+    // A product that asks for a pause is not a failure.
+    const level = error.code === 'product_suspended' ? 'warn' : 'error'
+    log[level]({ call: request.id, operation: operation.id, code: error.code, ...err }, error.message)
+  }
+  return { ...answer, ...receipt }
+}
+
+function retiredError(replacement: string | null): ServiceError {
+  if (replacement === null) return new ServiceError('retired')
+  return new ServiceError('retired', `This route is retired. Use ${replacement}.`, { fields: { replacement } })
 }

@@ -1,7 +1,7 @@
 /** One product asks another: through its operations, in the same edition, free of charge and off the journal. */
 import { Unavailable } from '../errors.ts'
 import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
-import type { BoundOperation, Edition } from './edition.ts'
+import type { Edition } from './edition.ts'
 
 /** What an asked operation inherits from the call, or the run of a job, that asks it. */
 export interface Within {
@@ -10,11 +10,6 @@ export interface Within {
   readonly callId: string
   /** What the asking operation itself holds back; 0 for a job. */
   readonly heldBackSeconds?: number
-}
-
-/** The `ask` of a call to `bound`. */
-export function askOf(edition: Edition, bound: BoundOperation, within: Within): Ask {
-  return askFrom(edition, bound.operation.product, { ...within, heldBackSeconds: bound.operation.maxFreshnessSeconds })
 }
 
 /**
@@ -41,7 +36,6 @@ export function askFrom(edition: Edition, product: string, within: Within): Ask 
       access: { kind: 'free' },
       asOf,
       signal: within.signal,
-      ask: askOf(edition, asked, { ...within, asOf }),
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }

@@ -6,7 +6,7 @@ import { ServiceError, Unavailable } from '../errors.ts'
 import { type Call, type Handler, type Logger, Reply } from '../plugin/plugin.ts'
 import { askFrom } from './ask.ts'
 import { withinBudget } from './budget.ts'
-import type { BoundOperation, Edition } from './edition.ts'
+import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instance.ts'
 import { Streamed } from './upstream-request.ts'
 import { assertSendable } from './sendable.ts'
@@ -55,7 +55,7 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
     return answer
   }
 
-  async function handle(call: Call): Promise<unknown> {
+  async function handle(call: HandledCall): Promise<unknown> {
     const { asOf, id: callId } = call
     const heldBackSeconds = operation.maxFreshnessSeconds
     const answer = await withinBudget(operation.timeoutSeconds, call.signal, (signal) =>

@@ -15,6 +15,9 @@ export interface RawInput {
   readonly passage?: Passage
 }
 
+/** A call for a bound operation, which adds the `ask` of its product. */
+export type HandledCall = Omit<Call, 'ask'>
+
 export interface BoundOperation {
   readonly operation: Operation
   /** An upstream answers it, and gets the request as it came. */
@@ -25,7 +28,7 @@ export interface BoundOperation {
    * Runs the handler within the operation's time budget and checks the answer against its schema. Throws ServiceError
    * only: a thrown bug or a wrong answer becomes `product_failed`, a hang `product_timeout`.
    */
-  handle(call: Call): Promise<unknown>
+  handle(call: HandledCall): Promise<unknown>
   /** Throws Unavailable while the product's breaker is open or a product it asks is withheld. */
   assertAvailable(): void
 }

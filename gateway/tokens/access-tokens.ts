@@ -1,34 +1,22 @@
 /**
- * Access tokens: what a plan purchase hands out. JWT (RFC 7519) signed with Ed25519 (RFC 8037), so that a token is
- * checked by arithmetic and nobody who can check one can make one. The first key signs; every key verifies.
+ * Access tokens, which plan purchases return: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). Anyone can verify a token
+ * with the public key; only the gateway can issue one. Receipts and offers are signed with the same keys.
  */
-import { chmod, link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { createPrivateKey, type JsonWebKey, randomUUID, sign } from 'node:crypto'
-import {
-  calculateJwkThumbprint,
-  compactVerify,
-  type CryptoKey,
-  errors,
-  exportJWK,
-  generateKeyPair,
-  importJWK,
-  type JWK,
-  jwtVerify,
-  SignJWT,
-} from 'jose'
+import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
+import { compactVerify, type CryptoKey, errors, type JWK, jwtVerify, SignJWT } from 'jose'
 import { LRUCache } from 'lru-cache'
 import { ServiceError } from '../errors.ts'
+import { ALGORITHM, openKeys, publicPart } from './key-set.ts'
 
 export interface TokenOptions {
-  /** JWK set with private keys, as JSON text; null: made once and kept in `dataDir`. */
+  /** JWK set with private keys, as JSON text; null: the set in `dataDir`, created on first use. */
   readonly keys: string | null
-  /** Null: the keys are not kept. */
+  /** Null: the keys are not stored. */
   readonly dataDir: string | null
   /** The public address of the service: issuer and audience of its tokens. */
   readonly issuer: string
   readonly now: () => Date
-  /** Ids of tokens that are refused although they have not ended. */
+  /** Ids of revoked tokens. */
   readonly revoked?: ReadonlySet<string>
 }
 
@@ -39,7 +27,7 @@ export interface TokenGrant {
   readonly tier: string
   readonly durationSeconds: number
   readonly id: string
-  /** From when it counts; absent: now. */
+  /** Start of the token's window; default: now. */
   readonly issuedAt?: Date
 }
 
@@ -53,49 +41,46 @@ export interface VerifiedToken {
 
 export interface Tokens {
   issue(grant: TokenGrant): Promise<{ readonly token: string; readonly issuedAt: Date; readonly expiresAt: Date }>
-  /** Throws ServiceError token_expired, or token_invalid where it is foreign, altered or revoked. */
+  /** Throws ServiceError `token_expired`, or `token_invalid` for a token that is foreign, altered or revoked. */
   verify(token: string): Promise<VerifiedToken>
-  /** Milliseconds until it ends. */
-  left(token: Pick<VerifiedToken, 'expiresAt'>): number
-  /** The public keys (RFC 7517). */
+  /** Milliseconds until the token expires. */
+  remainingMs(token: Pick<VerifiedToken, 'expiresAt'>): number
+  /** The public keys as a JWK set (RFC 7517). */
   jwks(): { readonly keys: readonly JWK[] }
   /**
-   * A flat statement that is no token, signed with the same key: a compact JWS (RFC 7515) of this type over its
-   * canonical form (RFC 8785: fields by name). At once, since a 402 does not wait.
+   * Signs a flat statement that is not a token: a compact JWS (RFC 7515) of this `typ` over the statement's canonical
+   * form (RFC 8785: fields sorted by name). Synchronous, because a 402 does not wait.
    */
   sign(type: string, statement: Readonly<Record<string, unknown>>): string
-  /** The statement in a JWS of ours and of this type, or null: foreign, altered, or of another type. */
+  /** The statement of a JWS that we signed with this `typ`; null if it is foreign, altered or of another type. */
   read(type: string, jws: string): Promise<Readonly<Record<string, unknown>> | null>
 }
 
-/** Ed25519 private keys, the first one signs. */
-export interface KeySet {
-  readonly keys: readonly JWK[]
-}
-
-const ALGORITHM = 'EdDSA'
 const TYPE = 'JWT'
-const FILE = 'token-keys.json'
 const CACHED_TOKENS = 1000
 
-/** Opens the key set, or makes it. Throws RangeError where the configured keys are not a set of private Ed25519 keys. */
+/**
+ * Opens or creates the key set and returns the token service.
+ *
+ * @throws RangeError if the configured keys are not a set of private Ed25519 keys
+ */
 export async function createTokens({ keys, dataDir, issuer, now, revoked = new Set() }: TokenOptions): Promise<Tokens> {
   const set = await openKeys(keys, dataDir)
   const [signing] = set
   const signingKey = createPrivateKey({ key: signing.jwk as JsonWebKey, format: 'jwk' })
-  const publics = new Map(set.map(({ jwk, publicKey }) => [jwk.kid as string, publicKey]))
+  const publicKeys = new Map(set.map(({ jwk, publicKey }) => [jwk.kid as string, publicKey]))
   const verified = new LRUCache<string, VerifiedToken>({ max: CACHED_TOKENS })
 
   const keyOfHeader = ({ kid }: { readonly kid?: string }): CryptoKey => {
-    const key = publics.get(kid ?? '')
+    const key = publicKeys.get(kid ?? '')
     if (!key) throw new errors.JWKSNoMatchingKey()
     return key
   }
 
-  async function read(token: string): Promise<VerifiedToken> {
+  async function verifySignature(token: string): Promise<VerifiedToken> {
     const { payload } = await jwtVerify(token, keyOfHeader, {
       algorithms: [ALGORITHM],
-      // What else is signed with the same key (receipts) has a type of its own.
+      // Receipts and offers are signed with the same keys, but have types of their own.
       typ: TYPE,
       issuer,
       audience: issuer,
@@ -123,18 +108,18 @@ export async function createTokens({ keys, dataDir, issuer, now, revoked = new S
       return { token, issuedAt: new Date(issued * 1000), expiresAt: new Date(expires * 1000) }
     },
     async verify(token) {
-      const found = verified.get(token) ?? (await read(token).catch(refuse))
+      const found = verified.get(token) ?? (await verifySignature(token).catch(refuse))
       if (revoked.has(found.id)) throw new ServiceError('token_invalid')
       if (found.expiresAt <= now()) throw new ServiceError('token_expired')
       verified.set(token, found)
       return found
     },
-    left: ({ expiresAt }) => expiresAt.getTime() - now().getTime(),
+    remainingMs: ({ expiresAt }) => expiresAt.getTime() - now().getTime(),
     jwks: () => ({ keys: set.map(({ jwk }) => publicPart(jwk)) }),
     sign(type, statement) {
       const fields = Object.entries(statement).sort(([one], [other]) => (one < other ? -1 : 1))
-      const head = { alg: ALGORITHM, kid: signing.jwk.kid as string, typ: type }
-      const signed = `${base64url(head)}.${base64url(Object.fromEntries(fields))}`
+      const header = { alg: ALGORITHM, kid: signing.jwk.kid as string, typ: type }
+      const signed = `${base64url(header)}.${base64url(Object.fromEntries(fields))}`
       return `${signed}.${sign(null, Buffer.from(signed), signingKey).toString('base64url')}`
     },
     async read(type, jws) {
@@ -156,87 +141,4 @@ function refuse(error: unknown): never {
   if (error instanceof errors.JWTExpired) throw new ServiceError('token_expired', undefined, { cause: error })
   if (error instanceof errors.JOSEError) throw new ServiceError('token_invalid', undefined, { cause: error })
   throw error
-}
-
-/** A fresh private key, named by its thumbprint (RFC 7638). */
-export async function createKey(): Promise<JWK> {
-  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
-  const jwk = await exportJWK(privateKey)
-  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: ALGORITHM, use: 'sig' }
-}
-
-/** Puts a new key in front of those kept in `dataDir`. The old ones go on verifying what they signed. */
-export async function rotateKeys(dataDir: string): Promise<KeySet> {
-  const file = join(dataDir, FILE)
-  const old = await readIfThere(file)
-  const kept = old === null ? [] : (await checkedKeys(old, file)).map(({ jwk }) => jwk)
-  const set = { keys: [await createKey(), ...kept] }
-  await rename(await written(dataDir, set), file)
-  return set
-}
-
-interface Key {
-  readonly jwk: JWK
-  readonly privateKey: CryptoKey
-  readonly publicKey: CryptoKey
-}
-
-async function openKeys(keys: string | null, dataDir: string | null): Promise<[Key, ...Key[]]> {
-  if (keys !== null) return checkedKeys(keys, 'TOKEN_KEYS')
-  return dataDir === null ? [await keyOf(await createKey())] : storedKeys(dataDir)
-}
-
-async function storedKeys(dataDir: string): Promise<[Key, ...Key[]]> {
-  const file = join(dataDir, FILE)
-  if ((await readIfThere(file)) === null) {
-    const fresh = await written(dataDir, { keys: [await createKey()] })
-    // Another process may have made its set in the meantime: a link never replaces a file, so the first one stays.
-    await link(fresh, file).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-    })
-    await unlink(fresh)
-  }
-  return checkedKeys(await readFile(file, 'utf8'), file)
-}
-
-async function written(dataDir: string, set: KeySet): Promise<string> {
-  await mkdir(dataDir, { recursive: true })
-  const file = join(dataDir, `.${FILE}.${randomUUID()}`)
-  await writeFile(file, `${JSON.stringify(set, null, 2)}\n`, { mode: 0o600 })
-  await chmod(file, 0o600)
-  return file
-}
-
-async function readIfThere(file: string): Promise<string | null> {
-  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null
-    throw error
-  })
-}
-
-async function checkedKeys(text: string, source: string): Promise<[Key, ...Key[]]> {
-  const wrong = new RangeError(`${source} is not a JWK set with private Ed25519 keys. Make one with: npm run keys`)
-  let jwks: unknown
-  try {
-    jwks = (JSON.parse(text) as { keys?: unknown }).keys
-  } catch {
-    throw wrong
-  }
-  if (!Array.isArray(jwks)) throw wrong
-  const keys = await Promise.all(jwks.map((jwk: JWK) => keyOf(jwk).catch(() => null)))
-  const [first, ...rest] = keys
-  if (!first || rest.includes(null)) throw wrong
-  return [first, ...(rest as Key[])]
-}
-
-async function keyOf(jwk: JWK): Promise<Key> {
-  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || !jwk.d) throw new RangeError('not a private Ed25519 key')
-  const named = { ...jwk, kid: jwk.kid ?? (await calculateJwkThumbprint(jwk)), alg: ALGORITHM, use: 'sig' }
-  const privateKey = (await importJWK(named, ALGORITHM)) as CryptoKey
-  const publicKey = (await importJWK(publicPart(named), ALGORITHM)) as CryptoKey
-  return { jwk: named, privateKey, publicKey }
-}
-
-function publicPart(jwk: JWK): JWK {
-  return Object.fromEntries(Object.entries(jwk).filter(([name]) => name !== 'd'))
 }

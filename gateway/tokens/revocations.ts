@@ -1,19 +1,19 @@
 /**
- * Access tokens that were taken back: a small table, read every few seconds by every process, so that using a token
- * touches no store and a revocation is felt everywhere within five seconds.
+ * Revoked access tokens: a small table that every process reads every two seconds. Verifying a token touches no store,
+ * and a revocation takes effect everywhere within five seconds.
  */
 import type { Logger } from 'pino'
 import type { Knex } from 'knex'
 import { createReady, type Step } from '../stores/migrations.ts'
 
 export interface Revocations {
-  /** Ids of the tokens taken back, as last read. */
+  /** Ids of the revoked tokens, as last read. */
   readonly ids: ReadonlySet<string>
-  /** Takes a token back, here at once and elsewhere with the next reading. Twice is once. */
+  /** Revokes a token: here at once, in other processes when they next read the table. Idempotent. */
   revoke(id: string, reason: string): Promise<void>
   /** Reads the table now. */
   read(): Promise<void>
-  /** Reads now, and from then on again and again. Rejects where the first reading fails. */
+  /** Reads the table now and then regularly. Rejects if the first read fails. */
   start(): Promise<void>
   stop(): void
 }
@@ -40,13 +40,13 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
     for (const { id } of await db<{ id: string }>('revoked_tokens').select('id')) ids.add(id)
   }
 
-  /** While the table cannot be read, what was known stays refused. */
-  function next(): void {
+  /** While the table cannot be read, the tokens known to be revoked stay refused. */
+  function scheduleRead(): void {
     if (isStopped) return
     timer = setTimeout(() => {
       read()
         .catch((error: unknown) => log.warn({ err: error }, 'revoked tokens could not be read'))
-        .finally(next)
+        .finally(scheduleRead)
     }, everyMs).unref()
   }
 
@@ -60,7 +60,7 @@ export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs =
     read,
     async start() {
       await read()
-      next()
+      scheduleRead()
     },
     stop() {
       isStopped = true

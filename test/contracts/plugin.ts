@@ -2,7 +2,6 @@
 import { expect } from 'chai'
 import type { Operation } from '../../gateway/plugin/catalog.ts'
 import { createValidators } from '../../gateway/catalog/validators.ts'
-import { askOf } from '../../gateway/editions/ask.ts'
 import type { BoundOperation, Edition } from '../../gateway/editions/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { type Access, type Input, Reply } from '../../gateway/plugin/plugin.ts'
@@ -35,7 +34,6 @@ export async function answerTo(edition: Edition | null, id: string, asked: Asked
     access: accessTo(bound.operation),
     asOf,
     signal,
-    ask: askOf(edition, bound, { asOf, signal, callId: 'contract' }),
   })
   return answer instanceof Reply ? answer.body : answer
 }

@@ -5,7 +5,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { base64url, decodeJwt, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
 import { reissueMessage } from '../../../gateway/documents/plans/reissue.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
-import { createKey } from '../../../gateway/tokens/access-tokens.ts'
+import { createKey } from '../../../gateway/tokens/key-set.ts'
 import { ask, buy, json, payment, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 

@@ -98,9 +98,6 @@ describe('the plans', () => {
       access,
       asOf: workshop.now(),
       signal: new AbortController().signal,
-      ask: async () => {
-        throw new Error('a purchase asks nobody')
-      },
     })
   }
 

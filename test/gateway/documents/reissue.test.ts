@@ -6,7 +6,6 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { pino } from 'pino'
 import { createReissue, reissueMessage } from '../../../gateway/documents/plans/reissue.ts'
-import { lasting } from '../../../gateway/calls/token-stream.ts'
 import { createRevocations } from '../../../gateway/tokens/revocations.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { ask, buy, json } from '../../support/agent.ts'
@@ -173,71 +172,5 @@ describe('revocations', () => {
     expect(revocations.ids.has('a')).to.equal(true)
     revocations.stop()
     await db.destroy()
-  })
-})
-
-describe('a stream that lasts as long as its token', () => {
-  const source = (events: readonly string[], left: { count: number }) => ({
-    [Symbol.asyncIterator]: () => {
-      const rest = [...events]
-      return {
-        next: async () =>
-          rest.length > 0
-            ? { done: false as const, value: { id: rest.shift() as string, data: null } }
-            : new Promise<never>(() => {}),
-        return: async () => {
-          left.count += 1
-          return { done: true as const, value: undefined }
-        },
-      }
-    },
-  })
-
-  const forever = (): number => Infinity
-
-  it('ends in the moment that was known in advance, and looks no more often than it must', async () => {
-    const left = { count: 0 }
-    const ends = Date.now() + 120
-    const looks: number[] = []
-    const isValid = async (): Promise<boolean> => {
-      looks.push(Date.now() - ends)
-      return Date.now() < ends
-    }
-    const seen: string[] = []
-    for await (const { id } of lasting(source(['1'], left), { isValid, left: () => ends - Date.now() }, 600_000))
-      seen.push(id)
-    expect([seen, left.count]).to.deep.equal([['1'], 1])
-    expect(looks.length).to.be.below(10)
-    expect(looks.at(-1)).to.be.at.least(0)
-  })
-
-  it('ends before the next event, and while none comes, and tells its source', async () => {
-    const left = { count: 0 }
-    let isValid = true
-    const seen: string[] = []
-    for await (const { id } of lasting(
-      source(['1', '2', '3'], left),
-      { isValid: async () => isValid, left: forever },
-      10,
-    )) {
-      seen.push(id)
-      if (id === '2') isValid = false
-    }
-    expect([seen, left.count]).to.deep.equal([['1', '2'], 1])
-    isValid = true
-    setTimeout(() => (isValid = false), 30)
-    for await (const { id } of lasting(source(['1'], left), { isValid: async () => isValid, left: forever }, 10))
-      seen.push(id)
-    expect([seen, left.count]).to.deep.equal([['1', '2', '1'], 2])
-  })
-
-  it('ends where the token cannot be judged', async () => {
-    const left = { count: 0 }
-    const seen: string[] = []
-    const broken = async (): Promise<boolean> => {
-      throw new Error('no keys')
-    }
-    for await (const { id } of lasting(source(['1'], left), { isValid: broken, left: forever }, 10)) seen.push(id)
-    expect([seen, left.count]).to.deep.equal([[], 1])
   })
 })

@@ -4,13 +4,8 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { base64url, decodeJwt, exportJWK, generateKeyPair, importJWK, SignJWT } from 'jose'
 import { ServiceError } from '../../../gateway/errors.ts'
-import {
-  createKey,
-  createTokens,
-  rotateKeys,
-  type TokenOptions,
-  type Tokens,
-} from '../../../gateway/tokens/access-tokens.ts'
+import { createTokens, type TokenOptions, type Tokens } from '../../../gateway/tokens/access-tokens.ts'
+import { createKey, rotateKeys } from '../../../gateway/tokens/key-set.ts'
 
 const ISSUER = 'https://gate.test'
 const GRANT = { subject: '0xb2', plan: 'live-24h', tier: 'live', durationSeconds: 86_400, id: 'call-1' }
@@ -190,7 +185,7 @@ describe('access tokens', () => {
       for (const keys of wrong) {
         const error = await open({ keys }).catch((thrown: unknown) => thrown)
         expect((error as Error).message, keys).to.equal(
-          'TOKEN_KEYS is not a JWK set with private Ed25519 keys. Make one with: npm run keys',
+          'TOKEN_KEYS is not a JWK set with private Ed25519 keys. Create one with: npm run keys',
         )
       }
       writeFileSync(join(dataDir, 'token-keys.json'), 'spoiled')

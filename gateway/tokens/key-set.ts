@@ -1,0 +1,112 @@
+/**
+ * The keys that sign access tokens, receipts and offers: a JWK set (RFC 7517) of private Ed25519 keys (RFC 8037). The
+ * first key signs; every key verifies.
+ */
+import { chmod, link, mkdir, readFile, rename, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
+
+export const ALGORITHM = 'EdDSA'
+
+const FILE = 'token-keys.json'
+
+/** The stored form: private keys, the signing key first. */
+export interface KeySet {
+  readonly keys: readonly JWK[]
+}
+
+/** One key, ready for use. */
+export interface SigningKey {
+  readonly jwk: JWK
+  readonly privateKey: CryptoKey
+  readonly publicKey: CryptoKey
+}
+
+/** Creates a private key. Its id is its thumbprint (RFC 7638). */
+export async function createKey(): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { extractable: true })
+  const jwk = await exportJWK(privateKey)
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: ALGORITHM, use: 'sig' }
+}
+
+/**
+ * Opens the key set.
+ *
+ * @param keys JWK set as JSON text; null: the set in `dataDir`, which is created if it does not exist
+ * @param dataDir null: a new key for this process only
+ * @throws RangeError if the text is not a set of private Ed25519 keys
+ */
+export async function openKeys(
+  keys: string | null,
+  dataDir: string | null,
+): Promise<readonly [SigningKey, ...SigningKey[]]> {
+  if (keys !== null) return parseKeys(keys, 'TOKEN_KEYS')
+  return dataDir === null ? [await importKey(await createKey())] : storedKeys(dataDir)
+}
+
+/** Adds a new signing key to the set in `dataDir`. The old keys keep verifying what they signed. */
+export async function rotateKeys(dataDir: string): Promise<KeySet> {
+  const file = join(dataDir, FILE)
+  const stored = await readIfExists(file)
+  const old = stored === null ? [] : (await parseKeys(stored, file)).map(({ jwk }) => jwk)
+  const set = { keys: [await createKey(), ...old] }
+  await rename(await writeTemporary(dataDir, set), file)
+  return set
+}
+
+/** The key without its private part. */
+export function publicPart(jwk: JWK): JWK {
+  return Object.fromEntries(Object.entries(jwk).filter(([name]) => name !== 'd'))
+}
+
+async function storedKeys(dataDir: string): Promise<[SigningKey, ...SigningKey[]]> {
+  const file = join(dataDir, FILE)
+  if ((await readIfExists(file)) === null) {
+    const temporary = await writeTemporary(dataDir, { keys: [await createKey()] })
+    // Another process may have created its set meanwhile. A link never replaces a file, so the first set wins.
+    await link(temporary, file).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+    await unlink(temporary)
+  }
+  return parseKeys(await readFile(file, 'utf8'), file)
+}
+
+async function writeTemporary(dataDir: string, set: KeySet): Promise<string> {
+  await mkdir(dataDir, { recursive: true })
+  const file = join(dataDir, `.${FILE}.${randomUUID()}`)
+  await writeFile(file, `${JSON.stringify(set, null, 2)}\n`, { mode: 0o600 })
+  await chmod(file, 0o600)
+  return file
+}
+
+async function readIfExists(file: string): Promise<string | null> {
+  return readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+}
+
+async function parseKeys(text: string, source: string): Promise<[SigningKey, ...SigningKey[]]> {
+  const invalid = new RangeError(`${source} is not a JWK set with private Ed25519 keys. Create one with: npm run keys`)
+  let jwks: unknown
+  try {
+    jwks = (JSON.parse(text) as { keys?: unknown }).keys
+  } catch {
+    throw invalid
+  }
+  if (!Array.isArray(jwks)) throw invalid
+  const keys = await Promise.all(jwks.map((jwk: JWK) => importKey(jwk).catch(() => null)))
+  const [first, ...others] = keys
+  if (!first || others.includes(null)) throw invalid
+  return [first, ...(others as SigningKey[])]
+}
+
+async function importKey(jwk: JWK): Promise<SigningKey> {
+  if (jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519' || !jwk.d) throw new RangeError('not a private Ed25519 key')
+  const named = { ...jwk, kid: jwk.kid ?? (await calculateJwkThumbprint(jwk)), alg: ALGORITHM, use: 'sig' }
+  const privateKey = (await importJWK(named, ALGORITHM)) as CryptoKey
+  const publicKey = (await importJWK(publicPart(named), ALGORITHM)) as CryptoKey
+  return { jwk: named, privateKey, publicKey }
+}
