@@ -1,9 +1,12 @@
 /**
- * `npm test`: every test, or what mocha's own options choose. `npm test -- --product gold` holds one product of the
- * catalog to the contract that all of them keep. Every test is two runs side by side, a core each: what belongs to the
- * products and their pages, told when it is over, and the gateway.
+ * `npm test`: every test, or the ones that mocha's own options choose. `npm test -- --product gold` runs the contract
+ * test kit on one product of the catalog. The whole suite is two mocha processes side by side, one per core: products
+ * and their pages (printed when it ends), and the gateway. After the whole suite, every promise of the contract must
+ * have been proved by a test that ran and passed.
  */
 import { spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
@@ -11,44 +14,65 @@ const given = process.argv.slice(2).flatMap((argument) => argument.split(/^(--pr
 const at = given.indexOf('--product')
 const product = at === -1 ? undefined : given[at + 1]
 if (at !== -1 && (product === undefined || product.startsWith('-'))) {
-  process.stderr.write('Write the name of a product: npm test -- --product gold\n')
+  process.stderr.write('Name a product: npm test -- --product gold\n')
   process.exit(1)
 }
-const suite = ['--no-package', '--timeout', '60000', join('test', 'contracts', 'plugin.test.ts')]
+
 const ofProducts = ['browser', 'plugins'].map((folder) => join('test', folder, '**', '*.test.ts'))
 const isWhole = product === undefined && given.every((argument, at) => isOption(argument) || isOption(given[at - 1]))
-const runs =
-  product !== undefined
-    ? [[...given.toSpliced(at, 2), ...suite]]
-    : isWhole
-      ? [
-          ['--no-package', '--timeout', '60000', ...given, ...ofProducts],
-          [...given, ...ofProducts.flatMap((files) => ['--ignore', files])],
-        ]
-      : [given]
+/** What package.json says for every run; a run of its own choice of files has to say it again. */
+const ownFiles = ['--no-package', '--timeout', '60000', '--reporter', './test/support/reporter.cjs']
+const hooks = ['--require', './test/support/root-hooks.ts']
+
+function runsOf() {
+  if (product !== undefined)
+    return [['--no-package', '--timeout', '60000', ...given.toSpliced(at, 2), 'test/contracts/plugin.test.ts']]
+  if (!isWhole) return [given]
+  return [
+    [...ownFiles, ...hooks, ...given, ...ofProducts],
+    [...given, ...ofProducts.flatMap((files) => ['--ignore', files])],
+  ]
+}
 
 function isOption(argument) {
   return argument?.startsWith('-') === true
 }
 
-/** Resolves with the exit code of mocha; what it says is held back until it ends where `isHeld`. */
-function mocha(options, isHeld) {
+/** Runs mocha and resolves with its exit code; `isHeld` keeps its output until it has ended. */
+function mocha(options, isHeld, environment) {
   const child = spawn(
     process.execPath,
     ['--import', 'tsx/esm', join('node_modules', 'mocha', 'bin', 'mocha.js'), ...options],
     {
       cwd: root,
       stdio: isHeld ? ['ignore', 'pipe', 'pipe'] : 'inherit',
-      env: { ...process.env, ...(product === undefined ? {} : { PRODUCT: product }) },
+      env: { ...process.env, ...environment, ...(product === undefined ? {} : { PRODUCT: product }) },
     },
   )
-  const held = []
-  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => held.push(part))
+  const output = []
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (part) => output.push(part))
   return new Promise((resolve) => {
-    child.once('close', (code) => resolve({ code: code ?? 1, told: Buffer.concat(held) }))
+    child.once('close', (code) => resolve({ code: code ?? 1, output: Buffer.concat(output) }))
   })
 }
 
-const results = await Promise.all(runs.map((options, nth) => mocha(options, nth < runs.length - 1)))
-for (const { told } of results) process.stdout.write(told)
-process.exitCode = Math.max(...results.map(({ code }) => code))
+/** Resolves with 0 if the whole suite proved every promise of the contract. */
+function checkPromises(notes) {
+  const check = ['--import', 'tsx/esm', join('test', 'support', 'check-promises.ts'), notes]
+  const child = spawn(process.execPath, check, { cwd: root, stdio: 'inherit' })
+  return new Promise((resolve) => {
+    child.once('close', (code) => resolve(code ?? 1))
+  })
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
+const notes = join(folder, 'proved.jsonl')
+const runs = runsOf()
+const results = await Promise.all(
+  runs.map((options, nth) => mocha(options, nth < runs.length - 1, isWhole ? { PROVED_PROMISES: notes } : {})),
+)
+for (const { output } of results) process.stdout.write(output)
+const codes = results.map(({ code }) => code)
+if (isWhole && !given.includes('--grep')) codes.push(await checkPromises(notes))
+rmSync(folder, { recursive: true, force: true })
+process.exitCode = Math.max(...codes)

@@ -1,7 +1,7 @@
 /**
- * What the interface document promises, one line each, with its section. A test says which promises it proves by
- * calling `proves` with their ids; test/requirements.test.ts fails where a promise of something in the catalog has no
- * test. `product` names the product a promise belongs to: it binds from the day the catalog sells that product.
+ * What docs/interface.md promises, one line each, with its section. A test names the promises it proves by calling
+ * `proves` with their ids. `npm test` fails if a promise that binds was proved by no test that ran and passed.
+ * `product` names the product a promise belongs to: it binds from the day the catalog sells that product.
  */
 export interface Requirement {
   readonly section: string
@@ -82,5 +82,28 @@ export const REQUIREMENTS = {
 
 export type RequirementId = keyof typeof REQUIREMENTS
 
-/** Says, inside a test, which promises it proves. */
-export function proves(..._ids: readonly RequirementId[]): void {}
+let claims: RequirementId[] = []
+
+/** Names, inside a test, the promises it proves. They count once the test has passed (test/support/root-hooks.ts). */
+export function proves(...ids: readonly RequirementId[]): void {
+  claims.push(...ids)
+}
+
+/** The promises named since the last call. */
+export function takeClaims(): readonly RequirementId[] {
+  const taken = claims
+  claims = []
+  return taken
+}
+
+/**
+ * The promises that bind and that no test of the run proved.
+ *
+ * @param proved ids that passing tests named
+ * @param sold products the catalog sells: a promise of a product that is not sold does not bind
+ */
+export function unproved(proved: ReadonlySet<string>, sold: ReadonlySet<string>): readonly string[] {
+  return Object.entries<Requirement>(REQUIREMENTS)
+    .filter(([id, { product }]) => !proved.has(id) && (product === undefined || sold.has(product)))
+    .map(([id, { section, promise }]) => `${id} (section ${section}): ${promise}`)
+}

@@ -1,8 +1,9 @@
 /** A schema of its own in the real PostgreSQL, dropped after the test. */
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
+import { POSTGRES_URL } from '../support/services.ts'
 
-const SERVER = 'postgres://postgres@127.0.0.1:5432/test'
+const SERVER = POSTGRES_URL
 
 export interface Schema {
   /** Address whose connections see only this schema. */

@@ -1,27 +1,49 @@
 /**
- * The spec reporter, and a small tally for CI. A skipped test counts as a failure there, so that a green run proves
- * everything ran; tests on recorded data are excepted where that data is absent (their title says "recorded").
- * CommonJS, because mocha requires its reporters.
+ * The spec reporter, which also accounts for skipped tests: it prints how many were skipped and why, and a skip that
+ * test/allowed-skips.json does not list fails the run. In CI only missing recorded data excuses a skip, because CI
+ * installs everything else. Writes a tally for .ci/run. CommonJS, because mocha loads reporters with `require`.
  */
-const { appendFileSync, existsSync } = require('node:fs')
-const { resolve } = require('node:path')
+const { appendFileSync, existsSync, readFileSync } = require('node:fs')
+const { relative, resolve, sep } = require('node:path')
 const Mocha = require('mocha')
 
-const recordedData = resolve(__dirname, '../../../shared/data')
+const root = resolve(__dirname, '../..')
+const recordedData = resolve(root, '../shared/data')
+const { needs, skips } = JSON.parse(readFileSync(resolve(root, 'test/allowed-skips.json'), 'utf8'))
 
-module.exports = class Tally extends Mocha.reporters.Spec {
+/** Why a test of this file may be skipped here, or undefined if it may not. */
+function excuseFor(file) {
+  const entry = skips.find((skip) => skip.file === file)
+  if (entry === undefined) return undefined
+  if (entry.needs === 'recorded data') return existsSync(recordedData) ? undefined : needs[entry.needs]
+  return process.env.CI ? undefined : needs[entry.needs]
+}
+
+module.exports = class Reporter extends Mocha.reporters.Spec {
   constructor(runner, options) {
     super(runner, options)
     const { output } = options.reporterOptions ?? {}
     const skipped = []
     runner.on('pending', (test) => {
-      const title = test.fullTitle()
-      if (!/recorded/i.test(title) || existsSync(recordedData)) skipped.push(title)
+      const file = relative(root, test.file ?? test.parent?.file ?? '')
+        .split(sep)
+        .join('/')
+      skipped.push({ title: test.fullTitle(), file, excuse: excuseFor(file) })
     })
     runner.on('end', () => {
       const { passes = 0, failures = 0 } = runner.stats ?? {}
-      for (const title of skipped) process.stdout.write(`  skipped, which counts as failed: ${title}\n`)
-      if (output) appendFileSync(output, `passed ${passes}\nfailed ${failures + skipped.length}\n`)
+      const refused = skipped.filter(({ excuse }) => excuse === undefined)
+      const reasons = new Map()
+      for (const { excuse } of skipped) if (excuse) reasons.set(excuse, (reasons.get(excuse) ?? 0) + 1)
+      for (const [reason, count] of reasons) process.stdout.write(`  ${count} skipped: ${reason}\n`)
+      for (const { title, file } of refused)
+        process.stdout.write(`  skipped without an excuse in test/allowed-skips.json: ${title} (${file})\n`)
+      if (output)
+        appendFileSync(
+          output,
+          `passed ${passes}\nfailed ${failures + refused.length}\nskipped ${skipped.length - refused.length}\n`,
+        )
+      if (refused.length > 0) process.exitCode = 1
     })
   }
 }

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import { createClient } from '@keyv/redis'
 import { type Kv, openKv } from '../../../gateway/stores/kv.ts'
-
-const REDIS = 'redis://127.0.0.1:6379'
+import { REDIS_URL } from '../../support/services.ts'
 
 const answers = async (url: string): Promise<boolean> => {
   const client = createClient({ url, socket: { reconnectStrategy: false } })
@@ -18,7 +17,7 @@ const answers = async (url: string): Promise<boolean> => {
 
 for (const [name, url] of [
   ['memory', null],
-  ['Redis', REDIS],
+  ['Redis', REDIS_URL],
 ] as const)
   describe(`the caches in ${name}`, () => {
     let kv: Kv

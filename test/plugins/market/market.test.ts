@@ -11,6 +11,7 @@ import market from '../../../plugins/market/index.ts'
 import { badPrints } from '../../../plugins/market/prints.ts'
 import { createStore, migrations } from '../../../plugins/market/store.ts'
 import { stand, type Stand } from '../stand.ts'
+import { POSTGRES_URL } from '../../support/services.ts'
 
 const settings = (
   JSON.parse(readFileSync(join(import.meta.dirname, '../../../catalog/market.json'), 'utf8')) as { settings: object }
@@ -146,7 +147,7 @@ describe('joined bars', () => {
 
 for (const [name, options] of [
   ['SQLite', { file: ':memory:' }],
-  ['PostgreSQL', { url: 'postgres://postgres@127.0.0.1:5432/test' }],
+  ['PostgreSQL', { url: POSTGRES_URL }],
 ] as const)
   describe(`stored bars on ${name}`, () => {
     const db = openDatabase(options)

@@ -4,6 +4,7 @@ import { openDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import regime from '../../../plugins/regime/index.ts'
 import { stand, type Stand } from '../stand.ts'
+import { POSTGRES_URL } from '../../support/services.ts'
 
 const SYMBOL = {
   symbol: 'BTC-USD',
@@ -19,7 +20,7 @@ const SINCE = '2025-08-20T00:00:00Z'
 
 for (const [name, options] of [
   ['SQLite', { file: ':memory:' }],
-  ['PostgreSQL', { url: 'postgres://postgres@127.0.0.1:5432/test' }],
+  ['PostgreSQL', { url: POSTGRES_URL }],
 ] as const)
   describe(`the regime on ${name}`, () => {
     const db = openDatabase(options)
