@@ -1,7 +1,7 @@
 /** The pages of the audit: the form and the reports. What they show is asked of the audit itself. */
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
-import { problem } from './problem.ts'
-import { page } from './report.ts'
+import { problem } from './messages.ts'
+import { page } from './report-page.ts'
 
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 const NOTHING = { params: {}, query: {}, body: undefined } as const

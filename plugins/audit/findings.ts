@@ -1,4 +1,4 @@
-import type { Leg } from './ledger.ts'
+import type { Leg } from './trade-ledger.ts'
 
 /** What can be wrong with a row, by family: `structure` leaves the statistics, `fill` could not have happened. */
 export const CODES = {

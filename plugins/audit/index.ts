@@ -1,11 +1,10 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
 import { type DataMode, dataSettings } from '../lib/deployment.ts'
-import { type Audit, audit, type AuditPlace } from './audit.ts'
-import { method } from './method.ts'
-import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './presets.ts'
-import { migrations, openReports } from './reports.ts'
-import { summaryOf } from './summary.ts'
+import { type Audit, audit, type AuditPlace, summaryOf } from './audit.ts'
+import { method } from './audit-methodology.ts'
+import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
+import { migrations, openReports } from './report-store.ts'
 
 interface Form {
   readonly file: Upload

@@ -1,6 +1,10 @@
-import { deflatedSharpe } from '../lib/quant/dsr.ts'
-import { probabilisticSharpe, type SharpeSample } from '../lib/quant/psr.ts'
-import { minimumBacktest, minimumTrackRecord } from '../lib/quant/record.ts'
+import {
+  deflatedSharpe,
+  probabilisticSharpe,
+  type SharpeSample,
+  minimumBacktest,
+  minimumTrackRecord,
+} from '../lib/quant/sharpe-ratio.ts'
 
 export interface Track {
   /** Annualised Sharpe ratio. */

@@ -1,6 +1,6 @@
 /** The deflated-Sharpe calculator: a page that computes what its address asks. */
 import { type Call, definePlugin, InvalidInput } from 'tollgate/plugin'
-import { deflationChart } from '../lib/quant/deflation-chart.ts'
+import { deflationChart } from '../lib/quant/deflated-sharpe-chart.ts'
 import { calculate, type Deflated, sampleOf, type Track } from './calculate.ts'
 
 interface Query {

@@ -1,10 +1,9 @@
-import { scheduledImpact } from '../lib/quant/almgren.ts'
-import { type Immediate, IMPACT_COEFFICIENT, immediateImpact } from './immediate.ts'
-import type { Inputs } from './inputs.ts'
-import type { Order } from './order.ts'
+import type { CostRequest } from '../../schemas/types.d.ts'
+import { scheduledImpact, squareRootImpact } from '../lib/quant/market-impact.ts'
+import { type Book, type Level, walkBook } from '../lib/quant/order-book.ts'
 
 /** The numbers that are assumed rather than measured for each call; published with every estimate. */
-export interface Assumptions {
+interface Assumptions {
   /** Share of the half spread that is paid. */
   readonly spread_share: number
   readonly impact_coefficient?: number
@@ -140,5 +139,96 @@ function scheduleParts({ type }: Order, sigmaDaily: number, share: number, days:
     impactBps: 1e4 * (permanent / 2 + factor * temporary),
     risk: sigmaDaily * Math.sqrt(days / 3),
     assumptions: { turnover_factor: TURNOVER_FACTOR, temporary_factor: factor },
+  }
+}
+
+/** What an immediate order of a size pays beyond the half spread. */
+export interface Immediate {
+  readonly impactBps: number
+  readonly source: 'book_walk' | 'book_walk_and_square_root' | 'square_root'
+  /** Levels taken, best first; empty without a book. */
+  readonly levels: readonly Level[]
+  /** All that rests on the side that is taken, in USD; null without a book. */
+  readonly depthUsd: number | null
+}
+
+/** Average cost of an immediate order over σ √(Q/ADV), as measured by walking recorded books. */
+const IMPACT_COEFFICIENT = 0.4
+/** A hair inside the book's depth, so that rounding never says it is too thin. */
+const INSIDE = 1 - 1e-12
+
+/**
+ * Impact of an immediate order: the walk of the book as far as it reaches, W(Q) less the half spread; beyond its depth
+ * D the walk of all of it plus what the square-root law adds from D to Q, L(Q) - L(D); without a book L(Q) alone. It
+ * never falls with size.
+ *
+ * Source: definition of the walk; the law of Donier and Bonart (2015), L(Q) = 0.4 σ √(Q/ADV).
+ *
+ * @example immediateImpact({ ... sigmaDaily: 0.02, advUsd: 1e9, book: null }, 'buy', 1e6).impactBps // 2.52982…
+ */
+function immediateImpact(inputs: Inputs, side: 'buy' | 'sell', notionalUsd: number): Immediate {
+  const { book, spreadBps } = inputs
+  if (!book) return { impactBps: lawBps(inputs, notionalUsd), source: 'square_root', levels: [], depthUsd: null }
+  const resting = side === 'buy' ? book.asks : book.bids
+  const depthUsd = resting.reduce((sum, [price, quantity]) => sum + price * quantity, 0)
+  const walked = Math.min(notionalUsd, depthUsd * INSIDE)
+  const walk = walkOf(book, side, walked)
+  const impactBps = Math.max(0, walk.costBps - spreadBps / 2)
+  const levels = resting.slice(0, walk.levels)
+  if (notionalUsd <= depthUsd) return { impactBps, source: 'book_walk', levels, depthUsd }
+  const beyond = lawBps(inputs, notionalUsd) - lawBps(inputs, depthUsd)
+  return { impactBps: impactBps + beyond, source: 'book_walk_and_square_root', levels, depthUsd }
+}
+
+function lawBps({ sigmaDaily, advUsd }: Inputs, notionalUsd: number): number {
+  const order = { quantity: notionalUsd, dailyVolume: advUsd, dailyVolatility: sigmaDaily }
+  return 1e4 * squareRootImpact({ ...order, coefficient: IMPACT_COEFFICIENT })
+}
+
+function walkOf(book: Book, side: 'buy' | 'sell', notionalUsd: number) {
+  const walk = walkBook(book, side, notionalUsd)
+  if (!walk) throw new RangeError('a book that is held has two sides and is walked within its depth')
+  return walk
+}
+
+/** The numbers an estimate is made of. */
+export interface Inputs {
+  /** Quoted or estimated spread, bps. */
+  readonly spreadBps: number
+  /** Standard deviation of the price over a trading day, a fraction. */
+  readonly sigmaDaily: number
+  /** Average turnover of a trading day, USD. */
+  readonly advUsd: number
+  /** Minutes of a trading day: 1440 around the clock, 390 for US equities. */
+  readonly dayMinutes: number
+  /** Error of half the spread, bps: 0.8 times the mean error of the spread's source. */
+  readonly halfSpreadErrorBps: number
+  readonly book: Book | null
+}
+
+/** What is to be traded, defaults applied. */
+export interface Order {
+  readonly side: 'buy' | 'sell'
+  readonly type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
+  readonly notionalUsd: number
+  /** Length of a schedule, or how long a limit order waits; null where the type has none of its own. */
+  readonly horizonMinutes: number | null
+  /** Share of the market's volume that a pov order takes; null for the others. */
+  readonly participationRate: number | null
+}
+
+/** A schedule lasts an hour, a posted order waits five minutes, unless the request says otherwise. */
+const HORIZON_MINUTES = { market: null, limit: 5, twap: 60, vwap: 60, pov: null } as const
+const PARTICIPATION_RATE = 0.1
+
+export function orderOf(request: CostRequest): Order {
+  const { side, order_type: type, notional_usd: notionalUsd, horizon_minutes, participation_rate } = request
+  const usual = HORIZON_MINUTES[type]
+  return {
+    side,
+    type,
+    notionalUsd,
+    horizonMinutes: usual === null ? null : (horizon_minutes ?? usual),
+    participationRate: type === 'pov' ? (participation_rate ?? PARTICIPATION_RATE) : null,
   }
 }

@@ -2,11 +2,11 @@
 import { type Call, definePlugin } from 'tollgate/plugin'
 import { dataSettings } from '../lib/deployment.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
-import { answerOf } from './answer.ts'
-import { type Classes, perpetualOf, settingsSchema } from './classes.ts'
-import { gather } from './gather.ts'
-import { createHistory } from './history.ts'
-import { method } from './method.ts'
+import { answerOf } from './cost-answer.ts'
+import { type Classes, perpetualOf, settingsSchema } from './market-classes.ts'
+import { gather } from './market-inputs.ts'
+import { createHistory } from './bar-history.ts'
+import { method } from './cost-methodology.ts'
 
 export default definePlugin({
   name: 'cost',

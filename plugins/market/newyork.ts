@@ -1,4 +1,4 @@
-import { nyseClose, nyseClosed } from '../lib/quant/nyse.ts'
+import { nyseClose, nyseClosed } from '../lib/time/nyse-calendar.ts'
 
 const hourOf = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' })
 

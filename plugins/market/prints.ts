@@ -1,4 +1,4 @@
-import { createPrintFilter, filterPrint, type FilteredBar } from '../lib/quant/prints.ts'
+import { createPrintFilter, filterPrint, type FilteredBar } from '../lib/quant/bad-prints.ts'
 import type { Columns } from './bars.ts'
 
 export interface BadPrint {

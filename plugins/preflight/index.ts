@@ -3,7 +3,7 @@ import { type Ask, type Call, definePlugin, ServiceError } from 'tollgate/plugin
 import { dataSettings } from '../lib/deployment.ts'
 import type { Hex } from 'viem'
 import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
-import { quantileSorted } from '../lib/quant/quantile.ts'
+import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { canonicalize } from './canonical-json.ts'
 import { method, MODEL } from './preflight-methodology.ts'
 import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'

@@ -1,11 +1,11 @@
 /** Bar quality: a forensic report on the bars a caller sends. Pure computing: no data of our own, no jobs. */
 import { definePlugin, InvalidInput } from 'tollgate/plugin'
 import type { BarQualityReport, BarQualityRequest } from '../../schemas/types.d.ts'
-import { readBars } from './bars.ts'
-import { checkBars } from './check.ts'
-import { parseInterval } from './interval.ts'
-import { method } from './method.ts'
-import { reportOf } from './report.ts'
+import { readBars } from './bar-input.ts'
+import { checkBars } from './check-bars.ts'
+import { parseInterval } from './bar-interval.ts'
+import { method } from './quality-methodology.ts'
+import { reportOf } from './quality-report.ts'
 import { createZone, UTC, type Zone } from './zone.ts'
 
 type Settings = Partial<Exclude<BarQualityRequest, readonly unknown[]>>

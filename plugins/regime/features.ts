@@ -2,9 +2,8 @@
  * What the forecast looks at: log volatilities over seven spans (Corsi's HAR on logs, with faster parts), a range, the
  * time of day and the weekend.
  */
-import { garmanKlass } from '../lib/quant/garman-klass.ts'
-import { parkinson } from '../lib/quant/parkinson.ts'
-import type { FilteredBar } from '../lib/quant/prints.ts'
+import { garmanKlass, parkinson } from '../lib/quant/volatility-estimators.ts'
+import type { FilteredBar } from '../lib/quant/bad-prints.ts'
 
 /** Minutes of the averages behind v5 … v10080. */
 export const SPANS = [5, 15, 60, 240, 1440, 10_080] as const

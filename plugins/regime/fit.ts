@@ -2,8 +2,8 @@
  * The forecast of the next hour's log volatility: least squares on the trailing 180 days, and the distribution of what
  * it gets wrong. Before there is enough history, coefficients measured on 2017 serve.
  */
-import { addRow, createNormalEquations, solve } from '../lib/quant/ols.ts'
-import { quantileSorted } from '../lib/quant/quantile.ts'
+import { addRow, createNormalEquations, solve } from '../lib/quant/least-squares.ts'
+import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { FEATURES, MEASURED, timed } from './features.ts'
 
 const QUANTILES = 401

@@ -5,9 +5,9 @@
  * Bars → bad-print filter → features → forecast of the next hour's volatility → chance that it exceeds the boundary →
  * smoothed → STABLE or VOLATILE by a Schmitt trigger.
  */
-import { createPrintFilter, filterPrint, type FilteredBar, type PrintFilter } from '../lib/quant/prints.ts'
-import { cumulative } from '../lib/quant/quantile.ts'
-import { createSortedWindow, pushSorted, windowQuantile, type SortedWindow } from '../lib/quant/window.ts'
+import { createPrintFilter, filterPrint, type FilteredBar, type PrintFilter } from '../lib/quant/bad-prints.ts'
+import { cumulative } from '../lib/quant/descriptive-statistics.ts'
+import { createSortedWindow, pushSorted, windowQuantile, type SortedWindow } from '../lib/quant/sorted-window.ts'
 import {
   barsSupported,
   createMeasures,

@@ -6,16 +6,15 @@
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { format } from 'prettier'
-import { measureAudit } from './products/audit.ts'
-import { measureBooks } from './products/books.ts'
-import { measureCost } from './products/cost.ts'
-import { measureDaily } from './products/daily.ts'
+import { measureAudit } from './products/audit-figures.ts'
+import { measureBooks, measureCost } from './products/order-cost.ts'
+import { measureDaily } from './products/daily-bars.ts'
 import type { Measure } from './products/measure.ts'
-import { measureQuality } from './products/quality.ts'
-import { isRecorded } from './products/recorded.ts'
+import { measureQuality } from './products/bar-quality.ts'
+import { isRecorded } from './products/recorded-data.ts'
 import { measureSpeed } from './products/speed.ts'
 import { measureSpreads } from './products/spreads.ts'
-import { measureStatistics } from './products/statistics.ts'
+import { measureStatistics } from './products/published-figures.ts'
 
 type Part = () => Measure[] | Promise<Measure[]>
 

@@ -1,5 +1,5 @@
-import { quantileSorted } from './quantile.ts'
-import { seededRandom } from './random.ts'
+import { quantileSorted } from './descriptive-statistics.ts'
+import { seededRandom } from './seeded-random.ts'
 
 export interface BootstrapOptions {
   /** Default 2,000. */

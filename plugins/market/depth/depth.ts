@@ -1,5 +1,5 @@
 /** Books and quotes, as the products are handed them. */
-import type { Level } from '../../lib/quant/book.ts'
+import type { Level } from '../../lib/quant/order-book.ts'
 
 export interface BookSnapshot {
   readonly venue: string

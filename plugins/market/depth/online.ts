@@ -1,6 +1,6 @@
 /** Books of the venues, asked for every fifteen seconds and kept where all processes see them. */
 import type { Job, PluginContext } from 'tollgate/plugin'
-import type { Level } from '../../lib/quant/book.ts'
+import type { Level } from '../../lib/quant/order-book.ts'
 import type { CoveredSymbol, Settings, VenueName } from '../symbols.ts'
 import { VenueError } from '../venues/venue.ts'
 import { isSound, type BookSnapshot, type Depth } from './depth.ts'

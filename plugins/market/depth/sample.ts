@@ -3,9 +3,9 @@
  * the sample's last minute. They are shaped so that walking one costs what the square-root law says on average: what
  * rests within a distance x of the middle grows with x², with a lump at the touch.
  */
-import { normalQuantile } from '../../lib/quant/normal.ts'
-import { seededRandom } from '../../lib/quant/random.ts'
-import type { Level } from '../../lib/quant/book.ts'
+import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
+import { seededRandom } from '../../lib/quant/seeded-random.ts'
+import type { Level } from '../../lib/quant/order-book.ts'
 import type { Source } from '../source.ts'
 import type { CoveredSymbol } from '../symbols.ts'
 import type { BookSnapshot, Depth } from './depth.ts'

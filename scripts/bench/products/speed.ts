@@ -1,10 +1,10 @@
-import { edgeSpread } from '../../../plugins/lib/quant/edge.ts'
-import { probabilityOfOverfitting } from '../../../plugins/lib/quant/pbo.ts'
-import { seededRandom } from '../../../plugins/lib/quant/random.ts'
+import { edgeSpread } from '../../../plugins/lib/quant/spread-estimators.ts'
+import { probabilityOfOverfitting } from '../../../plugins/lib/quant/backtest-overfitting.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { stationaryBootstrap } from '../../../plugins/lib/quant/bootstrap.ts'
 import { examine } from '../../../plugins/qc/index.ts'
 import { atMost, type Measure } from './measure.ts'
-import { readBarsFile } from './recorded.ts'
+import { readBarsFile } from './recorded-data.ts'
 
 const PART = 'speed'
 

@@ -1,10 +1,12 @@
-import { abdiRanaldoSpread } from '../../../plugins/lib/quant/abdi-ranaldo.ts'
-import { corwinSchultzSpread } from '../../../plugins/lib/quant/corwin-schultz.ts'
-import { edgeSpread } from '../../../plugins/lib/quant/edge.ts'
-import type { Ohlc } from '../../../plugins/lib/quant/ohlc.ts'
-import { rollSpread } from '../../../plugins/lib/quant/roll.ts'
+import {
+  abdiRanaldoSpread,
+  corwinSchultzSpread,
+  edgeSpread,
+  rollSpread,
+} from '../../../plugins/lib/quant/spread-estimators.ts'
+import type { Ohlc } from '../../../plugins/lib/quant/volatility-estimators.ts'
 import { atLeast, atMost, type Measure, shown } from './measure.ts'
-import { readRecorded, recordedNames } from './recorded.ts'
+import { readRecorded, recordedNames } from './recorded-data.ts'
 
 const PART = 'spreads'
 const US_TICK = 0.01

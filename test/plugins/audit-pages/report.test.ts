@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { page } from '../../../plugins/audit-pages/report.ts'
+import { page } from '../../../plugins/audit-pages/report-page.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'
 import { auditOf } from '../audit/place.ts'
 

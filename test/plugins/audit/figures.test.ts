@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { expectedMaximum } from '../../../plugins/lib/quant/maximum.ts'
-import { normalCdf, normalQuantile } from '../../../plugins/lib/quant/normal.ts'
+import { expectedMaximum } from '../../../plugins/lib/quant/sharpe-ratio.ts'
+import { normalCdf, normalQuantile } from '../../../plugins/lib/quant/normal-distribution.ts'
 import { verdictOf } from '../../../plugins/audit/figures/verdict.ts'
-import { summaryOf } from '../../../plugins/audit/summary.ts'
+import { summaryOf } from '../../../plugins/audit/audit.ts'
 import { auditOf, ROUND_TRIPS, uniform } from './place.ts'
 
 const SIX = [

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import type { Trip } from '../../../scripts/bench/products/layouts.ts'
+import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
 import { auditOf, barsText, cents, type Day, days, found, line, ROUND_TRIPS, trips } from './place.ts'
 
 const list = days(400)

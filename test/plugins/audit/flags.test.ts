@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { studentTail } from '../../../plugins/audit/checks/flags.ts'
-import type { Trip } from '../../../scripts/bench/products/layouts.ts'
+import { studentTail } from '../../../plugins/audit/checks/ledger-flags.ts'
+import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
 import { auditOf, barsText, cents, type Day, days, line, ROUND_TRIPS, trips, uniform } from './place.ts'
 
 const list = days(400)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { figuresOf } from '../../../scripts/bench/products/audit.ts'
-import { LAYOUT_NAMES, writeLedger } from '../../../scripts/bench/products/layouts.ts'
+import { figuresOf } from '../../../scripts/bench/products/audit-figures.ts'
+import { LAYOUT_NAMES, writeLedger } from '../../../scripts/bench/products/ledger-layouts.ts'
 import { auditOf, barsText, days, found, ROUND_TRIPS, trips } from './place.ts'
 
 const list = days(400)

@@ -1,8 +1,8 @@
 /** Audits in tests: real bar quality behind `ask`, no bars of the service's own unless a test brings them. */
 import { type Audit, audit, type AuditRequest } from '../../../plugins/audit/audit.ts'
-import { nyseClosed } from '../../../plugins/lib/quant/nyse.ts'
-import { ask as bench } from '../../../scripts/bench/products/audit.ts'
-import type { Trip } from '../../../scripts/bench/products/layouts.ts'
+import { nyseClosed } from '../../../plugins/lib/time/nyse-calendar.ts'
+import { ask as bench } from '../../../scripts/bench/products/audit-figures.ts'
+import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
 
 export const NOW = new Date('2026-11-20T00:00:00Z')

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { migrate } from '../../../gateway/stores/migrations.ts'
-import { migrations, openReports, type Reports } from '../../../plugins/audit/reports.ts'
+import { migrations, openReports, type Reports } from '../../../plugins/audit/report-store.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 
 for (const [name, open] of Object.entries(DATABASES))

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { readNumber } from '../../../plugins/audit/read/cells.ts'
-import { writingOf } from '../../../plugins/audit/read/writing.ts'
+import { readNumber, writingOf } from '../../../plugins/audit/read/cell-values.ts'
 import { auditOf, found, ROUND_TRIPS } from './place.ts'
 
 const place = { file: 'file', row: 0, column: 'price' } as const

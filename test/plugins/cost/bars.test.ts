@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { figuresOf } from '../../../plugins/cost/bars.ts'
-import { edgeSpread } from '../../../plugins/lib/quant/edge.ts'
-import { normalQuantile } from '../../../plugins/lib/quant/normal.ts'
-import { seededRandom } from '../../../plugins/lib/quant/random.ts'
+import { figuresOf } from '../../../plugins/cost/bar-figures.ts'
+import { edgeSpread } from '../../../plugins/lib/quant/spread-estimators.ts'
+import { normalQuantile } from '../../../plugins/lib/quant/normal-distribution.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import type { Bars } from '../../../schemas/types.d.ts'
 
 const DAY = 86_400

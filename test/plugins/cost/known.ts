@@ -1,9 +1,9 @@
 /** A made-up state of a market for the tests of cost. */
 import type { CostRequest } from '../../../schemas/types.d.ts'
-import { answerOf } from '../../../plugins/cost/answer.ts'
-import type { Known } from '../../../plugins/cost/gather.ts'
-import type { Inputs } from '../../../plugins/cost/inputs.ts'
-import type { Book } from '../../../plugins/lib/quant/book.ts'
+import { answerOf } from '../../../plugins/cost/cost-answer.ts'
+import type { Known } from '../../../plugins/cost/market-inputs.ts'
+import type { Inputs } from '../../../plugins/cost/estimate.ts'
+import type { Book } from '../../../plugins/lib/quant/order-book.ts'
 
 /** Middle 100, one cent wide on either side, 10,100 USD deep on the ask. */
 export const BOOK: Book & { readonly venue: string; readonly time: number } = {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { measureCost } from '../../../scripts/bench/products/cost.ts'
-import { isRecorded } from '../../../scripts/bench/products/recorded.ts'
+import { measureCost } from '../../../scripts/bench/products/order-cost.ts'
+import { isRecorded } from '../../../scripts/bench/products/recorded-data.ts'
 
 describe('cost on recorded books (../shared/data beside the checkout)', () => {
   it('walks them exactly, and its ranges hold', function () {

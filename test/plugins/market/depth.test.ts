@@ -9,8 +9,8 @@ import { makeBook } from '../../../plugins/market/depth/sample.ts'
 import market from '../../../plugins/market/index.ts'
 import { sessionAt } from '../../../plugins/market/session.ts'
 import type { CoveredSymbol } from '../../../plugins/market/symbols.ts'
-import { walkBook } from '../../../plugins/lib/quant/book.ts'
-import { squareRootImpact } from '../../../plugins/lib/quant/impact.ts'
+import { walkBook } from '../../../plugins/lib/quant/order-book.ts'
+import { squareRootImpact } from '../../../plugins/lib/quant/market-impact.ts'
 import { stand, type Stand } from '../stand.ts'
 
 const START = Date.UTC(2026, 10, 17, 15) / 1000

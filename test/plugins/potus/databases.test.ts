@@ -1,6 +1,6 @@
 /** The feed is the same on SQLite and on PostgreSQL: the same polls give the same bytes. */
 import { expect } from 'chai'
-import { stuff } from '../../../scripts/bench/potus/stuff.ts'
+import { stuff } from '../../../scripts/bench/potus/made-up-events.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { type Asked, feedOf, LIVE, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
 

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { entitiesOf } from '../../../plugins/potus/entities/entity-recognition.ts'
-import { LABELLED, recordedTexts, scoreEntities, type Texts } from '../../../scripts/bench/potus/entities.ts'
+import { LABELLED, recordedTexts, scoreEntities, type Texts } from '../../../scripts/bench/potus/entity-scores.ts'
 import { SHARED } from './newsroom.ts'
 
 const ids = (text: string): string[] => entitiesOf(text).map(({ id }) => id)

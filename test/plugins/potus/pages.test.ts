@@ -1,6 +1,6 @@
 /** Lists page by page, while the store grows. */
 import { expect } from 'chai'
-import { stuff } from '../../../scripts/bench/potus/stuff.ts'
+import { stuff } from '../../../scripts/bench/potus/made-up-events.ts'
 import { LIVE, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
 
 const HOUR = 3_600_000

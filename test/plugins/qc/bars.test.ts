@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
-import { MAX_BARS, readBars } from '../../../plugins/qc/bars.ts'
+import { MAX_BARS, readBars } from '../../../plugins/qc/bar-input.ts'
 import { examine } from '../../../plugins/qc/index.ts'
 import { UTC } from '../../../plugins/qc/zone.ts'
 import { walk } from './walk.ts'

@@ -1,10 +1,9 @@
 import { expect } from 'chai'
 import { examine } from '../../../plugins/qc/index.ts'
-import { corrupt } from '../../../scripts/bench/products/defects.ts'
-import { type Tally, tally } from '../../../scripts/bench/products/match.ts'
-import { measureDaily } from '../../../scripts/bench/products/daily.ts'
-import { measureQuality } from '../../../scripts/bench/products/quality.ts'
-import { isRecorded } from '../../../scripts/bench/products/recorded.ts'
+import { corrupt } from '../../../scripts/bench/products/planted-defects.ts'
+import { type Tally, tally, measureQuality } from '../../../scripts/bench/products/bar-quality.ts'
+import { measureDaily } from '../../../scripts/bench/products/daily-bars.ts'
+import { isRecorded } from '../../../scripts/bench/products/recorded-data.ts'
 import { walk } from './walk.ts'
 
 describe('planted defects', () => {

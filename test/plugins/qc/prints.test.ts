@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { examine } from '../../../plugins/qc/index.ts'
-import { seededRandom } from '../../../plugins/lib/quant/random.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { walk, type WalkBar } from './walk.ts'
 
 const clean = walk({ count: 2000 })

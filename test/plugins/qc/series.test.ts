@@ -1,10 +1,10 @@
 import { expect } from 'chai'
 import { examine } from '../../../plugins/qc/index.ts'
-import { chanceLength } from '../../../plugins/qc/runs.ts'
-import { centredMedian, neighbourMedian } from '../../../plugins/qc/scale.ts'
-import { fitTail } from '../../../plugins/qc/tail.ts'
-import { findTick } from '../../../plugins/qc/tick.ts'
-import { seededRandom } from '../../../plugins/lib/quant/random.ts'
+import { chanceLength } from '../../../plugins/qc/stale-runs.ts'
+import { centredMedian, neighbourMedian } from '../../../plugins/lib/quant/rolling-median.ts'
+import { fitTail } from '../../../plugins/qc/print-checks.ts'
+import { findTickSize } from '../../../plugins/lib/quant/tick-size.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { walk, type WalkBar } from './walk.ts'
 
 const clean = walk({ count: 2000 })
@@ -70,18 +70,18 @@ describe('price grid', () => {
   })
 
   it('is the largest usual step that nearly all prices keep', () => {
-    expect(findTick(ticked.flatMap(({ o, h, l, c }) => [o, h, l, c]))).to.equal(0.05)
-    expect(findTick([1, 2, 3])).to.equal(null)
+    expect(findTickSize(ticked.flatMap(({ o, h, l, c }) => [o, h, l, c]))).to.equal(0.05)
+    expect(findTickSize([1, 2, 3])).to.equal(null)
   })
 
   it('is found for the cheapest of coins, and for none is a step larger than their price', () => {
     const cents = ticked.flatMap(({ o, h, l, c }) => [o, h, l, c])
-    expect(findTick(cents.map((price) => Number((price * 1e-8).toFixed(10))))).to.equal(5e-10)
-    expect(findTick(clean.map(({ c }) => c * 1e-15))).to.equal(null)
+    expect(findTickSize(cents.map((price) => Number((price * 1e-8).toFixed(10))))).to.equal(5e-10)
+    expect(findTickSize(clean.map(({ c }) => c * 1e-15))).to.equal(null)
   })
 
   it('is none where prices have more digits than a grid can have', () => {
-    expect(findTick(clean.map(({ c }) => c * 1e9))).to.equal(null)
+    expect(findTickSize(clean.map(({ c }) => c * 1e9))).to.equal(null)
   })
 
   it('names the row that is off it, for information', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { examine } from '../../../plugins/qc/index.ts'
-import { RATIOS } from '../../../plugins/qc/ratios.ts'
+import { RATIOS } from '../../../plugins/qc/unadjusted-splits.ts'
 import { walk, weekdays, type WalkBar } from './walk.ts'
 
 const daily = walk({ count: 400, times: weekdays('2022-01-03', 400), volatility: 0.012 })

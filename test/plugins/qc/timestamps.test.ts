@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { seededRandom } from '../../../plugins/lib/quant/random.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { examine } from '../../../plugins/qc/index.ts'
 import { START, walk, weekdays, type WalkBar } from './walk.ts'
 

@@ -1,5 +1,5 @@
 /** Bars of a made-up market: a random walk of sixteen steps a bar, volume that grows with the range. */
-import { seededRandom } from '../../../plugins/lib/quant/random.ts'
+import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 
 export interface WalkBar {
   t: number

@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8'
 import { expect } from 'chai'
 import { createSample, SAMPLE_START } from '../../../plugins/market/sample.ts'
-import { parkinson } from '../../../plugins/lib/quant/parkinson.ts'
+import { parkinson } from '../../../plugins/lib/quant/volatility-estimators.ts'
 import { createMeasures, hourly, measure, measured, resum } from '../../../plugins/regime/features.ts'
 import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/model.ts'
 

@@ -3,9 +3,9 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { fillQuiet, readRecording, recognise } from '../../../plugins/market/recording.ts'
 import { LONGEST_QUIET_SECONDS } from '../../../plugins/market/replay.ts'
-import { figuresOf } from '../../../scripts/bench/regime/figures.ts'
-import { since, track } from '../../../scripts/bench/regime/track.ts'
-import { badPrintTrials } from '../../../scripts/bench/regime/trials.ts'
+import { figuresOf } from '../../../scripts/bench/regime/model-figures.ts'
+import { since, track } from '../../../scripts/bench/regime/model-track.ts'
+import { badPrintTrials } from '../../../scripts/bench/regime/model-trials.ts'
 
 const folder = resolve(import.meta.dirname, '../../../../shared/data/regime')
 const DAY = 1440

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { centralInterval, stationaryBootstrap } from '../../../../plugins/lib/quant/bootstrap.ts'
-import { moments } from '../../../../plugins/lib/quant/moments.ts'
-import { seededRandom } from '../../../../plugins/lib/quant/random.ts'
+import { moments } from '../../../../plugins/lib/quant/descriptive-statistics.ts'
+import { seededRandom } from '../../../../plugins/lib/quant/seeded-random.ts'
 
 function sample(count: number): Float64Array {
   const random = seededRandom(7)

@@ -1,0 +1,111 @@
+/** A report as the page shows it: figures as text, findings as rows. */
+import type { AuditReport } from '../../schemas/types.d.ts'
+import { costSteps, equityCharts, placeOf, trialsChart } from './report-charts.ts'
+import { keyFigures, number, overfitting, performance } from './report-figures.ts'
+import { CHECKS, MEANINGS } from './messages.ts'
+
+type Finding = AuditReport['fills']['findings'][number]
+
+const WORDS = {
+  reject: { title: 'Reject', tone: 'bad' },
+  not_profitable: { title: 'Not profitable', tone: 'bad' },
+  unproven: { title: 'Unproven', tone: 'doubt' },
+  plausible: { title: 'Plausible', tone: 'fair' },
+} as const
+
+export function page(report: AuditReport) {
+  const { rid, verdict, reasons, summary, as_of, ledger, assumptions, fills, warnings, model } = report
+  const isSample = rid === 'sample'
+  return {
+    rid,
+    isSample,
+    ...WORDS[verdict],
+    summary,
+    reasons: reasons.map((reason) => MEANINGS[reason] ?? reason),
+    warnings: warningsOf(warnings),
+    asOf: as_of,
+    model,
+    ledger,
+    assumptions,
+    key: keyFigures(report),
+    performance: performance(report),
+    overfitting: overfitting(report),
+    fills,
+    equity: equityCharts(report),
+    costs: costSteps(report),
+    deflation: trialsChart(report),
+    findings: shownFindings(fills.findings),
+    found: fills.findings.length,
+    judged: judgedOf(report),
+    caution: cautionOf(fills),
+    checks: fills.checks.filter(({ checked }) => checked > 0).map(named),
+    unchecked: fills.checks.filter(({ not_checked: left, checked }) => left > 0 || checked === 0).map(named),
+  }
+}
+
+/** A file of many symbols can have a warning for each. */
+const MOST_WARNINGS = 12
+
+function warningsOf(warnings: readonly string[]): readonly string[] {
+  const shown = warnings.slice(0, MOST_WARNINGS).map((code) => MEANINGS[code] ?? code.replaceAll('_', ' '))
+  const left = warnings.length - shown.length
+  return left === 0 ? shown : [...shown, `${number(left)} more like these are in the report as JSON.`]
+}
+
+/** What the verdict is about, in a line. */
+function judgedOf({ ledger, performance }: AuditReport): string {
+  const [trades, symbols] = [performance.trades, ledger.symbols]
+  const days = [ledger.first, ledger.last].map((moment) => moment.slice(0, 10))
+  return `${number(trades)} ${trades === 1 ? 'trade' : 'trades'} in ${number(symbols)} ${symbols === 1 ? 'symbol' : 'symbols'}, ${days.join(' to ')}`
+}
+
+/** What the verdict leaves open, so that nobody takes a check that was not made for one that was passed. */
+function cautionOf({ checked, fills }: AuditReport['fills']): string | null {
+  if (checked >= fills) return null
+  return checked === 0
+    ? 'No fill could be held against bars: whether they could have happened is not known.'
+    : `${number(fills - checked)} of ${number(fills)} fills could not be held against bars.`
+}
+
+function named<Row extends { readonly check: string }>(row: Row) {
+  return { ...row, name: row.check.replaceAll('_', ' '), meaning: CHECKS[row.check] ?? '' }
+}
+
+/** More findings would make a page that no phone loads gladly; all of them are in the download. */
+const MOST_SHOWN = 50
+
+/**
+ * The findings as rows, what rejects before what only warns. Their prices have as many decimals as the one that needs
+ * most, so that they stand in line.
+ */
+function shownFindings(all: readonly Finding[]) {
+  const isWarning = ({ severity }: Finding): number => Number(severity === 'warning')
+  const findings = all.toSorted((one, other) => isWarning(one) - isWarning(other)).slice(0, MOST_SHOWN)
+  const prices = findings.flatMap(({ price, low, high }) => [price, low, high])
+  const decimals = Math.max(0, ...prices.map((price) => (price === undefined ? 0 : decimalsOf(price))))
+  const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }
+  const written = new Intl.NumberFormat('en-US', shape)
+  const priced = (value: number | undefined): string => (value === undefined ? '' : written.format(value))
+  return findings.map(({ row, code, severity, leg, field, symbol, price, low, high, ...rest }) => ({
+    row,
+    code,
+    severity,
+    where: [symbol, leg, field].filter(Boolean).join(', '),
+    price: priced(price),
+    low: priced(low),
+    high: priced(high),
+    place: placeOf({ price, low, high }),
+    figures: Object.entries(rest).map(([name, value]) => figureOf(name, value)),
+  }))
+}
+
+const FINE = new Intl.NumberFormat('en-US', { maximumFractionDigits: 8 })
+
+const decimalsOf = (value: number): number => Number(value.toFixed(8)).toString().split('.')[1]?.length ?? 0
+
+/** "excess 633.74 bps" for excess_bps. */
+function figureOf(name: string, value: unknown): string {
+  const words = name.replaceAll('_', ' ')
+  if (typeof value !== 'number') return `${words} ${String(value)}`
+  return name.endsWith('_bps') ? `${words.slice(0, -4)} ${value.toFixed(1)} bps` : `${words} ${FINE.format(value)}`
+}

@@ -1,0 +1,124 @@
+import { normalCdf } from '../../lib/quant/normal-distribution.ts'
+import type { Fill } from '../trade-ledger.ts'
+import type { Series } from '../reference/bar-series.ts'
+
+export interface Flag {
+  readonly code: 'lookahead_extremes' | 'lookahead_same_bar' | 'touch_fill' | 'survivorship'
+  /** `info` does not reject: it says what cannot be tested. */
+  readonly severity: 'error' | 'info'
+  readonly fills: number
+  readonly value: number
+  readonly limit: number
+  readonly explanation: string
+}
+
+export interface Witness {
+  /** A fill that lies within its bar. */
+  see(fill: Fill, series: Series, bar: number): void
+  flags(): Flag[]
+  /** Fills seen, for what could be tested. */
+  readonly seen: number
+}
+
+/** Fewer fills say nothing of a habit. */
+export const LEAST_FILLS = 30
+const SAME = 0.5e-4
+
+/** Watches where in their bars the fills lie: honest fills know neither the bar's extremes nor its direction. */
+export function createWitness(): Witness {
+  const buys = createMean()
+  const sells = createMean()
+  const agreeing = createMean()
+  const touching = createMean()
+  return {
+    get seen() {
+      return touching.count()
+    },
+    see({ sign, price, leg }, { open, high, low, close }, bar) {
+      const [o, h, l, c] = [open[bar]!, high[bar]!, low[bar]!, close[bar]!]
+      if (!(h > l)) return
+      ;(sign === 1 ? buys : sells).add((price - l) / (h - l))
+      // A fill at the open or the close is no touch, though the bar may have turned there.
+      const isTouch = (isAt(price, h) || isAt(price, l)) && !isAt(price, o) && !isAt(price, c)
+      touching.add(isTouch ? 1 : 0)
+      if (leg === 'entry' && Math.abs(price / o - 1) <= SAME && c !== o) agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
+    },
+    flags() {
+      const flags: Flag[] = []
+      const extremes = (place: ReturnType<typeof createMean>, isBuy: boolean): void => {
+        const mean = place.mean()
+        const isExtreme = isBuy ? mean < 0.1 : mean > 0.9
+        if (place.count() < LEAST_FILLS || !isExtreme || place.tail(0.5) > 1e-6) return
+        flags.push({
+          code: 'lookahead_extremes',
+          severity: 'error',
+          fills: place.count(),
+          value: mean,
+          limit: isBuy ? 0.1 : 0.9,
+          explanation: `${isBuy ? 'Buys lie at the bottom' : 'Sales lie at the top'} of their bars; 0.5 is expected of an honest fill.`,
+        })
+      }
+      extremes(buys, true)
+      extremes(sells, false)
+      if (agreeing.count() >= LEAST_FILLS && agreeing.mean() > 0.9)
+        flags.push({
+          code: 'lookahead_same_bar',
+          severity: 'error',
+          fills: agreeing.count(),
+          value: agreeing.mean(),
+          limit: 0.9,
+          explanation: 'Trades entered at the open go the way the same bar went on to close.',
+        })
+      if (touching.count() >= LEAST_FILLS && touching.mean() > 0.3)
+        flags.push({
+          code: 'touch_fill',
+          severity: 'error',
+          fills: touching.count(),
+          value: touching.mean(),
+          limit: 0.3,
+          explanation: 'Fills lie exactly at the high or the low of their bars, where few can be filled.',
+        })
+      return flags
+    },
+  }
+}
+
+/** The very price, or what rounding to the decimals of the fill makes of it. */
+function isAt(price: number, level: number): boolean {
+  if (price === level) return true
+  if (Math.abs(price / level - 1) > SAME) return false
+  const decimals = Math.max(2, String(price).split('.')[1]?.length ?? 0)
+  return decimals <= 15 && Number(level.toFixed(decimals)) === price
+}
+
+function createMean() {
+  let [n, sum, squares] = [0, 0, 0]
+  return {
+    add(value: number): void {
+      n += 1
+      sum += value
+      squares += value * value
+    },
+    count: () => n,
+    mean: () => sum / n,
+    /** One-sided p value of Student's t against `expected`. */
+    tail(expected: number): number {
+      const variance = (squares - (sum * sum) / n) / (n - 1)
+      if (!(variance > 0)) return 0
+      return studentTail(Math.abs(sum / n - expected) / Math.sqrt(variance / n), n - 1)
+    },
+  }
+}
+
+/**
+ * Upper tail of Student's t, by turning it into a normal deviate.
+ *
+ * Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", Annals of
+ * Mathematical Statistics 30 (1959) 1121-1130.
+ *
+ * @example studentTail(2.0423, 30) // 0.0250, the tables' 2.5% point
+ */
+export function studentTail(t: number, degrees: number): number {
+  const deviate = ((8 * degrees + 1) / (8 * degrees + 3)) * Math.sqrt(degrees * Math.log1p((t * t) / degrees))
+  return normalCdf(-deviate)
+}

@@ -1,0 +1,75 @@
+import { type Ask, ServiceError } from 'tollgate/plugin'
+import type { Findings } from '../findings.ts'
+import { DAY, dayOf, type Trade } from '../trade-ledger.ts'
+import type { Standard } from '../reference/reference-bars.ts'
+import { joinDays, type Series } from '../reference/bar-series.ts'
+import type { Tally } from './check-coverage.ts'
+
+export interface Split {
+  /** Open of the first bar after it, epoch milliseconds. */
+  readonly time: number
+  /** 7 for 7:1, 0.1 for a reverse split of 1:10. */
+  readonly factor: number
+}
+
+/** Smaller gaps are no split. */
+const LEAST_GAP = Math.log(1.17)
+/** As many bars as the quality product looks at in one call. */
+const MAX_BARS = 50_000
+
+interface SplitParts {
+  readonly findings: Findings
+  readonly tally: Tally
+  readonly ask: Ask
+}
+
+/** Finds trades held over a split whose prices jump by its factor: a profit or loss that nobody made. */
+export async function checkSplits(
+  trades: readonly Trade[],
+  { series, why }: Standard,
+  { findings, tally, ask }: SplitParts,
+): Promise<void> {
+  const held = trades.filter(({ entryTime, exitTime }) => Math.floor(exitTime / DAY) > Math.floor(entryTime / DAY))
+  if (held.length === 0) return
+  const splits = series ? await splitsOf(series, ask) : null
+  if (!splits) return tally.missed('split', series ? 'bar quality cannot be asked at the moment' : why, held.length)
+  tally.made('split', held.length)
+  for (const { row, entryTime, exitTime, entryPrice, exitPrice } of held)
+    for (const { time, factor } of splits) {
+      const isOver = entryTime < time && exitTime >= time
+      const isRaw = Math.abs(Math.log(entryPrice / exitPrice / factor)) <= Math.abs(Math.log(factor)) / 2
+      if (isOver && isRaw)
+        findings.add({ row, code: 'split_not_adjusted', severity: 'error', factor, day: dayOf(time) })
+    }
+}
+
+/**
+ * Splits of raw bars: those the bars state, else those the bar-quality product finds, asked only where a gap overnight
+ * is wide enough. Null where it cannot be asked.
+ */
+async function splitsOf(series: Series, ask: Ask): Promise<readonly Split[] | null> {
+  const { time, split } = series
+  if (split) return Array.from(split, (factor, i) => ({ time: time[i]!, factor })).filter(({ factor }) => factor !== 1)
+  if (!hasGap(series)) return []
+  try {
+    const { splits } = await ask('checkBarQuality', { params: {}, query: {}, body: { bars: barsOf(joinDays(series)) } })
+    return splits.map(({ timestamp, factor }) => ({ time: Date.parse(timestamp), factor }))
+  } catch (error) {
+    if (error instanceof ServiceError) return null
+    throw error
+  }
+}
+
+function hasGap({ open, close }: Series): boolean {
+  for (let i = 1; i < open.length; i += 1) if (Math.abs(Math.log(open[i]! / close[i - 1]!)) >= LEAST_GAP) return true
+  return false
+}
+
+/** The last bars in the form the quality product reads: epoch seconds, prices, volume. */
+function barsOf({ time, open, high, low, close, volume }: Series): (number | null)[][] {
+  const first = Math.max(0, time.length - MAX_BARS)
+  return Array.from({ length: time.length - first }, (_, index) => {
+    const i = first + index
+    return [time[i]! / 1000, open[i]!, high[i]!, low[i]!, close[i]!, Number.isNaN(volume[i]!) ? null : volume[i]!]
+  })
+}

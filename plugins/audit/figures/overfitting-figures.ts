@@ -1,0 +1,160 @@
+import { probabilityOfOverfitting } from '../../lib/quant/backtest-overfitting.ts'
+import { type Haircut, haircuts, sharpePValue } from '../../lib/quant/multiple-testing.ts'
+import {
+  deflatedSharpe,
+  probabilisticSharpe,
+  minimumBacktest,
+  minimumTrackRecord,
+} from '../../lib/quant/sharpe-ratio.ts'
+import type { Preset } from '../cost-presets.ts'
+import { DAY, type Ledger, type Trade } from '../trade-ledger.ts'
+import { tradesPerYear, sampleOf, type Sample } from './performance-figures.ts'
+import { byExit, type Returns, returnsOf } from './trade-returns.ts'
+
+/**
+ * How much of the result luck explains: PSR against zero, DSR against the best of the trials by luck, the shortest
+ * record and backtest that would convince, haircuts, and PBO where the ledger holds the trials. Formulas work on Sharpe
+ * ratios per trade; `sr0` and the haircut Sharpe ratios are annualised like `sharpe`.
+ */
+export function overfittingOf(best: Trial, trials: readonly Trial[], stated: number) {
+  const { sample, trades } = best
+  const count = Math.max(stated, trials.length)
+  const { sharpePerTrade: sharpe, skewness, kurtosis } = sample
+  const overfit = overfitOf(trials)
+  const pbo = {
+    pbo: overfit.pbo,
+    pbo_not_checked: overfit.pbo === null ? overfit.why : null,
+    pbo_blocks: overfit.pbo === null ? null : overfit.blocks,
+    pbo_periods: overfit.pbo === null ? null : overfit.periods,
+    degradation_slope: overfit.pbo === null ? null : overfit.slope,
+    loss_probability: overfit.pbo === null ? null : overfit.loss,
+  }
+  if (sharpe === null) return { ...NOTHING, n_trials: count, ...pbo }
+  const of = { sharpe, observations: trades.length, skewness, kurtosis }
+  const measured = sharpeVarianceOf(trials)
+  const variance = measured ?? 1 / (trades.length - 1)
+  const { dsr, benchmark } = deflatedSharpe(of, count, variance)
+  const perYear = tradesPerYear(trades)
+  const annual = (ratio: number): number | null => (perYear === null ? null : ratio * Math.sqrt(perYear))
+  const record = minimumTrackRecord(of)
+  const others = trials.flatMap((trial) =>
+    trial === best || trial.sample.sharpePerTrade === null
+      ? []
+      : sharpePValue(trial.sample.sharpePerTrade, trial.trades.length),
+  )
+  const cut = haircuts(sharpe, trades.length, count, others.length > 0 ? others : undefined)
+  const shown = ({ p, sharpe: left, haircut }: Haircut) => ({ p, sharpe: annual(left), haircut })
+  const length = perYear === null ? null : minimumBacktest(sharpe * Math.sqrt(perYear), count)
+  return {
+    psr: probabilisticSharpe(of),
+    dsr,
+    sr0: annual(benchmark),
+    sr0_per_trade: benchmark,
+    sr_variance: variance,
+    sr_variance_source: measured === null ? ('null_hypothesis' as const) : ('trials' as const),
+    n_trials: count,
+    min_trl_trades: finite(record),
+    min_trl_years: perYear === null ? null : finite(record / perYear),
+    min_btl_years: length && finite(length.years),
+    min_btl_bound_years: length && finite(length.bound),
+    p_value: cut.p,
+    haircut_sharpe: annual(cut.bonferroni.sharpe),
+    haircuts: {
+      bonferroni: shown(cut.bonferroni),
+      sidak: shown(cut.sidak),
+      holm: cut.holm && shown(cut.holm),
+      bhy: cut.bhy && shown(cut.bhy),
+    },
+    ...pbo,
+  }
+}
+
+const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
+
+const NOTHING = {
+  psr: null,
+  dsr: null,
+  sr0: null,
+  sr0_per_trade: null,
+  sr_variance: null,
+  sr_variance_source: null,
+  min_trl_trades: null,
+  min_trl_years: null,
+  min_btl_years: null,
+  min_btl_bound_years: null,
+  p_value: null,
+  haircut_sharpe: null,
+  haircuts: null,
+} as const
+
+export interface Trial {
+  readonly name: string
+  /** Ordered by exit. */
+  readonly trades: readonly Trade[]
+  readonly returns: Returns
+  readonly sample: Sample
+}
+
+/** The trials of a ledger; one, of all its trades, where there is no trial column. */
+export function trialsOf(ledger: Ledger, preset: Preset, extraBps: number): Trial[] {
+  const groups = ledger.trials.map((): Trade[] => [])
+  for (const trade of byExit(ledger.trades)) groups[trade.trial]?.push(trade)
+  return groups.flatMap((trades, index) => {
+    if (trades.length === 0) return []
+    const returns = returnsOf(trades, preset, extraBps)
+    return [{ name: ledger.trials[index] ?? '', trades, returns, sample: sampleOf(returns.net) }]
+  })
+}
+
+/** The trial a researcher would show: the one of the highest Sharpe ratio. */
+export function bestOf(trials: readonly Trial[]): Trial {
+  const rank = ({ sample }: Trial): number => sample.sharpePerTrade ?? -Infinity
+  return trials.reduce((best, trial) => (rank(trial) > rank(best) ? trial : best))
+}
+
+/** Variance (n-1) of the trials' Sharpe ratios per trade; null with fewer than two that have one. */
+function sharpeVarianceOf(trials: readonly Trial[]): number | null {
+  const ratios = trials.flatMap(({ sample }) => sample.sharpePerTrade ?? [])
+  if (ratios.length < 2) return null
+  const mean = ratios.reduce((sum, one) => sum + one, 0) / ratios.length
+  return ratios.reduce((sum, one) => sum + (one - mean) ** 2, 0) / (ratios.length - 1)
+}
+
+const MIN_TRIALS = 4
+const MIN_PERIODS = 60
+/** Sixteen blocks need ten periods each, and bounded work. */
+const LONG = 160
+const MAX_CELLS = 5_000_000
+
+type Overfit =
+  | {
+      readonly pbo: number
+      readonly blocks: number
+      readonly periods: number
+      readonly slope: number
+      readonly loss: number
+    }
+  | { readonly pbo: null; readonly why: string }
+
+/**
+ * Probability of backtest overfitting over the days on which any trial closed a trade: a trial's period return is the
+ * sum of its trades that day, 0 where it has none.
+ */
+function overfitOf(trials: readonly Trial[]): Overfit {
+  if (trials.length < MIN_TRIALS) return { pbo: null, why: `needs a trial column with at least ${MIN_TRIALS} trials` }
+  const days = new Map<number, number>()
+  const exits = trials.map(({ trades }) => trades.map(({ exitTime }) => Math.floor(exitTime / DAY)))
+  for (const day of new Set(exits.flat().sort((one, other) => one - other))) days.set(day, days.size)
+  if (days.size < MIN_PERIODS)
+    return { pbo: null, why: `needs at least ${MIN_PERIODS} days with exits, has ${days.size}` }
+  const series = trials.map(({ returns }, trial) => {
+    const sums = new Float64Array(days.size)
+    for (const [index, day] of (exits[trial] ?? []).entries()) sums[days.get(day) ?? 0]! += returns.net[index]!
+    return sums
+  })
+  const isLong = days.size >= LONG && trials.length * days.size <= MAX_CELLS
+  const found = probabilityOfOverfitting(series, isLong ? 16 : 8)
+  if (!found) return { pbo: null, why: 'too few days a block' }
+  const { pbo, blocks, slope, lossProbability } = found
+  return { pbo, blocks, periods: days.size, slope, loss: lossProbability }
+}

@@ -1,0 +1,136 @@
+import { autocorrelation, moments } from '../../lib/quant/descriptive-statistics.ts'
+import { centralInterval, stationaryBootstrap } from '../../lib/quant/bootstrap.ts'
+import { sharpeError, sharpeScale } from '../../lib/quant/sharpe-ratio.ts'
+import { DAY, type Trade } from '../trade-ledger.ts'
+
+const YEAR = 365.25 * DAY
+/** Lags of autocorrelation at most: beyond a quarter of the sample they are noise. */
+const MAX_LAGS = 250
+const BPS = 1e4
+
+export interface Sample {
+  readonly trades: number
+  /** Mean over sample deviation (n-1), per trade; null where returns do not vary or there is one. */
+  readonly sharpePerTrade: number | null
+  readonly skewness: number
+  readonly kurtosis: number
+  readonly mean: number
+}
+
+/**
+ * What Sharpe ratios are made of: mean, deviation with n-1, population skewness and kurtosis.
+ *
+ * @example sampleOf([0.01, 0.02, 0.03]).sharpePerTrade // 2
+ */
+export function sampleOf(returns: ArrayLike<number>): Sample {
+  const { count, mean, variance, skewness, kurtosis } = moments(returns)
+  const deviation = Math.sqrt((variance * count) / (count - 1))
+  const varies = count > 1 && deviation > 1e-12 * Math.max(Math.abs(mean), 1e-6)
+  return { trades: count, mean, skewness, kurtosis, sharpePerTrade: varies ? mean / deviation : null }
+}
+
+/** Trades a year between the first entry and the last exit; null for less than a day. */
+export function tradesPerYear(trades: readonly Trade[]): number | null {
+  const { first, last } = spanOf(trades)
+  return last - first >= DAY ? trades.length / ((last - first) / YEAR) : null
+}
+
+export function spanOf(trades: readonly Trade[]): { readonly first: number; readonly last: number } {
+  let [first, last] = [Infinity, -Infinity]
+  for (const { entryTime, exitTime } of trades) {
+    first = Math.min(first, entryTime)
+    last = Math.max(last, exitTime)
+  }
+  return { first, last }
+}
+
+/** The performance part of a report. `trades` are ordered by exit and belong to `gross` and `net` one by one. */
+export function performanceOf(trades: readonly Trade[], gross: Float64Array, net: Float64Array) {
+  const sample = sampleOf(net)
+  const count = trades.length
+  const { sharpePerTrade } = sample
+  const perYear = tradesPerYear(trades)
+  const annual = perYear === null || sharpePerTrade === null ? null : sharpePerTrade * Math.sqrt(perYear)
+  const draws = count > 1 ? stationaryBootstrap(net) : null
+  const toSample = Math.sqrt((count - 1) / count)
+  const sharpeDraws = draws && perYear !== null ? draws.sharpe.map((one) => one * toSample * Math.sqrt(perYear)) : null
+  const grossSample = sampleOf(gross)
+  const won = winnings(net)
+  return {
+    trades: count,
+    gross_expectancy_bps: grossSample.mean * BPS,
+    net_expectancy_bps: sample.mean * BPS,
+    expectancy_ci95_bps: draws ? centralInterval(draws.mean).map((mean) => mean * BPS) : null,
+    breakeven_cost_per_side_bps: (grossSample.mean * BPS) / 2,
+    win_rate: won.rate,
+    payoff: won.payoff,
+    profit_factor: won.factor,
+    t_stat: sharpePerTrade === null ? null : sharpePerTrade * Math.sqrt(count),
+    sharpe: annual,
+    sharpe_per_trade: sharpePerTrade,
+    sharpe_gross:
+      perYear === null || grossSample.sharpePerTrade === null ? null : grossSample.sharpePerTrade * Math.sqrt(perYear),
+    sharpe_gross_per_trade: grossSample.sharpePerTrade,
+    sharpe_se:
+      perYear === null || sharpePerTrade === null ? null : sharpeError(sharpePerTrade, count) * Math.sqrt(perYear),
+    sharpe_lo: sharpePerTrade === null || perYear === null ? null : loSharpe(net, sharpePerTrade, perYear),
+    sharpe_ci95: sharpeDraws ? centralInterval(sharpeDraws) : null,
+    skewness: sample.skewness,
+    kurtosis: sample.kurtosis,
+    max_drawdown: drawdown(net),
+    trades_per_year: perYear,
+    turnover_per_year: perYear === null ? null : 2 * perYear,
+    exposure: exposure(trades),
+    average_holding_days: trades.reduce((sum, { entryTime, exitTime }) => sum + exitTime - entryTime, 0) / count / DAY,
+  }
+}
+
+function winnings(net: Float64Array) {
+  let [wins, gains, losses] = [0, 0, 0]
+  let lost = 0
+  for (const made of net) {
+    if (made > 0) {
+      wins += 1
+      gains += made
+    } else if (made < 0) {
+      lost += 1
+      losses -= made
+    }
+  }
+  return {
+    rate: wins / net.length,
+    /** Mean win over mean loss. */
+    payoff: wins > 0 && lost > 0 ? gains / wins / (losses / lost) : null,
+    factor: losses > 0 ? gains / losses : null,
+  }
+}
+
+/** Sharpe ratio a year allowing for autocorrelation (Lo 2002): null where the correlations leave no variance. */
+function loSharpe(net: Float64Array, sharpe: number, perYear: number): number | null {
+  const lags = Math.max(0, Math.min(Math.ceil(perYear) - 1, Math.floor(net.length / 4), MAX_LAGS))
+  const scale = sharpeScale(perYear, autocorrelation(net, lags))
+  return Number.isFinite(scale) ? sharpe * scale : null
+}
+
+/** Deepest fall of the running sum of returns from its peak, one unit a trade; 0 or negative. */
+function drawdown(net: Float64Array): number {
+  let [sum, peak, deepest] = [0, 0, 0]
+  for (const made of net) {
+    sum += made
+    peak = Math.max(peak, sum)
+    deepest = Math.min(deepest, sum - peak)
+  }
+  return deepest
+}
+
+/** Share of the time between first entry and last exit with at least one trade open; null where there is none. */
+function exposure(trades: readonly Trade[]): number | null {
+  const held = trades.toSorted((one, other) => one.entryTime - other.entryTime)
+  let [covered, until] = [0, -Infinity]
+  for (const { entryTime, exitTime } of held) {
+    covered += Math.max(0, exitTime - Math.max(entryTime, until))
+    until = Math.max(until, exitTime)
+  }
+  const { first, last } = spanOf(trades)
+  return last > first ? covered / (last - first) : null
+}

@@ -1,0 +1,163 @@
+import Papa from 'papaparse'
+import { InvalidInput } from 'tollgate/plugin'
+
+/** Where a cell stands, for what is said about it. */
+export interface Place {
+  readonly file: 'file' | 'bars'
+  /** 0-based data row. */
+  readonly row: number
+  /** The column as the header names it. */
+  readonly column: string
+}
+
+const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
+/** "1,234", "1,234.50". */
+const GROUPED = /^[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/
+/** "1.234", "1.234.567": a number in groups, or one with three decimals. */
+const GROUPED_BY_POINTS = /^[+-]?[1-9]\d{0,2}(?:\.\d{3})+$/
+/** "1.234,56", "12,5". */
+const DECIMAL_COMMA = /^[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d+$/
+const DECIMAL_POINT = /^[+-]?(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)?\.\d+$/
+/** "$", "US$", and what stands between thousands. */
+const CURRENCY_OR_SPACE = /[A-Z]{0,3}\p{Sc}|[\s'’]/gu
+/** "101.25 USD", "1.2%"; "CHF 101.25". */
+const UNIT = /(?<=\d)(?:[A-Z]{3,5}|%)$|^[A-Z]{3}(?=[-+(\d])/g
+const NOT_FINITE = /^[+-]?(?:nan|inf|infinity)$/i
+const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
+/** No formula begins with a later character. */
+const AT = 64
+const FORMULA = /^[=@]|^[+-](?!\s*(?:[A-Z]{0,3}\p{Sc}\s*)?[\d.,]|inf|nan|-*$)/iu
+
+/** An empty cell, or a word for nothing. */
+export const isMissing = (text: string): boolean => text === '' || MISSING.test(text)
+
+/** The same, or NaN: how pandas writes the exit of an open trade. */
+export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
+
+/** A cell that is a number, without currency, unit and spaces: "($1 234)" is "-1234". */
+function bareOf(text: string): string {
+  return text
+    .replace(CURRENCY_OR_SPACE, '')
+    .replace(UNIT, '')
+    .replace(/[\u2212\u2013]/, '-')
+    .replace(/^\((.+)\)$|^([\d.,]+)-$/, '-$1$2')
+}
+
+/** A number that has a decimal comma for certain: "1,234" may be in groups. */
+const isDecimalComma = (bare: string): boolean => DECIMAL_COMMA.test(bare) && !GROUPED.test(bare)
+
+/** A number that has a decimal point for certain: "1.234" may be in groups. */
+const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare) && !GROUPED_BY_POINTS.test(bare)
+
+/**
+ * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "(12.5)" and "12.5-" for
+ * -12.5, "1'234.50"; "1.234,5" and "1.234" for thousands where `mark` says that the file has decimal commas. NaN where
+ * there is none. Throws InvalidInput for NaN, infinities, numbers beyond 1e18, and formulas: a ledger that holds them is
+ * not the ledger meant.
+ */
+export function readNumber(text: string, place: Place, mark: Writing['mark'] = 'point'): number {
+  const isGrouped = (number: string): boolean => mark === 'comma' && GROUPED_BY_POINTS.test(number)
+  if (PLAIN.test(text) && !isGrouped(text)) return finite(Number(text), text, place)
+  if (isMissing(text)) return Number.NaN
+  if (NOT_FINITE.test(text)) return finite(Number.NaN, text, place)
+  refuseFormula(text, place)
+  const bare = bareOf(text)
+  if (isGrouped(bare) || (mark !== 'point' && DECIMAL_COMMA.test(bare)))
+    return finite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
+  if (PLAIN.test(bare)) return finite(Number(bare), text, place)
+  if (mark !== 'comma' && GROUPED.test(bare)) return finite(Number(bare.replaceAll(',', '')), text, place)
+  return Number.NaN
+}
+
+/** Throws InvalidInput where the cell is a spreadsheet formula. */
+export function refuseFormula(text: string, place: Place): void {
+  if (text.charCodeAt(0) <= AT && FORMULA.test(text))
+    throw wrongCell(place, 'Is a formula. Write the value it stands for.', 'formula')
+}
+
+export function wrongCell({ file, row, column }: Place, msg: string, type: string): InvalidInput {
+  return new InvalidInput([{ loc: ['body', file, row, column], msg: `Row ${row}, ${column}: ${msg}`, type }])
+}
+
+/** No price and no quantity is larger, or smaller than its inverse: products and ratios of such numbers stay finite. */
+const LARGEST = 1e18
+export const SMALLEST = 1 / LARGEST
+
+function finite(value: number, text: string, place: Place): number {
+  if (Math.abs(value) <= LARGEST) return value
+  const msg = Number.isFinite(value) ? `is larger than ${LARGEST}.` : 'is not a finite number.'
+  throw wrongCell(place, `${text.slice(0, 40)} ${msg}`, 'finite_number')
+}
+
+const PRIME = 0x01000193
+
+/**
+ * A number that tells rows apart: 52 bits of two FNV-1a hashes of the cells. Among 200,000 rows the chance that any two
+ * different ones share it is 1 in 200,000.
+ */
+export function fingerprint(cells: readonly string[]): number {
+  let [one, other] = [0x811c9dc5, 0x2f0b4a27]
+  for (const cell of cells) {
+    for (let i = 0; i < cell.length; i += 1) {
+      const code = cell.charCodeAt(i)
+      one = Math.imul(one ^ code, PRIME)
+      other = Math.imul(other ^ code, 0x5bd1e995)
+    }
+    one = Math.imul(one ^ 0x1f, PRIME)
+    other = Math.imul(other ^ 0x1f, 0x5bd1e995)
+  }
+  return (one >>> 0) * 0x100000 + (other >>> 12)
+}
+
+/** How a file writes numbers and dates. */
+export interface Writing {
+  /** The decimal mark; `either` where the file does not say and commas do not separate its cells. */
+  readonly mark: 'point' | 'comma' | 'either'
+  /** Whether 3/4/2024 is in April; null where the file does not say. */
+  readonly dayFirst: boolean | null
+}
+
+const PIECE = 65_536
+const DAY_AND_MONTH = /^(\d\d?)([/-])(\d\d?)\2\d\d/
+
+/**
+ * Tells from cells how their file is written. A number such as 95,10 or 1.234,5 has a decimal comma for certain, 95.10 a
+ * point, and 1,234 or 1.234 say nothing; a date such as 31/1/2024 has its day first, 1/31/2024 its month.
+ *
+ * @example writingOf([['SAP', '1.000', '95,10', '31/01/2024']], ';') // { mark: 'comma', dayFirst: true }
+ */
+export function writingOf(rows: readonly (readonly string[])[], delimiter: string): Writing {
+  const counts = { comma: 0, point: 0, day: 0, month: 0 }
+  for (const cells of rows)
+    for (const cell of cells) {
+      const bare = bareOf(cell)
+      if (isDecimalComma(bare)) counts.comma += 1
+      else if (isDecimalPoint(bare)) counts.point += 1
+      const [, first, , second] = DAY_AND_MONTH.exec(cell.trim()) ?? []
+      if (Number(first) > 12) counts.day += 1
+      if (Number(second) > 12) counts.month += 1
+    }
+  const isComma = counts.comma > 0 && counts.point === 0
+  const isPoint = delimiter === ',' || (counts.point > 0 && counts.comma === 0)
+  const isSaid = counts.day > 0 !== counts.month > 0
+  return {
+    mark: isComma ? 'comma' : isPoint ? 'point' : 'either',
+    // Whoever writes a decimal comma writes no month first.
+    dayFirst: isSaid ? counts.day > 0 : isComma && counts.day === 0 ? true : null,
+  }
+}
+
+/** The same from the beginning, the middle and the end of a CSV file. */
+export function writingOfCsv(bytes: Buffer, delimiter: string): Writing {
+  const starts = [0, Math.floor((bytes.length - PIECE) / 2), bytes.length - PIECE].filter((start) => start >= 0)
+  const rows = (starts.length === 0 ? [0] : starts).flatMap((start) => {
+    const lines = bytes
+      .subarray(start, start + PIECE)
+      .toString('utf8')
+      .split(/\r\n?|\n/)
+    // The header, or what is left of a line; and the line that the piece ends in.
+    const whole = lines.slice(1, start + PIECE < bytes.length ? -1 : undefined)
+    return Papa.parse<string[]>(whole.join('\n'), { delimiter }).data
+  })
+  return writingOf(rows, delimiter)
+}

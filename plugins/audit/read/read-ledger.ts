@@ -1,0 +1,61 @@
+import { InvalidInput } from 'tollgate/plugin'
+import type { Ledger } from '../trade-ledger.ts'
+import { type Builder, createBuilder, ledgerOf, type ReadOptions, type RowReader } from './ledger-rows.ts'
+import { type CsvReader, readCsv } from './csv-table.ts'
+import { readFills } from './fills-to-trades.ts'
+import { recognise } from './ledger-header.ts'
+import { isJson, readJson } from './json-table.ts'
+import { readLists } from './tradingview-trades.ts'
+import { readTrips } from './round-trips.ts'
+
+/** More rows answer 413. */
+export const MAX_ROWS = 200_000
+
+/**
+ * Reads a ledger in any of the known layouts, recognised by its header. Rows that cannot be used become findings; a file
+ * that is no ledger is refused. Throws InvalidInput naming header or row, or ServiceError body_too_large.
+ */
+export async function readLedger(bytes: Buffer, options: ReadOptions, signal: AbortSignal): Promise<Ledger> {
+  let builder: Builder | null = null
+  let reader: RowReader | null = null
+  const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
+  const table: CsvReader = {
+    header(names, writing) {
+      builder = createBuilder(recognise(names, writing), options)
+      reader = readerOf(builder)
+    },
+    row: (cells, row) => reader?.row(cells, row),
+  }
+  const rows = isJson(bytes) ? readJson(bytes, limits, table) : await readCsv(bytes, limits, table)
+  const built = builder as unknown as Builder
+  ;(reader as unknown as RowReader).end()
+  built.counts.rows = rows
+  if (built.trades.length === 0) throw nothingLeft(built)
+  return ledgerOf(built, warningsOf(built))
+}
+
+function readerOf(builder: Builder): RowReader {
+  const { layout } = builder.header
+  if (layout === 'tradingview') return readLists(builder)
+  return layout === 'fills' || layout === 'lean_orders' ? readFills(builder) : readTrips(builder)
+}
+
+function nothingLeft({ counts, options }: Builder): InvalidInput {
+  const [first] = options.findings.list()
+  if (!first) {
+    const what = counts.open > 0 ? 'a closed trade; all are open' : 'a filled order'
+    return new InvalidInput([{ loc: ['body', 'file', 0], msg: `No row is ${what}.`, type: 'no_trades' }])
+  }
+  const loc = ['body', 'file', first.row, ...(first.field === undefined ? [] : [first.field])]
+  const msg = `No row is a usable trade. Row ${first.row}: ${first.code}${first.field ? ` in ${first.field}` : ''}.`
+  return new InvalidInput([{ loc, msg, type: first.code }])
+}
+
+function warningsOf({ moments, trades, has }: Builder): string[] {
+  const warnings: string[] = []
+  if (!moments.zoned() && !moments.daily()) warnings.push('times_without_zone_read_as_utc')
+  if (moments.assumed() !== null) warnings.push(`dates_read_${moments.assumed()}_first`)
+  if (has('fees') || has('entryFees') || has('entryRate'))
+    if (trades.every(({ fees }) => fees === 0)) warnings.push('fees_all_zero')
+  return warnings
+}

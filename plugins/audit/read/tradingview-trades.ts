@@ -1,0 +1,88 @@
+import type { Trade } from '../trade-ledger.ts'
+import { type Builder, addFills, type RowReader } from './ledger-rows.ts'
+import { SMALLEST } from './cell-values.ts'
+
+interface Half {
+  readonly row: number
+  readonly symbol: number
+  readonly sign: 1 | -1
+  readonly time: number
+  readonly price: number
+  readonly qty: number
+  readonly pnl: number
+  readonly trial: number
+}
+
+interface Pair {
+  entry?: Half
+  exit?: Half
+  /** A row of it was taken out, or it is still open. */
+  isLost: boolean
+}
+
+/** TradingView's list of trades: two rows of one number, "Entry long" and "Exit long", in either order. */
+export function readLists(builder: Builder): RowReader {
+  const { text, number, needPrice, needTime, exclude, name, counts, trades } = builder
+  const pairs = new Map<string, Pair>()
+
+  function half(cells: readonly string[], row: number, isExit: boolean): Half | null {
+    const before = counts.excluded
+    const symbol = builder.symbol(cells, row)
+    const price = needPrice(cells, row, 'price')
+    const time = needTime(cells, row, 'time')
+    const qty = number(cells, row, 'qty')
+    if (qty < SMALLEST) exclude(row, { code: 'nonpositive_qty', field: name('qty') })
+    const isShort = /short/i.test(text(cells, 'type'))
+    if (counts.excluded > before || symbol === null || time === null) return null
+    const sign = isShort === isExit ? 1 : -1
+    return { row, symbol, sign, time, price, qty, pnl: number(cells, row, 'pnl'), trial: builder.trial(cells, row) }
+  }
+
+  return {
+    row(cells, row) {
+      if (builder.isRepeated(cells, row)) return
+      const number = text(cells, 'number')
+      const type = text(cells, 'type')
+      const isExit = /exit|close/i.test(type)
+      if (number === '' || (!isExit && !/entry|open/i.test(type))) {
+        exclude(row, { code: 'missing_value', field: name(number === '' ? 'number' : 'type') })
+        return
+      }
+      const pair: Pair = pairs.get(number) ?? { isLost: false }
+      pairs.set(number, pair)
+      if (isExit && /^open$/i.test(text(cells, 'signal'))) return
+      const side = isExit ? 'exit' : 'entry'
+      if (pair[side]) return exclude(row, { code: 'duplicate_trade', field: name('number') })
+      const read = half(cells, row, isExit)
+      if (read) pair[side] = read
+      else pair.isLost = true
+    },
+    end() {
+      for (const { entry, exit, isLost } of pairs.values()) {
+        if (isLost) continue
+        if (!entry || !exit) counts.open += 1
+        else if (exit.time < entry.time) exclude(exit.row, { code: 'exit_before_entry' })
+        else trades.push(joined(entry, exit))
+      }
+      for (const trade of trades) addFills(builder, trade)
+    },
+  }
+}
+
+function joined(entry: Half, exit: Half): Trade {
+  const { row, symbol, sign, qty, trial } = entry
+  return {
+    row,
+    exitRow: exit.row,
+    symbol,
+    sign,
+    qty,
+    entryTime: entry.time,
+    entryPrice: entry.price,
+    exitTime: exit.time,
+    exitPrice: exit.price,
+    fees: Number.NaN,
+    pnl: exit.pnl,
+    trial,
+  }
+}

@@ -1,0 +1,114 @@
+import { nyseClosed } from '../../lib/time/nyse-calendar.ts'
+import { DAY, dayOf } from '../trade-ledger.ts'
+
+/** Reference bars of one symbol, ascending; times are opens in epoch milliseconds. */
+export interface Series {
+  readonly time: Float64Array
+  readonly open: Float64Array
+  readonly high: Float64Array
+  readonly low: Float64Array
+  readonly close: Float64Array
+  /** NaN where it is not known. */
+  readonly volume: Float64Array
+  /** 1 where nothing traded in the bar: it bounds no price. */
+  readonly idle: Uint8Array | null
+  /** Split factor taking effect at the open of a bar (7 for 7:1), 1 elsewhere; null where the bars do not say. */
+  readonly split: Float64Array | null
+  /** Length of a bar, milliseconds. */
+  readonly interval: number
+  /** The first and the last bar are the symbol's first and last day, not only the end of what we know. */
+  readonly isWhole: boolean
+  /** Every day has a session. */
+  readonly isContinuous: boolean
+  /** Trades on the calendar of the New York Stock Exchange. */
+  readonly isNyse: boolean
+}
+
+export type Absent = 'closed_market' | 'before_listing' | 'after_delisting' | 'unknown'
+
+const EVENING = 5 * 3_600_000
+
+/**
+ * The bar a fill belongs to, as an index; or why there is none. Daily bars are found by day: of the written date, and in
+ * New York for a zoned time of a US equity. Other bars hold what happened from their open up to the next.
+ */
+export function barAt(series: Series, time: number, isZoned: boolean, isDaily: boolean): number | Absent {
+  const { time: opens, interval, isWhole, isNyse } = series
+  const last = opens.length - 1
+  const hasDays = interval >= DAY
+  const moment = hasDays ? dayStart(time, isZoned && !isDaily && isNyse) : time
+  if (moment < opens[0]!) return isWhole ? 'before_listing' : 'unknown'
+  if (moment >= opens[last]! + interval) return isWhole ? 'after_delisting' : 'unknown'
+  const index = lastAtOrBefore(opens, moment)
+  if (moment < opens[index]! + interval) return index
+  if (hasDays) return 'closed_market'
+  const day = Math.floor(moment / DAY)
+  const isQuiet = Math.floor(opens[index]! / DAY) !== day && Math.floor(opens[index + 1]! / DAY) !== day
+  return isQuiet ? 'closed_market' : 'unknown'
+}
+
+/** Midnight of the day of a time; New York's evening belongs to the day before. */
+export function dayStart(time: number, inNewYork: boolean): number {
+  return Math.floor((inNewYork ? time - EVENING : time) / DAY) * DAY
+}
+
+/** Index of the last bar that opens at or before a moment; -1 before the first. */
+export function lastAtOrBefore(opens: Float64Array, moment: number): number {
+  let low = 0
+  let high = opens.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (opens[middle]! <= moment) low = middle + 1
+    else high = middle
+  }
+  return low - 1
+}
+
+/** The most frequent step between bars, milliseconds; a day where there is only one. */
+export function intervalOf(time: Float64Array): number {
+  const counts = new Map<number, number>()
+  for (let i = 1; i < time.length; i += 1) {
+    const step = time[i]! - time[i - 1]!
+    if (step > 0) counts.set(step, (counts.get(step) ?? 0) + 1)
+  }
+  let [common, most] = [DAY, 0]
+  for (const [step, count] of counts) if (count > most) [common, most] = [step, count]
+  return Math.min(common, DAY)
+}
+
+/** Whether days of the bars fall on weekends, and whether all are trading days in New York. */
+export function calendarOf(time: Float64Array): Pick<Series, 'isContinuous' | 'isNyse'> {
+  const days = new Set<number>()
+  for (const open of time) days.add(Math.floor(open / DAY))
+  let [weekends, closed] = [0, 0]
+  for (const day of days) {
+    const weekday = (day + 4) % 7
+    if (weekday === 0 || weekday === 6) weekends += 1
+    else if (nyseClosed(dayOf(day * DAY)) !== null) closed += 1
+  }
+  return { isContinuous: weekends > 0, isNyse: weekends + closed === 0 && days.size >= 20 }
+}
+
+/** The bars joined by day; as they are where they are days already. */
+export function joinDays(series: Series): Series {
+  if (series.interval >= DAY) return series
+  const { time, open, high, low, close, volume, split } = series
+  const firsts = Array.from(time.keys()).filter(
+    (i) => i === 0 || Math.floor(time[i]! / DAY) > Math.floor(time[i - 1]! / DAY),
+  )
+  const ends = [...firsts.slice(1), time.length]
+  const each = (of: (start: number, end: number) => number): Float64Array =>
+    Float64Array.from(firsts, (start, index) => of(start, ends[index]!))
+  return {
+    ...series,
+    interval: DAY,
+    time: each((start) => Math.floor(time[start]! / DAY) * DAY),
+    open: each((start) => open[start]!),
+    high: each((start, end) => high.subarray(start, end).reduce((most, one) => Math.max(most, one))),
+    low: each((start, end) => low.subarray(start, end).reduce((least, one) => Math.min(least, one))),
+    close: each((_, end) => close[end - 1]!),
+    volume: each((start, end) => volume.subarray(start, end).reduce((sum, one) => sum + one)),
+    split: split && each((start, end) => split.subarray(start, end).reduce((product, one) => product * one)),
+    idle: null,
+  }
+}

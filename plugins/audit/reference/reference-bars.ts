@@ -1,0 +1,128 @@
+import { InvalidInput, type Ask, NotFound } from 'tollgate/plugin'
+import { DAY, type Fill, type Ledger, NO_SYMBOL } from '../trade-ledger.ts'
+import { bare, type UploadedBars } from './uploaded-bars.ts'
+import { joinDays, type Series } from './bar-series.ts'
+
+/** What the fills of one symbol are held against. */
+export interface Standard {
+  readonly series: Series | null
+  /** Why there is no series, or why it says nothing of a fill. */
+  readonly why: string
+  /** Trades on the calendar of the New York Stock Exchange, which is known without bars. */
+  readonly isNyse: boolean
+}
+
+type Finder = (symbol: number, fills: readonly Fill[]) => Promise<Standard>
+
+const absent = (why: string, isNyse = false): Standard => ({ series: null, why, isNyse })
+
+/**
+ * Finds the bars of a symbol: those uploaded, else the service's own where they are of this world: a real ledger would
+ * be accused by made-up ones. Throws InvalidInput where uploaded bars name no symbol and the ledger has several.
+ */
+export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: Market): Finder {
+  const { symbols, daily, zoned } = ledger
+  const unnamed = bars?.series.get(bare(NO_SYMBOL))
+  if (unnamed && symbols.length > 1) {
+    const msg = `The ledger has ${symbols.length} symbols; add a symbol column to the bars.`
+    throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'missing' }])
+  }
+
+  function uploaded(name: string): Standard | null {
+    const only = bars?.series.size === 1 && name === NO_SYMBOL ? [...bars.series.values()][0] : undefined
+    const series = bars?.series.get(bare(name)) ?? only ?? unnamed
+    if (!series) return null
+    const isIntraday = series.interval < DAY
+    if (isIntraday && !daily && bars?.zoned !== zoned)
+      return absent('the ledger and the bars write their times differently: one names a zone, the other does not')
+    return {
+      series: isIntraday && daily ? joinDays(series) : series,
+      why: 'the uploaded bars have a hole there',
+      isNyse: series.isNyse,
+    }
+  }
+
+  async function own(name: string, fills: readonly Fill[]): Promise<Standard> {
+    if (name === NO_SYMBOL) return absent('the ledger names no symbol')
+    const listed = market.listed(name)
+    if (!listed) return absent('no reference bars of this symbol')
+    const isNyse = listed.session === 'us_equity'
+    if (market.unfit !== null) return absent(market.unfit, isNyse)
+    const { from, to } = extent(fills)
+    // A clock without a zone is not New York's for certain; its day is.
+    const series = await market.bars(listed, from, to, daily || (isNyse && !zoned))
+    return series
+      ? { series, why: 'our bars do not reach there', isNyse }
+      : absent('our bars do not reach there', isNyse)
+  }
+
+  return async (symbol, fills) => {
+    const name = symbols[symbol] ?? NO_SYMBOL
+    return uploaded(name) ?? own(name, fills)
+  }
+}
+
+function extent(fills: readonly Fill[]): { readonly from: number; readonly to: number } {
+  let [from, to] = [Infinity, -Infinity]
+  for (const { time } of fills) {
+    from = Math.min(from, time)
+    to = Math.max(to, time)
+  }
+  return { from, to }
+}
+
+/** What the market product says of a symbol. */
+interface Listed {
+  readonly symbol: string
+  readonly session: '24x7' | 'us_equity'
+  readonly intervals: readonly number[]
+}
+
+interface Market {
+  /** Why its bars say nothing of real trades, or null: made-up bars bound no real price. */
+  readonly unfit: string | null
+  listed(symbol: string): Listed | null
+  /** Bars between two moments, epoch milliseconds; null where there are none. */
+  bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<Series | null>
+}
+
+/** The service's own bars, asked of the market product. */
+export async function openMarket(ask: Ask, unfit: string | null): Promise<Market> {
+  const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
+  const known = new Map<string, Listed>()
+  for (const { symbol, aliases, session, intervals } of symbols)
+    for (const name of [symbol, ...aliases]) known.set(bare(name), { symbol, session, intervals })
+  return {
+    unfit,
+    listed: (symbol) => known.get(bare(symbol)) ?? null,
+    async bars({ symbol, session, intervals }, from, to, isDaily) {
+      const interval = isDaily ? DAY / 1000 : (intervals[0] ?? 60)
+      const query = {
+        symbol,
+        from: Math.floor(from / DAY) * (DAY / 1000),
+        to: Math.floor(to / 1000) + interval,
+        interval,
+      }
+      const bars = await ask('getBars', { params: {}, query, body: undefined }).catch((error: unknown) => {
+        if (error instanceof NotFound) return null
+        throw error
+      })
+      if (!bars || bars.count === 0) return null
+      const FILLED = 1
+      return {
+        time: bars.time.map((open) => open * 1000),
+        open: bars.open,
+        high: bars.high,
+        low: bars.low,
+        close: bars.close,
+        volume: bars.volume,
+        idle: bars.state.map((state) => (state === FILLED ? 1 : 0)),
+        split: null,
+        interval: interval * 1000,
+        isWhole: false,
+        isContinuous: session === '24x7',
+        isNyse: session === 'us_equity',
+      }
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import { InvalidInput } from 'tollgate/plugin'
+import { isMissing, readNumber, type Writing } from '../read/cell-values.ts'
+import { readCsv } from '../read/csv-table.ts'
+import { assertDistinct, plain } from '../read/ledger-header.ts'
+import { createMoments } from '../read/ledger-times.ts'
+import { DAY } from '../trade-ledger.ts'
+import { calendarOf, intervalOf, type Series } from './bar-series.ts'
+
+const MAX_BARS = 1_000_000
+
+const NAMES = {
+  symbol: ['symbol', 'ticker', 'pair', 'instrument'],
+  time: ['date', 'time', 'datetime', 'timestamp', 'opentime', 'gmttime', 'ts', 't'],
+  open: ['open', 'o'],
+  high: ['high', 'h'],
+  low: ['low', 'l'],
+  close: ['close', 'c'],
+  volume: ['volume', 'v', 'vol'],
+  split: ['splitcoefficient', 'splitfactor', 'stocksplits', 'split'],
+} as const
+type Field = keyof typeof NAMES
+const NEEDED = ['time', 'open', 'high', 'low', 'close'] as const
+
+export interface UploadedBars {
+  /** By symbol as `bare` writes it; one entry with an empty name where the file has no symbol column. */
+  readonly series: ReadonlyMap<string, Series>
+  readonly zoned: boolean
+}
+
+/**
+ * Reads reference bars: symbol, date, open, high, low, close, volume, in any order; a split column (7 on the day of a
+ * 7:1 split) where there is one. Bars without four prices above zero are left out. Throws InvalidInput.
+ */
+export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
+  let moments = createMoments(null)
+  const columns = new Map<Field, number>()
+  const groups = new Map<string, number[]>()
+  const symbols = new Map<string, string>()
+  let names: readonly string[] = []
+  let mark: Writing['mark'] = 'point'
+  await readCsv(
+    bytes,
+    { file: 'bars', maxRows: MAX_BARS, signal },
+    {
+      header(cells, writing) {
+        assertDistinct(cells, 'bars')
+        names = cells
+        mark = writing.mark
+        moments = createMoments(writing.dayFirst)
+        for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
+          const index = cells.findIndex((cell) => known.includes(plain(cell)))
+          if (index >= 0) columns.set(field, index)
+        }
+        const missing = NEEDED.filter((field) => !columns.has(field))
+        if (missing.length === 0) return
+        const msg = `Reference bars need symbol, date, open, high, low, close and volume; missing: ${missing.join(', ')}.`
+        throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'unknown_layout' }])
+      },
+      row(cells, row) {
+        const text = (field: Field): string => cells[columns.get(field) ?? -1] ?? ''
+        const place = (field: Field) =>
+          ({ file: 'bars', row, column: names[columns.get(field) ?? -1] ?? field }) as const
+        const number = (field: Field): number => readNumber(text(field), place(field), mark)
+        const time = isMissing(text('time')) ? null : moments.read(text('time'), place('time'))
+        if (time === null) {
+          const msg = `Row ${row} has no readable time.`
+          throw new InvalidInput([{ loc: ['body', 'bars', row, place('time').column], msg, type: 'unparseable_time' }])
+        }
+        const prices = [number('open'), number('high'), number('low'), number('close')]
+        if (!prices.every((price) => price > 0)) return
+        const written = text('symbol')
+        const symbol = symbols.get(written) ?? bare(written)
+        symbols.set(written, symbol)
+        const numbers = groups.get(symbol) ?? []
+        groups.set(symbol, numbers)
+        numbers.push(time, ...prices, number('volume'), columns.has('split') ? number('split') : 1)
+      },
+    },
+  )
+  const hasSplits = columns.has('split')
+  return {
+    series: new Map([...groups].map(([symbol, numbers]) => [symbol, seriesOf(numbers, hasSplits)])),
+    zoned: moments.zoned(),
+  }
+}
+
+const WIDTH = 7
+
+function seriesOf(numbers: readonly number[], hasSplits: boolean): Series {
+  const count = numbers.length / WIDTH
+  const order = Array.from({ length: count }, (_, index) => index).sort(
+    (one, other) => numbers[one * WIDTH]! - numbers[other * WIDTH]!,
+  )
+  const column = (k: number): Float64Array => Float64Array.from(order, (index) => numbers[index * WIDTH + k]!)
+  const written = column(0)
+  const interval = intervalOf(written)
+  // Daily bars are known by their date, whatever hour a provider stamps them with.
+  const time = interval >= DAY ? written.map((open) => Math.floor(open / DAY) * DAY) : written
+  return {
+    time,
+    open: column(1),
+    high: column(2),
+    low: column(3),
+    close: column(4),
+    volume: column(5),
+    idle: null,
+    split: hasSplits ? column(6).map((factor) => (factor > 0 ? factor : 1)) : null,
+    interval,
+    isWhole: true,
+    ...calendarOf(time),
+  }
+}
+
+/** How platforms dress a symbol, and what is left of it. */
+const DRESSES: readonly (readonly [RegExp, string])[] = [
+  // zipline: Equity(8554 [SPY])
+  [/^.*\[(.+)\].*$/, '$1'],
+  // freqtrade: BTC/USDT:USDT, a future by what it settles in
+  [/^(.+\/.+):.+$/, '$1'],
+  // TradingView: NASDAQ:AAPL
+  [/^[A-Z_]+:(.+)$/, '$1'],
+  // LEAN: SPY R735QTJ8XC9X
+  [/^(\S+) [A-Z0-9]{10,}$/, '$1'],
+]
+
+/**
+ * A symbol without case, punctuation and what a platform adds, so that a ledger and its bars need not spell alike.
+ *
+ * @example bare('btc/usdt:USDT') // 'BTCUSDT'
+ */
+export function bare(symbol: string): string {
+  const plain = DRESSES.reduce((name, [dress, kept]) => name.replace(dress, kept), symbol.trim().toUpperCase())
+  return plain.replace(/[^\p{L}\p{N}.^=]/gu, '')
+}

@@ -1,0 +1,135 @@
+import type { CostEstimate, CostRequest } from '../../schemas/types.d.ts'
+import { type Estimate, estimate, type Immediate, orderOf, type Order } from './estimate.ts'
+import type { Known } from './market-inputs.ts'
+
+export const MODEL = 'cost/1'
+const LARGE_PARTICIPATION = 0.1
+
+/** The answer to a request about a symbol of which this is known. `feeBps` is the class's. */
+export function answerOf(
+  request: CostRequest,
+  known: Known,
+  feeBps: number,
+  dataMode: CostEstimate['data_mode'],
+): CostEstimate {
+  const order = orderOf(request)
+  const made = estimate(order, known.inputs)
+  const fee_bps = request.fee_bps ?? feeBps
+  const components = { half_spread_bps: made.halfSpreadBps, impact_bps: made.impactBps, fee_bps }
+  const total_bps = made.halfSpreadBps + made.impactBps + fee_bps
+  const error = made.assumptions.spread_share * made.assumptions.half_spread_error_bps
+  return {
+    symbol: known.symbol,
+    side: order.side,
+    order_type: order.type,
+    notional_usd: order.notionalUsd,
+    as_of: iso(known.newest),
+    total_bps,
+    cost_usd: (order.notionalUsd * total_bps) / 1e4,
+    components,
+    range_bps: {
+      p10: fee_bps + Math.max(0, made.halfSpreadBps - error) + made.low * made.impactBps,
+      p90: fee_bps + made.halfSpreadBps + error + made.high * made.impactBps,
+    },
+    timing_risk_bps: made.timingRiskBps,
+    inputs: inputsOf(known, made),
+    assumptions: made.assumptions,
+    formulas: formulasOf(order.type, made.impactSource),
+    sources: { ...known.sources, impact: made.impactSource, fee: request.fee_bps === undefined ? 'class' : 'request' },
+    confidence: confidenceOf(known),
+    warnings: warningsOf(known, order, made),
+    session: {
+      is_open: known.session.is_open,
+      next_open: known.session.next_open === null ? null : iso(known.session.next_open),
+    },
+    data_age_seconds: Math.floor(known.age),
+    data_mode: dataMode,
+    model: MODEL,
+  }
+}
+
+function inputsOf(known: Known, made: Estimate): CostEstimate['inputs'] {
+  const { inputs, bars } = known
+  return {
+    class: known.className,
+    price: known.price,
+    spread_bps: inputs.spreadBps,
+    tick_bps: known.tickBps,
+    sigma_daily: inputs.sigmaDaily,
+    adv_usd: inputs.advUsd,
+    participation_of_adv: made.participationOfAdv,
+    day_minutes: inputs.dayMinutes,
+    horizon_days: made.horizonDays,
+    participation_rate: made.participationRate,
+    book_depth_used: (made.immediate?.depthUsd ?? null) !== null,
+    book: bookOf(known, made.immediate),
+    bars: bars && {
+      interval_seconds: bars.intervalSeconds,
+      count: bars.count,
+      from: iso(bars.from),
+      to: iso(bars.to),
+    },
+  }
+}
+
+function bookOf({ book }: Known, immediate: Immediate | null): CostEstimate['inputs']['book'] {
+  if (!book || immediate?.depthUsd == null) return null
+  return { venue: book.venue, as_of: iso(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
+}
+
+/**
+ * By where the spread comes from; a step less where anything is stale or the spot market stands in for a perpetual, and
+ * low where a class stands in for data.
+ */
+function confidenceOf({ sources, isStale, className }: Known): CostEstimate['confidence'] {
+  if ([sources.spread, sources.volatility, sources.volume].includes('class')) return 'low'
+  const isQuoted = sources.spread === 'book' || sources.spread === 'quotes'
+  const isLess = isStale || className === 'perpetual'
+  if (isQuoted) return isLess ? 'medium' : 'high'
+  return isLess ? 'low' : 'medium'
+}
+
+function warningsOf({ sources, isStale, className }: Known, order: Order, made: Estimate): CostEstimate['warnings'] {
+  const isClass = [sources.spread, sources.volatility, sources.volume].includes('class')
+  const isCrowded = order.participationRate === null && (made.participationRate ?? 0) > 1
+  return [
+    ...(made.participationOfAdv > LARGE_PARTICIPATION ? ['above_10pct_adv' as const] : []),
+    ...(isStale ? ['stale_inputs' as const] : []),
+    ...(isClass ? ['class_defaults' as const] : []),
+    ...(made.impactSource === 'book_walk_and_square_root' ? ['beyond_book_depth' as const] : []),
+    ...(className === 'perpetual' ? ['spot_proxy' as const] : []),
+    ...(isCrowded ? ['above_market_volume' as const] : []),
+  ]
+}
+
+function iso(seconds: number): string {
+  return new Date(Math.floor(seconds * 1000)).toISOString().replace('.000Z', 'Z')
+}
+
+const LAW = 'impact_coefficient * sigma_daily * sqrt(x / adv_usd) * 1e4'
+const IMMEDIATE: Readonly<Record<Estimate['impactSource'], string>> = {
+  book_walk: 'average price of taking notional_usd from book.levels, against price, in bps, less spread_bps / 2',
+  book_walk_and_square_root: `walk of all book.levels less spread_bps / 2, plus L(notional_usd) - L(book.depth_usd), L(x) = ${LAW}`,
+  square_root: LAW.replace('x', 'notional_usd'),
+  almgren_2005:
+    '1e4 * sigma_daily * (0.314 / 2 * participation_of_adv * turnover_factor + temporary_factor * 0.142 * participation_rate ^ 0.6)',
+}
+const TIMING: Readonly<Record<Order['type'], string>> = {
+  market: '1e4 * sigma_daily * sqrt(latency_seconds / 60 / day_minutes)',
+  limit: '1e4 * sigma_daily * sqrt((1 - fill_probability) * horizon_days)',
+  twap: '1e4 * sigma_daily * sqrt(horizon_days / 3)',
+  vwap: '1e4 * sigma_daily * sqrt(horizon_days / 3)',
+  pov: '1e4 * sigma_daily * sqrt(horizon_days / 3)',
+}
+
+/** How the answer's numbers follow from its inputs and assumptions, in its own field names. */
+function formulasOf(type: Order['type'], source: Estimate['impactSource']): CostEstimate['formulas'] {
+  const impact = IMMEDIATE[source]
+  return {
+    half_spread_bps: 'spread_share * spread_bps / 2',
+    impact_bps: type === 'limit' ? `(1 - fill_probability) * (${impact})` : impact,
+    timing_risk_bps: TIMING[type],
+    range_bps:
+      'fee_bps + max(0, half_spread_bps - spread_share * half_spread_error_bps) + impact_low_factor * impact_bps; fee_bps + half_spread_bps + spread_share * half_spread_error_bps + impact_high_factor * impact_bps',
+  }
+}

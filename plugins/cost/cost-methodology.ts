@@ -1,0 +1,62 @@
+/** How the estimate is made, for the methodology page. */
+import { readFileSync } from 'node:fs'
+import type { Method } from '../../schemas/types.d.ts'
+import { MODEL } from './cost-answer.ts'
+import type { Classes } from './market-classes.ts'
+
+/** Written by `npm run bench:products -- --write`. */
+const measured = JSON.parse(readFileSync(new URL('measured.json', import.meta.url), 'utf8')) as NonNullable<
+  Method['tables']
+>
+
+const paragraphs = [
+  'An estimate is the sum of three components: the share of the half spread that is paid, the impact of the order, and a fee. Fees stand apart because they differ by account; send your own as fee_bps. What the price does meanwhile is no cost, since it may help as well as harm: it is published beside the total as a standard deviation.',
+  'The spread is that of the live order book, not older than two minutes; else the mean of the last hour of quotes; else EDGE from bars, hour by hour, averaged with its sign over ten days, clipped at zero and never below one tick; else that of the class. The volatility is that of five-minute returns within the last ten trading days, the volume their average turnover; of symbols with daily bars only, the Garman-Klass range and the turnover of thirty days, and EDGE of a year in months where its mean is more than two standard errors above zero.',
+  'A market order walks the book: exact, level by level, and the levels are in the answer. Beyond the depth of the book the square-root law adds what the size beyond it costs; without a book the law prices all of it. A limit order is posted at the touch, fills with probability 0.65, earns the half spread and loses 0.8 of it to better-informed flow; where it does not fill it is chased with a market order. Schedules pay half of the half spread and the impact of Almgren et al.; one on the volume clock saves 5% of the temporary part.',
+  'The range says how far the expected cost may be off. A walked book is asked again half a minute later: the tenth and ninetieth percentile of the change are the factors of its impact. For the law and for schedules the factors follow from the mean error of the law against recorded books, 0.16 in log10. Above 10% of a day’s turnover nothing was measured, and the range is 0.5 to 2.5 times the impact.',
+]
+
+const formulas = [
+  { name: 'Half spread', formula: 'share × spread/2; share 1 market, 0.5 twap vwap pov, 0.65(0.8 - 1) + 0.35 limit' },
+  {
+    name: 'Square-root law',
+    formula: 'L(Q) = 0.4 σ √(Q/ADV)',
+    source: 'Donier and Bonart (2015); Sato and Kanazawa (2024)',
+  },
+  {
+    name: 'Market order',
+    formula: 'W(Q) within the book’s depth D; W(D) + L(Q) - L(D) beyond it; half + L(Q) without',
+  },
+  {
+    name: 'Schedule over T days',
+    formula: 'J = 0.314/2 σ (X/V)(Θ/V)^¼ + 0.142 σ (X/(V T))^⅗, (Θ/V)^¼ = 4; pov: T = Q/(rate ADV)',
+    source: 'Almgren, Thum, Hauptmann and Li (2005)',
+  },
+  { name: 'Timing risk', formula: 'σ√(T/3) schedule; σ√(3 s) market; σ√(0.35 T) limit' },
+]
+
+/** common.json#/$defs/Method */
+export function method(classes: Classes): Method {
+  const rows = Object.entries(classes).map(([name, row]) => [name, row.fee_bps, row.spread_bps, row.sigma_daily, row.adv_usd]) // prettier-ignore
+  const columns = ['class', 'taker fee, bps', 'spread, bps', 'daily volatility', 'daily turnover, USD']
+  return {
+    model: MODEL,
+    paragraphs,
+    formulas,
+    tables: [...measured, { caption: 'Classes: the fee, and what stands in where data are missing', columns, rows }],
+    limits: [
+      'It is an expectation for one order in an ordinary market, not a quote: the book may have moved when you arrive.',
+      'Turnover and book are those of one venue; an order routed to several pays less.',
+      'The coefficients were not fitted to your orders. Signals that others trade too cost more.',
+      'A perpetual is priced from its spot market, with the fee of perpetuals; its own book is not held.',
+      'The spreads of liquid crypto markets, a hundredth of a basis point, cannot be seen in bars; without a book they are overstated.',
+    ],
+    sources: [
+      'Ardia, Guidotti and Kroencke, Efficient estimation of bid-ask spreads from open, high, low, and close prices, J. Financial Economics 161 (2024) 103916',
+      'Almgren, Thum, Hauptmann and Li, Direct estimation of equity market impact, Risk (July 2005)',
+      'Donier and Bonart, A million metaorder analysis of market impact on the Bitcoin, Market Microstructure and Liquidity 1 (2015)',
+      'Sato and Kanazawa, a complete survey of the Tokyo Stock Exchange, arXiv 2411.13965 (2024)',
+      'Garman and Klass, On the estimation of security price volatilities from historical data, J. Business 53 (1980)',
+    ],
+  }
+}

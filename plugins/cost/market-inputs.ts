@@ -1,0 +1,152 @@
+/** What is known of a symbol at a moment, and where each number comes from. */
+import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
+import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
+import type { BarFigures } from './bar-figures.ts'
+import { type Classes, type ClassName, marketOf, perpetualOf } from './market-classes.ts'
+import type { History } from './bar-history.ts'
+import type { Inputs } from './estimate.ts'
+
+export interface Known {
+  readonly symbol: string
+  readonly className: ClassName
+  readonly session: TradingSession
+  readonly inputs: Inputs
+  /** Middle of the book or of the last quote, else the last close; null where nothing was seen. */
+  readonly price: number | null
+  readonly tickBps: number | null
+  readonly sources: {
+    readonly price: string | null
+    readonly spread: string
+    readonly volatility: string
+    readonly volume: string
+  }
+  readonly book: NonNullable<OrderBook['book']> | null
+  readonly bars: BarFigures | null
+  /** Time of the newest number used, epoch seconds; the moment asked for where there is none. */
+  readonly newest: number
+  /** Seconds from the oldest number used to the moment asked for, or to the last close of a market that is closed. */
+  readonly age: number
+  readonly isStale: boolean
+}
+
+const DAY = 86_400
+/** A book that is older says little of what rests now. */
+const BOOK_SECONDS = 120
+/** Quotes are averaged over this long, and used when bars are not newer by more. */
+const QUOTES_SECONDS = 3600
+const QUOTES_REACH = 8 * DAY
+const STALE_SECONDS = 300
+/** Daily bars of a market that closes may be a long weekend old. */
+const STALE_DAYS = 4 * DAY
+/** Mean error of EDGE with the tick floor on trade-and-quote days, bps (see the methodology page). */
+const EDGE_ERROR = { equity: 0.52, spot: 1.6, perpetual: 1.6 } as const
+/** Half of a spread is this many mean errors off at the tenth and ninetieth percentile of a normal error. */
+const HALF_ERRORS = 0.8
+/** A class's spread may be off by three quarters. */
+const CLASS_ERROR = 0.75
+
+/** Throws NotFound, naming the field, for a symbol that is not covered. */
+export async function gather(
+  ask: Ask,
+  asked: string,
+  at: number,
+  { classes, history }: { readonly classes: Classes; readonly history: History },
+): Promise<Known> {
+  const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> =>
+    ask(id, { params: {}, query, body: undefined } as InputOf<Id>)
+  const { market, isPerpetual } = marketOf(asked)
+  const session = await of('getTradingSession', { symbol: market })
+  const { symbol } = session
+  if (isPerpetual && session.session === 'us_equity') throw new NotFound(`symbol: ${symbol} has no perpetual`)
+  const dayMinutes = session.session === '24x7' ? 1440 : 390
+  const traded = { symbol, session: session.session, openSince: session.is_open ? session.opened : null, dayMinutes }
+  const [{ symbols }, { book: held }, { quotes: told }, bars] = await Promise.all([
+    of('getSymbols', {}),
+    of('getBook', { symbol }),
+    of('getQuotes', { symbol, from: at - QUOTES_REACH }),
+    history(ask, traded, at),
+  ])
+  const about = symbols.find((one) => one.symbol === symbol) as CoveredSymbols['symbols'][number]
+  const className = session.session === 'us_equity' ? 'equity' : isPerpetual ? 'perpetual' : 'spot'
+  const row = classes[className]
+  const book = held && at - held.time <= BOOK_SECONDS ? held : null
+  const quoted = book || !told ? null : quotedOf(told, bars?.newest ?? 0)
+  const middle = book ? (book.bids[0]![0] + book.asks[0]![0]) / 2 : null
+  const price = middle ?? quoted?.middle ?? bars?.lastClose ?? null
+  const tickBps = tickOf(about.tick, session.session, price)
+  const barSource = bars ? nameOf(bars.intervalSeconds) : 'class'
+
+  const spread = book
+    ? { bps: ((book.asks[0]![0] - book.bids[0]![0]) / middle!) * 1e4, source: 'book', error: 0 }
+    : quoted
+      ? { bps: quoted.spreadBps, source: 'quotes', error: 0 }
+      : bars?.spreadBps == null
+        ? { bps: Math.max(row.spread_bps, tickBps ?? 0), source: 'class', error: (CLASS_ERROR * row.spread_bps) / 2 }
+        : {
+            bps: Math.max(bars.spreadBps, tickBps ?? 0),
+            source: barSource,
+            error: HALF_ERRORS * EDGE_ERROR[className],
+          }
+
+  const used = [
+    ...(book ? [{ time: book.time, patience: 0 }] : []),
+    ...(quoted ? [{ time: quoted.time, patience: 0 }] : []),
+    ...(bars
+      ? [{ time: bars.newest, patience: bars.intervalSeconds === DAY ? STALE_DAYS : bars.intervalSeconds }]
+      : []),
+  ]
+  const until = session.is_open ? at : (session.closes ?? at)
+  const ageOf = ({ time }: { time: number }): number => Math.max(0, until - time)
+  return {
+    symbol: isPerpetual ? perpetualOf(symbol) : symbol,
+    className,
+    session,
+    inputs: {
+      spreadBps: spread.bps,
+      sigmaDaily: bars?.sigmaDaily ?? row.sigma_daily,
+      advUsd: bars?.advUsd ?? row.adv_usd,
+      dayMinutes,
+      halfSpreadErrorBps: spread.error,
+      book,
+    },
+    price,
+    tickBps,
+    sources: {
+      price: book ? 'book' : quoted ? 'quotes' : bars ? barSource : null,
+      spread: spread.source,
+      volatility: bars?.sigmaDaily == null ? 'class' : barSource,
+      volume: bars?.advUsd == null ? 'class' : barSource,
+    },
+    book,
+    bars,
+    newest: used.length > 0 ? Math.max(...used.map(({ time }) => time)) : at,
+    age: Math.max(0, ...used.map(ageOf)),
+    isStale: used.some((one) => ageOf(one) > STALE_SECONDS + one.patience),
+  }
+}
+
+/** The mean spread of the last hour of quotes and the middle of the last one; null where the bars are much newer. */
+function quotedOf({ time, bid, ask }: NonNullable<Quotes['quotes']>, barsEnd: number) {
+  const last = time.length - 1
+  if (last < 0 || time[last]! < barsEnd - QUOTES_SECONDS) return null
+  let sum = 0
+  let count = 0
+  for (let i = last; i >= 0 && time[i]! > time[last]! - QUOTES_SECONDS; i -= 1) {
+    sum += (2 * (ask[i]! - bid[i]!)) / (ask[i]! + bid[i]!)
+    count += 1
+  }
+  return { spreadBps: (1e4 * sum) / count, middle: (bid[last]! + ask[last]!) / 2, time: time[last]! }
+}
+
+/** One tick in basis points of the price. US equities trade in cents, below a dollar in hundredths of one. */
+function tickOf(tick: number | null, session: '24x7' | 'us_equity', price: number | null): number | null {
+  if (price === null) return null
+  const step = session === 'us_equity' ? (price >= 1 ? 0.01 : 0.0001) : tick
+  return step === null ? null : (1e4 * step) / price
+}
+
+const SPANS: Readonly<Record<number, string>> = { 60: '1m', 300: '5m', 900: '15m', 3600: '1h', [DAY]: '1d' }
+
+function nameOf(seconds: number): string {
+  return `bars_${SPANS[seconds] ?? `${seconds}s`}`
+}

@@ -1,0 +1,99 @@
+interface Moments {
+  readonly count: number
+  readonly mean: number
+  /** Population variance (divided by n). */
+  readonly variance: number
+  /** Population skewness m3 / m2^1.5; 0 where the variance is 0. */
+  readonly skewness: number
+  /** Raw population kurtosis m4 / m2², 3 for a normal; 3 where the variance is 0. */
+  readonly kurtosis: number
+}
+
+/**
+ * The first four population moments, in two passes. An empty sample has NaN everywhere but `count`.
+ *
+ * Source: definitions; e.g. Kendall and Stuart, "The Advanced Theory of Statistics", vol. 1.
+ *
+ * @example moments([2, 4, 4, 4, 5, 5, 7, 9]) // mean 5, variance 4, skewness 0.65625, kurtosis 2.78125
+ */
+export function moments(values: ArrayLike<number>): Moments {
+  const count = values.length
+  let sum = 0
+  for (let i = 0; i < count; i += 1) sum += values[i]!
+  const mean = sum / count
+  let second = 0
+  let third = 0
+  let fourth = 0
+  for (let i = 0; i < count; i += 1) {
+    const deviation = values[i]! - mean
+    const square = deviation * deviation
+    second += square
+    third += square * deviation
+    fourth += square * square
+  }
+  const variance = second / count
+  if (variance === 0) return { count, mean, variance, skewness: 0, kurtosis: 3 }
+  return {
+    count,
+    mean,
+    variance,
+    skewness: third / count / variance ** 1.5,
+    kurtosis: fourth / count / (variance * variance),
+  }
+}
+
+/**
+ * Autocorrelations of lags 1 to `lags` about the common mean, each divided by the variance at lag 0. All 0 for a
+ * constant series.
+ *
+ * Source: Box and Jenkins, "Time Series Analysis", estimator r_k = c_k / c_0.
+ *
+ * @example autocorrelation([1, 2, 3, 4, 5], 2) // [0.4, -0.1]
+ */
+export function autocorrelation(values: ArrayLike<number>, lags: number): number[] {
+  const { count, mean, variance } = moments(values)
+  return Array.from({ length: lags }, (_, index) => {
+    if (!(variance > 0)) return 0
+    let sum = 0
+    for (let i = index + 1; i < count; i += 1) sum += (values[i]! - mean) * (values[i - index - 1]! - mean)
+    return sum / count / variance
+  })
+}
+
+/**
+ * The quantile of sorted values at `probability`, linear between order statistics (type 7, the default of R and numpy):
+ * h = (n - 1)p, x_floor(h) + (h - floor(h))(x_floor(h)+1 - x_floor(h)). NaN for an empty sample.
+ *
+ * Source: Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996), type 7.
+ *
+ * @param size How many of the leading values count; the rest of the array is ignored.
+ * @example quantileSorted([1, 2, 3, 4], 0.65) // 2.95
+ */
+export function quantileSorted(sorted: ArrayLike<number>, probability: number, size: number = sorted.length): number {
+  if (size === 0) return NaN
+  const position = (size - 1) * Math.min(1, Math.max(0, probability))
+  const below = Math.floor(position)
+  const low = sorted[below]!
+  const high = sorted[Math.min(below + 1, size - 1)]!
+  return low + (position - below) * (high - low)
+}
+
+/**
+ * The empirical distribution function between evenly spaced quantiles: the share of the sample at or below `value`,
+ * linear between neighbours, 0 below the first and 1 above the last. `quantiles[i]` is the quantile at i/(n - 1).
+ *
+ * @example cumulative([-1, 0, 2], 1) // 0.75
+ */
+export function cumulative(quantiles: ArrayLike<number>, value: number): number {
+  const last = quantiles.length - 1
+  if (value < quantiles[0]!) return 0
+  if (value >= quantiles[last]!) return 1
+  let low = 0
+  let high = last
+  while (high - low > 1) {
+    const middle = (low + high) >> 1
+    if (quantiles[middle]! <= value) low = middle
+    else high = middle
+  }
+  return (low + (value - quantiles[low]!) / (quantiles[high]! - quantiles[low]!)) / last
+}

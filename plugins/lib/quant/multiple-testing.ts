@@ -1,0 +1,136 @@
+import { normalCdf, normalQuantile } from './normal-distribution.ts'
+
+/**
+ * Two-sided p value of a Sharpe ratio per observation, 2·Φ(-|SR|·√T).
+ *
+ * @example sharpePValue(0.75, 20) // 0.000796…: an annual 0.75 over 20 years
+ */
+export function sharpePValue(sharpe: number, observations: number): number {
+  return 2 * normalCdf(-Math.abs(sharpe) * Math.sqrt(observations))
+}
+
+/**
+ * The Sharpe ratio per observation whose two-sided p value is `p`: Z(1 - p/2)/√T. 0 at p = 1. The smallest positive
+ * number stands for p = 0.
+ *
+ * @example sharpeOfPValue(0.16, 20) // 0.3141…
+ */
+export function sharpeOfPValue(p: number, observations: number): number {
+  return -normalQuantile(Math.max(Math.min(p, 1) / 2, Number.MIN_VALUE)) / Math.sqrt(observations)
+}
+
+export interface Haircut {
+  /** The p value adjusted for the number of tests. */
+  readonly p: number
+  /** The Sharpe ratio the adjusted p value implies, per observation, with the sign of the one given. */
+  readonly sharpe: number
+  /** Share of the Sharpe ratio lost, 0 to 1. */
+  readonly haircut: number
+}
+
+interface Haircuts {
+  /** The p value of one test alone. */
+  readonly p: number
+  readonly bonferroni: Haircut
+  readonly sidak: Haircut
+  /** Need the p values of the other tests. */
+  readonly holm: Haircut | null
+  readonly bhy: Haircut | null
+}
+
+/**
+ * Haircut Sharpe ratios: what is left of a Sharpe ratio (per observation, over `observations`) when it is one of
+ * `tests`. With `others`, the p values of the other tests tried, Holm and Benjamini-Hochberg-Yekutieli are given too
+ * and `tests` counts them all.
+ *
+ * Source: Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015). Their example: an annual 0.75 over 20 years,
+ * one of 200 tests, has a Bonferroni p value of 0.16 and an adjusted Sharpe ratio of 0.32, a haircut of 60%.
+ *
+ * @example haircuts(0.75, 20, 200).bonferroni // { p: 0.1592…, sharpe: 0.3148…, haircut: 0.5803… }
+ */
+export function haircuts(sharpe: number, observations: number, tests: number, others?: readonly number[]): Haircuts {
+  const p = sharpePValue(sharpe, observations)
+  const cut = (adjusted: number): Haircut => {
+    const left = adjusted <= p ? Math.abs(sharpe) : sharpeOfPValue(adjusted, observations)
+    return { p: adjusted, sharpe: Math.sign(sharpe) * left, haircut: sharpe === 0 ? 0 : 1 - left / Math.abs(sharpe) }
+  }
+  const all = others && [p, ...others]
+  return {
+    p,
+    bonferroni: cut(bonferroni(p, tests)),
+    sidak: cut(sidak(p, tests)),
+    holm: all ? cut(holm(all)[0]!) : null,
+    bhy: all ? cut(bhy(all)[0]!) : null,
+  }
+}
+
+/**
+ * Adjustments of p values for many tests, as used by Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015).
+ * Each is at least as large as the p value it came from and at most 1.
+ */
+
+/**
+ * Bonferroni: min(1, m·p).
+ *
+ * @example bonferroni(0.0008, 200) // 0.16
+ */
+export function bonferroni(p: number, tests: number): number {
+  return Math.min(1, p * tests)
+}
+
+/**
+ * Šidák: 1 - (1-p)^m, exact for independent tests.
+ *
+ * Source: Z. Šidák, J. American Statistical Association 62 (1967) 626-633.
+ *
+ * @example sidak(0.0008, 200) // 0.147910…
+ */
+export function sidak(p: number, tests: number): number {
+  return -Math.expm1(tests * Math.log1p(-p))
+}
+
+/**
+ * Holm's step-down: the i-th smallest of m p values becomes the running maximum of (m-i+1)·p. Answers in the order
+ * given.
+ *
+ * Source: S. Holm, Scandinavian J. Statistics 6 (1979) 65-70.
+ *
+ * @example holm([0.01, 0.04, 0.03, 0.005]) // [0.03, 0.06, 0.06, 0.02]
+ */
+export function holm(ps: readonly number[]): number[] {
+  const order = ascending(ps)
+  const adjusted = Array<number>(ps.length).fill(1)
+  let running = 0
+  for (const [rank, index] of order.entries()) {
+    running = Math.max(running, Math.min(1, (ps.length - rank) * ps[index]!))
+    adjusted[index] = running
+  }
+  return adjusted
+}
+
+/**
+ * Benjamini, Hochberg and Yekutieli's step-up, valid under any dependence: the i-th smallest becomes the running minimum,
+ * from the largest down, of p·m·c(m)/i with c(m) = Σ 1/j; as Harvey and Liu do, the largest p value is kept as it is.
+ *
+ * Source: Benjamini and Yekutieli, Annals of Statistics 29 (2001) 1165-1188; Harvey and Liu (2015) section 4.
+ *
+ * @example bhy([0.005, 0.009, 0.0128]) // [0.0128, 0.0128, 0.0128]
+ */
+export function bhy(ps: readonly number[]): number[] {
+  const order = ascending(ps)
+  const count = ps.length
+  const harmonic = ps.reduce((sum, _, index) => sum + 1 / (index + 1), 0)
+  const adjusted = Array<number>(count).fill(1)
+  let running = 1
+  for (let rank = count; rank >= 1; rank -= 1) {
+    const index = order[rank - 1]!
+    const stretched = rank === count ? ps[index]! : (ps[index]! * count * harmonic) / rank
+    running = Math.min(running, stretched)
+    adjusted[index] = running
+  }
+  return adjusted
+}
+
+function ascending(ps: readonly number[]): number[] {
+  return ps.map((_, index) => index).sort((a, b) => ps[a]! - ps[b]!)
+}

@@ -1,0 +1,174 @@
+import { InvalidInput } from 'tollgate/plugin'
+import { parseMoment } from './moment.ts'
+import type { Zone } from './zone.ts'
+
+/** Reads bars out of a request, whichever of the three forms they come in. */
+
+/** Bars as columns, in the order sent. A missing price or volume is NaN. */
+export interface Bars {
+  readonly count: number
+  /** Epoch seconds of the open. */
+  readonly time: Float64Array
+  readonly open: Float64Array
+  readonly high: Float64Array
+  readonly low: Float64Array
+  readonly close: Float64Array
+  /** Null where no row has one. */
+  readonly volume: Float64Array | null
+}
+
+export const PRICES = ['open', 'high', 'low', 'close'] as const
+const MIN_BARS = 3
+export const MAX_BARS = 50_000
+
+const NAMES = ['time', ...PRICES, 'volume'] as const
+type Name = (typeof NAMES)[number]
+
+const ALIASES: Readonly<Record<Name, readonly string[]>> = {
+  time: [
+    't',
+    'timestamp',
+    'time',
+    'date',
+    'datetime',
+    'ts',
+    'start',
+    'starttime',
+    'startedat',
+    'open_time',
+    'opentime',
+  ],
+  open: ['o', 'open'],
+  high: ['h', 'high'],
+  low: ['l', 'low'],
+  close: ['c', 'close'],
+  volume: ['v', 'volume', 'vol', 'basevolume', 'basetokenvolume'],
+}
+
+type Loc = readonly (string | number)[]
+/** Where in a row each column is: names in an object, places in an array. */
+type Places = Readonly<Record<Name, string | number | undefined>>
+
+/** As exchanges send them: [t, o, h, l, c, v], whatever follows is left out. */
+const ARRAY_PLACES: Places = { time: 0, open: 1, high: 2, low: 3, close: 4, volume: 5 }
+
+/**
+ * Takes `{ bars: [...] }`, a bare array, or `{ columns, rows }` (which may also stand under `bars`); a bar is an object
+ * with short or long names or an array [t, o, h, l, c, v]. Prices may be text. Throws InvalidInput naming the row.
+ */
+export function readBars(body: unknown, zone: Zone): Bars {
+  const { rows, loc, places } = find(body)
+  if (rows.length < MIN_BARS || rows.length > MAX_BARS)
+    throw invalid(loc, `Has ${rows.length} bars; send ${MIN_BARS} to ${MAX_BARS}.`, 'bar_count')
+  const columns = Object.fromEntries(NAMES.map((name) => [name, new Float64Array(rows.length)])) as Record<
+    Name,
+    Float64Array
+  >
+  const placesIn = places ? tableRow(places) : freeRow()
+  for (const [index, row] of rows.entries()) {
+    const at = [...loc, index]
+    const keys = placesIn(row, at)
+    for (const name of NAMES) {
+      const place = keys[name]
+      const value = place === undefined ? undefined : (row as Record<string | number, unknown>)[place]
+      columns[name][index] = name === 'time' ? time(value, zone, at, place) : number(value, at, place)
+    }
+  }
+  const { volume, ...rest } = columns
+  return { count: rows.length, ...rest, volume: volume.some((value) => !Number.isNaN(value)) ? volume : null }
+}
+
+function find(body: unknown): { rows: readonly unknown[]; loc: Loc; places: Places | null } {
+  if (Array.isArray(body)) return { rows: body, loc: ['body'], places: null }
+  if (!isObject(body)) throw invalid(['body'], 'Must be an object with bars, or an array of bars.', 'bars_type')
+  if (Array.isArray(body['bars'])) return { rows: body['bars'], loc: ['body', 'bars'], places: null }
+  const [table, loc]: [Record<string, unknown>, Loc] = isObject(body['bars'])
+    ? [body['bars'], ['body', 'bars']]
+    : [body, ['body']]
+  const { columns, rows } = table
+  if (!Array.isArray(columns) && !Array.isArray(rows))
+    throw invalid(['body', 'bars'], 'Is missing. Send bars as an array, or columns and rows.', 'missing')
+  if (!Array.isArray(columns)) throw invalid([...loc, 'columns'], 'Must be an array of column names.', 'columns_type')
+  if (!Array.isArray(rows)) throw invalid([...loc, 'rows'], 'Must be an array of rows.', 'rows_type')
+  return { rows, loc: [...loc, 'rows'], places: tablePlaces(columns, [...loc, 'columns']) }
+}
+
+function tablePlaces(columns: readonly unknown[], loc: Loc): Places {
+  const words = columns.map((column) => (typeof column === 'string' ? column.trim().toLowerCase() : ''))
+  const places = Object.fromEntries(
+    NAMES.map((name): [Name, number | undefined] => {
+      const found = words.flatMap((word, index) => (ALIASES[name].includes(word) ? [index] : []))
+      if (found.length > 1) throw invalid(loc, `Names ${name} twice: ${ALIASES[name].join(', ')}.`, 'columns_twice')
+      return [name, found[0]]
+    }),
+  ) as Places
+  assertComplete(places, loc)
+  return places
+}
+
+type PlacesIn = (row: unknown, loc: Loc) => Places
+
+function tableRow(places: Places): PlacesIn {
+  const width = Math.max(...Object.values(places).map((place) => Number(place ?? 0))) + 1
+  return (row, loc) => {
+    if (!Array.isArray(row)) throw invalid(loc, 'Must be an array.', 'row_type')
+    if (row.length < width) throw invalid(loc, `Has ${row.length} values; needs ${width}.`, 'row_length')
+    return places
+  }
+}
+
+/** Objects mostly have the same names in the same order, so they are looked up once. */
+function freeRow(): PlacesIn {
+  let signature = ''
+  let places: Places = ARRAY_PLACES
+  return (row, loc) => {
+    if (Array.isArray(row)) {
+      if (row.length < 5) throw invalid(loc, `Has ${row.length} values; needs at least 5: t, o, h, l, c.`, 'row_length')
+      return ARRAY_PLACES
+    }
+    if (!isObject(row)) throw invalid(loc, 'Must be an object or an array.', 'row_type')
+    const names = Object.keys(row)
+    const found = names.join()
+    if (found === signature) return places
+    const words = new Map(names.map((name) => [name.toLowerCase(), name]))
+    // Where a bar has both t and T, the small one is its open.
+    for (const name of names) words.set(name, name)
+    places = Object.fromEntries(
+      NAMES.map((name) => [name, words.get(ALIASES[name].find((alias) => words.has(alias)) ?? '')]),
+    ) as Places
+    signature = found
+    if (places.time === undefined || PRICES.every((name) => places[name] === undefined)) assertComplete(places, loc)
+    return places
+  }
+}
+
+function assertComplete(places: Places, loc: Loc): void {
+  const missing = NAMES.filter((name) => name !== 'volume' && places[name] === undefined)
+  if (missing.length > 0)
+    throw invalid(loc, `Has no ${missing.join(', ')}. Use t, o, h, l, c, v or the words in full.`, 'columns_missing')
+}
+
+function time(value: unknown, zone: Zone, loc: Loc, place: string | number | undefined): number {
+  const moment = parseMoment(value, zone)
+  if (moment !== null) return moment
+  const msg =
+    'Is not a time: send epoch seconds, milliseconds, microseconds or nanoseconds, or ISO 8601, between 1800 and 2200.'
+  throw invalid([...loc, place ?? 't'], msg, 'time')
+}
+
+/** Text is read as a number; what is no number at all is missing; what is infinite is refused. */
+function number(value: unknown, loc: Loc, place: string | number | undefined): number {
+  const read =
+    typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN
+  if (read === Infinity || read === -Infinity)
+    throw invalid([...loc, place ?? ''], 'Is too large to be represented; send a finite number.', 'finite_number')
+  return read
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function invalid(loc: Loc, msg: string, type: string): InvalidInput {
+  return new InvalidInput([{ loc, msg, type }])
+}

@@ -1,0 +1,99 @@
+import type { Bars } from './bar-input.ts'
+import { checkCalendar, checkGrid, gridOf, checkOrder } from './timestamp-checks.ts'
+import { checkDecimals, checkPrints, type PrintThresholds } from './print-checks.ts'
+import type { Finding } from './finding-codes.ts'
+import { checkGaps, type Coverage, wholeCoverage } from './session-gaps.ts'
+import { checkImpossible, checkTick } from './price-checks.ts'
+import { DAY, inferInterval } from './bar-interval.ts'
+import { checkDiscontinuity, checkDividends } from './level-changes.ts'
+import { adjust, measure, selectRows, type Series, without } from './clean-series.ts'
+import { findSession, type SessionName } from './trading-session.ts'
+import { findSplits, type Split } from './unadjusted-splits.ts'
+import { checkStale } from './stale-runs.ts'
+import { checkVolume } from './volume-checks.ts'
+import type { Zone } from './zone.ts'
+
+export interface CheckOptions {
+  /** Seconds; null to infer. */
+  readonly interval: number | null
+  readonly session: SessionName | 'auto'
+  /** Null where none was named. */
+  readonly zone: Zone | null
+  readonly allowNegative: boolean
+}
+
+export interface Checked {
+  readonly findings: readonly Finding[]
+  readonly splits: readonly { readonly index: number; readonly time: number; readonly split: Split }[]
+  readonly interval: number
+  readonly session: SessionName
+  readonly coverage: Coverage
+  readonly thresholds: PrintThresholds | null
+  readonly staleRun: number
+  readonly tick: number | null
+  /** Codes that could not be looked for, and why. */
+  readonly notChecked: Readonly<Record<string, string>>
+}
+
+/**
+ * Every check, in the order in which each needs the ones before: rows that cannot be are left out, time is put in order,
+ * splits are undone, displaced bars removed, and what remains is judged by its own scale.
+ */
+export function checkBars(bars: Bars, options: CheckOptions): Checked {
+  const findings: Finding[] = []
+  const notChecked: Record<string, string> = {}
+  const add = (finding: Finding): void => {
+    findings.push(finding)
+  }
+  const usable = checkImpossible(bars, options.allowNegative, add)
+  const ordered = checkOrder(bars, add)
+  const times = Float64Array.from(ordered, (row) => bars.time[row]!)
+  const interval = options.interval ?? inferInterval(times)
+  const session = findSession(options.session, times, interval, options.zone)
+  const grid = gridOf(times, interval)
+  const isClocked = options.interval !== null || interval > DAY || grid.isRegular
+  if (isClocked) checkGrid(times, ordered, interval, grid, add)
+  else notChecked['off_grid_timestamp'] = notChecked['gap'] = 'the bars keep no common step'
+  const coverage = isClocked ? checkGaps(times, ordered, interval, session, add) : wholeCoverage(times)
+  checkCalendar(times, ordered, interval, session, add)
+
+  const rows = ordered.filter((row) => usable[row] === 1)
+  const tick = checkTick(bars, rows, add)
+  if (!bars.volume) notChecked['volume'] = 'no volume was sent'
+  const raw = selectRows(bars, rows)
+  const common = { interval, session: session.name, coverage, tick, notChecked }
+  if (raw.low.some((price) => price <= 0)) {
+    notChecked['bad_print'] = notChecked['split'] = 'ratios of prices mean nothing at or below zero'
+    return { ...common, findings, splits: [], thresholds: null, staleRun: checkStale(raw, add) }
+  }
+  const discontinuities = checkDiscontinuity(raw, add)
+  const found = findSplits(raw, interval)
+  const splits = found.map((split) => ({ index: raw.rows[split.at]!, time: raw.time[split.at]!, split }))
+  for (const split of found) add(splitFinding(raw, split))
+  const level = adjust(
+    raw,
+    found.map(({ at, ratio }) => ({ at, factor: ratio.factor })),
+  )
+  const series = without(level, checkDecimals(level, add))
+  const scales = measure(series, interval)
+  const thresholds = checkPrints(series, { scales, interval, tick, add })
+  const staleRun = checkStale(series, add)
+  checkVolume(series, scales, interval, session, add)
+  if (interval === DAY && session.name !== '24x7' && discontinuities.length === 0) checkDividends(series, scales, add)
+  return { ...common, findings, splits, thresholds, staleRun }
+}
+
+function splitFinding(series: Series, { at, ratio, logOdds }: Split): Finding {
+  const close = series.close[at - 1]!
+  return {
+    code: 'unadjusted_split',
+    severity: 'error',
+    index: series.rows[at]!,
+    field: 'open',
+    observed: series.open[at]!,
+    expected: close,
+    score: logOdds,
+    confidence: 1 / (1 + Math.exp(-logOdds)),
+    explanation: `opens at ${series.open[at]} after a close of ${close}: ${ratio.name}; divide earlier prices by ${ratio.factor}`,
+  }
+}

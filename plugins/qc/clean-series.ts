@@ -1,0 +1,104 @@
+import type { Bars } from './bar-input.ts'
+import { DAY } from './bar-interval.ts'
+import { centredMedian, neighbourMedian } from '../lib/quant/rolling-median.ts'
+
+/** Usable bars in order of time, with the row each came from. */
+export interface Series {
+  readonly count: number
+  readonly rows: Int32Array
+  readonly time: Float64Array
+  readonly open: Float64Array
+  readonly high: Float64Array
+  readonly low: Float64Array
+  readonly close: Float64Array
+  /** NaN where missing or below zero; null where no row has one. */
+  readonly volume: Float64Array | null
+  /** What prices were divided by, and volumes multiplied, for later splits: 1 where none was found. */
+  readonly factor: Float64Array
+}
+
+/** The rows named, in their order. */
+export function selectRows(bars: Bars, rows: Int32Array): Series {
+  const take = (column: Float64Array): Float64Array => Float64Array.from(rows, (row) => column[row]!)
+  return {
+    count: rows.length,
+    rows,
+    time: take(bars.time),
+    open: take(bars.open),
+    high: take(bars.high),
+    low: take(bars.low),
+    close: take(bars.close),
+    volume: bars.volume && take(bars.volume).map((value) => (value >= 0 ? value : NaN)),
+    factor: new Float64Array(rows.length).fill(1),
+  }
+}
+
+/** The series without the places marked. */
+export function without(series: Series, marked: Uint8Array): Series {
+  const keep = (column: Float64Array): Float64Array => column.filter((_, i) => marked[i] === 0)
+  const rows = series.rows.filter((_, i) => marked[i] === 0)
+  return { ...mapColumns(series, keep), count: rows.length, rows }
+}
+
+/** The series as if each split had been adjusted for: earlier prices divided, earlier volumes multiplied. */
+export function adjust(series: Series, splits: readonly { readonly at: number; readonly factor: number }[]): Series {
+  const factor = new Float64Array(series.count).fill(1)
+  for (const split of splits) factor[split.at - 1]! *= split.factor
+  for (let i = series.count - 2; i >= 0; i -= 1) factor[i]! *= factor[i + 1]!
+  const divide = (column: Float64Array): Float64Array => column.map((price, i) => price / factor[i]!)
+  const { time } = series
+  const volume = series.volume && series.volume.map((value, i) => value * factor[i]!)
+  return { ...mapColumns(series, divide), time, volume, factor }
+}
+
+function mapColumns(
+  { time, open, high, low, close, volume, factor, ...rest }: Series,
+  change: (column: Float64Array) => Float64Array,
+): Series {
+  const prices = { open: change(open), high: change(high), low: change(low), close: change(close) }
+  return { ...rest, ...prices, time: change(time), volume: volume && change(volume), factor: change(factor) }
+}
+
+/** What is usual around each bar: the yardsticks every statistical check shares. */
+export interface Scales {
+  /** Log range of each bar, ln(high/low). */
+  readonly range: Float64Array
+  /**
+   * Local scale: the larger of the median movement of ten neighbours and of those of 101 bars that moved, at least
+   * 0.0003. A bar that hardly moved says nothing of how far bars move.
+   */
+  readonly local: Float64Array
+  /** Volume over the median of the 51 bars around; 1 where it is not known. */
+  readonly activity: Float64Array
+  /** Median volume of the 51 bars around; NaN where it is not known. */
+  readonly usualVolume: Float64Array
+}
+
+const FLOOR = 0.0003
+
+/** The yardsticks of a series. */
+export function measure(series: Series, interval: number): Scales {
+  const { count, high, low, volume } = series
+  const range = high.map((value, i) => Math.log(value / low[i]!))
+  const movement = movementOf(series, range, interval)
+  const moved = movement.map((value) => (value > FLOOR ? value : NaN))
+  const [near, wide] = [neighbourMedian(movement, 5), centredMedian(moved, 101)]
+  const local = range.map((_, i) => Math.max(near[i] || 0, wide[i] || 0, FLOOR))
+  const usualVolume = volume ? centredMedian(volume, 51) : new Float64Array(count).fill(NaN)
+  const activity = usualVolume.map((usual, i) => {
+    const value = volume?.[i] ?? NaN
+    return usual > 0 && value >= 0 ? value / usual : 1
+  })
+  return { range, local, activity, usualVolume }
+}
+
+/**
+ * How far each bar moved. Bars shorter than a day count from the close before: in thin markets most are flat, and prices
+ * go from one to the next. Longer ones, whose nights are another matter, do so only where they have no range of their own.
+ */
+function movementOf({ high, low, close }: Series, range: Float64Array, interval: number): Float64Array {
+  return range.map((own, i) => {
+    const before = close[i - 1] ?? low[i]!
+    return interval >= DAY && own > 0 ? own : Math.log(Math.max(high[i]!, before) / Math.min(low[i]!, before))
+  })
+}

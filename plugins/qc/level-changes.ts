@@ -1,0 +1,65 @@
+import type { Add } from './finding-codes.ts'
+import { DAY } from './bar-interval.ts'
+import { formatMoment } from './moment.ts'
+import { median } from '../lib/quant/rolling-median.ts'
+import type { Scales, Series } from './clean-series.ts'
+import { levelChange } from './unadjusted-splits.ts'
+
+const HOLE = 15 * DAY
+const LEVEL = Math.log(1.17)
+const DIVIDEND = { least: -Math.log(1 - 0.01), most: -Math.log(1 - 0.12) }
+
+/** A new price level after more than 15 days without bars: the ticker may have passed to another company. */
+export function checkDiscontinuity(series: Series, add: Add): number[] {
+  const found: number[] = []
+  for (let at = 1; at < series.count; at += 1) {
+    const days = (series.time[at]! - series.time[at - 1]!) / DAY
+    const change = levelChange(series, at)
+    if (days * DAY <= HOLE || Math.abs(change) < LEVEL) continue
+    found.push(at)
+    add({
+      code: 'series_discontinuity',
+      severity: 'error',
+      index: series.rows[at]!,
+      field: 'open',
+      observed: series.open[at]!,
+      expected: series.close[at - 1]!,
+      score: change,
+      confidence: 0.95,
+      explanation:
+        `the level changes ${Math.exp(change).toPrecision(3)} times after ${Math.round(days)} days without bars ` +
+        `since ${formatMoment(series.time[at - 1]!)}: perhaps another instrument`,
+    })
+  }
+  return found
+}
+
+/**
+ * Daily stocks: one-off falls of 1% to 12% between close and open that look like an ex-date: more than five times the
+ * usual gap, no other like it within ten bars, an ordinary range and ordinary turnover, and no way back that day.
+ */
+export function checkDividends(series: Series, scales: Scales, add: Add): void {
+  const { count, open, close } = series
+  const gaps = open.map((value, i) => Math.log(value / (close[i - 1] ?? value)))
+  for (let i = 30; i < count - 1; i += 1) {
+    const gap = -gaps[i]!
+    if (gap < DIVIDEND.least || gap > DIVIDEND.most) continue
+    const around = gaps.subarray(i - 30, Math.min(count, i + 31)).map(Math.abs)
+    const usual = median(around)
+    const near = [...gaps.subarray(i - 10, i), ...gaps.subarray(i + 1, i + 11)]
+    const quiet = scales.activity[i]! < 1.5 && scales.range[i]! < 1.25 * scales.local[i]!
+    const stays = Math.log(close[i]! / open[i]!) < gap / 2
+    if (gap < 5 * usual || near.some((other) => Math.abs(other) > gap / 2) || !quiet || !stays) continue
+    add({
+      code: 'possible_dividend',
+      severity: 'info',
+      index: series.rows[i]!,
+      field: 'open',
+      observed: open[i]! * series.factor[i]!,
+      expected: null,
+      score: gap / usual,
+      confidence: 0.5,
+      explanation: `opens ${(100 * (1 - Math.exp(-gap))).toPrecision(2)}% lower on an ordinary day, as on an ex-date`,
+    })
+  }
+}

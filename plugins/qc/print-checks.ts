@@ -1,0 +1,235 @@
+import { neighbourMedian } from '../lib/quant/rolling-median.ts'
+import { isMultiple } from '../lib/quant/tick-size.ts'
+import { DAY } from './bar-interval.ts'
+import type { Add, Code } from './finding-codes.ts'
+import type { Scales, Series } from './clean-series.ts'
+
+export interface PrintThresholds {
+  readonly wick: number
+  readonly close: number
+  /** For a spike that the next bar opens at, where only the next close shows it. */
+  readonly carried: number
+}
+
+/** Lowest thresholds, in local scales: daily bars as measured on real misprints, shorter bars the floor of their own tail. */
+const DAILY: PrintThresholds = { wick: 1.5, close: 2, carried: 3.5 }
+const DAILY_WITHOUT_VOLUME: PrintThresholds = { wick: 2, close: 2, carried: 3.5 }
+const INTRADAY: PrintThresholds = { wick: 2, close: 2, carried: 3 }
+/** How far above the score one clean bar is expected to reach. */
+const MARGIN = 1.25
+const HIGHEST = 8
+/** Volume excuses an extreme by its square root, at most this much: real extremes trade. */
+const MOST_EXCUSED = 6
+/** A carried spike must come back to within this share of the smaller leg. */
+const REVERSION = 0.4
+
+interface PrintParts {
+  readonly scales: Scales
+  /** Seconds of a bar. */
+  readonly interval: number
+  /** The grid of the prices as sent; null where there is none. */
+  readonly tick: number | null
+  readonly add: Add
+}
+
+/**
+ * Lone wicks and lone closes. A wick is scored by the smaller of its length beyond the body and beyond the extreme of both
+ * neighbours, a close by its distance beyond the open of its own bar, the closes around it and the next open; both over
+ * the local scale and the square root of relative volume, which is no excuse for a price off the grid: it was no trade. A
+ * close that the next bar opens at is scored by the smaller of two opposite returns. On bars shorter than a day
+ * thresholds come from the file's own tail. Answers the thresholds.
+ *
+ * Source: quant note 4.1; Brownlees and Gallo (2006) for local scales; Barndorff-Nielsen et al. (2009) for neighbours.
+ */
+export function checkPrints(series: Series, { scales, interval, tick, add }: PrintParts): PrintThresholds {
+  const { count, high, low } = series
+  const excuse = excuseOf(series, scales, tick)
+  const ups = new Float64Array(count)
+  const downs = new Float64Array(count)
+  for (let i = 0; i < count; i += 1) {
+    ups[i] = Math.log(high[i]! / ceiling(series, i)) / (scales.local[i]! * excuse(i, high))
+    downs[i] = Math.log(floor(series, i) / low[i]!) / (scales.local[i]! * excuse(i, low))
+  }
+  const lone = closeScores(series, scales, excuse)
+  const tails = {
+    wick: fitTail(ups.map((up, i) => Math.max(up, downs[i]!))),
+    close: fitTail(lone.own),
+    carried: fitTail(lone.carried),
+  }
+  const thresholds = thresholdsOf(series, interval, tails)
+  const report = (i: number, code: Code, score: number, tail: Tail, expected: number): void => {
+    const field = code === 'bad_print_high' ? 'high' : code === 'bad_print_low' ? 'low' : 'close'
+    const [price, factor] = [series[field][i]!, series.factor[i]!]
+    const scale = field === 'close' ? lone.scale[i]! : scales.local[i]!
+    const volume_excuse = excuse(i, series[field])
+    const reach = score * scale * volume_excuse
+    const beyond = price * Math.exp(isAbove(series, i, code) ? -reach : reach) * factor
+    const confidence = 1 / (1 + Math.min(1, tail.expected(score)))
+    const percent = (100 * Math.abs(price / expected - 1)).toPrecision(3)
+    const where = field === 'close' ? 'the closes and opens around it' : 'its body and both neighbours'
+    const explanation =
+      `${field} ${percent}% beyond ${where}, ${score.toFixed(1)} local scales of ${(100 * scale).toPrecision(3)}%, ` +
+      `on ${scales.activity[i]!.toPrecision(2)} times the usual volume`
+    const severity = confidence >= 0.9 ? 'error' : 'warning'
+    const values = { observed: price * factor, expected: expected * factor }
+    const inputs = { beyond, scale, volume_excuse }
+    add({ code, severity, index: series.rows[i]!, field, ...values, score, confidence, explanation, inputs })
+  }
+  for (let i = 0; i < count; i += 1) {
+    if (ups[i]! > thresholds.wick) report(i, 'bad_print_high', ups[i]!, tails.wick, ceiling(series, i))
+    if (downs[i]! > thresholds.wick) report(i, 'bad_print_low', downs[i]!, tails.wick, floor(series, i))
+    const between = Math.sqrt((series.close[i - 1] ?? NaN) * (series.close[i + 1] ?? NaN))
+    if (lone.own[i]! > thresholds.close)
+      report(i, 'bad_print_close', lone.own[i]!, tails.close, interval < DAY ? series.open[i + 1]! : between)
+    else if (lone.carried[i]! > thresholds.carried)
+      report(i, 'bad_print_close', lone.carried[i]!, tails.carried, between)
+  }
+  return thresholds
+}
+
+function thresholdsOf(
+  { count, volume }: Series,
+  interval: number,
+  tails: Readonly<Record<keyof PrintThresholds, Tail>>,
+): PrintThresholds {
+  if (interval >= DAY) return volume ? DAILY : DAILY_WITHOUT_VOLUME
+  const own = (lowest: number, tail: Tail, margin: number): number =>
+    Math.min(HIGHEST, Math.max(count < 200 ? lowest + 1 : lowest, margin * tail.one))
+  return {
+    wick: own(INTRADAY.wick, tails.wick, MARGIN),
+    close: own(INTRADAY.close, tails.close, MARGIN),
+    carried: own(INTRADAY.carried, tails.carried, 2 * MARGIN),
+  }
+}
+
+/** Whether a bad print is too high. */
+function isAbove({ close }: Series, i: number, code: Code): boolean {
+  return code === 'bad_print_high' || (code === 'bad_print_close' && close[i]! > close[i - 1]!)
+}
+
+type Excuse = (i: number, prices: Float64Array) => number
+
+function excuseOf({ factor }: Series, { activity }: Scales, tick: number | null): Excuse {
+  return (i, prices) => {
+    const isOff = tick !== null && !isMultiple(prices[i]! * factor[i]!, tick)
+    return isOff ? 1 : Math.min(MOST_EXCUSED, Math.sqrt(Math.max(1, activity[i]!)))
+  }
+}
+
+/** The highest price that body and neighbours vouch for. */
+function ceiling({ open, close, high }: Series, i: number): number {
+  return Math.max(open[i]!, close[i]!, high[i - 1] ?? 0, high[i + 1] ?? 0)
+}
+
+/** The lowest price that body and neighbours vouch for. */
+function floor({ open, close, low }: Series, i: number): number {
+  return Math.min(open[i]!, close[i]!, low[i - 1] ?? Infinity, low[i + 1] ?? Infinity)
+}
+
+interface CloseScores {
+  /** The close beyond everything around it, the next open included. */
+  readonly own: Float64Array
+  /** The close reached and left by opposite returns of like size. */
+  readonly carried: Float64Array
+  /** What both are measured in, before volume. */
+  readonly scale: Float64Array
+}
+
+/** The first and last bar have no witness on one side: 0. */
+function closeScores({ count, open, close }: Series, scales: Scales, excuse: Excuse): CloseScores {
+  const returns = close.map((value, i) => Math.log(value / (close[i - 1] ?? value)))
+  const usual = neighbourMedian(returns.map(Math.abs), 5)
+  const own = new Float64Array(count)
+  const carried = new Float64Array(count)
+  const scale = scales.local.map((local, i) => Math.max(local, 1.5 * (usual[i] || 0)))
+  for (let i = 1; i < count - 1; i += 1) {
+    const unit = scale[i]! * excuse(i, close)
+    const around = [close[i - 1]!, close[i + 1]!, open[i + 1]!, open[i]!]
+    const above = Math.log(close[i]! / Math.max(...around))
+    const below = Math.log(Math.min(...around) / close[i]!)
+    own[i] = Math.max(above, below, 0) / unit
+    const [came, left] = [returns[i]!, returns[i + 1]!]
+    const leg = Math.min(Math.abs(came), Math.abs(left))
+    if (came * left < 0 && Math.abs(came + left) < REVERSION * leg) carried[i] = leg / unit
+  }
+  return { own, carried, scale }
+}
+
+/** The upper tail of a score over a whole file, taken as exponential between its 90% and 98% quantiles. */
+interface Tail {
+  /** How many bars of a clean file of this length would score at least this much. */
+  expected(score: number): number
+  /** The score that one bar of a clean file is expected to reach. */
+  readonly one: number
+}
+
+/** Fewer bars than this do not show their own tail. */
+const FEWEST = 500
+/** 90% and 98% quantiles of the scores of clean files, for files that cannot show their own. */
+const TYPICAL = [0.28, 0.6] as const
+
+/**
+ * Fits the tail on the file itself. The quantiles lie below the reach of defects rarer than 2%, so the fit is of the
+ * market, not of its misprints.
+ */
+export function fitTail(scores: Float64Array): Tail {
+  const sorted = scores.slice().sort()
+  const at = (p: number): number => Math.max(0, sorted[Math.floor(p * sorted.length)] ?? 0)
+  const [low, high] = scores.length < FEWEST ? TYPICAL : [at(0.9), at(0.98)]
+  const slope = Math.max((high - low) / Math.log(5), 1e-9)
+  const above = Math.max(1, 0.02 * scores.length)
+  return {
+    expected: (score) => above * Math.exp((high - score) / slope),
+    one: high + slope * Math.log(above),
+  }
+}
+
+const FACTORS = [0.01, 0.1, 10, 100]
+const REACH = 3
+
+/**
+ * Whole bars displaced by 10 or 100 either way: all four prices lie within a factor of √10, less the local movement, of
+ * a decimal shift of the prices around, and the prices around agree with each other. Answers the places displaced.
+ */
+export function checkDecimals(series: Series, add: Add): Uint8Array {
+  const displaced = new Uint8Array(series.count)
+  for (let i = 0; i < series.count; i += 1) {
+    const level = levelAround(series, i, displaced)
+    if (level === null) continue
+    const factor = FACTORS.find((candidate) => within(series, i, level * candidate))
+    if (factor === undefined) continue
+    displaced[i] = 1
+    const observed = series.close[i]! * series.factor[i]!
+    const explanation = `all four prices are ${factor} times those around`
+    add({
+      code: 'decimal_shift',
+      severity: 'error',
+      index: series.rows[i]!,
+      field: 'bar',
+      observed,
+      expected: observed / factor,
+      score: null,
+      confidence: 1,
+      explanation,
+    })
+  }
+  return displaced
+}
+
+/** Median close of up to three bars on each side, or null where the two sides differ by more than a quarter. */
+function levelAround({ close, count }: Series, i: number, displaced: Uint8Array): number | null {
+  const side = (step: number): number => {
+    const values: number[] = []
+    for (let j = i + step; j >= 0 && j < count && values.length < REACH; j += step)
+      if (displaced[j] === 0) values.push(close[j]!)
+    return values.length === 0 ? NaN : values.sort((a, b) => a - b)[values.length >> 1]!
+  }
+  const [before, after] = [side(-1), side(1)]
+  if (Number.isNaN(before)) return after
+  if (Number.isNaN(after)) return before
+  return Math.abs(Math.log(before / after)) < 0.25 ? Math.sqrt(before * after) : null
+}
+
+function within({ open, high, low, close }: Series, i: number, level: number): boolean {
+  return [open, high, low, close].every((price) => Math.abs(Math.log(price[i]! / level)) < 0.35)
+}

@@ -1,0 +1,168 @@
+import { nyseClosed } from '../lib/time/nyse-calendar.ts'
+import { type Bars, PRICES } from './bar-input.ts'
+import { DAY } from './bar-interval.ts'
+import type { Add, Code, Severity } from './finding-codes.ts'
+import { formatMoment } from './moment.ts'
+import { dayName, type Session, wallClock } from './trading-session.ts'
+
+/** Steps back in time beyond this share: the rows run from newest to oldest, as some exchanges send them. */
+const BACKWARDS = 0.9
+
+/**
+ * Reports rows that come before the latest time seen and rows whose time was there already, and answers the rows that
+ * remain in order of time: the first of each time. Rows that run from newest to oldest are read from their end, and only
+ * said to.
+ */
+export function checkOrder(bars: Bars, add: Add): Int32Array {
+  const { time, count } = bars
+  const first = new Map<number, number>()
+  let latest = -Infinity
+  const report = (index: number, code: Code, explanation: string, severity: Severity = 'error'): void => {
+    const observed = formatMoment(time[index]!)
+    const common = { field: 'timestamp', expected: null, score: null, confidence: 1 } as const
+    add({ ...common, code, severity, index, observed, explanation })
+  }
+  const isBackwards = runsBackwards(time)
+  if (isBackwards) report(0, 'out_of_order_timestamp', 'the rows run from newest to oldest and were read so', 'info')
+  for (let place = 0; place < count; place += 1) {
+    const index = isBackwards ? count - 1 - place : place
+    const moment = time[index]!
+    const twin = first.get(moment)
+    if (twin !== undefined) {
+      const fields = [...PRICES, 'volume' as const].filter(
+        (field) => !Object.is(bars[field]?.[index], bars[field]?.[twin]),
+      )
+      const words = fields.length === 0 ? 'the same values' : `another ${fields.join(', ')}`
+      report(index, 'duplicate_timestamp', `row ${twin} has this time with ${words}`)
+      continue
+    }
+    first.set(moment, index)
+    if (moment >= latest) latest = moment
+    else report(index, 'out_of_order_timestamp', `earlier than ${formatMoment(latest)}, which came before it`)
+  }
+  const rows = Int32Array.from(first.values())
+  return rows.sort((a, b) => time[a]! - time[b]!)
+}
+
+function runsBackwards(time: Float64Array): boolean {
+  let back = 0
+  for (let i = 1; i < time.length; i += 1) if (time[i]! < time[i - 1]!) back += 1
+  return back > BACKWARDS * (time.length - 1)
+}
+
+/** A remainder this many bars share is part of the grid: clocks change, sessions start at the half hour. */
+const SHARE = 0.05
+
+/** Bars that share the grid with others, at least: fewer keep no step, as bars of a number of trades do. */
+const GRID_SHARE = 0.5
+
+interface Grid {
+  /** Remainders modulo the step, the commonest first. */
+  readonly usual: readonly number[]
+  readonly isRegular: boolean
+}
+
+/** The remainders modulo the step that bars share. */
+export function gridOf(times: Float64Array, interval: number): Grid {
+  const counts = new Map<number, number>()
+  for (const time of times) counts.set(remainder(time, interval), (counts.get(remainder(time, interval)) ?? 0) + 1)
+  const sorted = [...counts].sort(([, one], [, other]) => other - one)
+  const most = sorted[0]?.[1] ?? 0
+  const shared = sorted.filter(([, count]) => count >= Math.max(2, Math.min(most, SHARE * times.length)))
+  const total = shared.reduce((sum, [, count]) => sum + count, 0)
+  return { usual: shared.map(([value]) => value), isRegular: times.length < 3 || total >= GRID_SHARE * times.length }
+}
+
+const remainder = (time: number, interval: number): number => ((time % interval) + interval) % interval
+
+/**
+ * Timestamps off the grid: the remainder modulo the step differs from the commonest and from every other that a twentieth
+ * of the bars share. On daily bars an hour more or less is a change of clocks; longer intervals have no fixed step.
+ */
+export function checkGrid(times: Float64Array, rows: Int32Array, interval: number, { usual }: Grid, add: Add): void {
+  if (!(interval > 0) || interval > DAY) return
+  const mode = usual[0] ?? 0
+  const slack = interval === DAY ? 3600 : 0
+  for (const [i, time] of times.entries()) {
+    const value = remainder(time, interval)
+    if (usual.some((other) => Math.abs(value - other) <= slack)) continue
+    const nearest =
+      time - value + mode + (value - mode > interval / 2 ? interval : value - mode < -interval / 2 ? -interval : 0)
+    add({
+      code: 'off_grid_timestamp',
+      severity: 'warning',
+      index: rows[i]!,
+      field: 'timestamp',
+      observed: formatMoment(time),
+      expected: formatMoment(nearest),
+      score: Math.abs(time - nearest),
+      confidence: 0.99,
+      explanation: `${Math.abs(time - nearest)} seconds from the grid of ${interval} seconds`,
+    })
+  }
+}
+
+const HOUR = 60
+/** Days of one displacement in a row that make a run. */
+const RUN = 2
+/** The first bar must usually come at one minute before its absence means anything. */
+const USUAL_SHARE = 0.6
+
+/** For US equities: bars on a weekend or holiday of the NYSE, and runs of days that begin a whole hour early or late. */
+export function checkCalendar(
+  times: Float64Array,
+  rows: Int32Array,
+  interval: number,
+  session: Session,
+  add: Add,
+): void {
+  if (session.name !== 'us_equity') return
+  const first: { readonly at: number; readonly minute: number }[] = []
+  let last = NaN
+  let closed: string | null = null
+  for (const [at, time] of times.entries()) {
+    const { day, minute } = wallClock(time, session.zone)
+    if (day !== last) {
+      first.push({ at, minute })
+      last = day
+      closed = nyseClosed(dayName(day))
+    }
+    if (closed === null) continue
+    const common = { severity: 'warning', field: 'timestamp', observed: formatMoment(time), expected: null } as const
+    const explanation = `${dayName(day)} was no trading day in New York: ${closed}`
+    add({ ...common, code: 'closed_session_bar', index: rows[at]!, score: null, confidence: 0.99, explanation })
+  }
+  if (interval < DAY) checkClock(times, rows, first, add)
+}
+
+function checkClock(
+  times: Float64Array,
+  rows: Int32Array,
+  first: readonly { readonly at: number; readonly minute: number }[],
+  add: Add,
+): void {
+  const counts = new Map<number, number>()
+  for (const { minute } of first) counts.set(minute, (counts.get(minute) ?? 0) + 1)
+  const [usual, count] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a), [0, 0])
+  if (count < USUAL_SHARE * first.length || first.length < 5) return
+  for (let day = 0; day < first.length;) {
+    const shift = first[day]!.minute - usual
+    let end = day + 1
+    while (end < first.length && first[end]!.minute - usual === shift) end += 1
+    if (shift !== 0 && shift % HOUR === 0 && end - day >= RUN) {
+      const time = times[first[day]!.at]!
+      add({
+        code: 'clock_shift',
+        severity: 'warning',
+        index: rows[first[day]!.at]!,
+        field: 'timestamp',
+        observed: formatMoment(time),
+        expected: formatMoment(time - shift * 60),
+        score: end - day,
+        confidence: 0.95,
+        explanation: `${end - day} days in a row begin ${Math.abs(shift / HOUR)} h ${shift > 0 ? 'late' : 'early'}`,
+      })
+    }
+    day = end
+  }
+}

@@ -1,0 +1,196 @@
+import { examine } from '../../../plugins/qc/index.ts'
+import { parseMoment } from '../../../plugins/qc/moment.ts'
+import { corrupt, type Defect } from './planted-defects.ts'
+import { atLeast, type Measure, shown } from './measure.ts'
+import { type Bar, readBarsFile, readRecorded } from './recorded-data.ts'
+
+const PART = 'bar quality'
+const SEEDS = [1, 2]
+
+type Window = readonly [file: string, from: number, rows: number, interval: number, each: number]
+
+/** Series of different markets and bar lengths, at rows where they have no outage: file, first row, rows, seconds a bar, defects of each kind. */
+const CLEAN: readonly Window[] = [
+  ['regime/binance_btcusdt_1m_2024-12.csv.gz', 0, 8000, 60, 5],
+  ['regime/binance_btcusdt_1m_2024-12.csv.gz', 20_000, 8000, 60, 5],
+  ['exchanges/bars/btc_perp_1m_2021-12-31_14d.csv', 0, 8000, 60, 5],
+  ['exchanges/bars/coinbase_BTC-USD_5m_2026-01-26_2026-04-22.csv', 9000, 8000, 300, 5],
+  ['regime/binance_btcusdt_15m_2025.csv.gz', 0, 8000, 900, 5],
+  ['regime/binance_ethusdt_1h_2022-2024.csv.gz', 16_000, 8000, 3600, 5],
+  ['bars/eurusd_1h_backtestingpy.csv.gz', 0, 5000, 3600, 3],
+  ['bars/goog_daily_backtestingpy.csv.gz', 0, 2148, 86_400, 1],
+]
+
+/** Minutes of a venue where every tenth to fiftieth has no trade and single orders move the price. */
+const THIN: readonly Window[] = [
+  ['regime/bitfinex_btcusd_1m_2017.csv.gz', 126_000, 7000, 60, 5],
+  ['regime/bitfinex_btcusd_1m_2017.csv.gz', 294_000, 7000, 60, 5],
+  ['regime/bitfinex_ethusd_1m_2017.csv.gz', 210_000, 7000, 60, 5],
+  ['regime/bitfinex_ethusd_1m_2017.csv.gz', 378_000, 7000, 60, 5],
+]
+
+/** Precision and recall by family: on the corrupted sample, and on defects of our own in clean series. */
+export function measureQuality(): Measure[] {
+  const sample: Tally = new Map()
+  const { truth } = JSON.parse(readRecorded('bars/qc_dev_btc_1m_truth.json')) as { truth: RecordedDefect[] }
+  judge(readBarsFile('bars/qc_dev_btc_1m_corrupted.csv.gz'), truth.map(defectOf), sample)
+  const [liquid, thin] = [inject(CLEAN), inject(THIN)]
+  const own = (name: string, { findings, bars }: Injected): Measure =>
+    shown(PART, `${name}, before injection`, `${findings} findings on ${bars} bars`)
+  return [
+    ...figures('corrupted sample', sample),
+    ...figures('injected', liquid.tally),
+    own('the series injected into', liquid),
+    ...figures('thin market, injected', thin.tally).map(thinly),
+    own('the thin market', thin),
+  ]
+}
+
+/** A hole of three minutes is nothing out of the common there, and neither are eight alike: shown without a bar. */
+function thinly(measure: Measure): Measure {
+  return /: (?:timestamp|stale),/.test(measure.name) ? { ...measure, bar: '', pass: null } : measure
+}
+
+interface Injected {
+  readonly tally: Tally
+  /** Errors and warnings on the series as they are. */
+  readonly findings: number
+  readonly bars: number
+}
+
+function inject(windows: readonly Window[]): Injected {
+  const counted: Tally = new Map()
+  let [findings, count] = [0, 0]
+  for (const [file, from, rows, interval, each] of windows) {
+    const bars = timed(readBarsFile(file).slice(from, from + rows))
+    const { counts } = examine({ bars })
+    count += bars.length
+    findings += counts.error + counts.warning
+    for (const seed of SEEDS) {
+      const corrupted = corrupt(bars, each, seed, interval)
+      judge(corrupted.bars, corrupted.truth, counted)
+    }
+  }
+  return { tally: counted, findings, bars: count }
+}
+
+interface RecordedDefect {
+  readonly family: Defect['family']
+  readonly type: string
+  readonly tier?: string
+  readonly row: number
+  readonly factor?: number
+  readonly len?: number
+}
+
+function defectOf({ len, ...defect }: RecordedDefect): Defect {
+  return len === undefined ? defect : { ...defect, length: len }
+}
+
+/** Times as epoch seconds, which the injections move. */
+function timed(bars: readonly Bar[]): Bar[] {
+  return bars.map(({ t, o, h, l, c, v }) => ({ t: parseMoment(t) ?? NaN, o, h, l, c, v }))
+}
+
+function judge(bars: readonly Bar[], truth: readonly Defect[], into: Tally): void {
+  const { findings, splits } = examine({ bars })
+  tally(truth, findings, splits, into)
+}
+
+/** Family or tier, least recall, least precision; null where there is no bar, precision undefined where it is not shown. */
+const BARS: readonly (readonly [string, number | null, (number | null)?])[] = [
+  ['impossible', 1, 1],
+  ['timestamp', 1, 1],
+  ['stale', 1, 1],
+  ['bad_print', null, 0.97],
+  ['bad_print easy', 1],
+  ['bad_print decimal', 1],
+  ['bad_print medium', 0.95],
+  ['bad_print hard', 0.8],
+  ['volume', null, null],
+  ['split', 1, 1],
+]
+
+function figures(where: string, counted: Tally): Measure[] {
+  return BARS.flatMap(([key, recall, precision]) => {
+    const { hits, wanted, alarms, false: wrong } = counted.get(key) ?? { hits: 0, wanted: 0, alarms: 0, false: 0 }
+    const share = alarms === 0 ? 1 : 1 - wrong / alarms
+    const measures = [figure(`${where}: ${key}, recall (${hits}/${wanted})`, hits / wanted, recall)]
+    if (precision !== undefined)
+      measures.push(figure(`${where}: ${key}, precision (${wrong} false of ${alarms})`, share, precision))
+    return measures
+  })
+}
+
+function figure(name: string, value: number, least: number | null): Measure {
+  return least === null ? shown(PART, name, value.toFixed(3)) : atLeast(PART, name, value, least)
+}
+
+interface Found {
+  readonly code: string
+  readonly family: string
+  readonly severity: string
+  readonly index: number
+  readonly observed: number | string | null
+}
+
+interface FoundSplit {
+  readonly index: number
+  readonly factor: number
+}
+
+/** Hits, misses and false alarms, by family; for bad prints by tier as well, as "bad_print hard". */
+export type Tally = Map<string, { hits: number; wanted: number; alarms: number; false: number }>
+
+/**
+ * Counts a report against the truth. A defect is found by a finding of its family on its row; bad prints and timestamps
+ * may be one row late, stale runs must overlap by half, splits lie within a bar and 2% of the factor. A finding that meets
+ * no defect of its family is false, unless a defect of another family explains it or it is an info.
+ */
+export function tally(
+  truth: readonly Defect[],
+  found: readonly Found[],
+  splits: readonly FoundSplit[],
+  into: Tally,
+): void {
+  const splitsFound = splits.map(({ index, factor }) => ({
+    code: 'unadjusted_split', family: 'split', severity: 'error', index, observed: factor,
+  })) // prettier-ignore
+  const others = found.filter(({ family, severity }) => family !== 'split' && severity !== 'info')
+  const findings: Found[] = [...others, ...splitsFound]
+  for (const defect of truth) {
+    const isHit = findings.some((finding) => meets(defect, finding))
+    for (const key of keysOf(defect)) {
+      const entry = entryOf(into, key)
+      entry.wanted += 1
+      if (isHit) entry.hits += 1
+    }
+  }
+  for (const finding of findings) {
+    const entry = entryOf(into, finding.family)
+    entry.alarms += 1
+    if (!truth.some((defect) => meets(defect, finding))) entry.false += 1
+  }
+}
+
+function keysOf({ family, tier }: Defect): string[] {
+  return tier ? [family, `${family} ${tier}`] : [family]
+}
+
+function entryOf(into: Tally, key: string): { hits: number; wanted: number; alarms: number; false: number } {
+  const entry = into.get(key) ?? { hits: 0, wanted: 0, alarms: 0, false: 0 }
+  into.set(key, entry)
+  return entry
+}
+
+function meets(defect: Defect, finding: Found): boolean {
+  if (defect.family !== finding.family) return false
+  const late = finding.index - defect.row
+  if (defect.family === 'bad_print' || defect.family === 'timestamp') return late === 0 || late === 1
+  if (defect.family === 'split')
+    return Math.abs(late) <= 1 && Math.abs(Number(finding.observed) / (defect.factor ?? 1) - 1) < 0.02
+  if (defect.family !== 'stale') return late === 0
+  const [length, seen] = [defect.length ?? 0, Number(finding.observed)]
+  const overlap = Math.min(defect.row + length, finding.index + seen) - Math.max(defect.row, finding.index)
+  return overlap >= length / 2
+}

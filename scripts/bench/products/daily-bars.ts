@@ -1,0 +1,66 @@
+import { examine } from '../../../plugins/qc/index.ts'
+import { atLeast, atMost, type Measure } from './measure.ts'
+import { type Bar, readBarsFile, readRecorded } from './recorded-data.ts'
+
+const PART = 'real daily bars'
+
+/** Known splits found and none elsewhere; genuine misprints against a second source. */
+export function measureDaily(): Measure[] {
+  return [...measureSplits(), ...measureMisprints()]
+}
+
+function measureSplits(): Measure[] {
+  const known = JSON.parse(readRecorded('bars/splits.json')) as {
+    readonly splits: Readonly<Record<string, readonly { readonly date: string; readonly ratio: string }[]>>
+  }
+  let [hits, wanted, wrong] = [0, 0, 0]
+  for (const [file, dates] of Object.entries(known.splits)) {
+    const { splits } = examine({ bars: readBarsFile(`bars/${file}.csv.gz`) })
+    const expected = dates.map(({ date, ratio }) => `${date} ${ratio}`)
+    const told = splits.map(({ timestamp, ratio }) => `${timestamp.slice(0, 10)} ${ratio}`)
+    wanted += expected.length
+    hits += expected.filter((split) => told.includes(split)).length
+    wrong += told.filter((split) => !expected.includes(split)).length
+  }
+  const stocks = new Map<string, Bar[]>()
+  for (const { symbol = '', ...bar } of readBarsFile('bars/sp500_daily_adjusted_2021-2026_sample.csv.gz'))
+    stocks.set(symbol, [...(stocks.get(symbol) ?? []), bar])
+  const onAdjusted = [...stocks.values()].reduce((sum, bars) => sum + examine({ bars }).splits.length, 0)
+  return [
+    atLeast(PART, `splits at the exact day and ratio (${hits}/${wanted})`, hits / wanted, 1),
+    atMost(PART, 'false splits on those series', wrong, 0, 0),
+    atMost(PART, `false splits on ${stocks.size} adjusted stocks`, onAdjusted, 0, 0),
+  ]
+}
+
+/** An extreme of the consolidated tape is wrong when it is beyond the second source's by both of these. */
+const WRONG = { share: 0.01, ranges: 2 }
+/** A flag is confirmed when the second source's extreme is nearer by this much. */
+const CONFIRMED = 0.003
+
+function measureMisprints(): Measure[] {
+  const tape = readBarsFile('bars/daily_raw_aapl_lean.csv.gz')
+  const other = new Map(readBarsFile('bars/daily_raw_aapl_alphavantage.csv.gz').map((bar) => [bar.t, bar]))
+  const ranges = tape.map(({ h, l }) => Math.log(h! / l!))
+  const flagged = new Set(examine({ bars: tape }).findings.map(({ code, index }) => `${code} ${index}`))
+  let [hits, wanted, flags, confirmed] = [0, 0, 0, 0]
+  for (const [index, bar] of tape.entries()) {
+    const twin = other.get(bar.t)
+    if (!twin || Math.abs(Math.log(bar.c! / twin.c!)) > 0.05) continue
+    const around = ranges.slice(Math.max(0, index - 5), index + 6).sort((a, b) => a - b)
+    const usual = around[around.length >> 1]!
+    const beyond = { bad_print_high: Math.log(bar.h! / twin.h!), bad_print_low: Math.log(twin.l! / bar.l!) }
+    for (const [code, distance] of Object.entries(beyond)) {
+      const isFlagged = flagged.has(`${code} ${index}`)
+      if (isFlagged) flags += 1
+      if (isFlagged && distance > CONFIRMED) confirmed += 1
+      if (distance <= Math.max(WRONG.share, WRONG.ranges * usual)) continue
+      wanted += 1
+      if (isFlagged) hits += 1
+    }
+  }
+  return [
+    atLeast(PART, `AAPL misprints of the tape, recall (${hits}/${wanted})`, hits / wanted, 0.72),
+    atLeast(PART, `AAPL misprints, flags the second source confirms (${confirmed}/${flags})`, confirmed / flags, 0.95),
+  ]
+}

@@ -1,0 +1,77 @@
+/** Two promises tried on real bars: one bad print does not set the regime, and the future does not change the past. */
+import { deserialize, serialize } from 'node:v8'
+import type { Columns } from '../../../plugins/market/bars.ts'
+import { createModel, type ModelState } from '../../../plugins/regime/model.ts'
+import { track, type Track } from './model-track.ts'
+
+const TRIALS = 20
+const SPIKE = 1.05
+const DAY = 1440
+
+/**
+ * Steps within a day whose label changes when one close is 5% too high and the next bar opens there and comes back:
+ * one number for each of 20 places spread over the second half of the recording.
+ */
+export function badPrintTrials(bars: Columns, barMinutes: number): number[] {
+  const places = Array.from({ length: TRIALS }, (_, i) => Math.floor(bars.count * (0.5 + (0.48 * i) / TRIALS)))
+  const day = DAY / barMinutes
+  const model = createModel(barMinutes)
+  let reached = 0
+  return places.map((place) => {
+    track(slice(bars, reached, place), barMinutes, undefined, model)
+    reached = place
+    const kept = serialize(model)
+    const clean = slice(bars, place, place + day)
+    const again = (part: Columns): Track => track(part, barMinutes, undefined, deserialize(kept) as ModelState)
+    const [truth, shaken] = [again(clean), again(withSpike(clean, 10))]
+    return truth.volatile.reduce((sum, label, i) => sum + (label === shaken.volatile[i] ? 0 : 1), 0)
+  })
+}
+
+function withSpike(bars: Columns, at: number): Columns {
+  const [open, high, low, close] = [bars.open, bars.high, bars.low, bars.close].map((column) => column.slice())
+  const wrong = bars.close[at]! * SPIKE
+  close![at] = wrong
+  high![at] = Math.max(high![at]!, wrong)
+  open![at + 1] = wrong
+  high![at + 1] = Math.max(high![at + 1]!, wrong)
+  return { ...bars, open: open!, high: high!, low: low!, close: close! }
+}
+
+/**
+ * True where bars up to 70% of the recording give byte-identical steps whether the rest exists or not, and where a
+ * model kept halfway and restored goes on to the byte as if it had not stopped.
+ */
+export function prefixHolds(bars: Columns, barMinutes: number, whole: Track): boolean {
+  const model = createModel(barMinutes)
+  const half = Math.floor(bars.count / 2)
+  const begun = track(slice(bars, 0, half), barMinutes, undefined, model)
+  const restored = deserialize(serialize(model)) as ModelState
+  const continued = track(slice(bars, half, Math.floor(bars.count * 0.7)), barMinutes, undefined, restored)
+  return sameFrom(whole, 0, begun) && sameFrom(whole, begun.count, continued)
+}
+
+function sameFrom(whole: Track, start: number, part: Track): boolean {
+  return (['minute', 'volatile', 'probability', 'forecast', 'boundary', 'realized', 'scalar'] as const).every(
+    (name) => {
+      const expected = whole[name].slice(start, start + part.count)
+      const found = part[name].slice()
+      return Buffer.from(expected.buffer).equals(Buffer.from(found.buffer))
+    },
+  )
+}
+
+function slice(bars: Columns, from: number, to: number): Columns {
+  const part = <Array extends Float64Array | Uint8Array>(column: Array): Array => column.subarray(from, to) as Array
+  const time = part(bars.time)
+  return {
+    count: time.length,
+    time,
+    open: part(bars.open),
+    high: part(bars.high),
+    low: part(bars.low),
+    close: part(bars.close),
+    volume: part(bars.volume),
+    state: part(bars.state),
+  }
+}
