@@ -20,17 +20,14 @@ if (at !== -1 && (product === undefined || product.startsWith('-'))) {
 
 const ofProducts = ['browser', 'plugins'].map((folder) => join('test', folder, '**', '*.test.ts'))
 const isWhole = product === undefined && given.every((argument, at) => isOption(argument) || isOption(given[at - 1]))
-/** What package.json says for every run; a run of its own choice of files has to say it again. */
-const ownFiles = ['--no-package', '--timeout', '60000', '--reporter', './test/support/reporter.cjs']
-const hooks = ['--require', './test/support/root-hooks.ts']
 
+/** The options of each mocha process. package.json has what they share, but no files: mocha would add them to these. */
 function runsOf() {
-  if (product !== undefined)
-    return [['--no-package', '--timeout', '60000', ...given.toSpliced(at, 2), 'test/contracts/plugin.test.ts']]
+  if (product !== undefined) return [[...given.toSpliced(at, 2), 'test/contracts/plugin.test.ts']]
   if (!isWhole) return [given]
   return [
-    [...ownFiles, ...hooks, ...given, ...ofProducts],
-    [...given, ...ofProducts.flatMap((files) => ['--ignore', files])],
+    [...given, ...ofProducts],
+    [...given, ...ofProducts.flatMap((files) => ['--ignore', files]), 'test/**/*.test.ts'],
   ]
 }
 
