@@ -1,5 +1,5 @@
 /** Read the configuration, create the gateway, listen, close on signals. */
-import { simplest } from './documents/listing.ts'
+import { simplest } from './documents/listed-operations.ts'
 import { CatalogError } from './catalog/issue.ts'
 import { ConfigError, readConfig } from './config/config.ts'
 import { COPIES } from './editions/code-copies.ts'

@@ -1,6 +1,7 @@
 /** Wires what an operator sees: metrics, the funnel, reconciliation with the chain, and the console over all of it. */
-import { createAccess } from './accounting/console/access.ts'
-import { type Action, type Console, createConsole, type Screen, textField } from './accounting/console/console.ts'
+import { createAccess } from './http/operator-session.ts'
+import { type Action, type Screen, textField } from './accounting/console/screens.ts'
+import { type Console, createConsole } from './http/operator-console.ts'
 import { createBooks } from './accounting/console/books.ts'
 import { dryRun } from './accounting/console/catalog-check.ts'
 import { openFunnel } from './accounting/console/funnel.ts'

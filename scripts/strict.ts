@@ -1,5 +1,5 @@
 /** An edition for a look at it: everything in memory, no job started, nothing listening, nothing sold. */
-import { createDocumentsPlugin } from '../gateway/documents/index.ts'
+import { createDocumentsPlugin } from '../gateway/documents/documents-plugin.ts'
 import { createPlansPlugin } from '../gateway/documents/plans/plans.ts'
 import { createReceiptsPlugin } from '../gateway/documents/receipts/receipts.ts'
 import { CatalogError, type Mistake } from '../gateway/catalog/issue.ts'

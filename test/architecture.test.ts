@@ -86,7 +86,8 @@ const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.jo
 const LAYERS = [
   ['main'],
   ['compose'],
-  ['http', 'mcp'],
+  ['mcp'],
+  ['http'],
   ['documents', 'accounting'],
   ['calls'],
   ['editions'],

@@ -1,6 +1,6 @@
 /** Turns a handler's value, a quote or an error into the bytes a caller gets. */
 import { isConstant } from '../catalog/frozen.ts'
-import { Streamed } from '../editions/upstream-request.ts'
+import { StreamedReply } from '../editions/upstream-request.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/quotes.ts'
 import { Reply } from '../plugin/plugin.ts'
@@ -29,8 +29,8 @@ export function answerOf(value: unknown, onlyViewed = false): Answer {
 function serialize(value: unknown, onlyViewed: boolean): Answer {
   const reply = value instanceof Reply ? value : new Reply(value)
   if (reply.source) return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), events: reply.source }
-  if (reply instanceof Streamed)
-    return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), stream: reply.carried }
+  if (reply instanceof StreamedReply)
+    return { status: reply.status, headers: reply.headers, body: Buffer.alloc(0), stream: reply.response }
   const headers = Object.fromEntries(Object.entries(reply.headers).map(([name, text]) => [name.toLowerCase(), text]))
   const { body } = reply
   if (headers['content-type'] !== undefined && (typeof body === 'string' || Buffer.isBuffer(body)))

@@ -1,6 +1,6 @@
 /** What a transport hands to `serve`, and what it gets back. Neither side knows the wire format of the other. */
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
-import type { Carried } from '../editions/upstream-request.ts'
+import type { UpstreamResponse } from '../editions/upstream-request.ts'
 import type { ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/quotes.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
@@ -58,5 +58,5 @@ export interface Answer {
   /** Server-sent events instead of a body. */
   readonly events?: AsyncIterable<ServerEvent>
   /** Bytes of an upstream instead of a body: the transport pipes them to the caller, or drops them. */
-  readonly stream?: Carried
+  readonly stream?: UpstreamResponse
 }

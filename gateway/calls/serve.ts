@@ -93,7 +93,7 @@ async function produce(
     answer = produced
     return await traced('settle', attributes, () => admission.settle(produced))
   } catch (error) {
-    answer?.stream?.drop()
+    answer?.stream?.discard()
     await admission.release(error)
     throw error
   }

@@ -1,7 +1,7 @@
 /** /.well-known/api-catalog (RFC 9727): a linkset (RFC 9264) that points to every description of this API. */
 import type { Catalog } from '../plugin/catalog.ts'
-import type { Place } from './parts.ts'
-import { MCP_PATH } from './paying.ts'
+import type { Place } from './document.ts'
+import { MCP_PATH } from './how-to-pay.ts'
 
 export const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 

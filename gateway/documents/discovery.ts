@@ -3,8 +3,8 @@
  * `resources`, https://www.x402scan.com discovery specification, part B) beside its own.
  */
 import type { Catalog } from '../plugin/catalog.ts'
-import { addressOf, dollars, free, priced, simplest } from './listing.ts'
-import type { Place } from './parts.ts'
+import { addressOf, dollars, free, priced, simplest } from './listed-operations.ts'
+import type { Place } from './document.ts'
 import {
   buyerProgram,
   capNotes,
@@ -15,7 +15,7 @@ import {
   networkList,
   payeesFor,
   tokenNotes,
-} from './paying.ts'
+} from './how-to-pay.ts'
 
 /** The discovery document. Prices are strings with a leading $: "$0.005". */
 export function discovery(catalog: Catalog, place: Place) {

@@ -2,6 +2,12 @@
 import { createHash } from 'node:crypto'
 import { constant } from '../catalog/frozen.ts'
 import { type Call, type Catalog, Reply } from '../plugin/plugin.ts'
+import type { Mistake } from '../catalog/issue.ts'
+import type { Edition } from '../editions/edition.ts'
+import type { Accounts } from '../config/pay-to.ts'
+import type { Network } from '../config/networks.ts'
+import type { Prices } from '../payments/price-history.ts'
+import type { DataMode } from '../config/config.ts'
 
 const CACHE_CONTROL = 'public, max-age=60'
 
@@ -43,4 +49,54 @@ function versionHeaders(catalog: Catalog, body: unknown, mediaType: string | und
 /** Headers of what changes from moment to moment. */
 export function liveReply(catalog: Catalog, body: unknown): Reply {
   return new Reply(body, { headers: { 'cache-control': 'no-store', 'x-catalog-version': catalog.version } })
+}
+
+/** Where the service stands and how it is paid: the same for every document of a process. */
+export interface Deployment extends Accounts {
+  /** Public address without a trailing slash. */
+  readonly baseUrl: string
+}
+
+export interface DocumentParts extends Deployment {
+  now(): Date
+  /** The edition serving new calls. */
+  editions(): Edition
+  /** What the last build of an edition found wrong. */
+  mistakes(): readonly Mistake[]
+  readonly prices: Pick<Prices, 'history'>
+  /** Public keys of access tokens (RFC 7517). */
+  jwks(): { readonly keys: readonly object[] }
+  readonly started: Date
+  readonly dataMode: DataMode
+  /** False, with a reason, while payments cannot be settled: on this network, or absent on any. */
+  settlerHealth(network?: Network): { readonly ready: boolean; readonly reason?: string }
+}
+
+/** The `settings` of the product document that names this plugin. */
+export interface DocumentSettings {
+  /** Path of the pages that document the operations for people. */
+  readonly docs: string
+  /** The product whose facts stand at the top of /v1/stats. */
+  readonly stats: string | null
+  /** ISO date of the last change to the pages, for the sitemap. */
+  readonly updated: string | null
+}
+
+/** A deployment with its settings: what a document is a function of, beside the catalog. */
+export interface Place extends Deployment, DocumentSettings {}
+
+export const SETTINGS_SCHEMA = {
+  type: 'object',
+  properties: {
+    docs: { type: 'string', pattern: '^/' },
+    stats: { type: 'string' },
+    updated: { type: 'string', format: 'date' },
+  },
+  additionalProperties: false,
+} as const
+
+/** Settings as a catalog document gives them, with what stands where it is silent. */
+export function readSettings(settings: Readonly<Record<string, unknown>>): DocumentSettings {
+  const text = (name: string): string | null => (typeof settings[name] === 'string' ? settings[name] : null)
+  return { docs: text('docs') ?? '/openapi.json', stats: text('stats'), updated: text('updated') }
 }

@@ -2,7 +2,7 @@
 import type { Edition } from '../editions/edition.ts'
 import { payeesOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
-import type { DocumentParts } from './parts.ts'
+import type { DocumentParts } from './document.ts'
 
 /**
  * The status of this moment. `degraded`: a product is withheld or suspended, the files have mistakes and an earlier
@@ -37,4 +37,12 @@ export function health(edition: Edition, parts: DocumentParts) {
 
 function settlerOf(network: Network, { settlerHealth }: DocumentParts) {
   return { network: network.name, ...settlerHealth(network) }
+}
+
+/** All facts by product, and those of the leading product at the top. A product without facts is not named. */
+export async function stats(edition: Edition, leading: string | null) {
+  const facts = Object.entries(await edition.facts()).filter(([, fact]) => Object.keys(fact).length > 0)
+  const products = Object.fromEntries(facts)
+  const top = leading === null ? {} : (products[leading] ?? {})
+  return { ...top, catalog_version: edition.catalog.version, products }
 }

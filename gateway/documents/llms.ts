@@ -9,10 +9,10 @@ import {
   priced,
   type PricedOperation,
   simplest,
-} from './listing.ts'
-import type { Place } from './parts.ts'
+} from './listed-operations.ts'
+import type { Place } from './document.ts'
 import { payeesOf } from '../config/pay-to.ts'
-import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './paying.ts'
+import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './how-to-pay.ts'
 
 /** The text index. Every priced route stands in it with its price; every link answers 200 or 402. */
 export function llms(catalog: Catalog, place: Place): string {

@@ -1,8 +1,10 @@
 /** /pricing.json, and the tool get_pricing (interface 2.8). */
 import type { Catalog } from '../plugin/catalog.ts'
-import { priced } from './listing.ts'
-import type { Place } from './parts.ts'
-import { CURRENCY, networkList } from './paying.ts'
+import type { Prices } from '../payments/price-history.ts'
+import type { Call } from '../plugin/plugin.ts'
+import { priced } from './listed-operations.ts'
+import type { Place } from './document.ts'
+import { CURRENCY, networkList } from './how-to-pay.ts'
 
 export interface PriceList {
   readonly currency: 'USDC'
@@ -28,3 +30,26 @@ export function priceList(catalog: Catalog, place: Place): PriceList {
     version: catalog.version,
   }
 }
+
+export interface HistoryInput {
+  readonly query: { readonly limit: number; readonly route?: string }
+}
+
+/** The changes, newest first. A price of null: not sold; 0: free. 5000n is 0.005. */
+export async function priceHistory({ catalog, input }: Call<HistoryInput>, prices: Pick<Prices, 'history'>) {
+  const changes = await prices.history(input.query)
+  return {
+    currency: CURRENCY,
+    version: catalog.version,
+    changes: changes.map(({ operation, route, before, after, at, version }) => ({
+      operation,
+      route,
+      old_price_usd: usd(before),
+      new_price_usd: usd(after),
+      changed_at: at.toISOString(),
+      catalog_version: version,
+    })),
+  }
+}
+
+const usd = (amount: bigint | null): number | null => (amount === null ? null : Number(amount) / 1e6)

@@ -1,7 +1,7 @@
 /** /sitemap.xml (https://www.sitemaps.org/protocol.html): every page that has one address. */
 import type { Catalog } from '../plugin/catalog.ts'
-import { listed } from './listing.ts'
-import type { Place } from './parts.ts'
+import { listed } from './listed-operations.ts'
+import type { Place } from './document.ts'
 
 /** The sitemap: operations with a view and without parameters. `lastmod` is the date the catalog gives for its pages. */
 export function sitemap(catalog: Catalog, { baseUrl, updated }: Place): string {
@@ -20,4 +20,12 @@ export function sitemap(catalog: Catalog, { baseUrl, updated }: Place): string {
 
 function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll("'", '&apos;')
+}
+
+/** Robots rules. A page with a path parameter ("/report/{rid}") is closed from the parameter on, below `docs` excepted. */
+export function robots(catalog: Catalog, { baseUrl, docs }: Place): string {
+  const closed = [...catalog.operations.values()]
+    .filter(({ view, path }) => view !== null && path.includes('{') && !path.startsWith(`${docs}/`))
+    .map(({ path }) => `Disallow: ${path.slice(0, path.indexOf('{'))}`)
+  return ['User-agent: *', ...new Set(closed), 'Allow: /', '', `Sitemap: ${baseUrl}/sitemap.xml`, ''].join('\n')
 }

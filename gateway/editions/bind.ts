@@ -8,7 +8,7 @@ import { askFrom } from './ask.ts'
 import { withinBudget } from './budget.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instance.ts'
-import { Streamed } from './upstream-request.ts'
+import { StreamedReply } from './upstream-request.ts'
 import { assertSendable } from './sendable.ts'
 
 export interface BindParts {
@@ -36,10 +36,10 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
 
   function assertFits(answer: unknown): void {
     if (operation.internal || (isConstant(answer) && fitting.has(answer))) return
-    if (answer instanceof Reply && !(answer instanceof Streamed)) assertSendable(answer)
+    if (answer instanceof Reply && !(answer instanceof StreamedReply)) assertSendable(answer)
     const isSampled = instance.answered(operation.id) % SAMPLE_EVERY === 1
     if (!checkAnswers && !isSampled) return
-    if (answer instanceof Streamed) return
+    if (answer instanceof StreamedReply) return
     if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
     const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
     if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
@@ -71,10 +71,10 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
 
   return {
     operation,
-    passesOn: isUpstream,
+    isUpstream,
     validate(raw) {
       const input = validators.input(raw)
-      return isUpstream && raw.passage ? { ...input, passage: raw.passage } : input
+      return isUpstream && raw.forwarded ? { ...input, forwarded: raw.forwarded } : input
     },
     async handle(call) {
       if (operation.retired) throw new ServiceError('retired')

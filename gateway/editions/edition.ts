@@ -4,7 +4,7 @@
  */
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Input } from '../plugin/plugin.ts'
-import type { Passage } from './upstream-request.ts'
+import type { ForwardedRequest } from './upstream-request.ts'
 
 /** What a transport hands over before validation: strings as they came, the body decoded by media type. */
 export interface RawInput {
@@ -12,7 +12,7 @@ export interface RawInput {
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
   /** What an upstream gets as it came; only where the operation passes on. */
-  readonly passage?: Passage
+  readonly forwarded?: ForwardedRequest
 }
 
 /** A call for a bound operation, which adds the `ask` of its product. */
@@ -21,7 +21,7 @@ export type HandledCall = Omit<Call, 'ask'>
 export interface BoundOperation {
   readonly operation: Operation
   /** An upstream answers it, and gets the request as it came. */
-  readonly passesOn?: boolean
+  readonly isUpstream?: boolean
   /** Defaults applied, strings coerced. Throws InvalidInput listing every mistake. */
   validate(raw: RawInput): Input
   /**

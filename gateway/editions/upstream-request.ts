@@ -1,56 +1,58 @@
-/** What an upstream gets of a request beyond its validated input: the body as it was sent, and a way to pass bytes on. */
+/** What passes between a caller and an upstream when the upstream answers the call. */
 import type { Writable } from 'node:stream'
 import { type Input, Reply } from '../plugin/plugin.ts'
 
-export interface Passage {
-  /** Null where nothing was sent. */
-  readonly body: Sent | null
-  /** Those headers of the caller that may travel on. */
+/** The parts of a caller's HTTP request that an upstream receives beside the validated input. */
+export interface ForwardedRequest {
+  /** Null if the caller sent no body. */
+  readonly body: RawBody | null
+  /** The caller's headers that may be forwarded. */
   readonly headers: Readonly<Record<string, string>>
-  /** Opens a request whose answer is passed on while it arrives. Rejects where there is no answer. */
-  carry(to: Carriage): Promise<Carried>
+  /** Sends a request whose response can be streamed. Rejects if the upstream does not respond. */
+  request(to: UpstreamRequest): Promise<UpstreamResponse>
 }
 
-export interface Sent {
-  /** The content-type, with its parameters. */
+/** A body exactly as it was sent. */
+export interface RawBody {
+  /** The content-type with its parameters. */
   readonly type: string
   readonly bytes: Buffer
 }
 
-export interface Carriage {
+export interface UpstreamRequest {
   readonly url: URL
   readonly method: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer | null
-  /** Ends an answer that stops arriving. */
+  /** Ends a response that sends nothing for this long. */
   readonly idleSeconds: number
-  /** Counts until the answer begins. */
+  /** Cancels the request until the response begins. */
   readonly signal: AbortSignal
 }
 
-/** An answer that has begun: its head is here, its body waits. */
-export interface Carried {
+/** A response that has begun: its status and headers have arrived, its body has not been read. */
+export interface UpstreamResponse {
   readonly status: number
-  /** Those headers of the upstream that may leave. */
+  /** The upstream's headers that may reach the caller. */
   readonly headers: Readonly<Record<string, string>>
-  /** Passes the body on, and ends what it is passed on to. Resolves when it has ended, however. */
+  /** Streams the body to `to` and ends it. Resolves when the stream has ended, even if it failed. */
   pipe(to: Writable): Promise<void>
-  /** Lets it go unread; does nothing once it has been passed on. */
-  drop(): void
+  /** Closes the response unread. Does nothing once `pipe` was called. */
+  discard(): void
 }
 
 /** The input of an operation that an upstream answers. */
-export interface PassedInput extends Input {
-  /** Absent where a call did not come over HTTP. */
-  readonly passage?: Passage
+export interface ForwardedInput extends Input {
+  /** Absent if the call did not come over HTTP. */
+  readonly forwarded?: ForwardedRequest
 }
 
-/** What a handler answers with when the bytes are still on their way. */
-export class Streamed extends Reply<undefined> {
-  readonly carried: Carried
+/** A handler's answer whose body is still arriving from the upstream. */
+export class StreamedReply extends Reply<undefined> {
+  readonly response: UpstreamResponse
 
-  constructor(carried: Carried) {
-    super(undefined, { status: carried.status, headers: carried.headers })
-    this.carried = carried
+  constructor(response: UpstreamResponse) {
+    super(undefined, { status: response.status, headers: response.headers })
+    this.response = response
   }
 }

@@ -5,7 +5,7 @@ import { isObject } from '../catalog/documents.ts'
 import { paramsOf } from '../catalog/route.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
 import { type Call, type Handler, Reply } from '../plugin/plugin.ts'
-import { type PassedInput, type Sent, Streamed } from './upstream-request.ts'
+import { type ForwardedInput, type RawBody, StreamedReply } from './upstream-request.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
@@ -53,22 +53,22 @@ async function forward({ upstream, headers, operation }: Way, { input, signal, i
 }
 
 /** Asks, and waits until the answer has begun. */
-async function stream({ upstream, headers, operation }: Way, { input, signal, id }: Call): Promise<Streamed> {
-  const { passage } = input as PassedInput
-  if (!passage) throw new Error('a stream is only passed on over HTTP')
-  const { body } = passage
+async function stream({ upstream, headers, operation }: Way, { input, signal, id }: Call): Promise<StreamedReply> {
+  const { forwarded } = input as ForwardedInput
+  if (!forwarded) throw new Error('a stream is only passed on over HTTP')
+  const { body } = forwarded
   const carried = await within(upstream.timeoutSeconds, signal, (until) =>
-    passage.carry({
+    forwarded.request({
       url: address(upstream.url, input),
       method: operation.method,
-      headers: { ...passage.headers, ...(body ? { 'content-type': body.type } : {}), 'x-call-id': id, ...headers },
+      headers: { ...forwarded.headers, ...(body ? { 'content-type': body.type } : {}), 'x-call-id': id, ...headers },
       body: body?.bytes ?? null,
       idleSeconds: upstream.timeoutSeconds,
       signal: until,
     }),
   )
-  if (carried.status >= 200 && carried.status < 300 && carried.status !== 204) return new Streamed(carried)
-  carried.drop()
+  if (carried.status >= 200 && carried.status < 300 && carried.status !== 204) return new StreamedReply(carried)
+  carried.discard()
   throw refusal(carried.status, carried.headers['retry-after'] ?? null)
 }
 
@@ -108,9 +108,9 @@ function address(template: string, { params, query }: Call['input']): URL {
 }
 
 /** The body as it was sent; a call that did not come over HTTP brings a value, which is written in the first media type. */
-async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Call['input']): Promise<Sent | null> {
-  const { body, passage } = input as PassedInput
-  if (passage) return passage.body
+async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Call['input']): Promise<RawBody | null> {
+  const { body, forwarded } = input as ForwardedInput
+  if (forwarded) return forwarded.body
   if (body === undefined) return null
   if (media === JSON_MEDIA) return { type: media, bytes: Buffer.from(JSON.stringify(body)) }
   const fields = Object.entries(isObject(body) ? body : {})

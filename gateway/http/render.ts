@@ -3,9 +3,8 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pug from 'pug'
 import type { Catalog } from '../plugin/catalog.ts'
-import { draw } from './chart.ts'
+import { draw, waterfall } from './chart-geometry.ts'
 import { format } from './format.ts'
-import { waterfall } from './waterfall.ts'
 
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
 

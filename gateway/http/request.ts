@@ -2,13 +2,12 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import type { CallRequest, Credential } from '../calls/call.ts'
-import type { Passage } from '../editions/upstream-request.ts'
+import type { ForwardedRequest } from '../editions/upstream-request.ts'
 import { TOKEN_HEADER, type Operation } from '../plugin/catalog.ts'
-import { readBody } from './body.ts'
-import { bucketOf } from './limit.ts'
-import { readWhole } from './upstream-body.ts'
-import { askedHeaders, type Proxy } from './proxy.ts'
-import { parsePairs, publicUrl, type Target } from './target.ts'
+import { readBody, readWhole } from './request-body.ts'
+import { bucketOf } from './rate-limit.ts'
+import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
+import { parsePairs, publicUrl, type Target } from './request-target.ts'
 
 const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
 const TOKEN = TOKEN_HEADER.toLowerCase()
@@ -33,6 +32,13 @@ export function idempotencyKey({ 'idempotency-key': key }: IncomingHttpHeaders):
 /** Null where neither a payment nor a token was presented. */
 export function credentialOf(payments: Credential['payments'], token: string | null): Credential | null {
   return payments.length === 0 && token === null ? null : { payments, token }
+}
+
+/** A browser, or another caller whose Accept names text/html and prefers it to JSON. A plain star gets JSON. */
+export function wantsPage(request: Request): boolean {
+  const accept = request.headers.accept
+  if (accept === undefined || !/text\/html/i.test(accept)) return false
+  return request.accepts('application/json', 'text/html') === 'text/html'
 }
 
 /** Aborts when the connection is gone before the answer has been sent. */
@@ -65,7 +71,7 @@ export interface HttpCall {
   readonly id: string
   readonly signal: AbortSignal
   /** Set where an upstream answers: it gets the body as it came. */
-  readonly proxy: Proxy | null
+  readonly proxy: UpstreamProxy | null
 }
 
 /** Builds the CallRequest. Nothing is read until `read` is called. */
@@ -90,8 +96,12 @@ export function callRequest(call: HttpCall): CallRequest {
       const query = parsePairs(target.search)
       if (!proxy) return { params, query, body: await readBody(request, operation) }
       const { body, sent } = await readWhole(request, operation)
-      const passage = { body: sent, headers: askedHeaders(headers), carry: (to) => proxy.carry(to) } satisfies Passage
-      return { params, query, body, passage }
+      const forwarded = {
+        body: sent,
+        headers: forwardedHeaders(headers),
+        request: (upstreamRequest) => proxy.request(upstreamRequest),
+      } satisfies ForwardedRequest
+      return { params, query, body, forwarded }
     },
   }
 }

@@ -1,4 +1,5 @@
 /** Writes an Answer to the socket: negotiation, headers, receipts, caching. The only place that sends. */
+import { gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Answer } from '../calls/call.ts'
@@ -6,8 +7,6 @@ import type { Operation } from '../plugin/catalog.ts'
 import { receiptHeaders } from '../x402/settlement-response.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { HeaderSets } from './headers.ts'
-import { isFresh } from './negotiate.ts'
-import { gzipped, isPackable, packedHeaders } from './packing.ts'
 import { formTarget, type PageContext, pageOf } from './pages.ts'
 import type { Render } from './render.ts'
 
@@ -99,4 +98,40 @@ function cacheControl(operation: Operation | null, { status, headers, events }: 
   if (headers['cache-control'] !== undefined) return headers['cache-control']
   if (method !== 'GET' && method !== 'HEAD') return 'no-store'
   return operation !== null && operation.cacheSeconds > 0 ? `public, max-age=${operation.cacheSeconds}` : 'no-cache'
+}
+
+/** True where If-None-Match names this tag (RFC 9110, section 13.1.2: weak comparison). */
+export function isFresh(request: Request, etag: string | undefined): boolean {
+  const known = request.headers['if-none-match']
+  if (known === undefined || etag === undefined || (request.method !== 'GET' && request.method !== 'HEAD')) return false
+  if (known.trim() === '*') return true
+  return known.split(',').some((tag) => opaque(tag) === opaque(etag))
+}
+
+const opaque = (tag: string): string => tag.trim().replace(/^W\//, '')
+
+/** Below this a packet on the wire holds it anyway. */
+const LEAST_BYTES = 1_400
+/** Packing waits for nobody, so what is larger goes out as it is. */
+const MOST_BYTES = 2_000_000
+const TEXT = /^(?:text\/|application\/(?:json|xml|linkset\+json|javascript)\b|image\/svg\+xml)/
+
+/** A document is the same bytes for every caller, and packed once. */
+const packed = new WeakMap<Buffer, Buffer>()
+
+/** Whether a body of that type and length is worth packing. */
+export function isPackable(type: string | number | undefined, { length }: Buffer): boolean {
+  return typeof type === 'string' && TEXT.test(type) && length >= LEAST_BYTES && length <= MOST_BYTES
+}
+
+export function gzipped(body: Buffer): Buffer {
+  const known = packed.get(body) ?? gzipSync(body)
+  packed.set(body, known)
+  return known
+}
+
+/** A packed body has other bytes than the plain one, so they share a weak ETag only (RFC 9110, 8.8.1). */
+export function packedHeaders(etag: string | undefined): Readonly<Record<string, string>> {
+  const coding = { 'content-encoding': 'gzip' }
+  return etag === undefined ? coding : { ...coding, etag: etag.startsWith('W/') ? etag : `W/${etag}` }
 }

@@ -72,3 +72,18 @@ function answerMalformed(error: Error & { code?: string }, socket: Socket): void
   const head = `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\nconnection: close\r\n`
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
+
+const GRACE_MS = 10_000
+
+/** Stops accepting, lets running requests end for a while, then cuts what is left. */
+export async function closed(server: http.Server): Promise<void> {
+  if (!server.listening) return
+  await new Promise<void>((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), GRACE_MS)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

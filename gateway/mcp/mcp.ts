@@ -1,6 +1,6 @@
 /** MCP over streamable HTTP: a thin, stateless shell around the same `serve`. */
 import { randomUUID } from 'node:crypto'
-import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
 import {
@@ -18,13 +18,12 @@ import type { CurrentEdition, Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
 import type { Accounts } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { readBytes } from '../http/body.ts'
+import { readBytes } from '../http/request-body.ts'
 import { parseJson } from '../http/json.ts'
-import { bucketOf } from '../http/limit.ts'
-import { foreignCaller } from './origin.ts'
+import { bucketOf } from '../http/rate-limit.ts'
 import { clientOf, credentialOf, headerPayments, headerToken, idempotencyKey, watchCaller } from '../http/request.ts'
 import { toolResult } from './tool-results.ts'
-import { publicUrl } from '../http/target.ts'
+import { publicUrl } from '../http/request-target.ts'
 import { createTools, PAYMENT_ARGUMENT, type Tool } from './tools.ts'
 
 export interface McpParts {
@@ -196,4 +195,21 @@ function instructionsOf({ service }: Catalog): string {
 function refuse(response: ServerResponse, status: number, code: ErrorCode, message: string): void {
   const body = JSON.stringify({ jsonrpc: '2.0', error: { code, message }, id: null })
   response.writeHead(status, { 'content-type': 'application/json; charset=utf-8' }).end(body)
+}
+
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/
+
+/** Null where Host and Origin are ours, loopback or absent (Origin); else a sentence that says which is foreign. */
+function foreignCaller({ host, origin }: IncomingHttpHeaders, baseUrl: string): string | null {
+  const own = new URL(baseUrl)
+  const named = parse(`http://${host ?? ''}`)
+  if (named === null || (host?.toLowerCase() !== own.host && !LOOPBACK.test(named.hostname)))
+    return `The Host header is not ${own.host}.`
+  if (origin === undefined || origin === own.origin) return null
+  const from = parse(origin)
+  return from !== null && LOOPBACK.test(from.hostname) ? null : `Web pages of ${origin} may not use this endpoint.`
+}
+
+function parse(text: string): URL | null {
+  return URL.canParse(text) ? new URL(text) : null
 }

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createDocumentsPlugin } from '../../gateway/documents/index.ts'
+import { createDocumentsPlugin } from '../../gateway/documents/documents-plugin.ts'
 import { openapi } from '../../gateway/documents/openapi.ts'
 import type { Catalog } from '../../gateway/plugin/catalog.ts'
 import type { Edition, ProductStatus } from '../../gateway/editions/edition.ts'

@@ -4,7 +4,7 @@ import type { Catalog } from '../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import { type CatalogDocument, readDocuments } from '../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../gateway/catalog/schemas.ts'
-import type { Place } from '../../gateway/documents/parts.ts'
+import type { Place } from '../../gateway/documents/document.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 

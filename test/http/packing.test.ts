@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { constant } from '../../gateway/catalog/frozen.ts'
 import { Reply } from '../../gateway/plugin/plugin.ts'
-import { gzipped } from '../../gateway/http/packing.ts'
+import { gzipped } from '../../gateway/http/respond.ts'
 import { rawRequest, requestLine } from './raw.ts'
 import { openShop, PRICED, type Shop, stock } from './shop.ts'
 

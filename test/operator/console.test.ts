@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createAccess } from '../../gateway/accounting/console/access.ts'
+import { createAccess } from '../../gateway/http/operator-session.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
 import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
 

@@ -4,7 +4,7 @@ import { type Book, NoDebt } from '../ledger.ts'
 import { exported, MEDIA, totalOf } from '../ledger-export.ts'
 import { isOver, type Month, monthAt, monthBefore, monthOf } from '../month.ts'
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
-import { type Download, type Fields, textField } from './console.ts'
+import { type Download, type Fields, textField } from './screens.ts'
 
 const HASH = /^0x[0-9a-fA-F]{64}$/
 const WORDS = /^[^\p{C}]{0,200}$/u

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { ServiceError } from '../../../gateway/errors.ts'
-import { readBody } from '../../../gateway/http/body.ts'
+import { readBody } from '../../../gateway/http/request-body.ts'
 import type { Upload } from '../../../gateway/plugin/plugin.ts'
 
 type Headers = Readonly<Record<string, string>>

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { type Chart, draw } from '../../../gateway/http/chart.ts'
-import { waterfall } from '../../../gateway/http/waterfall.ts'
+import { type Chart, draw, waterfall } from '../../../gateway/http/chart-geometry.ts'
 
 const CHART: Chart = {
   id: 'rain',

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect } from 'chai'
 import type { ServerEvent } from '../../../gateway/plugin/plugin.ts'
-import { eventText, sendEvents, type StreamOptions } from '../../../gateway/http/stream.ts'
+import { eventText, sendEvents, type StreamOptions } from '../../../gateway/http/event-stream.ts'
 
 interface Watched {
   readonly source: AsyncIterable<ServerEvent>

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { parsePairs, parseTarget, publicUrl } from '../../../gateway/http/target.ts'
+import { parsePairs, parseTarget, publicUrl } from '../../../gateway/http/request-target.ts'
 
 describe('parseTarget', () => {
   it('takes origin form and absolute form apart alike', () => {

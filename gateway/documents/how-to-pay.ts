@@ -2,8 +2,8 @@
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Payee, payeesOf } from '../config/pay-to.ts'
 import { offeredOn } from '../methods/exact-evm/requirements.ts'
-import { dollars, priced, type PricedOperation } from './listing.ts'
-import type { Deployment } from './parts.ts'
+import { dollars, priced, type PricedOperation } from './listed-operations.ts'
+import type { Deployment } from './document.ts'
 
 export const CURRENCY = 'USDC'
 export const MCP_PATH = '/mcp'

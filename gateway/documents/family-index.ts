@@ -1,11 +1,11 @@
 /** /v1/<family>: the machine-readable catalog of one family of products, with prices, schemas and examples. */
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Call, JsonSchema, Reply } from '../plugin/plugin.ts'
-import { type Bundle, createBundle } from './bundle.ts'
+import { type Bundle, createBundle } from './schema-bundle.ts'
 import { documentHandler } from './document.ts'
-import { addressOf, isPriced, listed } from './listing.ts'
-import type { Place } from './parts.ts'
-import { CURRENCY, networkList } from './paying.ts'
+import { addressOf, isPriced, listed } from './listed-operations.ts'
+import type { Place } from './document.ts'
+import { CURRENCY, networkList } from './how-to-pay.ts'
 
 /** Serves any operation at /v1/<family>; which family is read from the route, so a new one is a line of catalog. */
 export function familyHandler(place: Place): (call: Call) => Reply {

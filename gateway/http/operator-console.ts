@@ -5,40 +5,16 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
-import type { Edition } from '../../editions/edition.ts'
-import { errorBody, InvalidInput, ServiceError } from '../../errors.ts'
-import type { Metrics } from '../../observe/metrics.ts'
-import type { Logger } from '../../plugin/plugin.ts'
-import { readBody } from '../../http/body.ts'
-import type { HeaderSets } from '../../http/headers.ts'
-import { wantsPage } from '../../http/negotiate.ts'
-import type { Render } from '../../http/render.ts'
-import type { Access } from './access.ts'
-
-export interface Screen {
-  /** Name of the view below views/operator. */
-  readonly view: string
-  /** In the console's menu. */
-  readonly label: string
-  data(edition: Edition, query: URLSearchParams): Promise<object>
-}
-
-/** A file made while it is sent. */
-export interface Download {
-  readonly type: string
-  readonly name: string
-  readonly text: AsyncIterable<string>
-}
-
-/** Something an operator does. `fields` are the form's or the JSON body's. The answer is shown by `screen`, if any. */
-export interface Action {
-  run(fields: Fields, edition: Edition): Promise<object>
-  /** The address a browser goes to after it; absent: the answer is shown in place. */
-  readonly back?: string
-  readonly screen?: Screen
-}
-
-export type Fields = Readonly<Record<string, unknown>>
+import type { Edition } from '../editions/edition.ts'
+import { errorBody, ServiceError } from '../errors.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import type { Logger } from '../plugin/plugin.ts'
+import { readBody } from './request-body.ts'
+import { wantsPage } from './request.ts'
+import type { HeaderSets } from './headers.ts'
+import type { Render } from './render.ts'
+import type { Action, Download, Fields, Screen } from '../accounting/console/screens.ts'
+import type { Access } from './operator-session.ts'
 
 export interface ConsoleParts {
   readonly access: Access
@@ -179,12 +155,4 @@ export function createConsole(parts: ConsoleParts): Console {
       refuse(request, response, visit, error)
     }
   }
-}
-
-/** A text field of an action. Throws InvalidInput where it is missing or not plain. */
-export function textField(fields: Fields, name: string, pattern: RegExp): string {
-  const value = fields[name]
-  if (typeof value !== 'string' || !pattern.test(value))
-    throw new InvalidInput('is missing or malformed', ['body', name])
-  return value
 }

@@ -3,13 +3,16 @@
  * form, handlers meet one shape: JSON `{"file": "text"}`, a multipart part named `file` and a raw text/csv body all
  * arrive as `{ file }`, the last two as an Upload.
  */
+import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { Busboy, type BusboyHeaders } from '@fastify/busboy'
 import type { Operation } from '../plugin/catalog.ts'
+import type { RawBody } from '../editions/upstream-request.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import type { Upload } from '../plugin/plugin.ts'
 import { decodeText, parseJson } from './json.ts'
-import { readMultipart } from './multipart.ts'
-import { parsePairs } from './target.ts'
+import { collect, parsePairs } from './request-target.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
@@ -106,4 +109,77 @@ function tooLarge(limit: number): ServiceError {
   return new ServiceError('body_too_large', `The body is larger than ${limit} bytes, the limit of this route.`, {
     fields,
   })
+}
+
+/** Throws ServiceError body_too_large (413), media_unsupported (415) or InvalidInput (422), as `readBody` does. */
+export async function readWhole(
+  request: IncomingMessage,
+  rules: BodyRules,
+): Promise<{ readonly body: unknown; readonly sent: RawBody | null }> {
+  if (rules.bodyMedia.length === 0) return { body: undefined, sent: null }
+  const bytes = await readBytes(request, rules.maxBytes)
+  const { 'transfer-encoding': _, ...headers } = request.headers
+  const length = { 'content-length': String(bytes.length) }
+  const copy = Object.assign(Readable.from([bytes]), { headers: { ...headers, ...length } })
+  const body = await readBody(copy as unknown as IncomingMessage, rules)
+  const type = headers['content-type'] ?? rules.bodyMedia[0] ?? ''
+  return { body, sent: bytes.length === 0 ? null : { type, bytes } }
+}
+
+type Part = string | Upload
+
+const MAX_PARTS = 100
+const MAX_NAME_BYTES = 200
+
+/**
+ * Reads the parts while they arrive, at most `maxBytes` in all. The empty file a browser sends where none was chosen
+ * is left out. Throws ServiceError body_too_large, or InvalidInput.
+ */
+export async function readMultipart(
+  request: IncomingMessage,
+  maxBytes: number,
+): Promise<Record<string, Part | Part[]>> {
+  const parts = new Map<string, Part | Part[]>()
+  const parser = open(request, maxBytes)
+  const finished = once(parser, 'finish')
+  finished.catch(() => {})
+  let mistake: InvalidInput | null = null
+  const refuse = (msg: string, loc: readonly string[] = ['body']): void => {
+    mistake ??= new InvalidInput([{ loc, msg, type: 'multipart_invalid' }])
+  }
+  parser.on('field', (name, value, nameCut) => {
+    if (nameCut) refuse(`A field name is longer than ${MAX_NAME_BYTES} bytes.`)
+    else collect<Part>(parts, name, value)
+  })
+  parser.on('file', (name, stream, filename, _encoding, mediaType) => {
+    const chunks: Buffer[] = []
+    stream.on('data', (chunk: Buffer) => chunks.push(chunk))
+    stream.on('error', () => refuse('A file ended before it was complete.', ['body', name]))
+    stream.on('end', () => {
+      if (!filename && chunks.length === 0) return
+      collect<Part>(parts, name, { filename: filename ?? '', mediaType, bytes: Buffer.concat(chunks) })
+    })
+  })
+  parser.on('partsLimit', () => refuse(`More than ${MAX_PARTS} parts.`))
+  try {
+    await drainInto(request, maxBytes, async (chunk) => {
+      if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), finished])
+    })
+    parser.end()
+    await finished
+  } catch (error) {
+    if (error instanceof ServiceError) throw error
+    refuse('The multipart body is malformed or ended early.')
+  }
+  if (mistake) throw mistake as InvalidInput
+  return Object.fromEntries(parts)
+}
+
+function open(request: IncomingMessage, maxBytes: number): InstanceType<typeof Busboy> {
+  const limits = { parts: MAX_PARTS, fieldNameSize: MAX_NAME_BYTES, fieldSize: maxBytes, headerPairs: 50 }
+  try {
+    return new Busboy({ headers: request.headers as BusboyHeaders, limits })
+  } catch {
+    throw new InvalidInput([{ loc: ['body'], msg: 'The multipart body names no boundary.', type: 'multipart_invalid' }])
+  }
 }

@@ -8,21 +8,20 @@ import { errorAnswer } from '../calls/answers.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
 import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
-import type { Carried } from '../editions/upstream-request.ts'
+import type { UpstreamResponse } from '../editions/upstream-request.ts'
 import { ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { createHeaders, optionsHeaders } from './headers.ts'
-import { createLimiter, type Limit } from './limit.ts'
-import { wantsPage } from './negotiate.ts'
-import { createProxy } from './proxy.ts'
+import { createLimiter, type Limit } from './rate-limit.ts'
+import { createUpstreamProxy } from '../editions/upstream-proxy.ts'
 import type { Render } from './render.ts'
-import { callRequest, clientOf, headerToken, watchCaller } from './request.ts'
+import { callRequest, clientOf, headerToken, wantsPage, watchCaller } from './request.ts'
 import { createResponder, type Exchange } from './respond.ts'
 import { createRoutes } from './routes.ts'
 import { createServer } from './server.ts'
-import { sendEvents } from './stream.ts'
-import { parseTarget, type Target } from './target.ts'
+import { sendEvents } from './event-stream.ts'
+import { parseTarget, type Target } from './request-target.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
@@ -68,7 +67,7 @@ export function createHttp(parts: HttpParts): Server {
   const admit = createLimiter(limit)
   const routers = new WeakMap<Edition, RequestHandler>()
   let streams = 0
-  const proxy = createProxy()
+  const proxy = createUpstreamProxy()
   const app = express()
   app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
   app.set('query parser', false).set('trust proxy', ['loopback', 'linklocal', 'uniquelocal', ...trustedProxies])
@@ -85,7 +84,7 @@ export function createHttp(parts: HttpParts): Server {
     const { operation } = bound
     response.locals['route'] = operation.route
     const caller = watchCaller(response)
-    const carrier = bound.passesOn ? proxy : null
+    const carrier = bound.isUpstream ? proxy : null
     const call = callRequest({
       request,
       response,
@@ -205,9 +204,9 @@ export function createHttp(parts: HttpParts): Server {
   return server
 }
 
-async function passOn(stream: Carried, request: Request, response: Response): Promise<void> {
+async function passOn(stream: UpstreamResponse, request: Request, response: Response): Promise<void> {
   if (request.method !== 'HEAD') return stream.pipe(response)
-  stream.drop()
+  stream.discard()
   response.end()
 }
 

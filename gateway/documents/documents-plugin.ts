@@ -1,21 +1,23 @@
 /** The built-in plugin that makes every document of the catalog. Each document is a file beside this one. */
-import { type Call, type Catalog, definePlugin, type Plugin } from '../plugin/plugin.ts'
+import { type Call, type Catalog, definePlugin, type Plugin, Reply } from '../plugin/plugin.ts'
 import { apiCatalog, LINKSET_TYPE } from './api-catalog.ts'
 import { discovery } from './discovery.ts'
-import { documentHandler, liveReply } from './document.ts'
-import { familyHandler } from './families.ts'
-import { health } from './health.ts'
-import { keySetReply } from './jwks.ts'
+import {
+  documentHandler,
+  type DocumentParts,
+  liveReply,
+  type Place,
+  readSettings,
+  SETTINGS_SCHEMA,
+} from './document.ts'
+import { familyHandler } from './family-index.ts'
+import { health, stats } from './health.ts'
 import { llms } from './llms.ts'
 import { openapi } from './openapi.ts'
-import { type DocumentParts, type Place, readSettings, SETTINGS_SCHEMA } from './parts.ts'
-import { priceList } from './pricing.ts'
-import { type HistoryInput, priceHistory } from './prices.ts'
-import { robots } from './robots.ts'
-import { sitemap } from './sitemap.ts'
-import { stats } from './stats.ts'
+import { type HistoryInput, priceHistory, priceList } from './pricing.ts'
+import { robots, sitemap } from './sitemap.ts'
 
-export type { DocumentParts } from './parts.ts'
+export type { DocumentParts } from './document.ts'
 
 const PLAIN = 'text/plain; charset=utf-8'
 const XML = 'application/xml; charset=utf-8'
@@ -54,4 +56,9 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
       }
     },
   })
+}
+
+/** The key set. Rotation keeps old keys listed, so a short time in caches is safe. */
+function keySetReply(catalog: Catalog, keys: { readonly keys: readonly object[] }): Reply {
+  return new Reply(keys, { headers: { 'cache-control': 'public, max-age=300', 'x-catalog-version': catalog.version } })
 }
