@@ -10,7 +10,7 @@ import { createReceiptsPlugin } from './documents/receipts/receipts.ts'
 import { withReceipts } from './documents/receipts/signing.ts'
 import { createReissue } from './documents/plans/reissue.ts'
 import { createServe } from './calls/serve.ts'
-import type { Mistake } from './catalog/issue.ts'
+import type { Issue } from './validation/issue.ts'
 import { createClock } from './clock.ts'
 import type { Config } from './config/config.ts'
 import { buildEdition } from './editions/build.ts'
@@ -22,7 +22,7 @@ import { type Watch, watchFolders } from './editions/watch.ts'
 import { SANDBOX } from './config/settlement.ts'
 import { createLog } from './observe/log.ts'
 import { createOversight } from './oversight.ts'
-import { payeesOf } from './config/pay-to.ts'
+import { recipientsOf } from './config/pay-to.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
 import { createAccepts } from './methods/exact-evm/erc1271.ts'
 import type { Journal } from './payments/journal/journal.ts'
@@ -67,10 +67,10 @@ export interface Gateway {
   /** The edition serving new calls. */
   readonly current: Edition
   /** What the last build of an edition found wrong. */
-  readonly mistakes: readonly Mistake[]
+  readonly mistakes: readonly Issue[]
   readonly log: Logger
   /** Builds a new edition from the files and swaps it in; calls in flight finish on the old one. */
-  reload(): Promise<readonly Mistake[]>
+  reload(): Promise<readonly Issue[]>
   /** Listens, and starts jobs and reconciliation. Returns the address. */
   listen(): Promise<string>
   /** Stops accepting, finishes what runs, and leaves everything on disk. */
@@ -90,9 +90,9 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   const instance = randomUUID()
 
   const road = overrides.road ?? (await openRoad(config, log))
-  const { network, payTo, further = [] } = road
-  const accounts = { network, payTo, further }
-  const networks = payeesOf(accounts).map((payee) => payee.network)
+  const { network, payTo, others = [] } = road
+  const accounts = { network, payTo, others }
+  const networks = recipientsOf(accounts).map((payee) => payee.network)
   const opened = await openJournal({
     ...(config.databaseUrl === null ? { file: file('journal.sqlite') } : { url: config.databaseUrl }),
     instance,

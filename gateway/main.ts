@@ -1,12 +1,12 @@
 /** Read the configuration, create the gateway, listen, close on signals. */
 import { simplest } from './documents/listed-operations.ts'
-import { CatalogError } from './catalog/issue.ts'
+import { CatalogError } from './validation/issue.ts'
 import { ConfigError, readConfig } from './config/config.ts'
 import { COPIES } from './editions/code-copies.ts'
 import { guardProcess } from './editions/guard.ts'
 import { createGateway, type Gateway } from './compose.ts'
 import { createLog } from './observe/log.ts'
-import { payeesOf } from './config/pay-to.ts'
+import { recipientsOf } from './config/pay-to.ts'
 
 /** The only way to end the process, once it is guarded. */
 const exit = process.exit.bind(process)
@@ -32,7 +32,7 @@ function welcome({ config, road, current }: Gateway, address: string): string {
   const lines = [
     `Tollgate is open at ${address}`,
     `  data     ${config.dataMode}`,
-    ...payeesOf(road).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
+    ...recipientsOf(road).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
   ]
   if (road.sandbox)
     lines.push(`  chain    ${road.sandbox.rpcUrl} (local, test money only)`, `  buyer    ${road.sandbox.buyer.address}`)

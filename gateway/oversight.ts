@@ -10,7 +10,7 @@ import type { Config } from './config/config.ts'
 import type { Swap } from './editions/swap.ts'
 import { createBook } from './accounting/ledger.ts'
 import { createMetrics, type Metrics } from './observe/metrics.ts'
-import { payeesOf } from './config/pay-to.ts'
+import { recipientsOf } from './config/pay-to.ts'
 import type { Journal } from './payments/journal/journal.ts'
 import type { Prices } from './payments/price-history.ts'
 import type { Knex, Logger } from './plugin/plugin.ts'
@@ -82,7 +82,7 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
     watcher,
     alarms: alarms.raised,
     settlerHealth: () => road.settler.health(),
-    networks: payeesOf(road).map(({ network }) => network),
+    networks: recipientsOf(road).map(({ network }) => network),
     own: ownWallets,
     now,
   })
@@ -148,8 +148,8 @@ export async function createOversight(parts: OversightParts): Promise<Oversight>
 /** Null where there is no chain to read. */
 async function openWatcher(parts: OversightParts, metrics: Metrics, tell: Tell): Promise<Watcher | null> {
   const { config, road, journal, db, lease, log, now } = parts
-  const rpcUrls = road.sandbox ? [road.sandbox.rpcUrl] : config.lanes.map((lane) => lane.rpcUrl)
-  const places = payeesOf(road).flatMap((payee, index) => {
+  const rpcUrls = road.sandbox ? [road.sandbox.rpcUrl] : config.networks.map((lane) => lane.rpcUrl)
+  const places = recipientsOf(road).flatMap((payee, index) => {
     const rpcUrl = rpcUrls[index] ?? null
     return rpcUrl === null ? [] : [{ ...payee, rpcUrl, isLocal: road.sandbox !== null, own: config.ownWallets }]
   })

@@ -1,9 +1,9 @@
 /** The road to the chain that the configuration asks for: which network, who is paid, and who settles. */
 import type { Config } from './config/config.ts'
-import { type Lane, SANDBOX } from './config/settlement.ts'
+import { type NetworkConfig, SANDBOX } from './config/settlement.ts'
 import type { Hex, Network } from './config/networks.ts'
-import { readNetworks } from './catalog/networks-file.ts'
-import { type Accounts, type Payee, payeesOf } from './config/pay-to.ts'
+import { readNetworks } from './config/networks.ts'
+import { type Recipients, type Recipient, recipientsOf } from './config/pay-to.ts'
 import type { Settler } from './methods/payment-method.ts'
 import type { Readable } from './methods/exact-evm/erc1271.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
@@ -12,7 +12,7 @@ import { createSettlerByNetwork, type NetworkSettler } from './methods/exact-evm
 import type { Logger } from './plugin/plugin.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 
-export interface Road extends Accounts {
+export interface Road extends Recipients {
   /** Settles on each of the networks. */
   readonly settler: Settler
   /** The local chain and its buyer; null in production. */
@@ -51,18 +51,18 @@ export async function openRoad(config: Config, log: Logger): Promise<Road> {
 }
 
 /** The nodes to read each network by, the leading one first. */
-export function nodesOf(road: Road, { lanes }: Pick<Config, 'lanes'>): readonly Readable[] {
-  const addresses = road.sandbox ? [road.sandbox.rpcUrl] : lanes.map(({ rpcUrl }) => rpcUrl)
-  return payeesOf(road).map(({ network }, at) => ({ network, addresses: addresses[at] ?? null }))
+export function nodesOf(road: Road, { networks }: Pick<Config, 'networks'>): readonly Readable[] {
+  const addresses = road.sandbox ? [road.sandbox.rpcUrl] : networks.map(({ rpcUrl }) => rpcUrl)
+  return recipientsOf(road).map(({ network }, at) => ({ network, addresses: addresses[at] ?? null }))
 }
 
 /** One settler per network. Where one cannot be opened, none stays open. */
 async function productionRoad(config: Config, log: Logger): Promise<Road> {
   const known = readNetworks(config.catalogDir)
   const opened: NetworkSettler[] = []
-  const payees: Payee[] = []
+  const payees: Recipient[] = []
   try {
-    for (const lane of config.lanes) {
+    for (const lane of config.networks) {
       const network = known.find(({ name }) => name === lane.network) as Network
       opened.push({ network, settler: await settlerOf(config, lane, network, log) })
       payees.push({ network, payTo: lane.payTo as Hex })
@@ -71,19 +71,22 @@ async function productionRoad(config: Config, log: Logger): Promise<Road> {
     await Promise.all(opened.map(({ settler }) => settler.close()))
     throw error
   }
-  const [leading, ...further] = payees as [Payee, ...Payee[]]
+  const [leading, ...further] = payees as [Recipient, ...Recipient[]]
   const [only, ...others] = opened as [NetworkSettler, ...NetworkSettler[]]
   const settler = others.length === 0 ? only.settler : createSettlerByNetwork([only, ...others])
-  return { ...leading, further, settler, sandbox: null, close: () => settler.close() }
+  return { ...leading, others: further, settler, sandbox: null, close: () => settler.close() }
 }
 
 /** How payments are settled on a lane, whichever way they go. */
-function settling({ settleBatch: batch, walletFactories: factories }: Config, { confirmBlocks, mostForGas }: Lane) {
+function settling(
+  { settleBatch: batch, walletFactories: factories }: Config,
+  { confirmBlocks, maxGasPrice: mostForGas }: NetworkConfig,
+) {
   const confirmSeconds = CONFIRM_SECONDS + BLOCK_SECONDS * (confirmBlocks - 1)
   return { batch, factories, confirmBlocks, mostForGas, confirmSeconds }
 }
 
-async function settlerOf(config: Config, lane: Lane, network: Network, log: Logger): Promise<Settler> {
+async function settlerOf(config: Config, lane: NetworkConfig, network: Network, log: Logger): Promise<Settler> {
   const { settleRpcUrl, rpcUrl, settleKey: key, facilitatorUrls: urls } = lane
   if (settleRpcUrl !== null && key !== null) {
     const nodes = [settleRpcUrl, rpcUrl].join(',')

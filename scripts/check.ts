@@ -1,6 +1,6 @@
 /** `npm run check`: the price list, or every mistake of the catalog with its place. `--json` for machines. */
 import type { Catalog } from '../gateway/plugin/catalog.ts'
-import { type Mistake, lineOf } from '../gateway/catalog/issue.ts'
+import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
 import { buildStrictly } from './strict.ts'
 import { readFlags } from './usage.ts'
@@ -32,7 +32,7 @@ function table(catalog: Catalog): string {
     .join('\n')
 }
 
-function report(catalog: Catalog | null, mistakes: readonly Mistake[]): string {
+function report(catalog: Catalog | null, mistakes: readonly Issue[]): string {
   const lines = catalog ? [table(catalog), ''] : []
   if (catalog)
     lines.push(
@@ -44,7 +44,7 @@ function report(catalog: Catalog | null, mistakes: readonly Mistake[]): string {
   return lines.join('\n')
 }
 
-function asJson(catalog: Catalog | null, mistakes: readonly Mistake[]): string {
+function asJson(catalog: Catalog | null, mistakes: readonly Issue[]): string {
   const operations = [...(catalog?.operations.values() ?? [])].map(
     ({ id, product, route, priceText, price, tool }) => ({
       operation: id,

@@ -2,8 +2,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { compile } from 'json-schema-to-typescript'
 import type { Catalog, Operation } from '../gateway/plugin/catalog.ts'
-import { stepsOf } from '../gateway/catalog/issue.ts'
-import { isObject } from '../gateway/catalog/documents.ts'
+import { stepsOf } from '../gateway/validation/issue.ts'
+import { isObject } from '../gateway/validation/json.ts'
 import type { JsonSchema } from '../gateway/plugin/plugin.ts'
 
 const HEAD = `/**

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { format, resolveConfig } from 'prettier'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
-import { CatalogError, type Mistake } from '../gateway/catalog/issue.ts'
+import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { heldBy } from '../gateway/editions/name-ownership.ts'
@@ -71,7 +71,7 @@ async function refusals(
   made: NewProduct,
   document: string,
   { catalogDir, schemaDir }: Pick<Places, 'catalogDir' | 'schemaDir'>,
-): Promise<readonly Mistake[]> {
+): Promise<readonly Issue[]> {
   const file = `${FAMILY}/${made.product}.json`
   const { documents } = await readDocuments(catalogDir)
   const { schemas } = await readSchemas(schemaDir)

@@ -2,15 +2,15 @@
 import { createDocumentsPlugin } from '../gateway/documents/documents-plugin.ts'
 import { createPlansPlugin } from '../gateway/documents/plans/plans.ts'
 import { createReceiptsPlugin } from '../gateway/documents/receipts/receipts.ts'
-import { CatalogError, type Mistake } from '../gateway/catalog/issue.ts'
+import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
 import type { Config } from '../gateway/config/config.ts'
 import { buildEdition } from '../gateway/editions/build.ts'
 import { createContext } from '../gateway/editions/context.ts'
 import { COPIES, createCopies } from '../gateway/editions/code-copies.ts'
 import type { Edition } from '../gateway/editions/edition.ts'
 import { createLog } from '../gateway/observe/log.ts'
-import { knownNetworks, SANDBOX } from '../gateway/config/settlement.ts'
-import { findNetwork, NETWORKS } from '../gateway/config/networks.ts'
+import { SANDBOX } from '../gateway/config/settlement.ts'
+import { knownNetworks, findNetwork, NETWORKS } from '../gateway/config/networks.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { openKv } from '../gateway/stores/kv.ts'
 import { migrate } from '../gateway/stores/migrations.ts'
@@ -19,7 +19,7 @@ import { createTokens } from '../gateway/tokens/access-tokens.ts'
 export interface Strict {
   /** Null where service.json or plans.json has a mistake. */
   readonly edition: Edition | null
-  readonly mistakes: readonly Mistake[]
+  readonly mistakes: readonly Issue[]
   close(): Promise<void>
 }
 
@@ -51,7 +51,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
   })
   const plans = createPlansPlugin({ tokens, baseUrl: config.baseUrl })
   const receipts = createReceiptsPlugin({ tokens, networks: [network], now })
-  let mistakes: readonly Mistake[]
+  let mistakes: readonly Issue[]
   try {
     const built = await buildEdition({
       catalogDir: config.catalogDir,
@@ -61,7 +61,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
       builtins: [documents, plans, receipts],
       contextOf: (plugin, product, settings) => createContext({ config, plugin, product, settings, db, kv, log, now }),
       checkAnswers: true,
-      ...(isSandbox ? {} : { networks: new Set(config.lanes.map((lane) => lane.network)) }),
+      ...(isSandbox ? {} : { networks: new Set(config.networks.map((lane) => lane.network)) }),
       now,
       log,
       secret: (name) => config.secret(name),
@@ -71,7 +71,7 @@ export async function buildStrictly(config: Config, now: () => Date = () => new 
     mistakes = built.mistakes
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error
-    mistakes = error.mistakes
+    mistakes = error.issues
   }
   return {
     edition,

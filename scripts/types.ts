@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
-import { CatalogError, lineOf } from '../gateway/catalog/issue.ts'
+import { CatalogError, lineOf } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
 import { readConfig } from '../gateway/config/config.ts'
@@ -39,6 +39,6 @@ try {
   process.exitCode = await run()
 } catch (error) {
   if (!(error instanceof CatalogError)) throw error
-  process.stderr.write(`${error.mistakes.map(lineOf).join('\n')}\n`)
+  process.stderr.write(`${error.issues.map(lineOf).join('\n')}\n`)
   process.exitCode = 1
 }

@@ -96,7 +96,7 @@ const LAYERS = [
   ['x402'],
   ['catalog', 'tokens'],
   ['config', 'stores'],
-  ['observe'],
+  ['observe', 'validation'],
   ['plugin'],
   ['errors', 'clock'],
 ] as const

@@ -1,6 +1,6 @@
 /** Where a route can be paid: what it names must be among the networks payments are taken on. */
 import { type Draft, strings } from './operation-drafts.ts'
-import { type Mistake, pointerOf } from './issue.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import type { CatalogDocument } from './documents.ts'
 
 /** A mistake for the service, and for each operation, whose networks are all of no use here. */
@@ -8,7 +8,7 @@ export function acceptsMistakes(
   service: CatalogDocument | undefined,
   drafts: readonly Draft[],
   taken: ReadonlySet<string> | undefined,
-): Mistake[] {
+): Issue[] {
   if (!taken) return []
   const named = [
     ...(service ? [{ file: service.file, pointer: '', fields: service.content }] : []),

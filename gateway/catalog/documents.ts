@@ -1,11 +1,9 @@
 /** Reads the catalog folder: service.json, plans.json, networks.json; every other *.json, in sub-folders too, a product. */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { parseJson } from './json.ts'
-import type { Mistake } from './issue.ts'
-
-/** What it names beside the networks known to the gateway is read when the process starts. */
-export const NETWORKS_FILE = 'networks.json'
+import { NETWORKS_FILE } from '../config/networks.ts'
+import { parseJson } from '../validation/json.ts'
+import type { Issue } from '../validation/issue.ts'
 
 export interface CatalogDocument {
   /** Path inside the catalog folder with forward slashes, e.g. "x/gold.json". */
@@ -21,16 +19,16 @@ export interface CatalogDocument {
  */
 export async function readDocuments(
   catalogDir: string,
-): Promise<{ readonly documents: CatalogDocument[]; readonly mistakes: Mistake[] }> {
+): Promise<{ readonly documents: CatalogDocument[]; readonly mistakes: Issue[] }> {
   const documents: CatalogDocument[] = []
-  const mistakes: Mistake[] = []
+  const mistakes: Issue[] = []
   for (const file of await jsonFiles(catalogDir)) {
     const read = await readJson(join(catalogDir, file))
     if (read === null) continue
-    const { value, problems } = read
-    mistakes.push(...problems.map((problem) => ({ file, ...problem })))
+    const { value, issues } = read
+    mistakes.push(...issues.map((issue) => ({ file, ...issue })))
     if (isObject(value)) documents.push({ file, kind: kindOf(file), content: value })
-    else if (problems.length === 0)
+    else if (issues.length === 0)
       mistakes.push({ file, pointer: '', rule: 'type', message: 'Must be an object. Write { ... }.' })
   }
   const named = [...documents, ...mistakes].some(({ file }) => file === 'service.json')
@@ -52,7 +50,7 @@ export async function readJson(path: string): Promise<ReturnType<typeof parseJso
     const { code = String(error) } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return null
     const message = `Cannot be read (${code}). Give the gateway the right to, or remove it.`
-    return { value: undefined, problems: [{ pointer: '', rule: 'read', message }] }
+    return { value: undefined, issues: [{ pointer: '', rule: 'read', message }] }
   }
 }
 

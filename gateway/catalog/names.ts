@@ -1,6 +1,6 @@
 /** What the documents must keep among each other: names are unique, and every name leads somewhere. */
 import type { Draft, OperationDraft } from './operation-drafts.ts'
-import { type Mistake, pointerOf } from './issue.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import type { Route } from './route.ts'
 
 /** Which document had a name in the edition before: it keeps it, whatever order the files are in. */
@@ -9,11 +9,7 @@ export type Held = (kind: 'product' | 'operation' | 'route' | 'tool', name: stri
 const nobody: Held = () => undefined
 
 /** One operation id, route, tool and product each; `uses` and `replacement` name what exists; nobody asks in a circle. */
-export function nameMistakes(
-  drafts: readonly Draft[],
-  taken: readonly OperationDraft[],
-  held: Held = nobody,
-): Mistake[] {
+export function nameMistakes(drafts: readonly Draft[], taken: readonly OperationDraft[], held: Held = nobody): Issue[] {
   const operations = [...drafts.flatMap((draft) => draft.operations), ...taken]
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
   const products = [
@@ -45,7 +41,7 @@ function repeated<Item extends Placed>(
   kind: 'product' | 'operation' | 'route' | 'tool',
   held: Held,
   nameOf: (item: Item) => readonly [name: string, words: string] | null,
-): Mistake[] {
+): Issue[] {
   const owners = new Map<string, Item>()
   const named = items.flatMap((item) => {
     const name = nameOf(item)
@@ -64,8 +60,8 @@ function repeated<Item extends Placed>(
 }
 
 /** A mistake for each route that shares an address with a route of another product: nobody answers for another. */
-function overlaps(operations: readonly OperationDraft[], held: Held): Mistake[] {
-  const mistakes: Mistake[] = []
+function overlaps(operations: readonly OperationDraft[], held: Held): Issue[] {
+  const mistakes: Issue[] = []
   const rivals = new Map<string, Routed[]>()
   for (const { route, file, product, pointer } of operations) {
     if (!route) continue
@@ -102,7 +98,7 @@ function isShared({ segments, route }: Routed, other: Routed): boolean {
   return segments.every(fits) && route.shape !== other.route.shape
 }
 
-function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Mistake[] {
+function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   return uses.flatMap((id, index) => {
     const at = { file, pointer: pointerOf('uses', index) }
     const asked = byId.get(id)
@@ -122,7 +118,7 @@ function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, O
 }
 
 /** Reported once per circle, at the first product of it. */
-function circles(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDraft>): Mistake[] {
+function circles(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   const asks = new Map(
     drafts.map(({ product, uses }) => [
       product,
@@ -156,7 +152,7 @@ function circleFrom(start: string, asks: ReadonlyMap<string, readonly string[]>)
   return search(start, [])
 }
 
-function replacementMistakes(operations: readonly OperationDraft[]): Mistake[] {
+function replacementMistakes(operations: readonly OperationDraft[]): Issue[] {
   const living = new Set(operations.filter(({ isRetired }) => !isRetired).map(({ routeText }) => routeText))
   return operations.flatMap(({ file, pointer, fields }) => {
     const { replacement } = fields

@@ -3,8 +3,9 @@
  * that one mistake does not hide the others.
  */
 import type { JsonSchema } from '../plugin/plugin.ts'
-import { pointerOf } from './issue.ts'
-import { type CatalogDocument, isObject } from './documents.ts'
+import { pointerOf } from '../validation/issue.ts'
+import type { CatalogDocument } from './documents.ts'
+import { isObject } from '../validation/json.ts'
 import { parseRoute, type Route, toolName } from './route.ts'
 
 export interface Draft {

@@ -1,10 +1,11 @@
 /** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
 import type { Operation, OperationId, Plan, PlanCatalog, Product } from '../plugin/catalog.ts'
 import { type OperationDraft, strings } from './operation-drafts.ts'
-import { type Mistake, pointerOf } from './issue.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import { nearest } from './names.ts'
 import { parsePrice } from './price.ts'
-import { type CatalogDocument, isObject } from './documents.ts'
+import type { CatalogDocument } from './documents.ts'
+import { isObject } from '../validation/json.ts'
 import { purchaseExample } from './terms.ts'
 import { parseRoute, type Route } from './route.ts'
 
@@ -60,8 +61,8 @@ function planFields(content: Fields): (readonly [pointer: string, fields: Fields
 }
 
 /** What the schema of plans.json cannot say: routes, prices, and that what a plan opens exists and is sold. */
-export function planMistakes({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Mistake[] {
-  const mistakes: Mistake[] = []
+export function planMistakes({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Issue[] {
+  const mistakes: Issue[] = []
   const report = (pointer: string, rule: string, message: string) => mistakes.push({ file, pointer, rule, message })
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
   const { path, family } = content

@@ -4,13 +4,15 @@ import { acceptsMistakes } from './accepts.ts'
 import type { Catalog, Example, Operation, Product, Service, Upstream } from '../plugin/catalog.ts'
 import { type Draft, draftsOf, type OperationDraft, strings } from './operation-drafts.ts'
 import { frozen, frozenMap } from './frozen.ts'
-import { CatalogError, type Mistake } from './issue.ts'
+import { CatalogError, type Issue } from '../validation/issue.ts'
 import { type Held, nameMistakes } from './names.ts'
 import { NO_PLANS, planDrafts, planMistakes, planProduct, readPlans, routeFields } from './plans.ts'
 import { parsePrice } from './price.ts'
-import { type CatalogDocument, isObject } from './documents.ts'
+import type { CatalogDocument } from './documents.ts'
+import { isObject } from '../validation/json.ts'
 import { productMistakes } from './rules.ts'
-import { filesOf, type Schemas } from './schemas.ts'
+import { filesOf } from './schemas.ts'
+import type { Schemas } from '../validation/json-schema.ts'
 import { shapeMistakes } from './shape.ts'
 
 export interface CreateOptions {
@@ -35,7 +37,7 @@ export function createCatalog(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
   options: CreateOptions = {},
-): { readonly catalog: Catalog; readonly mistakes: readonly Mistake[] } {
+): { readonly catalog: Catalog; readonly mistakes: readonly Issue[] } {
   const service = documents.find(({ kind }) => kind === 'service')
   const plans = documents.find(({ kind }) => kind === 'plans')
   const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))

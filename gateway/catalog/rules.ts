@@ -1,10 +1,11 @@
 /** What one product document must keep beyond its shape. */
 import { type Draft, type OperationDraft, schemaParts } from './operation-drafts.ts'
-import { type Mistake, pointerOf } from './issue.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import { parsePrice } from './price.ts'
-import { isObject } from './documents.ts'
+import { isObject } from '../validation/json.ts'
 import { paramsOf } from './route.ts'
-import { fieldsOf, references, type Schemas } from './schemas.ts'
+import { fieldsOf, references } from './schemas.ts'
+import type { Schemas } from '../validation/json-schema.ts'
 
 type Report = (pointer: string, rule: string, message: string) => void
 
@@ -17,8 +18,8 @@ const READ_MEDIA = ['application/json', 'multipart/form-data', 'application/x-ww
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
 /** The mistakes of one document, operation by operation. */
-export function productMistakes(draft: Draft, schemas: Schemas): Mistake[] {
-  const mistakes: Mistake[] = []
+export function productMistakes(draft: Draft, schemas: Schemas): Issue[] {
+  const mistakes: Issue[] = []
   const report: Report = (pointer, rule, message) => mistakes.push({ file: draft.file, pointer, rule, message })
   makerRules(draft, report)
   for (const operation of draft.operations) {

@@ -3,24 +3,25 @@ import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
-import { type Mistake, stepsOf } from './issue.ts'
-import { isObject, readJson } from './documents.ts'
+import { type Issue, stepsOf } from '../validation/issue.ts'
+import { readJson } from './documents.ts'
+import { isObject } from '../validation/json.ts'
 
 export type Schemas = ReadonlyMap<string, JsonSchema>
 
 /** Reads every *.json of a folder (not of its sub-folders). A schema is known by its file name; an `$id` must equal it. */
 export async function readSchemas(
   schemaDir: string,
-): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly mistakes: Mistake[] }> {
+): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly mistakes: Issue[] }> {
   const schemas = new Map<string, JsonSchema>()
-  const mistakes: Mistake[] = []
+  const mistakes: Issue[] = []
   const names = (await readdir(schemaDir)).filter((name) => name.endsWith('.json')).sort()
   for (const name of names) {
     const read = await readJson(join(schemaDir, name))
     if (read === null) continue
-    const { value, problems } = read
+    const { value, issues } = read
     const file = `${basename(schemaDir)}/${name}`
-    mistakes.push(...problems.map((problem) => ({ file, ...problem })))
+    mistakes.push(...issues.map((issue) => ({ file, ...issue })))
     if (!isObject(value)) continue
     if (value['$id'] !== undefined && value['$id'] !== name)
       mistakes.push({ file, pointer: '/$id', rule: 'schema-id', message: `Write "${name}", the name of the file.` })

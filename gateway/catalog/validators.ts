@@ -4,10 +4,9 @@ import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Input, JsonSchema } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import { coerceFields } from './coerce.ts'
-import { compile, createAjv, isFile } from './ajv.ts'
-import { isObject } from './documents.ts'
-import { dereference, fieldsOf, type Schemas } from './schemas.ts'
-import { sentences } from './messages.ts'
+import { compile, createAjv, isFile, violationsOf, type Schemas } from '../validation/json-schema.ts'
+import { isObject } from '../validation/json.ts'
+import { dereference, fieldsOf } from './schemas.ts'
 
 export interface Validators {
   /** Defaults applied, strings coerced; `raw`, strings as they came, is left as it is. Throws InvalidInput listing every mistake. */
@@ -97,19 +96,21 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
       },
       answer(value) {
         if (!validAnswer || validAnswer(onTheWire(value, response?.['type'] === 'string'))) return null
-        const [said] = sentences(validAnswer.errors ?? [])
-        return said ? `${said.steps.join('.') || 'the answer'}: ${said.msg}` : 'the answer breaks its schema'
+        const [violation] = violationsOf(validAnswer)
+        return violation
+          ? `${violation.path.join('.') || 'the answer'}: ${violation.message}`
+          : 'the answer breaks its schema'
       },
     }
   }
 }
 
 function itemsOf(validate: ValidateFunction, section: string): ValidationItem[] {
-  return sentences(validate.errors ?? [])
+  return violationsOf(validate)
     .slice(0, MAX_ITEMS)
-    .map(({ steps, msg, type, input, ctx }) => ({
-      loc: [section, ...steps],
-      msg,
+    .map(({ path, message, type, input, ctx }) => ({
+      loc: [section, ...path],
+      msg: message,
       type,
       ...(isScalar(input) ? { input: typeof input === 'string' ? input.slice(0, MAX_SHOWN) : input } : {}),
       ...(ctx ? { ctx } : {}),

@@ -1,36 +1,36 @@
 /**
- * Configuration: the environment, parsed once against schemas/config.json into a frozen Config. Nothing else reads
- * process.env; all mistakes are reported together.
+ * The configuration: the environment, parsed once against schemas/config.json into a frozen Config. Nothing else reads
+ * process.env. All issues are reported together.
  */
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import { sentences } from '../catalog/messages.ts'
-import { knownNetworks, type Lane, laneMistakes, lanesOf, networksOf, ownVariables, SANDBOX } from './settlement.ts'
-import type { Hex } from './networks.ts'
+import { violationsOf } from '../validation/json-schema.ts'
+import { type NetworkConfig, networkIssues, networkConfigs, networkNames, ownVariables, SANDBOX } from './settlement.ts'
+import { knownNetworks, type Hex } from './networks.ts'
 
 /** How products are fed: made-up data, recorded data, or the public sources. */
 export type DataMode = 'sample' | 'replay' | 'online'
 
-/** With the lane of the leading network: the one the documents name where they name one. */
-export interface Config extends Lane {
-  /** Every network payments are taken on, the leading one first. */
-  readonly lanes: readonly Lane[]
+/** Includes the settings of the leading network: the one that documents name when they name one network. */
+export interface Config extends NetworkConfig {
+  /** The settings of every network, the leading one first. */
+  readonly networks: readonly NetworkConfig[]
   readonly host: string
   readonly port: number
   /** Public address without a trailing slash. */
   readonly baseUrl: string
-  /** Addresses and CIDR ranges of proxies that say who calls, besides private ones. */
+  /** Addresses and CIDR ranges of proxies whose X-Forwarded-For is trusted, in addition to private addresses. */
   readonly trustedProxies: readonly string[]
-  /** DATA_DIR as given. */
+  /** DATA_DIR as an absolute path. */
   readonly dataRoot: string
-  /** DATA_DIR/<leading network>-<data mode>: synthetic history can never be sold as real. */
+  /** DATA_DIR/<leading network>-<data mode>. Separate folders ensure that made-up history is never sold as real. */
   readonly dataDir: string
   readonly dataMode: DataMode
-  /** The most payments that share a transaction; 1: each goes alone. */
+  /** How many payments may share a transaction; 1 settles each on its own. */
   readonly settleBatch: number
-  /** Contracts whose wallets may pay before they exist. */
+  /** Factories whose wallets may pay before they are deployed. */
   readonly walletFactories: readonly Hex[]
   readonly quoteGraceSeconds: number
   readonly answerRetentionSeconds: number
@@ -44,24 +44,24 @@ export interface Config extends Lane {
   readonly viewDir: string
   readonly pluginDirs: readonly string[]
   readonly operatorToken: string | null
-  /** Wallets whose payments are no revenue, lower case. */
+  /** Wallets whose payments do not count as revenue, in lower case. */
   readonly ownWallets: readonly string[]
   readonly alertWebhookUrl: string | null
   readonly sandboxBlockSeconds: number
   readonly logLevel: string
-  /** Values for `env:NAME` in catalog documents. Null where the variable is not set. */
+  /** Returns the value of `env:NAME` in catalog documents, or null if the variable is not set. */
   readonly secret: (name: string) => string | null
-  /** All variables as given, for a process of its own with the same configuration. */
+  /** All variables as given, to start another process with the same configuration. */
   readonly environment: Environment
 }
 
-/** All configuration mistakes at once; the message is a list for people. */
+/** The configuration has issues. The message lists all of them. */
 export class ConfigError extends Error {
-  readonly mistakes: readonly string[]
-  constructor(mistakes: readonly string[]) {
-    super(`These variables of the environment are set wrongly:\n${mistakes.map((line) => `  - ${line}`).join('\n')}`)
+  readonly issues: readonly string[]
+  constructor(issues: readonly string[]) {
+    super(`The configuration is invalid:\n${issues.map((line) => `  - ${line}`).join('\n')}`)
     this.name = 'ConfigError'
-    this.mistakes = mistakes
+    this.issues = issues
   }
 }
 
@@ -71,43 +71,41 @@ interface Values {
 }
 
 const root = resolve(import.meta.dirname, '../..')
-interface Property {
-  readonly description: string
-}
 const schema = JSON.parse(readFileSync(join(root, 'schemas', 'config.json'), 'utf8')) as {
-  readonly properties: Readonly<Record<string, Property>>
+  readonly properties: Readonly<Record<string, { readonly description: string }>>
 }
 
 /**
- * Reads the configuration. Throws ConfigError with every mistake: wrong values, and what production lacks (PAY_TO, a
- * settler, https in BASE_URL).
+ * Reads the configuration. Throws ConfigError with every issue: invalid values, and settings that production needs
+ * (PAY_TO, a settler, https in BASE_URL).
  */
 export function readConfig(environment: Environment = process.env): Config {
   const values: Values = {}
-  const names = networksOf(environment['NETWORK'])
-  const properties: Record<string, Property> = { ...schema.properties }
-  for (const [name, variable] of ownVariables(names)) properties[name] = schema.properties[variable] as Property
+  const names = networkNames(environment['NETWORK'])
+  const properties: Record<string, { readonly description: string }> = { ...schema.properties }
+  for (const [name, variable] of ownVariables(names))
+    properties[name] = schema.properties[variable] as { readonly description: string }
   for (const name of Object.keys(properties)) {
     const text = environment[name]
     if (text !== undefined && text !== '') values[name] = text
   }
-  const mistakes: string[] = []
+  const issues: string[] = []
   const validate = new Ajv2020({ allErrors: true, coerceTypes: true, useDefaults: true, strict: false }).compile({
     ...schema,
     properties,
   })
   if (!validate(values)) {
-    for (const { steps, msg } of sentences(validate.errors ?? [])) {
-      const name = steps.join('.')
-      mistakes.push(
-        `${name} ${msg.charAt(0).toLowerCase()}${msg.slice(1)} ${properties[name]?.description ?? ''}`.trim(),
+    for (const { path, message } of violationsOf(validate)) {
+      const name = path.join('.')
+      issues.push(
+        `${name} ${message.charAt(0).toLowerCase()}${message.slice(1)} ${properties[name]?.description ?? ''}`.trim(),
       )
     }
-    throw new ConfigError(mistakes)
+    throw new ConfigError(issues)
   }
   const text = (name: string): string | null => (values[name] === undefined ? null : String(values[name]))
-  const lanes = lanesOf(names, text)
-  const [leading] = lanes
+  const networks = networkConfigs(names, text)
+  const [leading] = networks
   const dataMode = text('DATA_MODE') as DataMode
   const host = text('HOST') ?? '127.0.0.1'
   const baseUrl = text('BASE_URL') ?? `http://${host.includes(':') ? `[${host}]` : host}:${values['PORT']}`
@@ -120,7 +118,7 @@ export function readConfig(environment: Environment = process.env): Config {
     dataDir: resolve(text('DATA_DIR') ?? 'data', `${leading.network}-${dataMode}`),
     dataMode,
     ...leading,
-    lanes,
+    networks,
     settleBatch: Number(values['SETTLE_BATCH']),
     walletFactories: (text('WALLET_FACTORIES') ?? '').split(/[\s,]+/).filter(Boolean) as Hex[],
     quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
@@ -135,49 +133,51 @@ export function readConfig(environment: Environment = process.env): Config {
     viewDir: join(root, 'views'),
     pluginDirs: (text('PLUGIN_DIRS') ?? 'plugins').split(delimiter).map((folder) => resolve(root, folder)),
     operatorToken: text('OPERATOR_TOKEN'),
-    ownWallets: ownWalletsOf(text('OWN_WALLETS'), lanes),
+    ownWallets: ownWalletsOf(text('OWN_WALLETS'), networks),
     alertWebhookUrl: text('ALERT_WEBHOOK_URL'),
     sandboxBlockSeconds: Number(values['SANDBOX_BLOCK_SECONDS']),
     logLevel: text('LOG_LEVEL') ?? 'info',
     secret: (name) => environment[name] ?? null,
     environment,
   }
-  mistakes.push(...missing(config, values['ALLOW_SAMPLE_SALES'] === true))
-  if (mistakes.length > 0) throw new ConfigError(mistakes)
+  issues.push(...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
+  if (issues.length > 0) throw new ConfigError(issues)
   return Object.freeze(config)
 }
 
-/** Whoever is paid here and pays here has earned nothing. */
-function ownWalletsOf(named: string | null, lanes: readonly Lane[]): readonly string[] {
-  const wallets = [...(named ?? '').split(/\s+/), ...lanes.map(({ payTo }) => payTo ?? '')]
+/** OWN_WALLETS and every PAY_TO: a payment from a wallet that we are paid to is no revenue. */
+function ownWalletsOf(named: string | null, networks: readonly NetworkConfig[]): readonly string[] {
+  const wallets = [...(named ?? '').split(/\s+/), ...networks.map(({ payTo }) => payTo ?? '')]
   return [...new Set(wallets.filter(Boolean).map((wallet) => wallet.toLowerCase()))]
 }
 
-/** What is missing or contradictory, one sentence each. */
-function missing(config: Config, sampleSalesAllowed: boolean): string[] {
-  const mistakes: string[] = []
-  const says = (name: string): string => schema.properties[name]?.description ?? ''
+/** Lists what is missing or contradictory. */
+function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
+  const issues: string[] = []
+  const describe = (name: string): string => schema.properties[name]?.description ?? ''
   if (!isSafeAddress(config.baseUrl))
-    mistakes.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${says('BASE_URL')}`)
+    issues.push(`BASE_URL is ${config.baseUrl}: buyers need https, except on loopback. ${describe('BASE_URL')}`)
   for (const proxy of config.trustedProxies.filter((range) => !isRange(range)))
-    mistakes.push(`TRUSTED_PROXIES: ${proxy} is no address and no range. ${says('TRUSTED_PROXIES')}`)
+    issues.push(`TRUSTED_PROXIES: ${proxy} is neither an address nor a CIDR range. ${describe('TRUSTED_PROXIES')}`)
   if (config.dataMode === 'replay' && config.replayDir === null)
-    mistakes.push(`REPLAY_DIR is missing, and DATA_MODE=replay needs it. ${says('REPLAY_DIR')}`)
-  if (config.network === SANDBOX && config.lanes.length === 1) return mistakes
-  const { known, mistakes: unreadable } = knownNetworks(config.catalogDir)
-  if (unreadable.length > 0) return [...mistakes, ...unreadable]
-  mistakes.push(...laneMistakes(config.lanes, known, says))
-  const isReal = config.lanes.some(({ network }) => known.some(({ name, isTest }) => name === network && !isTest))
+    issues.push(`REPLAY_DIR is missing, and DATA_MODE=replay needs it. ${describe('REPLAY_DIR')}`)
+  if (config.network === SANDBOX && config.networks.length === 1) return issues
+  const { known, issues: fileIssues } = knownNetworks(config.catalogDir)
+  if (fileIssues.length > 0) return [...issues, ...fileIssues]
+  issues.push(...networkIssues(config.networks, known, describe))
+  const isReal = config.networks.some(({ network }) => known.some(({ name, isTest }) => name === network && !isTest))
   if (isReal && config.dataMode !== 'online' && !sampleSalesAllowed)
-    mistakes.push(`DATA_MODE is ${config.dataMode}: real money buys online data only, unless ALLOW_SAMPLE_SALES=true.`)
-  return mistakes
+    issues.push(
+      `DATA_MODE is ${config.dataMode}: only online data may be sold for real money, unless ALLOW_SAMPLE_SALES=true.`,
+    )
+  return issues
 }
 
 /** @example isRange('203.0.113.0/24') → true */
 function isRange(text: string): boolean {
   const [address = '', bits, ...more] = text.split('/')
-  const most = isIP(address) === 4 ? 32 : 128
-  const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= most)
+  const maxBits = isIP(address) === 4 ? 32 : 128
+  const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= maxBits)
   return isIP(address) !== 0 && isBits && more.length === 0
 }
 

@@ -1,10 +1,17 @@
-/** Networks that payments are taken on, and the USDC contract on each. */
+/** The networks that the gateway knows: two built in, and those that networks.json of the catalog adds. */
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import type { JsonSchema } from '../plugin/plugin.ts'
+import { CatalogError, lineOf, type Issue } from '../validation/issue.ts'
+import { isObject, parseJson } from '../validation/json.ts'
+import { compile, createAjv, schemaIssues } from '../validation/json-schema.ts'
 
 export type Hex = `0x${string}`
 
 /** A chain and the USDC contract on it. */
 export interface Network {
-  /** Name in our documents, e.g. "base-sepolia"; the x402 v1 name too, unless `v2Only`. */
+  /** The name in our documents, e.g. "base-sepolia". It is also the x402 v1 name, unless `v2Only` is set. */
   readonly name: string
   /** CAIP-2, e.g. "eip155:84532". */
   readonly caip2: string
@@ -12,13 +19,13 @@ export interface Network {
   readonly asset: Hex
   /** EIP-712 domain of the asset: "USDC" on Base Sepolia, "USD Coin" on Base. */
   readonly domain: { readonly name: string; readonly version: string }
-  /** x402 v1 has no name for it, and v1 clients refuse a quote that holds one they do not know. */
+  /** x402 v1 has no name for this network. v1 clients refuse a quote with a network they do not know. */
   readonly v2Only?: boolean
-  /** Its money is worth nothing. */
+  /** A test network: its money has no value. */
   readonly isTest?: boolean
 }
 
-/** USDC of Base and Base Sepolia. The EIP-712 names differ: mixing them up makes every signature wrong. */
+/** USDC on Base and Base Sepolia. The EIP-712 names differ, and a wrong name invalidates every signature. */
 export const NETWORKS = {
   base: {
     name: 'base',
@@ -37,14 +44,96 @@ export const NETWORKS = {
   },
 } as const satisfies Readonly<Record<'base' | 'base-sepolia', Network>>
 
-/** The network called `id`, either by its x402 v1 name ("base") or by its CAIP-2 id ("eip155:8453"). */
+/** Finds a network by its name ("base") or its CAIP-2 id ("eip155:8453"). */
 export function findNetwork(networks: readonly Network[], id: unknown): Network | undefined {
   return networks.find(({ name, caip2 }) => id === name || id === caip2)
 }
 
-/** The network of a payment that was decoded against these. Throws where it is none of them. */
+/** Returns the network with a CAIP-2 id. Throws if payments are not taken on it. */
 export function networkOf(networks: readonly Network[], caip2: string): Network {
   const network = networks.find((each) => each.caip2 === caip2)
   if (!network) throw new Error(`No payments are taken on ${caip2}.`)
   return network
+}
+
+/** The file of the catalog folder that adds networks. It is read once, when the process starts. */
+export const NETWORKS_FILE = 'networks.json'
+
+/** An entry of networks.json. schemas/catalog/networks.json describes the fields. */
+interface Entry {
+  readonly name: string
+  readonly chain_id: number
+  readonly asset: Hex
+  readonly domain: { readonly name: string; readonly version: string }
+  readonly v1: boolean
+  readonly test?: boolean
+}
+
+let compiledSchema: ValidateFunction | undefined
+
+/** Checks the content of networks.json against its schema. */
+export function networksFileIssues(content: unknown): Issue[] {
+  if (!compiledSchema) {
+    const path = resolve(import.meta.dirname, '../../schemas/catalog/networks.json')
+    const schema = JSON.parse(readFileSync(path, 'utf8')) as JsonSchema
+    compiledSchema = compile(createAjv(new Map(), { allErrors: true }), schema, 'networks')
+  }
+  return schemaIssues(compiledSchema, NETWORKS_FILE, content)
+}
+
+/**
+ * Reads the networks the gateway knows: Base, Base Sepolia, and the ones in networks.json of the catalog folder.
+ *
+ * @throws CatalogError if networks.json breaks its schema or repeats a network
+ */
+export function readNetworks(catalogDir: string): readonly Network[] {
+  const known: Network[] = Object.values(NETWORKS)
+  const text = readIfPresent(join(catalogDir, NETWORKS_FILE))
+  if (text === null) return known
+  const file = NETWORKS_FILE
+  const { value, issues: found } = parseJson(text)
+  const issues: Issue[] = found.map((issue) => ({ file, ...issue }))
+  if (!isObject(value)) throw new CatalogError(issues)
+  issues.push(...networksFileIssues(value))
+  if (issues.length > 0) throw new CatalogError(issues)
+  for (const [index, entry] of (value['networks'] as readonly Entry[]).entries()) {
+    const network = fromEntry(entry)
+    if (known.some(({ name, caip2 }) => name === network.name || caip2 === network.caip2)) {
+      const message = `${network.name} (${network.caip2}) is already known. Remove this entry.`
+      throw new CatalogError([{ file, pointer: `/networks/${index}`, rule: 'network', message }])
+    }
+    known.push(network)
+  }
+  return known
+}
+
+/** The same, with the issues of networks.json as one line each instead of an exception. */
+export function knownNetworks(catalogDir: string): { readonly known: readonly Network[]; readonly issues: string[] } {
+  try {
+    return { known: readNetworks(catalogDir), issues: [] }
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error
+    return { known: [], issues: error.issues.map(lineOf) }
+  }
+}
+
+function fromEntry({ name, chain_id: chainId, asset, domain, v1, test }: Entry): Network {
+  return {
+    name,
+    caip2: `eip155:${chainId}`,
+    chainId,
+    asset,
+    domain,
+    ...(v1 ? {} : { v2Only: true }),
+    ...(test === true ? { isTest: true } : {}),
+  }
+}
+
+function readIfPresent(path: string): string | null {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
 }

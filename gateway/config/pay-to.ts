@@ -1,18 +1,22 @@
-/** Where payments are taken, and who is paid there. */
+/** Where payments go: the networks payments are taken on, and the wallet that is paid on each. */
 import type { Hex, Network } from './networks.ts'
 
-/** Who is paid on a network. */
-export interface Payee {
+/** The wallet that is paid on one network. */
+export interface Recipient {
   readonly network: Network
   readonly payTo: Hex
 }
 
-/** Where payments are taken: on the leading network, which is named where a document names one, and on others. */
-export interface Accounts extends Payee {
-  readonly further?: readonly Payee[]
+/** The leading network, which documents name when they name one network, and the other networks. */
+export interface Recipients extends Recipient {
+  readonly others?: readonly Recipient[]
 }
 
-/** All of them, the leading one first. */
-export function payeesOf({ network, payTo, further = [] }: Accounts): readonly [Payee, ...Payee[]] {
+/** Lists all recipients, the leading network first. */
+export function recipientsOf({
+  network,
+  payTo,
+  others: further = [],
+}: Recipients): readonly [Recipient, ...Recipient[]] {
   return [{ network, payTo }, ...further]
 }

@@ -1,35 +1,33 @@
 /**
- * Networks payments are taken on, and how they come in on each: a plain variable (RPC_URL) is the leading network's,
- * the same with a network's name behind it (RPC_URL_BASE_SEPOLIA) that network's own.
+ * How payments are settled on each network. A plain variable (RPC_URL) configures the leading network. The same variable
+ * with a network's name at its end (RPC_URL_BASE_SEPOLIA) configures that network.
  */
-import { CatalogError, lineOf } from '../catalog/issue.ts'
 import type { Hex, Network } from './networks.ts'
-import { readNetworks } from '../catalog/networks-file.ts'
 
-/** How payments on one network come in. */
-export interface Lane {
-  /** Name of the network; "sandbox" is a local chain. */
+/** How payments are settled on one network. */
+export interface NetworkConfig {
+  /** Name of the network. "sandbox" is a local chain. */
   readonly network: string
   readonly payTo: Hex | null
   readonly facilitatorUrls: readonly string[]
   readonly rpcUrl: string | null
   readonly settleRpcUrl: string | null
   readonly settleKey: Hex | null
-  /** How many blocks deep a payment is certain; 1: in the newest. */
+  /** A payment is final once it is this many blocks deep; 1 is the newest block. */
   readonly confirmBlocks: number
-  /** The most a unit of gas may cost, in wei; null: whatever it costs. */
-  readonly mostForGas: bigint | null
+  /** The highest gas price to pay, in wei. Null means no limit. */
+  readonly maxGasPrice: bigint | null
 }
 
-/** Variables a network may have of its own. The address of a node is of one chain: the others do not fall back to it. */
+/** Variables that a network may override. A node serves one chain, so other networks do not fall back to its address. */
 const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SETTLE_MAX_GWEI'] as const
 const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL'] as const
 type Variable = (typeof SHARED)[number] | (typeof OF_ONE_CHAIN)[number]
 
 export const SANDBOX = 'sandbox'
 
-/** The names in NETWORK, the leading one first. */
-export function networksOf(text: string | undefined): readonly [string, ...string[]] {
+/** Lists the network names in NETWORK, the leading one first. */
+export function networkNames(text: string | undefined): readonly [string, ...string[]] {
   const [leading = SANDBOX, ...further] = new Set((text ?? '').split(/\s+/).filter(Boolean))
   return [leading, ...further]
 }
@@ -39,20 +37,20 @@ export function ownVariable(variable: string, network: string): string {
   return `${variable}_${network.replaceAll('-', '_').toUpperCase()}`
 }
 
-/** Every variable the networks named may have of their own, with the one it stands for. */
+/** Lists the variables of the named networks, each with the plain variable it overrides. */
 export function ownVariables(names: readonly string[]): readonly (readonly [name: string, variable: Variable])[] {
   return names.flatMap((name) =>
     [...SHARED, ...OF_ONE_CHAIN].map((variable) => [ownVariable(variable, name), variable] as const),
   )
 }
 
-/** One lane per network. A key shared by all settles only where a node to settle through is named too. */
-export function lanesOf(
+/** One configuration per network. A shared SETTLE_KEY settles only on networks that also name a node to settle through. */
+export function networkConfigs(
   names: readonly [string, ...string[]],
   value: (name: string) => string | null,
-): readonly [Lane, ...Lane[]] {
+): readonly [NetworkConfig, ...NetworkConfig[]] {
   const [leading, ...further] = names
-  const laneOf = (network: string, isLeading: boolean): Lane => {
+  const laneOf = (network: string, isLeading: boolean): NetworkConfig => {
     const own = (variable: Variable): string | null => value(ownVariable(variable, network))
     const shared = (variable: Variable): string | null => own(variable) ?? value(variable)
     const node = isLeading ? shared : own
@@ -66,7 +64,7 @@ export function lanesOf(
       settleRpcUrl,
       settleKey: settleKey as Hex | null,
       confirmBlocks: Number(shared('CONFIRM_BLOCKS') ?? 1),
-      mostForGas: weiOf(shared('SETTLE_MAX_GWEI')),
+      maxGasPrice: weiOf(shared('SETTLE_MAX_GWEI')),
     }
   }
   return [laneOf(leading, true), ...further.map((name) => laneOf(name, false))]
@@ -77,44 +75,36 @@ function weiOf(gwei: string | null): bigint | null {
   return gwei === null ? null : BigInt(Math.round(Number(gwei) * 1e9))
 }
 
-/** What is missing or contradictory, one sentence each. `says` tells what a variable is for. */
-export function laneMistakes(
-  lanes: readonly Lane[],
+/** Lists what is missing or contradictory. `describe` returns the description of a variable. */
+export function networkIssues(
+  configs: readonly NetworkConfig[],
   known: readonly Network[],
-  says: (variable: Variable) => string,
+  describe: (variable: Variable) => string,
 ): readonly string[] {
-  const names = lanes.map(({ network }) => network)
+  const names = configs.map(({ network }) => network)
   if (names.includes(SANDBOX))
-    return lanes.length === 1 ? [] : ['NETWORK: the sandbox stands alone. Name it, or others.']
-  return lanes.flatMap((lane, index) => {
-    const { network, payTo, facilitatorUrls, rpcUrl, settleRpcUrl, settleKey } = lane
+    return configs.length === 1
+      ? []
+      : ['NETWORK: the sandbox cannot be combined with other networks. Name only the sandbox, or only others.']
+  return configs.flatMap((config, index) => {
+    const { network, payTo, facilitatorUrls, rpcUrl, settleRpcUrl, settleKey } = config
     if (!known.some(({ name }) => name === network))
       return [
-        `NETWORK: ${network} is not known. Write ${known.map(({ name }) => name).join(', ')}, or add it to the catalog's networks.json.`,
+        `NETWORK: ${network} is not a known network. Use ${known.map(({ name }) => name).join(', ')}, or add it to the catalog's networks.json.`,
       ]
     const named = (variable: Variable): string => (index === 0 ? variable : ownVariable(variable, network))
-    const mistakes: string[] = []
+    const issues: string[] = []
     const missing = (variable: Variable, why = ''): void =>
-      void mistakes.push(`${named(variable)} is missing${why}. ${says(variable)}`)
+      void issues.push(`${named(variable)} is missing${why}. ${describe(variable)}`)
     if (payTo === null) missing('PAY_TO')
     if (settleRpcUrl !== null && settleKey === null) missing('SETTLE_KEY', `, and ${named('SETTLE_RPC_URL')} needs it`)
     if (settleKey !== null && settleRpcUrl === null) missing('SETTLE_RPC_URL', `, and ${named('SETTLE_KEY')} needs it`)
     if (facilitatorUrls.length === 0 && settleKey === null && settleRpcUrl === null)
-      mistakes.push(
-        `No settler: set ${named('FACILITATOR_URL')}, or ${named('SETTLE_RPC_URL')} and ${named('SETTLE_KEY')}.`,
+      issues.push(
+        `Payments cannot be settled: set ${named('FACILITATOR_URL')}, or ${named('SETTLE_RPC_URL')} and ${named('SETTLE_KEY')}.`,
       )
     if (facilitatorUrls.length > 0 && rpcUrl === null)
-      missing('RPC_URL', ': an unclear settlement is judged by the chain, not the facilitator')
-    return mistakes
+      missing('RPC_URL', ': the chain decides when the outcome of a settlement is unknown')
+    return issues
   })
-}
-
-/** The networks known, or what is wrong with the file that names them, as sentences. */
-export function knownNetworks(catalogDir: string): { readonly known: readonly Network[]; readonly mistakes: string[] } {
-  try {
-    return { known: readNetworks(catalogDir), mistakes: [] }
-  } catch (error) {
-    if (!(error instanceof CatalogError)) throw error
-    return { known: [], mistakes: error.mistakes.map(lineOf) }
-  }
 }

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { constant } from '../catalog/frozen.ts'
 import { type Call, type Catalog, Reply } from '../plugin/plugin.ts'
-import type { Mistake } from '../catalog/issue.ts'
+import type { Issue } from '../validation/issue.ts'
 import type { Edition } from '../editions/edition.ts'
-import type { Accounts } from '../config/pay-to.ts'
+import type { Recipients } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import type { Prices } from '../payments/price-history.ts'
 import type { DataMode } from '../config/config.ts'
@@ -52,7 +52,7 @@ export function liveReply(catalog: Catalog, body: unknown): Reply {
 }
 
 /** Where the service stands and how it is paid: the same for every document of a process. */
-export interface Deployment extends Accounts {
+export interface Deployment extends Recipients {
   /** Public address without a trailing slash. */
   readonly baseUrl: string
 }
@@ -62,7 +62,7 @@ export interface DocumentParts extends Deployment {
   /** The edition serving new calls. */
   editions(): Edition
   /** What the last build of an edition found wrong. */
-  mistakes(): readonly Mistake[]
+  mistakes(): readonly Issue[]
   readonly prices: Pick<Prices, 'history'>
   /** Public keys of access tokens (RFC 7517). */
   jwks(): { readonly keys: readonly object[] }

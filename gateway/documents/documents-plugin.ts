@@ -32,7 +32,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
         baseUrl: parts.baseUrl,
         network: parts.network,
         payTo: parts.payTo,
-        further: parts.further ?? [],
+        others: parts.others ?? [],
         ...readSettings(context.settings),
       }
       const document = (build: (catalog: Catalog, place: Place) => unknown, mediaType?: string) =>

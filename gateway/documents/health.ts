@@ -1,6 +1,6 @@
 /** /health: what works and what does not, with reasons. */
 import type { Edition } from '../editions/edition.ts'
-import { payeesOf } from '../config/pay-to.ts'
+import { recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import type { DocumentParts } from './document.ts'
 
@@ -14,7 +14,7 @@ export function health(edition: Edition, parts: DocumentParts) {
   const mistakes = parts.mistakes()
   const now = parts.now()
   const nothingAmiss = mistakes.length === 0 && edition.withheld.length === 0
-  const payees = payeesOf(parts)
+  const payees = recipientsOf(parts)
   const settles = settler.ready && settler.reason === undefined
   const whole = settles && nothingAmiss && products.every(({ status }) => status === 'ok')
   return {

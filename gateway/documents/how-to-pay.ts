@@ -1,6 +1,6 @@
 /** How to pay, in the words every document uses. */
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
-import { type Payee, payeesOf } from '../config/pay-to.ts'
+import { type Recipient, recipientsOf } from '../config/pay-to.ts'
 import { offeredOn } from '../methods/exact-evm/requirements.ts'
 import { dollars, priced, type PricedOperation } from './listed-operations.ts'
 import type { Deployment } from './document.ts'
@@ -12,18 +12,18 @@ export const MCP_PATH = '/mcp'
 const CAPS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const
 
 /** @example namesOf of Base and Base Sepolia → "base or base-sepolia" */
-export function namesOf(payees: readonly Payee[]): string {
+export function namesOf(payees: readonly Recipient[]): string {
   return payees.map(({ network }) => network.name).join(' or ')
 }
 
 /** Where one operation can be paid. */
-export function payeesFor(operation: Operation, place: Deployment): readonly [Payee, ...Payee[]] {
-  return offeredOn(operation, payeesOf(place))
+export function payeesFor(operation: Operation, place: Deployment): readonly [Recipient, ...Recipient[]] {
+  return offeredOn(operation, recipientsOf(place))
 }
 
 /** Beside the leading network: all of them, where there is more than one. */
 export function networkList(place: Deployment): { readonly networks?: readonly object[] } {
-  const payees = payeesOf(place)
+  const payees = recipientsOf(place)
   if (payees.length === 1) return {}
   return {
     networks: payees.map(({ network: { name, caip2, asset }, payTo }) => ({
@@ -40,7 +40,7 @@ export function howToPay(place: Deployment): string {
   return (
     'Call the route. It answers 402 with the price: an x402 v2 object in the PAYMENT-REQUIRED header and a v1 object ' +
     `in the body. Sign one of the payments in accepts (scheme exact, an EIP-3009 authorization of ${CURRENCY} on ` +
-    `${namesOf(payeesOf(place))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
+    `${namesOf(recipientsOf(place))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
     'The answer carries the receipt in PAYMENT-RESPONSE. Only a successful answer is charged, and repeating the same ' +
     'request with the same payment gives the same answer again without a second charge. Name a purchase with the header ' +
     'Idempotency-Key (or the extension payment-identifier) where you may repeat it from another address.'
@@ -87,7 +87,7 @@ export const MCP_NOTE =
   '_meta["x402/payment"]. An unpaid call returns the requirements as a tool error.'
 
 /** A program that pays for one address with @x402/fetch. */
-export function buyerProgram(address: string, payees: readonly Payee[]): string {
+export function buyerProgram(address: string, payees: readonly Recipient[]): string {
   const schemes = payees.map(({ network }) => `{ network: '${network.caip2}', client: new ExactEvmScheme(account) }`)
   return `import { env } from 'node:process'
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'

@@ -11,7 +11,7 @@ import {
   simplest,
 } from './listed-operations.ts'
 import type { Place } from './document.ts'
-import { payeesOf } from '../config/pay-to.ts'
+import { recipientsOf } from '../config/pay-to.ts'
 import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './how-to-pay.ts'
 
 /** The text index. Every priced route stands in it with its price; every link answers 200 or 402. */
@@ -21,7 +21,7 @@ export function llms(catalog: Catalog, place: Place): string {
   const purchases = priced(catalog).filter(({ plan }) => plan !== null)
   const pages = free(catalog).filter(({ view, path }) => view !== null && !path.includes('{'))
   const data = free(catalog).filter(({ view }) => view === null)
-  const accounts = payeesOf(place).map(({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`)
+  const accounts = recipientsOf(place).map(({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`)
   return [
     `# ${service.name}`,
     `> ${service.summary}`,

@@ -1,10 +1,12 @@
 /** Builds an edition: documents read, plugins loaded and set up, schemas compiled, all checked together. */
 import type { Catalog, Product } from '../plugin/catalog.ts'
 import { createCatalog, type CreateOptions } from '../catalog/resolve.ts'
-import { CatalogError, type Mistake } from '../catalog/issue.ts'
-import { type CatalogDocument, NETWORKS_FILE, readDocuments } from '../catalog/documents.ts'
+import { CatalogError, type Issue } from '../validation/issue.ts'
+import { type CatalogDocument, readDocuments } from '../catalog/documents.ts'
+import { NETWORKS_FILE } from '../config/networks.ts'
 import { sellsPlans } from '../catalog/plans.ts'
-import { readSchemas, type Schemas } from '../catalog/schemas.ts'
+import { readSchemas } from '../catalog/schemas.ts'
+import type { Schemas } from '../validation/json-schema.ts'
 import { createValidators } from '../catalog/validators.ts'
 import type { Logger, Migration, Plugin, PluginContext } from '../plugin/plugin.ts'
 import { assemble } from './assemble.ts'
@@ -60,12 +62,12 @@ const makings = new WeakMap<Edition, ReadonlyMap<string, Made>>()
  */
 export async function buildEdition(
   options: EditionOptions,
-): Promise<{ readonly edition: Edition; readonly mistakes: readonly Mistake[] }> {
+): Promise<{ readonly edition: Edition; readonly mistakes: readonly Issue[] }> {
   try {
     return await build(options)
   } catch (error) {
     if (!(error instanceof CatalogError) || !options.previous) throw error
-    return { edition: options.previous, mistakes: error.mistakes }
+    return { edition: options.previous, mistakes: error.issues }
   }
 }
 
@@ -152,21 +154,21 @@ function check(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
   held: Pick<CreateOptions, 'held' | 'networks'>,
-  before: readonly Mistake[],
-): readonly Mistake[] {
+  before: readonly Issue[],
+): readonly Issue[] {
   try {
     const { mistakes } = createCatalog(documents, schemas, held)
     const kinds = new Set(['service.json', 'plans.json', NETWORKS_FILE])
     if (before.some(({ file }) => kinds.has(file))) throw new CatalogError(mistakes)
     return mistakes
   } catch (error) {
-    throw error instanceof CatalogError ? new CatalogError([...before, ...error.mistakes]) : error
+    throw error instanceof CatalogError ? new CatalogError([...before, ...error.issues]) : error
   }
 }
 
 async function loadPlugins(documents: readonly CatalogDocument[], places: PluginPlaces) {
   const plugins = new Map<string, Plugin>()
-  const mistakes: Mistake[] = []
+  const mistakes: Issue[] = []
   const load = async ({ file, kind, content }: CatalogDocument): Promise<void> => {
     const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
     if (typeof named !== 'string') return
@@ -194,7 +196,7 @@ function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas
 
 function withheldList(
   documents: readonly CatalogDocument[],
-  mistakes: readonly Mistake[],
+  mistakes: readonly Issue[],
   served: ReadonlySet<string>,
 ): Withheld[] {
   const contents = new Map(documents.map(({ file, content }) => [file, content]))

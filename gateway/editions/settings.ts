@@ -1,9 +1,8 @@
 /** Settings of a product: secrets filled in, checked by the plugin's own schema. */
 import type { ValidateFunction } from 'ajv'
-import { compile, createAjv, SchemaError } from '../catalog/ajv.ts'
+import { compile, createAjv, SchemaError, violationsOf } from '../validation/json-schema.ts'
 import type { Product } from '../plugin/catalog.ts'
-import { type Mistake, pointerOf } from '../catalog/issue.ts'
-import { sentences } from '../catalog/messages.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 
 export type Secret = (name: string) => string | null
@@ -40,7 +39,7 @@ export function readSettings(
   { file, settings }: Product,
   schema: JsonSchema | undefined,
   secret: Secret,
-): { readonly settings: Readonly<Record<string, unknown>>; readonly mistakes: readonly Mistake[] } {
+): { readonly settings: Readonly<Record<string, unknown>>; readonly mistakes: readonly Issue[] } {
   const { value, missing } = withSecrets(settings, secret, '/settings')
   if (missing.length > 0) return { settings: value, mistakes: missing.map((one) => missingSecret(file, one)) }
   if (!schema) {
@@ -51,11 +50,11 @@ export function readSettings(
   try {
     const validate = validatorOf(schema)
     if (validate(value)) return { settings: value, mistakes: [] }
-    const mistakes = sentences(validate.errors ?? []).map(({ steps, msg, rule }) => ({
+    const mistakes = violationsOf(validate).map(({ path, message, rule }) => ({
       file,
-      pointer: pointerOf('settings', ...steps),
+      pointer: pointerOf('settings', ...path),
       rule,
-      message: msg,
+      message,
     }))
     return { settings: value, mistakes }
   } catch (error) {
@@ -79,6 +78,6 @@ function validatorOf(schema: JsonSchema): ValidateFunction {
 export function missingSecret(
   file: string,
   { pointer, name }: { readonly pointer: string; readonly name: string },
-): Mistake {
+): Issue {
   return { file, pointer, rule: 'secret', message: `The environment has no ${name}. Set it, or remove this field.` }
 }

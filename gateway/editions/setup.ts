@@ -1,9 +1,9 @@
 /** Sets one product up: settings, schemas, migrations, handlers. Keeps of the previous edition what is unchanged. */
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
-import { SchemaError } from '../catalog/ajv.ts'
-import { type Mistake, pointerOf } from '../catalog/issue.ts'
+import { SchemaError, type Schemas } from '../validation/json-schema.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import type { CatalogDocument } from '../catalog/documents.ts'
-import { filesOf, type Schemas } from '../catalog/schemas.ts'
+import { filesOf } from '../catalog/schemas.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Handler, Plugin, Registration } from '../plugin/plugin.ts'
@@ -26,7 +26,7 @@ export interface Made {
 }
 
 export interface Failed {
-  readonly mistakes: readonly Mistake[]
+  readonly mistakes: readonly Issue[]
 }
 
 export type Setup = (
@@ -70,7 +70,7 @@ function keyOf({ operations }: Product, names: readonly string[], schemas: Schem
 
 function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {
   const validators = new Map<OperationId, Validators>()
-  const mistakes: Mistake[] = []
+  const mistakes: Issue[] = []
   for (const operation of operations)
     try {
       validators.set(operation.id, validatorsOf(operation))
@@ -83,12 +83,12 @@ function compileAll({ file, operations }: Product, validatorsOf: (operation: Ope
 }
 
 /** Examples are printed in every document and copied by buyers, so they keep their own schemas. */
-function exampleMistakes({ file, operations }: Product, validators: ReadonlyMap<OperationId, Validators>): Mistake[] {
+function exampleMistakes({ file, operations }: Product, validators: ReadonlyMap<OperationId, Validators>): Issue[] {
   return operations.flatMap(({ id, example }) => {
     if (!example) return []
     const pointer = pointerOf('operations', id, 'example')
     const { params = {}, query = {}, body } = example.request
-    const mistakes: Mistake[] = []
+    const mistakes: Issue[] = []
     try {
       validators.get(id)?.input({ params, query, body })
     } catch (error) {

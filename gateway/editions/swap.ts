@@ -1,19 +1,19 @@
 /** The one mutable reference: which edition serves new calls, and how the next one takes its place. */
-import type { Mistake } from '../catalog/issue.ts'
+import type { Issue } from '../validation/issue.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CurrentEdition, Edition } from './edition.ts'
 import { oneAtATime } from './mutex.ts'
 
 export interface Built {
   readonly edition: Edition
-  readonly mistakes: readonly Mistake[]
+  readonly mistakes: readonly Issue[]
 }
 
 export interface Swap extends CurrentEdition {
   /** What the last build found wrong. */
-  readonly mistakes: readonly Mistake[]
+  readonly mistakes: readonly Issue[]
   /** Builds from the files and swaps the new edition in. Where the build fails, all stays as it is. */
-  reload(): Promise<readonly Mistake[]>
+  reload(): Promise<readonly Issue[]>
   /** Calls back after each swap; returns the way to stop. */
   onEdition(listener: (edition: Edition, before: Edition) => void): () => void
   /** Work on behalf of an edition: its plugins are not stopped before it ends. */
@@ -99,6 +99,6 @@ export async function createSwap({ build, prepare, log }: SwapParts): Promise<Sw
   }
 }
 
-function report(log: Logger, mistakes: readonly Mistake[]): void {
+function report(log: Logger, mistakes: readonly Issue[]): void {
   for (const { message, ...place } of mistakes) log.error(place, `catalog: ${place.file}${place.pointer} ${message}`)
 }

@@ -1,7 +1,7 @@
 /** A product without code: its operations are answered by an address of ours, whole or as a stream. */
 import type { Operation, Product, Upstream } from '../plugin/catalog.ts'
-import { isFile } from '../catalog/ajv.ts'
-import { isObject } from '../catalog/documents.ts'
+import { isFile } from '../validation/json-schema.ts'
+import { isObject } from '../validation/json.ts'
 import { paramsOf } from '../catalog/route.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
 import { type Call, type Handler, Reply } from '../plugin/plugin.ts'

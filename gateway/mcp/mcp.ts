@@ -16,7 +16,7 @@ import type { Serve } from '../calls/serve.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import type { CurrentEdition, Edition } from '../editions/edition.ts'
 import { ServiceError } from '../errors.ts'
-import type { Accounts } from '../config/pay-to.ts'
+import type { Recipients } from '../config/pay-to.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { readBytes } from '../http/request-body.ts'
 import { parseJson } from '../http/json.ts'
@@ -31,7 +31,7 @@ export interface McpParts {
   readonly serve: Serve
   readonly baseUrl: string
   /** Where payments are taken. */
-  readonly accounts: Accounts
+  readonly accounts: Recipients
   readonly log: Logger
   /** Calls back after each swap of the edition; returns the way to stop. */
   readonly onEdition: (listener: (edition: Edition) => void) => () => void

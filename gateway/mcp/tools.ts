@@ -4,7 +4,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { RawInput } from '../editions/edition.ts'
 import type { ValidationItem } from '../errors.ts'
-import { type Accounts, payeesOf } from '../config/pay-to.ts'
+import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import { offeredOn } from '../methods/exact-evm/requirements.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
@@ -36,12 +36,12 @@ interface Layout {
 }
 
 /** The tools of a catalog by name. */
-export function createTools(catalog: Catalog, accounts: Accounts): ReadonlyMap<string, Tool> {
+export function createTools(catalog: Catalog, accounts: Recipients): ReadonlyMap<string, Tool> {
   const offered = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
   return new Map(offered.map((operation) => [operation.tool as string, createTool(operation, catalog, accounts)]))
 }
 
-function createTool(operation: Operation, catalog: Catalog, accounts: Accounts): Tool {
+function createTool(operation: Operation, catalog: Catalog, accounts: Recipients): Tool {
   const layout = layoutOf(operation, catalog.schemas)
   return {
     operation,
@@ -87,9 +87,9 @@ function asText(schema: JsonSchema): JsonSchema {
   return { type: 'string', ...(schema['title'] === undefined ? {} : { title: schema['title'] }), description }
 }
 
-function describe(operation: Operation, layout: Layout, accounts: Accounts): ToolDefinition {
+function describe(operation: Operation, layout: Layout, accounts: Recipients): ToolDefinition {
   const { price, priceText, method } = operation
-  const networks = offeredOn(operation, payeesOf(accounts)).map((payee) => payee.network)
+  const networks = offeredOn(operation, recipientsOf(accounts)).map((payee) => payee.network)
   const [network] = networks as [Network, ...Network[]]
   const cost =
     price === null

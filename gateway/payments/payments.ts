@@ -6,7 +6,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { type Accounts, payeesOf } from '../config/pay-to.ts'
+import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import { createExactOn, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'
 import { placeOf, type PresentedPayment } from './presented-payment.ts'
 import { identifierOf } from '../x402/payment-identifier.ts'
@@ -24,7 +24,7 @@ import { createUnproven } from '../methods/exact-evm/unverified-limit.ts'
 import { createQuotes, type Quote } from '../x402/quotes.ts'
 import { createRequirements, isForAnother, offeredOn } from '../methods/exact-evm/requirements.ts'
 
-export interface PaymentsParts extends Accounts {
+export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
   readonly journal: Journal
   readonly settler: Settler
@@ -72,7 +72,7 @@ export interface Payments {
 
 export function createPayments(parts: PaymentsParts): Payments {
   const { baseUrl, journal, settler, now } = parts
-  const payees = payeesOf(parts)
+  const payees = recipientsOf(parts)
   const networks = payees.map(({ network }) => network)
   const exact = createExactOn(networks)
   const flights = createFlights<PaidAnswer>()

@@ -1,7 +1,7 @@
 /** The 402s of a catalog. */
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { type Accounts, type Payee, payeesOf } from '../config/pay-to.ts'
+import { type Recipients, type Recipient, recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import type { Offers } from './signed-offers.ts'
 import { createQuoter, type Quote, type Quoter } from './challenge.ts'
@@ -12,7 +12,7 @@ export type { Quote } from './challenge.ts'
 /** A longer address is quoted without its query. */
 const URL_CHARACTERS = 2_000
 
-export interface QuoteParts extends Accounts {
+export interface QuoteParts extends Recipients {
   readonly catalog: Catalog
   /** False while nothing can be settled there: the network is left out, as long as another one can. Absent: always. */
   readonly isReady?: (network: Network) => boolean
@@ -37,7 +37,7 @@ interface Made {
  */
 export function createQuotes(parts: QuoteParts): (operation: Operation, url: string, error: ServiceError) => Quote {
   const { catalog, isReady, baseUrl, offers } = parts
-  const payees = payeesOf(parts)
+  const payees = recipientsOf(parts)
   const plain = new ServiceError('payment_required')
   /** By the networks that are offered: all of them, unless one is down. */
   const made = new Map<string, Map<OperationId, Made>>()
@@ -60,7 +60,7 @@ export function createQuotes(parts: QuoteParts): (operation: Operation, url: str
   }
 
   /** Those that can be settled now; all of them where none can, since a price is shown whatever is down. */
-  function settling(offered: readonly Payee[]): readonly Payee[] {
+  function settling(offered: readonly Recipient[]): readonly Recipient[] {
     if (offered.length === 1 || !isReady) return offered
     const ready = offered.filter(({ network }) => isReady(network))
     return ready.length === 0 ? offered : ready

@@ -5,7 +5,7 @@ import { decimal } from '../../gateway/accounting/ledger-export.ts'
 import { SANDBOX } from '../../gateway/config/settlement.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { findNetwork, NETWORKS, type Hex, type Network } from '../../gateway/config/networks.ts'
-import { readNetworks } from '../../gateway/catalog/networks-file.ts'
+import { readNetworks } from '../../gateway/config/networks.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import { ALARMING, BUCKETS } from '../../gateway/accounting/reconciliation/buckets.ts'
 import { comparisonOf } from '../../gateway/accounting/reconciliation/open.ts'
@@ -57,7 +57,7 @@ async function placesOf(config: Config): Promise<readonly Place[]> {
     return [{ rpcUrl: sandbox.rpc_url, isLocal: true, network: NETWORKS['base-sepolia'], payTo: sandbox.pay_to }]
   }
   const known = readNetworks(config.catalogDir)
-  return config.lanes.map(({ network, rpcUrl, payTo }) => {
+  return config.networks.map(({ network, rpcUrl, payTo }) => {
     if (rpcUrl === null || payTo === null)
       throw new LedgerError(`RPC_URL of ${network} is missing: the chain cannot be read without it.`)
     return { rpcUrl, isLocal: false, network: findNetwork(known, network) as Network, payTo }

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import type { Mistake } from '../../gateway/catalog/issue.ts'
+import type { Issue } from '../../gateway/validation/issue.ts'
 import { gold, openCatalog, PLUGINS, TELLER, thing } from '../support/catalog.ts'
 
 const root = resolve(import.meta.dirname, '../..')
@@ -81,7 +81,7 @@ describe('npm run check', () => {
 
   it('reports mistakes of eight kinds at once, each with its file and place', () => {
     const { status, stdout } = check(EIGHT, '--json')
-    const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Mistake[] }
+    const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Issue[] }
     expect([status, ok, version]).to.deep.equal([1, false, null])
     const found = mistakes.map(({ file, pointer, rule }) => [file, pointer, rule])
     for (const planted of PLANTED) expect(found).to.deep.include(planted)

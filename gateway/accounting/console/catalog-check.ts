@@ -5,13 +5,13 @@
 import { execFile } from 'node:child_process'
 import { join, resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
-import type { Mistake } from '../../catalog/issue.ts'
+import type { Issue } from '../../validation/issue.ts'
 
 export interface DryRun {
   readonly ok: boolean
   /** Null where there is no catalog at all. */
   readonly version: string | null
-  readonly mistakes: readonly Mistake[]
+  readonly mistakes: readonly Issue[]
   readonly operations: number
 }
 

@@ -1,6 +1,6 @@
 /** What the console shows, as plain data: the JSON answer and the page are made of the same. */
 import type { Catalog } from '../../plugin/catalog.ts'
-import type { Mistake } from '../../catalog/issue.ts'
+import type { Issue } from '../../validation/issue.ts'
 import type { Edition } from '../../editions/edition.ts'
 import type { Metrics } from '../../observe/metrics.ts'
 import type { Journal } from '../../payments/journal/journal.ts'
@@ -19,7 +19,7 @@ export interface ViewParts {
   readonly metrics: Pick<Metrics, 'latencies'>
   readonly prices: Pick<Prices, 'history'>
   readonly revoked: ReadonlySet<string>
-  readonly mistakes: () => readonly Mistake[]
+  readonly mistakes: () => readonly Issue[]
   readonly alarms: () => readonly Alarm[]
   /** Null where the chain cannot be read from here. */
   readonly watcher: Watcher | null

@@ -1,6 +1,6 @@
 /** What is asked for an operation, and the entries of `accepts` that say so in x402 v1 and v2. */
 import type { Operation } from '../../plugin/catalog.ts'
-import type { Payee } from '../../config/pay-to.ts'
+import type { Recipient } from '../../config/pay-to.ts'
 import type { PaymentPayload } from '../../x402/payload.ts'
 import type { PaymentRequirements } from '../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../config/networks.ts'
@@ -14,7 +14,10 @@ export const MAX_TIMEOUT_SECONDS = 300
  * Where an operation can be paid: the payees it accepts. Where it accepts none of them all are taken: a local chain
  * stands for every network, and elsewhere the catalog refuses such an operation.
  */
-export function offeredOn({ accepts }: Operation, payees: readonly [Payee, ...Payee[]]): readonly [Payee, ...Payee[]] {
+export function offeredOn(
+  { accepts }: Operation,
+  payees: readonly [Recipient, ...Recipient[]],
+): readonly [Recipient, ...Recipient[]] {
   const [first, ...others] = accepts === null ? payees : payees.filter(({ network }) => accepts.includes(network.name))
   return first ? [first, ...others] : payees
 }

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseJson } from '../../../gateway/catalog/json.ts'
+import { parseJson } from '../../../gateway/validation/json.ts'
 import { readDocuments, readJson } from '../../../gateway/catalog/documents.ts'
 import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ describe('the JSON reader', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), (text, indent) => {
         const spaced = JSON.stringify(JSON.parse(text), null, indent)
-        expect(parseJson(spaced)).to.deep.equal({ value: JSON.parse(text), problems: [] })
+        expect(parseJson(spaced)).to.deep.equal({ value: JSON.parse(text), issues: [] })
       }),
     )
   })
@@ -27,7 +27,7 @@ describe('the JSON reader', () => {
         } catch {
           isValid = false
         }
-        expect(parseJson(spoiled).problems.some(({ rule }) => rule === 'syntax')).to.equal(!isValid)
+        expect(parseJson(spoiled).issues.some(({ rule }) => rule === 'syntax')).to.equal(!isValid)
       }),
       { numRuns: 500 },
     )
@@ -35,30 +35,30 @@ describe('the JSON reader', () => {
 
   it('says where a mistake stands and what belongs there', () => {
     const wrong: readonly (readonly [string, string])[] = [
-      ['{\n  "price": "1",\n}', 'Line 3, column 1: Expected a name after ",", found }.'],
+      ['{\n  "price": "1",\n}', 'Line 3, column 1: Expected a key in double quotes, found }.'],
       ['{\n  "price" "1"\n}', 'Line 2, column 11: Expected ":", found "1".'],
       ['[1, 2', 'Line 1, column 6: Expected "," or "]", found the end.'],
       ["{ 'price': 1 }", "Line 1, column 3: Unexpected '."],
-      ['{} {}', 'Line 1, column 4: Expected nothing more, found {.'],
+      ['{} {}', 'Line 1, column 4: Expected the end of the text, found {.'],
       ['{ "price": 01 }', 'Line 1, column 12: Unexpected 01.'],
       ['', 'Line 1, column 1: Expected a value, found the end.'],
       ['"a\u0000b"', 'Line 1, column 1: Unexpected control character in a string.'],
     ]
     for (const [text, message] of wrong) {
-      const { value, problems } = parseJson(text)
+      const { value, issues } = parseJson(text)
       expect(value, text).to.equal(undefined)
-      expect(problems, text).to.deep.equal([{ pointer: '', rule: 'syntax', message }])
+      expect(issues, text).to.deep.equal([{ pointer: '', rule: 'syntax', message }])
     }
   })
 
   it('reports equal keys, which JSON.parse would drop', () => {
-    const { value, problems } = parseJson('{ "a": 1,\n  "a": { "b/c": 2, "b/c": 3 } }')
+    const { value, issues } = parseJson('{ "a": 1,\n  "a": { "b/c": 2, "b/c": 3 } }')
     expect(value).to.deep.equal({ a: { 'b/c': 3 } })
-    expect(problems.map(({ pointer, rule }) => [pointer, rule])).to.deep.equal([
+    expect(issues.map(({ pointer, rule }) => [pointer, rule])).to.deep.equal([
       ['/a', 'duplicate-key'],
       ['/a/b~1c', 'duplicate-key'],
     ])
-    expect(problems[0]?.message).to.equal('Line 2, column 3: "a" stands twice in one object. Keep one.')
+    expect(issues[0]?.message).to.equal('Line 2, column 3: the object has the key "a" twice. Keep one.')
   })
 })
 
@@ -109,7 +109,7 @@ describe('the catalog folder', () => {
     catalog = openCatalog()
     expect(await readJson(join(catalog.catalogDir, 'gone.json'))).to.equal(null)
     const read = await readJson(catalog.catalogDir)
-    expect(read?.problems.map(({ rule, message }) => [rule, message])).to.deep.equal([
+    expect(read?.issues.map(({ rule, message }) => [rule, message])).to.deep.equal([
       ['read', 'Cannot be read (EISDIR). Give the gateway the right to, or remove it.'],
     ])
   })

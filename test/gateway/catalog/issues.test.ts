@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
-import { CatalogError } from '../../../gateway/catalog/issue.ts'
+import { CatalogError } from '../../../gateway/validation/issue.ts'
 import { gold, TELLER, thing } from '../../support/catalog.ts'
 import { at, type Contents, create, documentsOf, free, params, PLANS, SCHEMAS } from './contents.ts'
 
@@ -9,7 +9,7 @@ function mistakesOf(contents: Contents): (readonly [string, string, string])[] {
   try {
     return create(contents).mistakes.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
   } catch (error) {
-    return (error as CatalogError).mistakes.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
+    return (error as CatalogError).issues.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
   }
 }
 

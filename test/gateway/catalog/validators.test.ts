@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { SchemaError } from '../../../gateway/catalog/ajv.ts'
+import { SchemaError } from '../../../gateway/validation/json-schema.ts'
 import { createValidators } from '../../../gateway/catalog/validators.ts'
 import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
 

@@ -6,7 +6,7 @@ const mistakes = (environment: Record<string, string>): readonly string[] => {
     readConfig(environment)
     return []
   } catch (error) {
-    if (error instanceof ConfigError) return error.mistakes
+    if (error instanceof ConfigError) return error.issues
     throw error
   }
 }
@@ -46,13 +46,13 @@ describe('the configuration', () => {
     const found = mistakes({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
     expect(found)
       .to.match(/PAY_TO is missing/)
-      .and.match(/No settler/)
+      .and.match(/Payments cannot be settled/)
       .and.match(/https/)
       .and.match(/ALLOW_SAMPLE_SALES/)
   })
 
   it('gives each of several networks a lane: what is shared, and what carries its name', () => {
-    const { lanes, ...config } = readConfig({
+    const { networks, ...config } = readConfig({
       ...production,
       NETWORK: 'base base-sepolia polygon',
       PAY_TO_BASE_SEPOLIA: `0x${'b'.repeat(40)}`,
@@ -62,15 +62,15 @@ describe('the configuration', () => {
     })
     expect(config).to.include({ network: 'base', payTo: PAYEE, settleRpcUrl: 'http://127.0.0.1:8545' })
     expect(config.dataDir).to.match(/base-online$/)
-    expect(lanes).to.have.length(3)
-    expect(lanes[1]).to.include({
+    expect(networks).to.have.length(3)
+    expect(networks[1]).to.include({
       network: 'base-sepolia',
       payTo: `0x${'b'.repeat(40)}`,
       settleRpcUrl: 'http://127.0.0.1:8546',
       settleKey: KEY,
       rpcUrl: 'http://127.0.0.1:8546',
     })
-    expect(lanes[2]).to.deep.include({
+    expect(networks[2]).to.deep.include({
       network: 'polygon',
       payTo: PAYEE,
       facilitatorUrls: ['https://one.example', 'https://two.example'],
@@ -86,8 +86,8 @@ describe('the configuration', () => {
     const rest = mistakes({ ...production, NETWORK: 'base base-sepolia moon' }).join('\n')
     expect(rest)
       .to.match(/SETTLE_RPC_URL_BASE_SEPOLIA/)
-      .and.match(/moon is not known.*networks\.json/)
-    expect(mistakes({ NETWORK: 'sandbox base' }).join()).to.include('stands alone')
+      .and.match(/moon is not a known network.*networks\.json/)
+    expect(mistakes({ NETWORK: 'sandbox base' }).join()).to.include('cannot be combined')
     expect(mistakes({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' })).to.deep.equal([])
     expect(mistakes({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
   })
@@ -118,9 +118,9 @@ describe('the configuration', () => {
       WALLET_FACTORIES: `${first},${second}`,
     })
     expect(config).to.include({ rpcUrl: 'https://one.example/v2/key, https://two.example', confirmBlocks: 6 })
-    expect(config).to.include({ mostForGas: 50_000_000n, settleBatch: 10 })
+    expect(config).to.include({ maxGasPrice: 50_000_000n, settleBatch: 10 })
     expect(config.walletFactories).to.deep.equal([first, second])
-    expect(readConfig(production)).to.include({ confirmBlocks: 1, mostForGas: null, settleBatch: 1 })
+    expect(readConfig(production)).to.include({ confirmBlocks: 1, maxGasPrice: null, settleBatch: 1 })
   })
 
   it('takes proxies as addresses and ranges, and nothing else', () => {

@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { getDefaultAsset } from '@x402/evm'
 import { expect } from 'chai'
-import { CatalogError } from '../../../gateway/catalog/issue.ts'
-import { findNetwork } from '../../../gateway/config/networks.ts'
-import { readNetworks } from '../../../gateway/catalog/networks-file.ts'
+import { CatalogError } from '../../../gateway/validation/issue.ts'
+import { findNetwork, readNetworks } from '../../../gateway/config/networks.ts'
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization.ts'
 
 const catalog = resolve(import.meta.dirname, '../../../catalog')
@@ -68,7 +67,7 @@ describe('the networks', () => {
   it('are refused with their place where the entry is wrong or there already', () => {
     expect(mistakesOf({ ...GNOSIS, decimals: 18 })).to.match(/networks\.json#\/networks\/0\/decimals .*Write 6/)
     expect(mistakesOf({ ...GNOSIS, asset: '0x12' })).to.include('/networks/0/asset')
-    expect(mistakesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is there already')
+    expect(mistakesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is already known')
     expect(mistakesOf(GNOSIS, { ...GNOSIS, chain_id: 7 })).to.include('/networks/1')
     writeFileSync(join(folder, 'networks.json'), '[')
     expect(() => readNetworks(folder)).to.throw(CatalogError)

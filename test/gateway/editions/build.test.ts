@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { CatalogError } from '../../../gateway/catalog/issue.ts'
+import { CatalogError } from '../../../gateway/validation/issue.ts'
 import { answerTo } from '../../contracts/plugin.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
@@ -161,7 +161,7 @@ describe('an edition', () => {
     const wrong = { 'service.json': { name: 'Shop' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' }
     const refusal = await open(wrong).catch((error: unknown) => error)
     expect(refusal).to.be.instanceOf(CatalogError)
-    const files = (refusal as CatalogError).mistakes.map(({ file }) => file)
+    const files = (refusal as CatalogError).issues.map(({ file }) => file)
     expect(new Set(files)).to.deep.equal(new Set(['service.json', 'gold.json', 'tin.json']))
   })
 

@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
-import { findMistake, parseJson } from '../../../gateway/http/json.ts'
+import { parseJson } from '../../../gateway/http/json.ts'
+import { findSyntaxError } from '../../../gateway/validation/json.ts'
 
 function refusal(text: string | Buffer): { loc: readonly unknown[]; type: string } {
   try {
@@ -57,8 +58,8 @@ describe('JSON from untrusted bytes', () => {
         } catch {
           valid = false
         }
-        if (valid) expect(findMistake(candidate)).to.equal(candidate.length)
-        else expect(findMistake(candidate)).to.be.within(0, candidate.length)
+        if (valid) expect(findSyntaxError(candidate)).to.equal(null)
+        else expect(findSyntaxError(candidate)?.offset).to.be.within(0, candidate.length)
         if (valid) parseJson(Buffer.from(candidate))
         else refusal(candidate)
       }),

@@ -1,27 +1,27 @@
-/** What is wrong in a catalog document or a schema: where, which rule, and what to write instead. */
-export interface Mistake {
-  /** Path inside the catalog folder ("x/gold.json"), or of a schema ("schemas/gold.json"). */
+/** Diagnostics: what is wrong in a catalog document or schema, where, and what to write instead. */
+export interface Issue {
+  /** Path inside the catalog folder ("x/gold.json"), or path of a schema ("schemas/gold.json"). */
   readonly file: string
   /** JSON pointer (RFC 6901); empty for the whole document. */
   readonly pointer: string
-  /** A JSON Schema keyword, or a word of our own: "route-taken", "uses-unknown", ... */
+  /** A JSON Schema keyword, or an identifier of our own: "route-taken", "uses-unknown" and so on. */
   readonly rule: string
   readonly message: string
 }
 
-/** The service or the plans cannot be read: no edition can be built. Carries the mistakes of all documents. */
+/** service.json, plans.json or networks.json is invalid, so no catalog can be built. Carries the issues of all documents. */
 export class CatalogError extends Error {
-  readonly mistakes: readonly Mistake[]
+  readonly issues: readonly Issue[]
 
-  constructor(mistakes: readonly Mistake[]) {
-    super(`The catalog cannot be used:\n${mistakes.map((one) => `  - ${lineOf(one)}`).join('\n')}`)
+  constructor(mistakes: readonly Issue[]) {
+    super(`The catalog cannot be used:\n${mistakes.map((issue) => `  - ${lineOf(issue)}`).join('\n')}`)
     this.name = 'CatalogError'
-    this.mistakes = mistakes
+    this.issues = mistakes
   }
 }
 
 /** @example lineOf({ file: 'a.json', pointer: '/price', rule: 'pattern', message: 'Wrong.' }) → "a.json#/price Wrong." */
-export function lineOf({ file, pointer, message }: Mistake): string {
+export function lineOf({ file, pointer, message }: Issue): string {
   return `${file}${pointer === '' ? '' : `#${pointer}`} ${message}`
 }
 

@@ -1,23 +1,98 @@
-/** What Ajv found, said in sentences, with a stable word for each rule. One voice for 422s and catalog mistakes. */
-import type { ErrorObject } from 'ajv'
+/** JSON Schema: how the gateway compiles schemas, and how it describes what breaks them. */
+import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
+import formats from 'ajv-formats'
+import type { JsonSchema } from '../plugin/plugin.ts'
+import { type Issue, pointerOf } from './issue.ts'
+import { isObject } from './json.ts'
 
-export interface Said {
-  /** Steps from the checked value to the mistake; array positions are numbers. */
-  readonly steps: readonly (string | number)[]
-  readonly msg: string
-  /** Stable: missing, int_parsing, enum, less_than_equal, extra_forbidden, ... */
+/** Schemas by file name or `$id`, e.g. "gold.json". */
+export type Schemas = ReadonlyMap<string, JsonSchema>
+
+const LENIENT: Options = { strictTypes: false, strictRequired: false, strictTuples: false, allowUnionTypes: true }
+
+/**
+ * Creates an Ajv instance that knows all schemas by name. It is strict about keywords: a misspelt keyword fails to
+ * compile instead of being ignored. An invalid schema fails only the schemas that refer to it.
+ */
+export function createAjv(schemas: Schemas, options: Options): Ajv2020 {
+  const ajv = new Ajv2020({ strict: true, verbose: true, ...LENIENT, ...options })
+  formats.default(ajv)
+  ajv.addKeyword({ keyword: 'tsType', schemaType: 'string' })
+  ajv.addKeyword({ keyword: 'upload', schemaType: 'boolean', validate: (_: boolean, value: unknown) => isFile(value) })
+  for (const [name, schema] of schemas) ajv.addSchema(schema, name, false, false)
+  return ajv
+}
+
+/** Returns true for an uploaded file: an object whose `bytes` are binary. */
+export function isFile(value: unknown): value is { readonly bytes: Uint8Array } {
+  return typeof value === 'object' && value !== null && (value as { bytes?: unknown }).bytes instanceof Uint8Array
+}
+
+/** A schema does not compile. */
+export class SchemaError extends Error {
+  /** The field of the operation that holds the schema, e.g. "query". */
+  readonly part: string
+
+  constructor(part: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(
+      `Is not a valid JSON Schema: ${reason.replace(/^strict mode: /, '')}. Correct it, or the schema it refers to.`,
+    )
+    this.name = 'SchemaError'
+    this.part = part
+  }
+}
+
+/** Compiles a schema. Throws SchemaError with `part` if the schema is invalid. */
+export function compile(ajv: Ajv2020, schema: JsonSchema, part: string): ValidateFunction {
+  try {
+    if (ajv.validateSchema(schema) !== true) throw new Error(ajv.errorsText(ajv.errors, { dataVar: 'schema' }))
+    return ajv.compile(schema)
+  } catch (error) {
+    throw new SchemaError(part, error)
+  }
+}
+
+/** Describes how the content of a configuration file breaks its schema, with the advice in the schema's descriptions. */
+export function schemaIssues(validate: ValidateFunction, file: string, content: unknown): Issue[] {
+  if (validate(content)) return []
+  return violationsOf(validate).map((violation) => ({
+    file,
+    pointer: pointerOf(...violation.path),
+    rule: violation.rule,
+    message: withAdvice(violation),
+  }))
+}
+
+function withAdvice({ rule, message, input, path, schema }: Violation): string {
+  const described = isObject(schema) ? schema : {}
+  if (rule === 'required') {
+    const field = (described['properties'] as Record<string, JsonSchema> | undefined)?.[String(path.at(-1))]
+    return [message, field?.['description']].filter(Boolean).join(' ')
+  }
+  if (rule === 'additionalProperties') return message
+  const found = rule === 'pattern' ? `Is ${JSON.stringify(input)}.` : message
+  return [found, described['description']].filter(Boolean).join(' ')
+}
+
+/** One way in which a value breaks its schema. */
+export interface Violation {
+  /** Path from the validated value to the part that is wrong. Array positions are numbers. */
+  readonly path: readonly (string | number)[]
+  readonly message: string
+  /** A stable identifier: missing, int_parsing, enum, less_than_equal, extra_forbidden and so on. */
   readonly type: string
   readonly input: unknown
   readonly ctx?: Readonly<Record<string, unknown>>
   /** The JSON Schema keyword. */
   readonly rule: string
-  /** The schema that was broken, where Ajv ran verbosely. */
+  /** The schema that holds the keyword. */
   readonly schema: unknown
 }
 
-type Phrase = readonly [type: string, msg: string, ctx?: Readonly<Record<string, unknown>>]
+type Description = readonly [type: string, message: string, ctx?: Readonly<Record<string, unknown>>]
 
-const TYPES: Readonly<Record<string, readonly [parsing: string, type: string, phrase: string]>> = {
+const TYPES: Readonly<Record<string, readonly [parsing: string, type: string, noun: string]>> = {
   integer: ['int_parsing', 'int_type', 'an integer'],
   number: ['float_parsing', 'float_type', 'a number'],
   boolean: ['bool_parsing', 'bool_type', 'true or false'],
@@ -27,7 +102,7 @@ const TYPES: Readonly<Record<string, readonly [parsing: string, type: string, ph
   null: ['null_type', 'null_type', 'null'],
 }
 
-const FORMATS: Readonly<Record<string, Phrase>> = {
+const FORMATS: Readonly<Record<string, Description>> = {
   'date-time': ['datetime_parsing', 'Must be a time in ISO 8601 with a zone, e.g. 2026-02-01T00:00:00Z.'],
   date: ['date_parsing', 'Must be a date, e.g. 2026-02-01.'],
   time: ['time_parsing', 'Must be a time of day in ISO 8601.'],
@@ -36,19 +111,23 @@ const FORMATS: Readonly<Record<string, Phrase>> = {
   uri: ['url_parsing', 'Must be an absolute URL.'],
 }
 
-/** The sentences of a failed validation, branches of a choice folded into one. */
-export function sentences(errors: readonly ErrorObject[]): Said[] {
-  return folded(errors).map((error) => {
-    const [type, msg, ctx] = phraseOf(error, errors)
+/**
+ * Describes the errors of a validation that has just failed. The branches of a failed anyOf or oneOf become one
+ * violation.
+ */
+export function violationsOf({ errors }: Pick<ValidateFunction, 'errors'>): Violation[] {
+  const all = errors ?? []
+  return withoutBranches(all).map((error) => {
+    const [type, message, ctx] = descriptionOf(error, all)
     const { params, instancePath } = error
-    const beneath = (params['missingProperty'] ?? extraName(error) ?? error.propertyName) as string | undefined
-    const steps = instancePath
+    const child = (params['missingProperty'] ?? unknownField(error) ?? error.propertyName) as string | undefined
+    const path = instancePath
       .split('/')
       .slice(1)
       .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')))
     return {
-      steps: beneath === undefined ? steps : [...steps, beneath],
-      msg,
+      path: child === undefined ? path : [...path, child],
+      message,
       type,
       input: inputOf(error),
       ...(ctx ? { ctx } : {}),
@@ -58,8 +137,11 @@ export function sentences(errors: readonly ErrorObject[]): Said[] {
   })
 }
 
-/** Drops the branches of a failed anyOf or oneOf, which says it all, and the frame around a failed `if`. */
-function folded(errors: readonly ErrorObject[]): ErrorObject[] {
+/**
+ * Drops the errors of the branches of a failed anyOf or oneOf: the error of the choice covers them. Also drops the
+ * wrapper errors of `if` and `propertyNames`.
+ */
+function withoutBranches(errors: readonly ErrorObject[]): ErrorObject[] {
   const choices = errors.filter(isChoice)
   return errors.filter(
     (error) =>
@@ -77,17 +159,17 @@ function isBranch(error: ErrorObject, choice: ErrorObject, errors: readonly Erro
   return error.schemaPath.split('#')[0] !== choice.schemaPath.split('#')[0]
 }
 
-function extraName({ params, keyword }: ErrorObject): string | undefined {
+function unknownField({ params, keyword }: ErrorObject): string | undefined {
   if (keyword === 'additionalProperties') return params['additionalProperty'] as string
   return keyword === 'unevaluatedProperties' ? (params['unevaluatedProperty'] as string) : undefined
 }
 
 function inputOf(error: ErrorObject): unknown {
-  const extra = extraName(error)
+  const extra = unknownField(error)
   return extra === undefined ? error.data : (error.data as Record<string, unknown> | undefined)?.[extra]
 }
 
-function phraseOf(error: ErrorObject, errors: readonly ErrorObject[]): Phrase {
+function descriptionOf(error: ErrorObject, errors: readonly ErrorObject[]): Description {
   const { keyword, params, data } = error
   const limit = params['limit'] as number
   const plural = (noun: string): string => (limit === 1 ? noun : `${noun}s`)
@@ -97,7 +179,7 @@ function phraseOf(error: ErrorObject, errors: readonly ErrorObject[]): Phrase {
       return ['missing', 'Is required.']
     case 'additionalProperties':
     case 'unevaluatedProperties':
-      return ['extra_forbidden', `Is not known here; remove it.${known(error)}`]
+      return ['extra_forbidden', `Is not known here; remove it.${knownFields(error)}`]
     case 'type':
       return wrongType(params['type'] as string | string[], data)
     case 'enum': {
@@ -144,26 +226,28 @@ function phraseOf(error: ErrorObject, errors: readonly ErrorObject[]): Phrase {
   }
 }
 
-function wrongType(type: string | readonly string[], data: unknown): Phrase {
+function wrongType(type: string | readonly string[], data: unknown): Description {
   const types = [type].flat().flatMap((one) => TYPES[one] ?? [])
   const names = [type].flat().map((one) => TYPES[one]?.[2] ?? one)
   const isNarrow = Array.isArray(data) && ![type].flat().includes('array')
-  const word = [type].flat().map((one) => TYPES[one]?.[typeof data === 'string' ? 0 : 1])[0] ?? types[0] ?? 'type'
-  return [word, `Must be ${names.join(' or ')}${isNarrow ? ', given once' : ''}.`]
+  const identifier = [type].flat().map((one) => TYPES[one]?.[typeof data === 'string' ? 0 : 1])[0] ?? types[0] ?? 'type'
+  return [identifier, `Must be ${names.join(' or ')}${isNarrow ? ', given once' : ''}.`]
 }
 
-/** What each branch wants, joined; the branches' own sentences are dropped from the list. */
+/** Joins the descriptions of the branches. */
 function choiceOf(choice: ErrorObject, errors: readonly ErrorObject[]): string {
   if (choice.keyword === 'oneOf' && choice.params['passingSchemas'])
     return 'Matches more than one of the allowed forms; write exactly one.'
   const branches = errors.filter(
     (error) => !isChoice(error) && error.instancePath === choice.instancePath && isBranch(error, choice, errors),
   )
-  const wants = branches.map((branch) => phraseOf(branch, [])[1].replace(/^Must be |\.$/g, ''))
-  return wants.length === 0 ? 'Matches none of the allowed forms.' : `Must be ${[...new Set(wants)].join(', or ')}.`
+  const expected = branches.map((branch) => descriptionOf(branch, [])[1].replace(/^Must be |\.$/g, ''))
+  return expected.length === 0
+    ? 'Matches none of the allowed forms.'
+    : `Must be ${[...new Set(expected)].join(', or ')}.`
 }
 
-function known({ parentSchema }: ErrorObject): string {
+function knownFields({ parentSchema }: ErrorObject): string {
   const names = Object.keys((parentSchema?.['properties'] as object | undefined) ?? {}).filter(
     (name) => !name.startsWith('$'),
   )
