@@ -1,6 +1,5 @@
 import { InvalidInput } from 'tollgate/plugin'
-import { parseMoment } from './moment.ts'
-import type { Zone } from './zone.ts'
+import { parseBarTime, type Zone } from './bar-times.ts'
 
 /** Reads bars out of a request, whichever of the three forms they come in. */
 
@@ -149,7 +148,7 @@ function assertComplete(places: Places, loc: Loc): void {
 }
 
 function time(value: unknown, zone: Zone, loc: Loc, place: string | number | undefined): number {
-  const moment = parseMoment(value, zone)
+  const moment = parseBarTime(value, zone)
   if (moment !== null) return moment
   const msg =
     'Is not a time: send epoch seconds, milliseconds, microseconds or nanoseconds, or ISO 8601, between 1800 and 2200.'

@@ -1,6 +1,5 @@
 import { InvalidInput } from 'tollgate/plugin'
-
-export const DAY = 86_400
+import { DAY } from './bar-times.ts'
 
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: DAY, w: 7 * DAY, mo: 30 * DAY }
 

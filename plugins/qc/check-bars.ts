@@ -4,14 +4,14 @@ import { checkDecimals, checkPrints, type PrintThresholds } from './print-checks
 import type { Finding } from './finding-codes.ts'
 import { checkGaps, type Coverage, wholeCoverage } from './session-gaps.ts'
 import { checkImpossible, checkTick } from './price-checks.ts'
-import { DAY, inferInterval } from './bar-interval.ts'
+import { inferInterval } from './bar-interval.ts'
+import { DAY, type Zone } from './bar-times.ts'
 import { checkDiscontinuity, checkDividends } from './level-changes.ts'
 import { adjust, measure, selectRows, type Series, without } from './clean-series.ts'
 import { findSession, type SessionName } from './trading-session.ts'
 import { findSplits, type Split } from './unadjusted-splits.ts'
 import { checkStale } from './stale-runs.ts'
 import { checkVolume } from './volume-checks.ts'
-import type { Zone } from './zone.ts'
 
 export interface CheckOptions {
   /** Seconds; null to infer. */

@@ -1,5 +1,5 @@
 import type { Bars } from './bar-input.ts'
-import { DAY } from './bar-interval.ts'
+import { DAY } from './bar-times.ts'
 import { centredMedian, neighbourMedian } from '../lib/quant/rolling-median.ts'
 
 /** Usable bars in order of time, with the row each came from. */

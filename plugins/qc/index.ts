@@ -6,7 +6,7 @@ import { checkBars } from './check-bars.ts'
 import { parseInterval } from './bar-interval.ts'
 import { method } from './quality-methodology.ts'
 import { reportOf } from './quality-report.ts'
-import { createZone, UTC, type Zone } from './zone.ts'
+import { createZone, UTC, type Zone } from './bar-times.ts'
 
 type Settings = Partial<Exclude<BarQualityRequest, readonly unknown[]>>
 

@@ -1,6 +1,5 @@
 import type { Add } from './finding-codes.ts'
-import { DAY } from './bar-interval.ts'
-import { formatMoment } from './moment.ts'
+import { DAY, formatBarTime } from './bar-times.ts'
 import { median } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
 import { levelChange } from './unadjusted-splits.ts'
@@ -28,7 +27,7 @@ export function checkDiscontinuity(series: Series, add: Add): number[] {
       confidence: 0.95,
       explanation:
         `the level changes ${Math.exp(change).toPrecision(3)} times after ${Math.round(days)} days without bars ` +
-        `since ${formatMoment(series.time[at - 1]!)}: perhaps another instrument`,
+        `since ${formatBarTime(series.time[at - 1]!)}: perhaps another instrument`,
     })
   }
   return found

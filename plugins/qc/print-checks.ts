@@ -1,6 +1,6 @@
 import { neighbourMedian } from '../lib/quant/rolling-median.ts'
 import { isMultiple } from '../lib/quant/tick-size.ts'
-import { DAY } from './bar-interval.ts'
+import { DAY } from './bar-times.ts'
 import type { Add, Code } from './finding-codes.ts'
 import type { Scales, Series } from './clean-series.ts'
 

@@ -2,7 +2,7 @@ import type { BarQualityReport } from '../../schemas/types.d.ts'
 import type { Bars } from './bar-input.ts'
 import type { Checked } from './check-bars.ts'
 import { FAMILIES, type Finding, type Severity } from './finding-codes.ts'
-import { formatMoment } from './moment.ts'
+import { formatBarTime } from './bar-times.ts'
 import { SPLIT_LOG_ODDS } from './unadjusted-splits.ts'
 
 export const MODEL = 'qc/1'
@@ -43,8 +43,8 @@ export function reportOf(bars: Bars, checked: Checked, symbol: string | null): B
     bars: bars.count,
     interval_seconds: checked.interval,
     session: checked.session,
-    first: formatMoment(first),
-    last: formatMoment(last),
+    first: formatBarTime(first),
+    last: formatBarTime(last),
     score,
     grade: GRADES.find(([least]) => score >= least)?.[1] ?? 'F',
     usable:
@@ -56,7 +56,7 @@ export function reportOf(bars: Bars, checked: Checked, symbol: string | null): B
       family: FAMILIES[finding.code],
       severity: finding.severity,
       index: finding.index,
-      timestamp: formatMoment(bars.time[finding.index]!),
+      timestamp: formatBarTime(bars.time[finding.index]!),
       field: finding.field,
       observed: shown(finding.observed),
       expected: shown(finding.expected),
@@ -67,7 +67,7 @@ export function reportOf(bars: Bars, checked: Checked, symbol: string | null): B
     })),
     findings_truncated: findings.length > MOST_FINDINGS,
     splits: splits.map(({ index, time, split }) => ({
-      timestamp: formatMoment(time),
+      timestamp: formatBarTime(time),
       index,
       ratio: split.ratio.name,
       factor: split.ratio.factor,

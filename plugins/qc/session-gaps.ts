@@ -1,8 +1,7 @@
 import { median } from '../lib/quant/rolling-median.ts'
 import { nyseClosed, nyseClose } from '../lib/time/nyse-calendar.ts'
-import { DAY } from './bar-interval.ts'
+import { DAY, formatBarTime } from './bar-times.ts'
 import type { Add } from './finding-codes.ts'
-import { formatMoment } from './moment.ts'
 import { dayName, type Session, wallClock, NIGHT, type WallClock } from './trading-session.ts'
 
 export interface Coverage {
@@ -64,11 +63,11 @@ export function checkGaps(
       severity: 'warning',
       index: rows[hole.at]!,
       field: 'timestamp',
-      observed: formatMoment(after),
-      expected: formatMoment(before + interval),
+      observed: formatBarTime(after),
+      expected: formatBarTime(before + interval),
       score: hole.missing,
       confidence: isThin ? 0.9 : 0.99,
-      explanation: `${words} missing since ${formatMoment(before)}`,
+      explanation: `${words} missing since ${formatBarTime(before)}`,
     })
   }
   return { expected_bars: times.length + missing, missing, longest_gap_seconds: longest || null }

@@ -1,5 +1,5 @@
 import type { Add } from './finding-codes.ts'
-import { formatMoment } from './moment.ts'
+import { formatBarTime } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 
 const SHORTEST = 5
@@ -37,7 +37,7 @@ export function checkStale(series: Series, add: Add): number {
   const { rows, time, close, factor } = series
   const { runs, least } = staleRuns(series)
   for (const { start, length } of runs) {
-    const until = formatMoment(time[start + length - 1]!)
+    const until = formatBarTime(time[start + length - 1]!)
     add({
       code: 'stale_run',
       severity: 'warning',

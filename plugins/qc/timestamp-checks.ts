@@ -1,8 +1,7 @@
 import { nyseClosed } from '../lib/time/nyse-calendar.ts'
 import { type Bars, PRICES } from './bar-input.ts'
-import { DAY } from './bar-interval.ts'
+import { DAY, formatBarTime } from './bar-times.ts'
 import type { Add, Code, Severity } from './finding-codes.ts'
-import { formatMoment } from './moment.ts'
 import { dayName, type Session, wallClock } from './trading-session.ts'
 
 /** Steps back in time beyond this share: the rows run from newest to oldest, as some exchanges send them. */
@@ -18,7 +17,7 @@ export function checkOrder(bars: Bars, add: Add): Int32Array {
   const first = new Map<number, number>()
   let latest = -Infinity
   const report = (index: number, code: Code, explanation: string, severity: Severity = 'error'): void => {
-    const observed = formatMoment(time[index]!)
+    const observed = formatBarTime(time[index]!)
     const common = { field: 'timestamp', expected: null, score: null, confidence: 1 } as const
     add({ ...common, code, severity, index, observed, explanation })
   }
@@ -38,7 +37,7 @@ export function checkOrder(bars: Bars, add: Add): Int32Array {
     }
     first.set(moment, index)
     if (moment >= latest) latest = moment
-    else report(index, 'out_of_order_timestamp', `earlier than ${formatMoment(latest)}, which came before it`)
+    else report(index, 'out_of_order_timestamp', `earlier than ${formatBarTime(latest)}, which came before it`)
   }
   const rows = Int32Array.from(first.values())
   return rows.sort((a, b) => time[a]! - time[b]!)
@@ -93,8 +92,8 @@ export function checkGrid(times: Float64Array, rows: Int32Array, interval: numbe
       severity: 'warning',
       index: rows[i]!,
       field: 'timestamp',
-      observed: formatMoment(time),
-      expected: formatMoment(nearest),
+      observed: formatBarTime(time),
+      expected: formatBarTime(nearest),
       score: Math.abs(time - nearest),
       confidence: 0.99,
       explanation: `${Math.abs(time - nearest)} seconds from the grid of ${interval} seconds`,
@@ -128,7 +127,7 @@ export function checkCalendar(
       closed = nyseClosed(dayName(day))
     }
     if (closed === null) continue
-    const common = { severity: 'warning', field: 'timestamp', observed: formatMoment(time), expected: null } as const
+    const common = { severity: 'warning', field: 'timestamp', observed: formatBarTime(time), expected: null } as const
     const explanation = `${dayName(day)} was no trading day in New York: ${closed}`
     add({ ...common, code: 'closed_session_bar', index: rows[at]!, score: null, confidence: 0.99, explanation })
   }
@@ -156,8 +155,8 @@ function checkClock(
         severity: 'warning',
         index: rows[first[day]!.at]!,
         field: 'timestamp',
-        observed: formatMoment(time),
-        expected: formatMoment(time - shift * 60),
+        observed: formatBarTime(time),
+        expected: formatBarTime(time - shift * 60),
         score: end - day,
         confidence: 0.95,
         explanation: `${end - day} days in a row begin ${Math.abs(shift / HOUR)} h ${shift > 0 ? 'late' : 'early'}`,

@@ -1,6 +1,5 @@
 import { nyseClosed } from '../lib/time/nyse-calendar.ts'
-import { DAY } from './bar-interval.ts'
-import { createZone, UTC, type Zone } from './zone.ts'
+import { DAY, createZone, UTC, type Zone } from './bar-times.ts'
 
 export type SessionName = 'us_equity' | '24x7' | 'weekdays'
 

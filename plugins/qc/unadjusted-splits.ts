@@ -1,6 +1,6 @@
 import { median } from '../lib/quant/rolling-median.ts'
 import { lowerBound } from '../lib/quant/sorted-window.ts'
-import { DAY } from './bar-interval.ts'
+import { DAY } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 import { staleRuns } from './stale-runs.ts'
 import { NIGHT } from './trading-session.ts'

@@ -1,5 +1,5 @@
 import type { Add } from './finding-codes.ts'
-import { DAY } from './bar-interval.ts'
+import { DAY } from './bar-times.ts'
 import { centredMedian } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
 import { type Session, wallClock } from './trading-session.ts'

@@ -3,7 +3,7 @@ import type { Code, Findings } from '../findings.ts'
 import { type Fill, type Ledger, NO_SYMBOL, type Trade } from '../trade-ledger.ts'
 import { fingerprint, isMissing, isUnset, type Place, readNumber, refuseFormula, SMALLEST } from './cell-values.ts'
 import type { Field, Header } from './ledger-header.ts'
-import { createMoments } from './ledger-times.ts'
+import { createTimeReader, type TimeReader } from './ledger-times.ts'
 
 export interface ReadOptions {
   /** Symbol of a file without a column for it. */
@@ -25,7 +25,7 @@ export interface Builder {
   readonly symbolNames: readonly string[]
   readonly trialNames: readonly string[]
   readonly counts: { rows: number; excluded: number; open: number; unfilled: number }
-  readonly moments: ReturnType<typeof createMoments>
+  readonly times: TimeReader
   readonly options: ReadOptions
   readonly has: (field: Field) => boolean
   /** The text of a cell, '' where there is no such column. */
@@ -50,7 +50,7 @@ export interface Builder {
 export function createBuilder(header: Header, options: ReadOptions): Builder {
   const { columns, names, writing } = header
   const { findings } = options
-  const moments = createMoments(writing.dayFirst)
+  const times = createTimeReader(writing.dayFirst)
   const counts = { rows: 0, excluded: 0, open: 0, unfilled: 0 }
   const symbols = createNames()
   const trials = createNames()
@@ -87,7 +87,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
     trades: [],
     fills: [],
     counts,
-    moments,
+    times,
     options,
     symbolNames: symbols.list,
     trialNames: trials.list,
@@ -112,9 +112,9 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
         return null
       }
       refuseFormula(cell, place(row, field))
-      const time = moments.read(cell, place(row, field))
+      const time = times.read(cell, place(row, field))
       if (time === null) exclude(row, { code: 'unparseable_time', field: name(field) })
-      else if (time > options.now + (moments.zoned() ? 0 : FARTHEST_ZONE)) {
+      else if (time > options.now + (times.hasZone() ? 0 : FARTHEST_ZONE)) {
         exclude(row, { code: 'future_time', field: name(field) })
         return null
       }
@@ -150,7 +150,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
 
 /** The ledger of what was built. */
 export function ledgerOf(builder: Builder, warnings: readonly string[]): Ledger {
-  const { header, trades, fills, symbolNames, trialNames, counts, moments, has } = builder
+  const { header, trades, fills, symbolNames, trialNames, counts, times, has } = builder
   return {
     layout: header.layout,
     trades,
@@ -158,8 +158,8 @@ export function ledgerOf(builder: Builder, warnings: readonly string[]): Ledger 
     symbols: symbolNames,
     trials: trialNames,
     ...counts,
-    zoned: moments.zoned(),
-    daily: moments.daily(),
+    zoned: times.hasZone(),
+    daily: times.isDaily(),
     hasQty: has('qty') || has('stake'),
     warnings,
   }

@@ -1,88 +1,93 @@
+import { FILE_RULES, readTimestamp } from '../../lib/time/timestamps.ts'
+import { DAY } from '../trade-ledger.ts'
 import { type Place, wrongCell } from './cell-values.ts'
 
-export interface Moments {
-  /** Epoch milliseconds of a cell, or null where it is no time. Throws InvalidInput where zones are mixed. */
+/** Reads the times of one file and remembers what they have in common. */
+export interface TimeReader {
+  /** Epoch milliseconds of a cell; null if it is not a time. Throws InvalidInput if the file mixes time zones. */
   read(text: string, place: Place): number | null
-  /** Whether the times read name their zone; false where none was read. */
-  zoned(): boolean
-  /** Every time read is a bare date, or midnight on its own clock. */
-  daily(): boolean
-  /** What was taken to come first in dates like 1/2/2024, where the file does not say; null where nothing was. */
-  assumed(): 'day' | 'month' | null
+  /** Whether the times read so far name their zone. False if none was read. */
+  hasZone(): boolean
+  /** Whether every time read so far is a bare date, or midnight on its own clock. */
+  isDaily(): boolean
+  /** The order assumed for dates like 1/2/2024 if the file does not settle it; null if nothing was assumed. */
+  assumedOrder(): 'day' | 'month' | null
 }
 
-const ISO =
-  /^(\d{4})([-/.]?)(\d\d?)\2(\d\d?)(?:[T ,]+(\d\d?):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?$/i
-/** "20240102;093000", "20240102 09:30:00", "20240102093000". */
-const COMPACT = /^(\d{4})(\d\d)(\d\d)[;T, -]?(\d\d):?(\d\d):?(\d\d)$/
 const CLOCK = String.raw`(?:[ ,]+(\d\d?):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?\s*([AP]M)?)?$`
+/** "1/2/2024 9:30 AM", "31.1.2024", "31-01-24". */
 const NUMBERED = new RegExp(String.raw`^(\d\d?)([/.-])(\d\d?)\2(\d{4}|\d\d)${CLOCK}`, 'i')
+/** "Jan 31, 2024", "31-Jan-2024 2:30 PM". */
 const NAMED = new RegExp(
   String.raw`^(?:(\d\d?)[ -])?(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?(?:[ -](\d\d?),?)?[ -](\d{4}|\d\d)${CLOCK}`,
   'i',
 )
+/** "20240102 9:30": the shared parser wants two digits for the hour after a compact date. */
+const COMPACT_DAY = /^(\d{4})(\d\d)(\d\d)(?=[T ,]+\d\d?:)/
 const MONTHS = 'janfebmaraprmayjunjulaugsepoctnovdec'
-const EPOCH = /^\d{9,19}(?:\.\d+)?$/
-const DAY = 86_400_000
 const HOUR = 3_600_000
-const MAX_KNOWN = 100_000
+const MAX_REMEMBERED = 100_000
 
 /**
- * Reads the times of one file. ISO 8601 with or without a zone ("2024-01-02", "2024-01-02 09:30:00-05:00"), "20240102",
- * "20240102;093000", numbered dates ("1/2/2024 9:30 AM", "31.1.2024 9:30", "31-01-24"), named months ("Jan 31, 2024",
- * "31-Jan-2024"), epoch seconds, milliseconds, microseconds and nanoseconds. Numbered dates are in the order that
- * `dayFirst` says; where it does not, days come first but between slashes. A file either names the zone of every time or
- * of none; offsets may differ by the hour of daylight saving and no more.
+ * Reads every form that `readTimestamp` reads, and the dates of brokers: numbered ("1/2/2024 9:30 AM", "31.1.2024",
+ * "31-01-24") and with named months ("Jan 31, 2024", "31-Jan-2024"). `dayFirst` gives the order of numbered dates. If it
+ * is null, the month comes first between slashes and the day comes first otherwise.
+ *
+ * Either all times of a file name a zone or none does. Their offsets may differ by the hour of daylight saving, not more.
  */
-export function createMoments(dayFirst: boolean | null): Moments {
-  let naive: Place | null = null
-  let first: { readonly offset: number; readonly place: Place } | null = null
+export function createTimeReader(dayFirst: boolean | null): TimeReader {
+  let withoutZone: Place | null = null
+  let withZone: { readonly offset: number; readonly place: Place } | null = null
   let isDaily = true
-  let assumed: ReturnType<Moments['assumed']> = null
+  let assumed: ReturnType<TimeReader['assumedOrder']> = null
   const parse = createParser((text, place) => {
-    const [, one = '', mark, other = '', year = '', ...clock] = NUMBERED.exec(text) ?? ([] as Digits[])
+    const [, first = '', mark, second = '', year = '', ...clock] = NUMBERED.exec(text) ?? ([] as Digits[])
     if (mark === undefined) return null
     const isDayFirst = mark === '.' || (dayFirst ?? mark === '-')
     if (dayFirst === null && mark !== '.') assumed = isDayFirst ? 'day' : 'month'
-    const [day, month] = isDayFirst ? [one, other] : [other, one]
+    const [day, month] = isDayFirst ? [first, second] : [second, first]
     if (Number(month) > 12) throw ambiguous(text, place, isDayFirst)
-    return naiveOf(wallOf(yearOf(year), month, day, ...hoursOf(clock)))
+    return localTime(year, month, day, clock)
   })
 
-  function zone(offset: number | null, place: Place): void {
-    if (offset === null) naive ??= place
-    else first ??= { offset, place }
-    if (naive && first) throw mixed(place, `row ${place === naive ? first.place.row : naive.row} does it the other way`)
-    if (first && offset !== null && Math.abs(offset - first.offset) > HOUR)
-      throw mixed(place, `the offset of row ${first.place.row} is another one`)
+  function checkZone(offset: number | null, place: Place): void {
+    if (offset === null) withoutZone ??= place
+    else withZone ??= { offset, place }
+    if (withoutZone && withZone) {
+      const other = place === withoutZone ? withZone.place.row : withoutZone.row
+      throw mixedZones(place, `the time in row ${other} ${offset === null ? 'names a zone' : 'names none'}`)
+    }
+    if (withZone && offset !== null && Math.abs(offset - withZone.offset) > HOUR)
+      throw mixedZones(place, `row ${withZone.place.row} has another offset`)
   }
 
   return {
     read(text, place) {
       const parsed = parse(text, place)
       if (parsed === null) return null
-      zone(parsed.offset, place)
+      checkZone(parsed.offset, place)
       if (isDaily && parsed.wall % DAY !== 0) isDaily = false
       return parsed.wall - (parsed.offset ?? 0)
     },
-    zoned: () => first !== null,
-    daily: () => isDaily,
-    assumed: () => assumed,
+    hasZone: () => withZone !== null,
+    isDaily: () => isDaily,
+    assumedOrder: () => assumed,
   }
 }
 
 interface Parsed {
-  /** The written clock as if it were UTC. */
+  /** The written clock as if it were UTC, milliseconds. */
   readonly wall: number
-  /** Milliseconds to subtract for UTC; null where the text does not say. */
+  /** Milliseconds to subtract for UTC; null if the text names no zone. */
   readonly offset: number | null
 }
 
 type Parse = (text: string, place: Place) => Parsed | null
+type Digits = string | undefined
 
-/** Days and times of day recur: each is parsed once, and together they make the moment. */
-function createParser(numbered: Parse): Parse {
-  const [days, clocks, others] = [createMemory(numbered), createMemory(numbered), createMemory(numbered)]
+/** Files repeat days and times of day, so each is parsed once and the two are added. */
+function createParser(parseNumbered: Parse): Parse {
+  const [days, clocks, others] = [remembering(parseNumbered), remembering(parseNumbered), remembering(parseNumbered)]
   return (text, place) => {
     if (text[4] !== '-' || text[7] !== '-') return others(text, place)
     const day = days(text.slice(0, 10), place)
@@ -92,76 +97,48 @@ function createParser(numbered: Parse): Parse {
   }
 }
 
-function createMemory(numbered: Parse): Parse {
+function remembering(parseNumbered: Parse): Parse {
   const known = new Map<string, Parsed | null>()
   return (text, place) => {
-    const kept = known.get(text)
-    if (kept !== undefined) return kept
-    const parsed = parse(text) ?? numbered(text, place)
-    if (known.size < MAX_KNOWN) known.set(text, parsed)
+    const earlier = known.get(text)
+    if (earlier !== undefined) return earlier
+    const parsed = parseShared(text) ?? parseNamed(text) ?? parseNumbered(text, place)
+    if (known.size < MAX_REMEMBERED) known.set(text, parsed)
     return parsed
   }
 }
 
-function parse(text: string): Parsed | null {
-  const iso = ISO.exec(text)
-  if (iso) {
-    const [, year, , month, day, hour, minute, second, fraction = '', zone] = iso
-    const wall = wallOf(year, month, day, hour, minute, second)
-    if (wall === null) return null
-    return { wall: wall + Number(fraction.slice(0, 3).padEnd(3, '0')), offset: zone === undefined ? null : shift(zone) }
-  }
-  const compact = COMPACT.exec(text)
-  if (compact) {
-    const [, year, month, day, hour, minute, second] = compact
-    return naiveOf(wallOf(year, month, day, hour, minute, second))
-  }
-  if (EPOCH.test(text)) {
-    const value = Number(text)
-    const scale = value > 1e17 ? 1e-6 : value > 1e14 ? 1e-3 : value > 1e11 ? 1 : 1000
-    return { wall: Math.floor(value * scale), offset: 0 }
-  }
+function parseShared(text: string): Parsed | null {
+  const read = readTimestamp(text.replace(COMPACT_DAY, '$1-$2-$3'), FILE_RULES)
+  if (!read) return null
+  const { seconds, nanoseconds, offsetSeconds } = read
+  const offset = offsetSeconds === null ? null : offsetSeconds * 1000
+  return { wall: seconds * 1000 + Math.floor(nanoseconds / 1e6), offset }
+}
+
+function parseNamed(text: string): Parsed | null {
   const [, before, name = '', after, year = '', ...clock] = NAMED.exec(text) ?? ([] as Digits[])
   const day = before ?? after
   if (day === undefined) return null
-  const month = String(MONTHS.indexOf(name.slice(0, 3).toLowerCase()) / 3 + 1)
-  return naiveOf(wallOf(yearOf(year), month, day, ...hoursOf(clock)))
+  return localTime(year, String(MONTHS.indexOf(name.slice(0, 3).toLowerCase()) / 3 + 1), day, clock)
 }
 
-const naiveOf = (wall: number | null): Parsed | null => (wall === null ? null : { wall, offset: null })
-
-/** "24" is 2024, "99" is 1999. */
-const yearOf = (year: string): string => (year.length === 4 ? year : `${Number(year) < 70 ? 20 : 19}${year}`)
-
-/** "12", "30", "15", "AM" → "0", "30", "15". */
-function hoursOf([hour, minute, second, half]: readonly Digits[]): [Digits, Digits, Digits] {
-  if (half === undefined) return [hour, minute, second]
-  return [String((Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0)), minute, second]
+/** The year "24" is 2024, "99" is 1999. `clock` is hour, minute, second and AM or PM. */
+function localTime(year: string, month: string, day: string, clock: readonly Digits[]): Parsed | null {
+  const fullYear = year.length === 4 ? year : `${Number(year) < 70 ? 20 : 19}${year}`
+  const [hour, minute, second = '00', half] = clock
+  const date = `${fullYear}-${month}-${day}`
+  if (hour === undefined) return parseShared(date)
+  const hours = half === undefined ? hour : (Number(hour) % 12) + (/^p/i.test(half) ? 12 : 0)
+  return parseShared(`${date} ${hours}:${minute}:${second}`)
 }
 
 function ambiguous(text: string, place: Place, isDayFirst: boolean) {
   const [here, elsewhere] = isDayFirst ? ['month', 'day'] : ['day', 'month']
-  const msg = `${text} puts the ${here} first, and other dates the ${elsewhere}; write year, month, day: 2024-01-31.`
+  const msg = `${text} puts the ${here} first, but other dates put the ${elsewhere} first. Write dates as 2024-01-31.`
   return wrongCell(place, msg, 'ambiguous_date')
 }
 
-type Digits = string | undefined
-
-function wallOf(year: Digits, month: Digits, day: Digits, hour: Digits, minute: Digits, second: Digits): number | null {
-  const [y, m, d] = [Number(year), Number(month), Number(day)]
-  const [h, min, s] = [Number(hour ?? 0), Number(minute ?? 0), Number(second ?? 0)]
-  if (y < 1800 || y > 2200 || m < 1 || m > 12 || d < 1 || d > 31 || h > 23 || min > 59 || s > 59) return null
-  const wall = Date.UTC(y, m - 1, d, h, min, s)
-  return d > 28 && new Date(wall).getUTCDate() !== d ? null : wall
-}
-
-/** "-05:30" → -5.5 hours in milliseconds. */
-function shift(zone: string): number {
-  if (/^[a-z]/i.test(zone)) return 0
-  const size = Number(zone.slice(1, 3)) * HOUR + Number(zone.replace(':', '').slice(3) || 0) * 60_000
-  return zone.startsWith('-') ? -size : size
-}
-
-function mixed(place: Place, why: string) {
-  return wrongCell(place, `The time zone cannot be told: ${why}. Write every time in one zone.`, 'mixed_time_zones')
+function mixedZones(place: Place, reason: string) {
+  return wrongCell(place, `The time zone is ambiguous: ${reason}. Write every time in one zone.`, 'mixed_time_zones')
 }

@@ -51,10 +51,10 @@ function nothingLeft({ counts, options }: Builder): InvalidInput {
   return new InvalidInput([{ loc, msg, type: first.code }])
 }
 
-function warningsOf({ moments, trades, has }: Builder): string[] {
+function warningsOf({ times, trades, has }: Builder): string[] {
   const warnings: string[] = []
-  if (!moments.zoned() && !moments.daily()) warnings.push('times_without_zone_read_as_utc')
-  if (moments.assumed() !== null) warnings.push(`dates_read_${moments.assumed()}_first`)
+  if (!times.hasZone() && !times.isDaily()) warnings.push('times_without_zone_read_as_utc')
+  if (times.assumedOrder() !== null) warnings.push(`dates_read_${times.assumedOrder()}_first`)
   if (has('fees') || has('entryFees') || has('entryRate'))
     if (trades.every(({ fees }) => fees === 0)) warnings.push('fees_all_zero')
   return warnings

@@ -2,7 +2,7 @@ import { InvalidInput } from 'tollgate/plugin'
 import { isMissing, readNumber, type Writing } from '../read/cell-values.ts'
 import { readCsv } from '../read/csv-table.ts'
 import { assertDistinct, plain } from '../read/ledger-header.ts'
-import { createMoments } from '../read/ledger-times.ts'
+import { createTimeReader } from '../read/ledger-times.ts'
 import { DAY } from '../trade-ledger.ts'
 import { calendarOf, intervalOf, type Series } from './bar-series.ts'
 
@@ -32,7 +32,7 @@ export interface UploadedBars {
  * 7:1 split) where there is one. Bars without four prices above zero are left out. Throws InvalidInput.
  */
 export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
-  let moments = createMoments(null)
+  let times = createTimeReader(null)
   const columns = new Map<Field, number>()
   const groups = new Map<string, number[]>()
   const symbols = new Map<string, string>()
@@ -46,7 +46,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
         assertDistinct(cells, 'bars')
         names = cells
         mark = writing.mark
-        moments = createMoments(writing.dayFirst)
+        times = createTimeReader(writing.dayFirst)
         for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
           const index = cells.findIndex((cell) => known.includes(plain(cell)))
           if (index >= 0) columns.set(field, index)
@@ -61,7 +61,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
         const place = (field: Field) =>
           ({ file: 'bars', row, column: names[columns.get(field) ?? -1] ?? field }) as const
         const number = (field: Field): number => readNumber(text(field), place(field), mark)
-        const time = isMissing(text('time')) ? null : moments.read(text('time'), place('time'))
+        const time = isMissing(text('time')) ? null : times.read(text('time'), place('time'))
         if (time === null) {
           const msg = `Row ${row} has no readable time.`
           throw new InvalidInput([{ loc: ['body', 'bars', row, place('time').column], msg, type: 'unparseable_time' }])
@@ -80,7 +80,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
   const hasSplits = columns.has('split')
   return {
     series: new Map([...groups].map(([symbol, numbers]) => [symbol, seriesOf(numbers, hasSplits)])),
-    zoned: moments.zoned(),
+    zoned: times.hasZone(),
   }
 }
 

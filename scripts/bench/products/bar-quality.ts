@@ -1,5 +1,5 @@
 import { examine } from '../../../plugins/qc/index.ts'
-import { parseMoment } from '../../../plugins/qc/moment.ts'
+import { parseBarTime } from '../../../plugins/qc/bar-times.ts'
 import { corrupt, type Defect } from './planted-defects.ts'
 import { atLeast, type Measure, shown } from './measure.ts'
 import { type Bar, readBarsFile, readRecorded } from './recorded-data.ts'
@@ -89,7 +89,7 @@ function defectOf({ len, ...defect }: RecordedDefect): Defect {
 
 /** Times as epoch seconds, which the injections move. */
 function timed(bars: readonly Bar[]): Bar[] {
-  return bars.map(({ t, o, h, l, c, v }) => ({ t: parseMoment(t) ?? NaN, o, h, l, c, v }))
+  return bars.map(({ t, o, h, l, c, v }) => ({ t: parseBarTime(t) ?? NaN, o, h, l, c, v }))
 }
 
 function judge(bars: readonly Bar[], truth: readonly Defect[], into: Tally): void {

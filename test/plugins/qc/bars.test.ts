@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
 import { MAX_BARS, readBars } from '../../../plugins/qc/bar-input.ts'
 import { examine } from '../../../plugins/qc/index.ts'
-import { UTC } from '../../../plugins/qc/zone.ts'
+import { UTC } from '../../../plugins/qc/bar-times.ts'
 import { walk } from './walk.ts'
 
 const rows = [

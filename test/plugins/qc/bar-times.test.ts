@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { formatMoment, parseMoment } from '../../../plugins/qc/moment.ts'
-import { createZone, UTC } from '../../../plugins/qc/zone.ts'
+import { createZone, formatBarTime, parseBarTime, UTC } from '../../../plugins/qc/bar-times.ts'
 
 const newYork = createZone('America/New_York')!
 
@@ -18,18 +17,18 @@ describe('timestamps', () => {
     const text = ['1719840600000000000', '2024-07-01 09:30:00-04:00', '2024-07-01T09:30:00.000-0400']
     const spelled = ['2024/07/01 13:30', '20240701 13:30', '2024-07-01 13:30:00 UTC']
     for (const value of [...same, ...text, ...spelled])
-      expect(parseMoment(value), String(value)).to.equal(1_719_840_600)
+      expect(parseBarTime(value), String(value)).to.equal(1_719_840_600)
   })
 
   it('are on the zone they are given without an offset, on both sides of a change of clocks', () => {
-    expect(parseMoment('2024-07-01 09:30', newYork)).to.equal(Date.UTC(2024, 6, 1, 13, 30) / 1000)
-    expect(parseMoment('2024-03-08 09:30', newYork)).to.equal(Date.UTC(2024, 2, 8, 14, 30) / 1000)
-    expect(parseMoment('2024-03-11 09:30', newYork)).to.equal(Date.UTC(2024, 2, 11, 13, 30) / 1000)
-    expect(parseMoment('2024-07-01 09:30', UTC)).to.equal(Date.UTC(2024, 6, 1, 9, 30) / 1000)
+    expect(parseBarTime('2024-07-01 09:30', newYork)).to.equal(Date.UTC(2024, 6, 1, 13, 30) / 1000)
+    expect(parseBarTime('2024-03-08 09:30', newYork)).to.equal(Date.UTC(2024, 2, 8, 14, 30) / 1000)
+    expect(parseBarTime('2024-03-11 09:30', newYork)).to.equal(Date.UTC(2024, 2, 11, 13, 30) / 1000)
+    expect(parseBarTime('2024-07-01 09:30', UTC)).to.equal(Date.UTC(2024, 6, 1, 9, 30) / 1000)
   })
 
   it('are midnight UTC for a date alone, whatever the zone', () => {
-    expect(parseMoment('2002-04-02', newYork)).to.equal(Date.UTC(2002, 3, 2) / 1000)
+    expect(parseBarTime('2002-04-02', newYork)).to.equal(Date.UTC(2002, 3, 2) / 1000)
   })
 
   it('are nothing where they are no time', () => {
@@ -47,12 +46,12 @@ describe('timestamps', () => {
       NaN,
       Infinity,
     ]
-    for (const value of none) expect(parseMoment(value), String(value)).to.equal(null)
+    for (const value of none) expect(parseBarTime(value), String(value)).to.equal(null)
   })
 
   it('are written in UTC, with milliseconds only where there are some', () => {
-    expect(formatMoment(1_719_840_600)).to.equal('2024-07-01T13:30:00Z')
-    expect(formatMoment(0.5)).to.equal('1970-01-01T00:00:00.500Z')
+    expect(formatBarTime(1_719_840_600)).to.equal('2024-07-01T13:30:00Z')
+    expect(formatBarTime(0.5)).to.equal('1970-01-01T00:00:00.500Z')
   })
 })
 
