@@ -38,7 +38,7 @@ export interface Alarms {
 }
 
 export interface AlarmParts {
-  readonly journal: Pick<Journal, 'open' | 'debts'>
+  readonly journal: Pick<Journal, 'openPayments' | 'debts'>
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
   readonly products: () => readonly { readonly product: string; readonly status: string }[]
   /** Of several processes on one ledger only the one with the lease looks at it. */
@@ -85,7 +85,7 @@ export function createAlarms(parts: AlarmParts): Alarms {
   }
 
   async function stale(): Promise<Found> {
-    const late = (await journal.open()).filter(
+    const late = (await journal.openPayments()).filter(
       ({ state, createdAt }) => state === 'submitted' && createdAt < now().getTime() - STALE_MS,
     )
     const message = `${payments(late.length)} pending for more than ${STALE_MS / 60_000} minutes`

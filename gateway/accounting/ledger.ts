@@ -7,7 +7,7 @@ import type { Hex } from '../config/networks.ts'
 import type { Month } from './month.ts'
 
 export interface BookParts {
-  readonly journal: Pick<Journal, 'entries' | 'totals' | 'debts' | 'list' | 'events' | 'repaid'>
+  readonly journal: Pick<Journal, 'ledgerEntries' | 'ledgerTotals' | 'debts' | 'list' | 'events' | 'repaid'>
   /** Wallets whose payments are no revenue, lower case. */
   readonly own: readonly string[]
 }
@@ -49,7 +49,7 @@ export function createBook({ journal, own }: BookParts): Book {
   async function* month({ from, before }: Month): AsyncGenerator<BookedEntry, void, undefined> {
     let after: LedgerEntry | undefined
     for (;;) {
-      const page = await journal.entries({ from, before, limit: AT_ONCE, ...(after ? { after } : {}) })
+      const page = await journal.ledgerEntries({ from, before, limit: AT_ONCE, ...(after ? { after } : {}) })
       for (const entry of page) yield { ...entry, isOwn: wallets.has(entry.payment.payer.toLowerCase()) }
       after = page.at(-1)
       if (page.length < AT_ONCE) return
@@ -71,7 +71,7 @@ export function createBook({ journal, own }: BookParts): Book {
   }
 
   async function reasonOf(transaction: string, payment: string | undefined): Promise<string> {
-    const found = await journal.list({ transaction, bare: true, limit: 1_000 })
+    const found = await journal.list({ transaction, withoutAnswers: true, limit: 1_000 })
     const [record] = payment === undefined ? found : found.filter(({ key }) => key === payment.toLowerCase())
     if (!record) return `The ledger has no such payment settled by ${transaction}.`
     if (record.state !== 'owed') return `Nothing is owed for ${transaction}: its payment is ${record.state}.`
@@ -79,7 +79,7 @@ export function createBook({ journal, own }: BookParts): Book {
     return `The debt of ${transaction} was struck off on ${new Date(struck?.at ?? 0).toISOString()} (${struck?.detail}).`
   }
 
-  return { month, totals: (month) => journal.totals(month, own), debts: () => journal.debts(), repay }
+  return { month, totals: (month) => journal.ledgerTotals(month, own), debts: () => journal.debts(), repay }
 }
 
 /** Adds entries up as they pass. */

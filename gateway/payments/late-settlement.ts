@@ -8,7 +8,7 @@ import type { Journal, PaymentRecord } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import type { Hex } from '../config/networks.ts'
 
-type Books = Pick<Journal, 'late' | 'owed'>
+type Books = Pick<Journal, 'settledLate' | 'owed'>
 
 /** Whether money for this payment would be late: it was sent from here, so others have seen it, and was given back. */
 export function isOpenToLate(record: PaymentRecord | null): record is PaymentRecord {
@@ -21,7 +21,7 @@ export async function bookLate(
   { key, attempt }: Pick<PaymentRecord, 'key' | 'attempt'>,
   transaction: Hex,
 ): Promise<boolean> {
-  if (!(await journal.late(key, attempt, transaction))) return false
+  if (!(await journal.settledLate(key, attempt, transaction))) return false
   await journal.owed(key, attempt, 'paid after it was given back')
   return true
 }

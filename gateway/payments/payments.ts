@@ -148,7 +148,7 @@ export function createPayments(parts: PaymentsParts): Payments {
     const health = settler.health(network)
     if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
-    const named = identifier === null ? null : await journal.identified(payload.from, identifier)
+    const named = identifier === null ? null : await journal.findByIdentifier(payload.from, identifier)
     if (named && named.key !== key) throw identifierConflict(named)
     const flight = flights.takeOff(presented)
     if (!flight) return (await recall(operation, presented)) ?? admit(operation, presented, version)

@@ -58,8 +58,8 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
 
   async function look(atStart: boolean): Promise<Reconciled> {
     // In this order: whoever reserved one of these rows was alive by then.
-    const rows = await journal.open()
-    const living = await journal.living()
+    const rows = await journal.openPayments()
+    const living = await journal.liveOwners()
     const counts = { settled: 0, released: 0, owed: 0, waiting: 0, failed: 0, forgotten: 0 }
     const queue = rows.values()
     const work = async (): Promise<void> => {

@@ -28,7 +28,7 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await journal.reserve({ ...second, identifier: first.identifier })).reserved).to.equal(true)
       expect(await STEPS.late(journal, first.key, 1)).to.equal(true)
       expect(await journal.find(first.key)).to.include({ state: 'settled', identifier: null, answer: null })
-      expect((await journal.open()).map(({ key }) => key)).to.include(first.key)
+      expect((await journal.openPayments()).map(({ key }) => key)).to.include(first.key)
     })
 
     it('refuses a second payment of the same payer by the same identifier, and shows the first', async () => {
@@ -37,8 +37,8 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       const { reserved, record } = await journal.reserve(named())
       expect(reserved).to.equal(false)
       expect(record).to.include({ key: first.key, identifier: first.identifier, state: 'settled' })
-      expect(await journal.identified(first.payer, first.identifier as string)).to.include({ key: first.key })
-      expect(await journal.identified(first.payer, 'another')).to.equal(null)
+      expect(await journal.findByIdentifier(first.payer, first.identifier as string)).to.include({ key: first.key })
+      expect(await journal.findByIdentifier(first.payer, 'another')).to.equal(null)
     })
 
     it('lets payers use the same words, and one payer pay without any', async () => {

@@ -1,6 +1,7 @@
 /** What every form of the ledger promises. One suite, run on each. */
 import { expect } from 'chai'
-import type { Journal, PaymentState } from '../../gateway/payments/journal/journal.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import { answerOf, INTENT, PATHS, paymentIn, reservationOf, STEPS, TRANSACTION } from './payment.ts'
 import { transitions } from './transitions.ts'
 
@@ -185,9 +186,9 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       const keys: string[] = []
       for (const state of Object.keys(PATHS) as PaymentState[])
         keys.push(await paymentIn(journal, state, { payer, operation: `buy-${state}` }))
-      const open = (await journal.open()).filter((row) => row.payer === payer)
+      const open = (await journal.openPayments()).filter((row) => row.payer === payer)
       expect(open.map(({ state }) => state)).to.deep.equal(['reserved', 'answered', 'submitted'])
-      const living = await journal.living()
+      const living = await journal.liveOwners()
       for (const { owner } of open) expect(living.has(owner)).to.equal(true)
       const bought = await journal.list({ payer: payer.toLowerCase(), limit: 10 })
       expect(bought.map(({ key }) => key)).to.deep.equal(keys.toReversed())
@@ -232,7 +233,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.forgetAnswers(ledger.now)).to.be.greaterThan(0)
       expect(await journal.forgetAnswers(ledger.now)).to.equal(0)
       expect(await journal.find(old)).to.include({ state: 'settled', answer: null, transaction: TRANSACTION })
-      expect((await journal.open()).map(({ key }) => key)).not.to.include(old)
+      expect((await journal.openPayments()).map(({ key }) => key)).not.to.include(old)
       expect((await journal.find(unsettled))?.answer).not.to.equal(null)
       expect((await journal.find(young))?.answer).not.to.equal(null)
     })

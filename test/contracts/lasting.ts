@@ -72,7 +72,7 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
     it('shows a settled payment that never had an answer as open', async () => {
       const key = await paymentIn(journal, 'settled')
       await sql(`UPDATE payments SET answer_status = NULL, answer_body = NULL WHERE key = '${key}'`)
-      expect((await journal.open()).map((row) => row.key)).to.include(key)
+      expect((await journal.openPayments()).map((row) => row.key)).to.include(key)
     })
 
     it('lets one of several processes reserve a payment, and one of them move it', async () => {
@@ -117,15 +117,15 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
     it('knows which processes live: until they close, or are silent for long', async () => {
       const other = await open()
       const key = await paymentIn(other, 'reserved')
-      const owner = (await journal.open()).find((row) => row.key === key)?.owner as string
-      expect((await journal.living()).has(owner)).to.equal(true)
-      expect((await journal.living()).has('elsewhere/1/x')).to.equal(false)
+      const owner = (await journal.openPayments()).find((row) => row.key === key)?.owner as string
+      expect((await journal.liveOwners()).has(owner)).to.equal(true)
+      expect((await journal.liveOwners()).has('elsewhere/1/x')).to.equal(false)
       ledger.now += 60_000
-      expect((await journal.living()).has(owner)).to.equal(false)
-      expect((await other.living()).has(owner)).to.equal(true)
+      expect((await journal.liveOwners()).has(owner)).to.equal(false)
+      expect((await other.liveOwners()).has(owner)).to.equal(true)
       ledger.now -= 60_000
       await other.close()
-      expect((await journal.living()).has(owner)).to.equal(false)
+      expect((await journal.liveOwners()).has(owner)).to.equal(false)
     })
   })
 }

@@ -3,7 +3,7 @@
  * state; `ledger-process.ts <file>` goes on buying. It prints the key of each payment once its change has resolved.
  */
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
-import type { PaymentState } from '../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import { paymentIn } from './payment.ts'
 
 const [file = ':memory:', state] = process.argv.slice(2)

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
-import { connect } from '../../gateway/payments/journal/connection.ts'
+import { connect } from '../../gateway/payments/journal/sqlite.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Ledger } from './journal.ts'
 import { openSchema } from './postgres.ts'
@@ -17,7 +17,7 @@ export const LEDGERS: Readonly<Record<string, () => Promise<Ledger | null>>> = {
     const sql = async (text: string): Promise<void> => {
       const connection = await connect(file, 'write')
       try {
-        await connection.once(text)
+        await connection.run(text)
       } finally {
         await connection.close()
       }

@@ -1,7 +1,8 @@
 /** The ledger against a model of ten lines: whatever is asked for, together or in turn, both say the same. */
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import type { Journal, PaymentState } from '../../gateway/payments/journal/journal.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Ledger } from './journal.ts'
 import { reservationOf, type Step, STEPS } from './payment.ts'
 

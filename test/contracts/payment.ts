@@ -1,6 +1,7 @@
 /** Made-up payments for the ledger's tests. */
 import { randomBytes } from 'node:crypto'
-import type { Journal, PaymentState, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
+import type { Journal, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Intent } from '../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 
@@ -55,7 +56,7 @@ export const STEPS = {
   settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
   released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
-  late: (journal: Journal, key: string, attempt: number) => journal.late(key, attempt, TRANSACTION),
+  late: (journal: Journal, key: string, attempt: number) => journal.settledLate(key, attempt, TRANSACTION),
   owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
 } as const
 

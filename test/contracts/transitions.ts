@@ -1,6 +1,6 @@
 /** The state machine of a payment, step by step, as its picture in the architecture has it. */
 import { expect } from 'chai'
-import type { PaymentState } from '../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Ledger } from './journal.ts'
 import { answerOf, PATHS, paymentIn, reservationOf, type Step, STEPS } from './payment.ts'
 

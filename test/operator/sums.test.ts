@@ -32,20 +32,20 @@ for (const [name, create] of Object.entries(LEDGERS))
       ledger.now += DAY
       await paymentIn(journal, 'settled', reservationOf({ amount: 750_000_000n, operation: 'buyPlan' }))
 
-      const sums = await journal.sums(20_000 * DAY, [OWN.toLowerCase()])
+      const sums = await journal.dailySums(20_000 * DAY, [OWN.toLowerCase()])
       const place = { network: 'eip155:84532', state: 'settled' as const }
       expect(sums).to.have.deep.members([
         { day: 20_000, operation: 'getEcho', ...place, isOwn: false, count: 2, payers: 2, amount: 10_001n },
         { day: 20_000, operation: 'getEcho', ...place, isOwn: true, count: 1, payers: 1, amount: 7n },
         { day: 20_001, operation: 'buyPlan', ...place, isOwn: false, count: 1, payers: 1, amount: 750_000_000n },
       ])
-      expect(await journal.sums(20_001 * DAY, [])).to.have.length(1)
+      expect(await journal.dailySums(20_001 * DAY, [])).to.have.length(1)
     })
 
     it('list what was settled in a window, without the stored answers', async () => {
       const { journal } = ledger
       const window = { settledSince: 20_000 * DAY, settledBefore: 20_001 * DAY, limit: 10 }
-      const bare = await journal.list({ ...window, bare: true })
+      const bare = await journal.list({ ...window, withoutAnswers: true })
       expect(bare.map(({ amount }) => amount)).to.deep.equal([7n, 5001n, 5000n])
       expect(bare.every(({ answer }) => answer === null)).to.equal(true)
       expect((await journal.list(window)).every(({ answer }) => answer !== null)).to.equal(true)

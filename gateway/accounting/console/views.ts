@@ -14,7 +14,7 @@ import { dayText, histogram, quantile, revenueOf } from '../revenue.ts'
 import type { Funnel, FunnelRow } from './funnel.ts'
 
 export interface ViewParts {
-  readonly journal: Pick<Journal, 'sums' | 'counts' | 'debts' | 'list'>
+  readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list'>
   readonly funnel: Funnel
   readonly metrics: Pick<Metrics, 'latencies'>
   readonly prices: Pick<Prices, 'history'>
@@ -45,7 +45,7 @@ export function createViews(parts: ViewParts) {
     const last = Math.floor(now().getTime() / DAY_MS)
     const first = last - DAYS + 1
     const [sums, counted, states, debts] = await Promise.all([
-      journal.sums(first * DAY_MS, own),
+      journal.dailySums(first * DAY_MS, own),
       funnel.read(first),
       journal.counts(),
       journal.debts(),

@@ -16,7 +16,7 @@ export interface PlaceParts {
   readonly payTo: Hex
   /** Wallets whose payments are no revenue. */
   readonly own: readonly string[]
-  readonly journal: Pick<Journal, 'find' | 'list' | 'open' | 'late' | 'owed'>
+  readonly journal: Pick<Journal, 'find' | 'list' | 'openPayments' | 'settledLate' | 'owed'>
   readonly rows: Rows
   readonly tell: Tell
   readonly log: Logger

@@ -17,7 +17,7 @@ export interface ReconciliationParts {
   readonly rpc: Rpc
   readonly network: Network
   readonly payTo: Hex
-  readonly journal: Pick<Journal, 'find' | 'list' | 'open' | 'late' | 'owed'>
+  readonly journal: Pick<Journal, 'find' | 'list' | 'openPayments' | 'settledLate' | 'owed'>
   readonly rows: Rows
   readonly tell: Tell
   readonly log: Logger
@@ -121,7 +121,7 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
   /** Judges what the ledger calls settled since the last time. Returns how many wait for the chain's reading. */
   async function judge(block: number, time: number, judged: number): Promise<number> {
     const states = ['settled', 'owed'] as const
-    const settled = await journal.list({ states, settledSince: judged, bare: true, limit: JUDGED_A_RUN })
+    const settled = await journal.list({ states, settledSince: judged, withoutAnswers: true, limit: JUDGED_A_RUN })
     const here = settled.filter((payment) => payment.network === network.caip2 && sameText(payment.payTo, payTo))
     const transferred = await rows.transferred(here.map(({ key }) => key))
     const alone = here.filter(({ key }) => !transferred.has(key))
@@ -192,7 +192,7 @@ export function createComparison(parts: ReconciliationParts): () => Promise<Comp
       Bucket,
       number
     >
-    const open = (await journal.open()).filter((payment) => payment.network === network.caip2)
+    const open = (await journal.openPayments()).filter((payment) => payment.network === network.caip2)
     const sent = open.filter(({ state }) => state === 'submitted').map(({ key }) => key)
     buckets.pending += sent.length - (await rows.transferred(sent)).size + waiting
     if (unreadable !== null) buckets.unreadable += 1

@@ -1,10 +1,12 @@
-/** The journal: the durable record of every payment, from its reservation to its end. Types only. */
+/**
+ * The journal: the durable record of every payment, from its reservation to its end. Types only; `openJournal` opens
+ * one. The ledger, which accounting exports, is derived from the journal's events.
+ */
 import type { Hex } from '../../config/networks.ts'
 import type { Intent, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
+import type { PaymentState } from './payment-states.ts'
 
-export type PaymentState = 'reserved' | 'answered' | 'submitted' | 'settled' | 'released' | 'owed'
-
-/** An answer as it was, or will be, sent: kept beside the payment so that a retry gets the same bytes. */
+/** An answer, stored beside its payment so that a retry gets the same bytes. */
 export interface StoredAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -14,38 +16,46 @@ export interface StoredAnswer {
 export interface PaymentRecord {
   readonly key: PaymentKey
   readonly state: PaymentState
-  /** Counts up each time a released payment is tried again. */
+  /** 1, and one more each time a released payment is used again. */
   readonly attempt: number
   readonly fingerprint: string
   readonly operation: string
-  /** "GET /v1/..." as called, for recall after the route is gone. */
+  /** "GET /v1/..." as called; a stored answer can be replayed after the route is gone. */
   readonly route: string
+  /** CAIP-2. */
   readonly network: string
   readonly asset: Hex
   readonly payer: Hex
   readonly payTo: Hex
+  /** Atomic units. */
   readonly amount: bigint
   readonly nonce: Hex
+  /** Seconds since the epoch. */
   readonly validAfter: bigint
   readonly validBefore: bigint
   readonly signature: Hex
+  /** The x402 version the payer used. */
   readonly version: 1 | 2
-  /** Catalog version the price was taken from. */
+  /** The catalog version that the price was taken from. */
   readonly priceVersion: string
   readonly callId: string
-  /** The payer's own name for this purchase (payment-identifier, Idempotency-Key), while its answer is kept. */
+  /** The payer's own name for this purchase (payment-identifier, Idempotency-Key); dropped with the answer. */
   readonly identifier: string | null
-  /** Digest of where it was bought from, while its answer is kept. */
+  /** Digest of the address it was bought from; dropped with the answer. */
   readonly place: string | null
+  /** Null before the product answered, after a release, and at the end of the answer's retention. */
   readonly answer: StoredAnswer | null
+  /** What was written before the settlement was sent. */
   readonly intent: Intent | null
+  /** Hash of the settlement. */
   readonly transaction: Hex | null
+  /** Why it was released or is owed. */
   readonly reason: string | null
   /** Milliseconds since the epoch. */
   readonly createdAt: number
   readonly updatedAt: number
   readonly settledAt: number | null
-  /** When its answer had left in full, the first time. */
+  /** When the whole answer was first sent. */
   readonly deliveredAt: number | null
 }
 
@@ -64,81 +74,86 @@ export type Reservation = Omit<
 >
 
 /**
- * The ledger: one row per payment, append-only events behind it. Every method is durable when it resolves. A change
- * names the attempt it belongs to and is refused (false) when the row is not in a state that allows it, so two
- * processes can never both move it.
+ * One row per payment, with append-only events. Every method is durable when it resolves. A move names its attempt and
+ * resolves to false if the row is not in a state that allows the move (see payment-states.ts).
  */
 export interface Journal {
-  /** This opening of the ledger: the owner of the rows it moves. */
+  /** Identifies this opening of the journal: the owner of the rows it moves. */
   readonly owner: string
   find(key: PaymentKey): Promise<PaymentRecord | null>
-  /** The payment, not released, that this payer calls by this identifier. */
-  identified(payer: Hex, identifier: string): Promise<PaymentRecord | null>
+  /** The unreleased payment that this payer made under this identifier. */
+  findByIdentifier(payer: Hex, identifier: string): Promise<PaymentRecord | null>
   /**
-   * Inserts, or takes over a released row as a new attempt. `reserved: false` returns the row that is in the way: this
+   * Inserts a row, or takes over a released row as a new attempt. `reserved: false` returns the row in the way: this
    * payment's own, or another one of the same payer with the same identifier.
    */
   reserve(reservation: Reservation): Promise<{ readonly reserved: boolean; readonly record: PaymentRecord }>
   answered(key: PaymentKey, attempt: number, answer: StoredAnswer): Promise<boolean>
-  /** Written before anything is sent. */
+  /** Must resolve before anything is sent. */
   submitted(key: PaymentKey, attempt: number, intent: Intent): Promise<boolean>
   settled(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
-  /** Notes that the answer has left in full. The first time counts; of a payment that is not paid nothing is noted. */
+  /** Records that the whole answer was sent. Only the first call counts, and only for a submitted or settled payment. */
   delivered(key: PaymentKey): Promise<void>
-  /** Gives back a reserved or answered payment. Refused once it was submitted: then only the settler can say. */
+  /** Releases a reserved or answered payment. False after `submitted`: then only the settler knows the outcome. */
   released(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
   /**
-   * Takes over a submitted payment before it is asked about or sent again. False: it is submitted no more. From now on
-   * its former owner cannot give it back as never sent.
+   * Takes over a submitted payment before its outcome is looked up or it is sent again. From then on its former owner
+   * cannot release it as never sent. False if the payment is no longer submitted.
    */
   claim(key: PaymentKey, attempt: number): Promise<boolean>
-  /** Gives back an answered or submitted payment, because the settler proved that nothing moved and nothing can. */
+  /** Releases an answered or submitted payment, because the settler proved that nothing was transferred or can be. */
   refused(key: PaymentKey, attempt: number, outcome: RefusedOutcome): Promise<boolean>
-  /** A payment given back whose money came all the same, by somebody else's transaction: settled, without an answer. */
-  late(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
-  /** A submitted or settled payment whose answer cannot be given any more becomes a debt. */
+  /** Settles a released payment, without an answer: somebody else's transaction transferred the money after all. */
+  settledLate(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  /** Turns a submitted or settled payment into a debt, because its answer can no longer be delivered. */
   owed(key: PaymentKey, attempt: number, reason: string): Promise<boolean>
-  /** Strikes an owed payment from the debts; `note` says how it was repaid. The row stays owed. */
+  /** Marks a debt as repaid; `note` says how. The state stays `owed`. False if it is no debt, or was repaid before. */
   repaid(key: PaymentKey, note: string): Promise<boolean>
-  /** Rows not finished, oldest first: reserved, answered, submitted, and settled without ever having had an answer. */
-  open(): Promise<readonly OpenPayment[]>
-  /** Rows newest first; `operations` are ids, `payer` is compared without regard to case. At most `limit`. */
+  /** Unfinished rows, oldest first: reserved, answered, submitted, and settled without ever having had an answer. */
+  openPayments(): Promise<readonly OpenPayment[]>
+  /** Rows that match the filter, newest first. */
   list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>
   /** Owed and not repaid, oldest first. */
   debts(): Promise<readonly PaymentRecord[]>
-  /** Processes known to be at work on this ledger, this one included. */
-  living(): Promise<ReadonlySet<string>>
-  /** Counts by state, for status and facts. */
+  /** Owners known to be running, this one included. */
+  liveOwners(): Promise<ReadonlySet<string>>
+  /** Number of payments by state. */
   counts(): Promise<Readonly<Record<PaymentState, number>>>
-  /** Payments settled or owed since (ms), summed by UTC day, operation, network and state; `own` payers apart. */
-  sums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
+  /**
+   * Sums of payments that were settled at or after this moment (ms) and are settled or owed, by UTC day, operation,
+   * network and state. `own` payers are summed separately.
+   */
+  dailySums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
   events(key: PaymentKey): Promise<readonly JournalEvent[]>
-  /** Sales, debts and repayments in the order in which they were booked. */
-  entries(window: EntryWindow): Promise<readonly LedgerEntry[]>
-  /** What a window's entries add up to, by network and kind; `own` payers apart. */
-  totals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
-  /** Forgets stored answers of payments settled before this moment (ms); the rows stay. */
+  /** Sales, debts and repayments in the order in which they were recorded. */
+  ledgerEntries(window: EntryWindow): Promise<readonly LedgerEntry[]>
+  /** Sums of a window's ledger entries, by network and kind. `own` payers are summed separately. */
+  ledgerTotals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
+  /** Drops the stored answers of payments settled before this moment (ms) and returns their number. The rows stay. */
   forgetAnswers(settledBefore: number): Promise<number>
-  /** Finishes what was asked for, then closes the file or the connections. */
+  /** Finishes all pending writes, then closes the file or the connections. */
   close(): Promise<void>
 }
 
-/** A row that is not finished, and the process that moved it last. */
+/** An unfinished row, with the owner that last moved it. */
 export interface OpenPayment extends PaymentRecord {
   readonly owner: string
 }
 
 export interface PaymentFilter {
   readonly states?: readonly PaymentState[]
+  /** Operation ids. */
   readonly operations?: readonly string[]
+  /** Address; case does not matter. */
   readonly payer?: string
-  /** Hash of the settlement, compared without regard to case. */
+  /** Hash of the settlement; case does not matter. */
   readonly transaction?: string
-  /** Settled from this moment (ms), or before it. */
+  /** Settled at or after this moment (ms). */
   readonly settledSince?: number
+  /** Settled before this moment (ms). */
   readonly settledBefore?: number
-  /** Leaves the stored answers where they are. */
-  readonly bare?: boolean
+  /** Does not read the bodies of stored answers. */
+  readonly withoutAnswers?: boolean
   readonly limit: number
 }
 
@@ -148,31 +163,36 @@ export interface PaymentSum {
   readonly operation: string
   readonly network: string
   readonly state: PaymentState
+  /** Paid by the operator's own wallets. */
   readonly isOwn: boolean
   readonly count: number
-  /** Different payers. */
+  /** Number of different payers. */
   readonly payers: number
+  /** Atomic units. */
   readonly amount: bigint
 }
 
 export interface JournalEvent {
+  /** Milliseconds since the epoch. */
   readonly at: number
   readonly attempt: number
   readonly state: PaymentState
   readonly detail: string | null
 }
 
+/** A sale: a payment was settled. A debt: its answer cannot be delivered. A repayment: the debt was repaid. */
 export type EntryKind = 'sale' | 'debt' | 'repayment'
 
+/** One line of the ledger: an event that moved money. Events are never edited, so a month that is over never changes. */
 export interface LedgerEntry {
-  /** Its place in the ledger's events. */
+  /** Id of the event. */
   readonly id: number
   /** Milliseconds since the epoch. */
   readonly at: number
   readonly kind: EntryKind
   /** Why it is owed, or how it was repaid; null for a sale. */
   readonly note: string | null
-  /** What the payment was for. Of a settled payment none of this changes any more. */
+  /** What the payment was for. None of these fields changes once a payment is settled. */
   readonly payment: Pick<
     PaymentRecord,
     | 'key'
@@ -189,18 +209,18 @@ export interface LedgerEntry {
   >
 }
 
-/** What entries of one network and kind add up to. */
+/** The sum of ledger entries of one network and kind. */
 export interface EntryTotal {
   readonly network: string
   readonly kind: EntryKind
-  /** Paid by wallets of our own. */
+  /** Paid by the operator's own wallets. */
   readonly isOwn: boolean
   readonly count: number
   /** Atomic units. */
   readonly amount: bigint
 }
 
-/** Entries from one moment up to another (ms, the second excluded), in order; `after` is the last one already read. */
+/** Ledger entries with `from` ≤ at < `before` (ms), in order. `after` is the last entry already read. */
 export interface EntryWindow {
   readonly from: number
   readonly before: number

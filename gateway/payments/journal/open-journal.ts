@@ -1,64 +1,54 @@
 /**
- * The ledger behind the money path: SQLite in a file of its own, or PostgreSQL when many processes share it. Writes of
- * all calls gather in groups; each caller gets its own result once it is on disk.
+ * Opens the journal: SQLite in a file of its own, or PostgreSQL when several processes share it. The writes of all calls
+ * are committed in groups; each caller gets its own result once it is on disk.
  */
 import { randomUUID } from 'node:crypto'
+import type { Intent, RefusedOutcome } from '../../methods/payment-method.ts'
 import { identify, isGone, retire } from '../../stores/instance.ts'
-import type { Journal, PaymentState } from './journal.ts'
-import {
-  answered,
-  because,
-  type Change,
-  deliver,
-  move,
-  type MoveFields,
-  refused,
-  reserve,
-  submitted,
-  words,
-  type Move,
-} from './changes.ts'
-import { repaidBy } from './entries.ts'
-import { createGroups } from './groups.ts'
-import type { Store, Written } from './store.ts'
+import { createGroupCommit } from './group-commit.ts'
+import type { Journal, Reservation, StoredAnswer } from './journal.ts'
+import { repaidDetail } from './ledger-sql.ts'
+import { type Move, MOVES, type PaymentState } from './payment-states.ts'
+import type { Change, Store, Written } from './store.ts'
 
 export type JournalOptions = ({ readonly file: string } | { readonly url: string }) & {
-  /** A word for this opening of the ledger, never used again after a restart. */
+  /** Identifies this opening of the journal; must be new after a restart. Default: random. */
   readonly instance?: string
   /** Milliseconds since the epoch. */
   readonly now?: () => number
 }
 
 const HEARTBEAT_MS = 10_000
-/** A process not heard of for this long counts as dead. */
+/** A process that was not seen for this long counts as dead. */
 const SILENCE_MS = 3 * HEARTBEAT_MS
-const FORGET_INSTANCE_MS = 86_400_000
+const FORGET_OWNER_MS = 86_400_000
 const FORGET_AT_ONCE = 500
 
 /**
- * Opens or creates the ledger. `file` may be ":memory:" for tests. Throws where the file or the database cannot be
- * opened, or was written by a later release.
+ * Opens or creates the journal. `file` may be ":memory:" for tests.
+ *
+ * @throws Error if the file or the database cannot be opened, or was written by a later release
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   const store = await openStore(options)
   const now = options.now ?? Date.now
   const owner = identify(options.instance ?? randomUUID())
-  const groups = createGroups<Change, Written>({
+  const commits = createGroupCommit<Change, Written>({
     commit: (group) => store.write(group),
     wroteNothing: (error) => store.wroteNothing(error),
   })
-  const stamp = () => ({ at: now(), owner })
-  const step = async (key: string, attempt: number, to: Move, fields: MoveFields, body?: Buffer): Promise<boolean> =>
-    (await groups.write(move(key, attempt, to, fields, stamp(), body))).done
-  const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_INSTANCE_MS)
+  const stamp = (): Stamp => ({ at: now(), owner })
+  const move = async (key: string, attempt: number, to: Move, fields: Fields, body?: Buffer): Promise<boolean> =>
+    (await commits.write(moveChange(key, attempt, to, fields, stamp(), body))).done
+  const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_OWNER_MS)
   await touch()
-  // A beat that fails is made up for by the next; should all fail, the others may release what this process reserved.
+  // The next heartbeat makes up for one that fails. If all fail, other processes may release what this one reserved.
   const heartbeat = setInterval(() => void touch().catch(() => {}), HEARTBEAT_MS).unref()
 
   let closing: Promise<void> | null = null
   async function close(): Promise<void> {
     clearInterval(heartbeat)
-    await groups.close()
+    await commits.close()
     await store.leave(owner)
     retire(owner)
     await store.close()
@@ -67,49 +57,54 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   return {
     owner,
     find: (key) => store.find(key),
-    identified: (payer, identifier) => store.identified(payer, identifier),
+    findByIdentifier: (payer, identifier) => store.findByIdentifier(payer, identifier),
     async reserve(reservation) {
       for (;;) {
-        const { done, record } = await groups.write(reserve(reservation, stamp()))
-        // Else another process released it at this very moment: it may be taken over now.
+        const { done, record } = await commits.write(reserveChange(reservation, stamp()))
+        // Otherwise another process released it at this very moment, and it can be taken over now.
         if (record !== null && (done || record.state !== 'released')) return { reserved: done, record }
       }
     },
-    answered: (key, attempt, answer) => step(key, attempt, 'answered', answered(answer), answer.body),
-    submitted: (key, attempt, intent) => step(key, attempt, 'submitted', submitted(intent)),
-    settled: (key, attempt, transaction) =>
-      step(key, attempt, 'settled', { transaction_hash: transaction, detail: transaction }),
-    late: (key, attempt, transaction) =>
-      step(key, attempt, 'late', { transaction_hash: transaction, detail: transaction }),
-    released: (key, attempt, reason) => step(key, attempt, 'released', because(reason)),
-    refused: (key, attempt, outcome) => step(key, attempt, 'refused', refused(outcome, owner)),
-    delivered: async (key) => void (await groups.write(deliver(key, stamp()))),
+    answered: (key, attempt, answer) => move(key, attempt, 'answered', answeredFields(answer), answer.body),
+    submitted: (key, attempt, intent) => move(key, attempt, 'submitted', submittedFields(intent)),
+    settled: (key, attempt, transaction) => move(key, attempt, 'settled', settledFields(transaction)),
+    settledLate: (key, attempt, transaction) => move(key, attempt, 'settledLate', settledFields(transaction)),
+    released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
+    refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner)),
+    owed: (key, attempt, reason) => move(key, attempt, 'owed', reasonFields(reason)),
+    delivered: async (key) =>
+      void (await commits.write({ kind: 'deliver', key, size: 100, fields: { key, at: now() }, body: NO_BODY })),
     claim: (key, attempt) => store.claim(key, attempt, owner, now()),
-    owed: (key, attempt, reason) => step(key, attempt, 'owed', because(reason)),
-    repaid: (key, note) => store.repaid(key, words(repaidBy(note)), now()),
-    open: () => store.open(),
+    repaid: (key, note) => store.repaid(key, storable(repaidDetail(note)), now()),
+    openPayments: () => store.openPayments(),
     list: (filter) => store.list(filter),
     debts: () => store.debts(),
-    sums: (settledSince, own) => store.sums(settledSince, own),
-    async living() {
+    dailySums: (settledSince, own) => store.dailySums(settledSince, own),
+    async liveOwners() {
       const seen = await store.seenSince(now() - SILENCE_MS)
       return new Set([owner, ...seen.filter((instance) => !isGone(instance))])
     },
     async counts() {
-      const none = { reserved: 0, answered: 0, submitted: 0, settled: 0, released: 0, owed: 0 }
-      const counts: Record<PaymentState, number> = none
+      const counts: Record<PaymentState, number> = {
+        reserved: 0,
+        answered: 0,
+        submitted: 0,
+        settled: 0,
+        released: 0,
+        owed: 0,
+      }
       for (const { state, count } of await store.counts()) counts[state] = count
       return counts
     },
     events: (key) => store.events(key),
-    entries: (window) => store.entries(window),
-    totals: (window, own) => store.totals(window, own),
+    ledgerEntries: (window) => store.ledgerEntries(window),
+    ledgerTotals: (window, own) => store.ledgerTotals(window, own),
     async forgetAnswers(settledBefore) {
-      let forgotten = 0
+      let total = 0
       for (;;) {
-        const some = await store.forget(settledBefore, FORGET_AT_ONCE)
-        forgotten += some
-        if (some < FORGET_AT_ONCE) return forgotten
+        const forgotten = await store.forget(settledBefore, FORGET_AT_ONCE)
+        total += forgotten
+        if (forgotten < FORGET_AT_ONCE) return total
       }
     },
     close: () => (closing ??= close()),
@@ -119,4 +114,95 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
 async function openStore(options: JournalOptions): Promise<Store> {
   if ('file' in options) return (await import('./sqlite.ts')).openSqlite(options.file)
   return (await import('./postgres.ts')).openPostgres(options.url)
+}
+
+/** Written with every change. */
+interface Stamp {
+  readonly at: number
+  readonly owner: string
+}
+
+/** Columns of a change. */
+type Fields = Readonly<Record<string, string | number>>
+
+const NO_BODY = Buffer.alloc(0)
+
+function reserveChange(reservation: Reservation, stamp: Stamp): Change {
+  const { key, callId } = reservation
+  const fields = {
+    key,
+    fingerprint: reservation.fingerprint,
+    operation: reservation.operation,
+    route: reservation.route,
+    network: reservation.network,
+    asset: reservation.asset,
+    payer: reservation.payer,
+    pay_to: reservation.payTo,
+    amount: String(reservation.amount),
+    nonce: reservation.nonce,
+    valid_after: String(reservation.validAfter),
+    valid_before: String(reservation.validBefore),
+    signature: reservation.signature,
+    version: reservation.version,
+    price_version: reservation.priceVersion,
+    call_id: callId,
+    ...(reservation.identifier === null ? {} : { identifier: reservation.identifier }),
+    ...(reservation.place === null ? {} : { place: reservation.place }),
+    ...stamp,
+    detail: storable(callId),
+  }
+  return { kind: 'reserve', key, size: 1_000, fields, body: NO_BODY }
+}
+
+function moveChange(
+  key: string,
+  attempt: number,
+  move: Move,
+  columns: Fields,
+  stamp: Stamp,
+  body: Buffer = NO_BODY,
+): Change {
+  const { from, to } = MOVES[move]
+  const fields = { key, attempt, state: to, allowed: from.join(' '), ...stamp, ...columns }
+  return { kind: 'move', key, size: 1_000 + body.length, fields, body }
+}
+
+function answeredFields(answer: StoredAnswer): Fields {
+  return {
+    detail: `${answer.status}, ${answer.body.length} bytes`,
+    answer_status: answer.status,
+    answer_headers: JSON.stringify(answer.headers),
+  }
+}
+
+function submittedFields(intent: Intent): Fields {
+  const transaction = intent.kind === 'chain' ? { transaction_hash: intent.transaction } : {}
+  return {
+    detail: storable(intent.kind === 'chain' ? intent.transaction : intent.url),
+    intent: JSON.stringify(intent),
+    ...transaction,
+  }
+}
+
+function settledFields(transaction: string): Fields {
+  return { transaction_hash: transaction, detail: transaction }
+}
+
+/** @param owner the only one that may release the payment as never sent */
+function refusedFields({ reason, message, transaction, unsent }: RefusedOutcome, owner: string): Fields {
+  return {
+    ...reasonFields(reason),
+    detail: storable(`${reason}: ${message}`),
+    ...(transaction === undefined ? {} : { transaction_hash: transaction }),
+    ...(unsent ? { owned: owner } : {}),
+  }
+}
+
+function reasonFields(reason: string): Fields {
+  return { reason: storable(reason), detail: storable(reason) }
+}
+
+/** Makes text from outside fit for both databases: at most 500 characters, no NUL, no lone surrogates. */
+function storable(text: string): string {
+  return Buffer.from(text.slice(0, 500).replaceAll('\0', '')).toString()
 }

@@ -1,25 +1,23 @@
 /**
- * The ledger in PostgreSQL, shared by any number of processes. A group is one statement, which commits by itself; rows
- * guard themselves (ON CONFLICT, and state and attempt compared under the row lock).
+ * The journal in PostgreSQL, shared by any number of processes. A group is one statement, which commits by itself. Rows
+ * protect themselves: ON CONFLICT, and state and attempt are compared under the row lock.
  */
 import { DatabaseError, Pool } from 'pg'
-import type { PaymentState } from './journal.ts'
-import { type Change, encode } from './changes.ts'
-import { BOOKED_INDEX, entriesQuery, toEntry, totalsQuery, toTotal } from './entries.ts'
+import { LEDGER_INDEX } from './ledger-sql.ts'
+import { createQueries, findQueries } from './queries.ts'
 import {
-  COLUMNS,
-  IDENTIFIED,
-  listQuery,
+  DELIVER,
+  IDENTIFIER_INDEX,
+  MAY_DELIVER,
+  MAY_MOVE,
+  moveStatement,
   OPEN,
   RESERVED_COLUMNS,
   type Row,
-  sumsQuery,
-  toEvent,
-  toRecord,
-  toSum,
-} from './record.ts'
-import { DELIVERING, FORGETTING, MAY_DELIVER, MAY_MOVE, moving, TAKEOVER } from './statements.ts'
-import { moved, reserved, type Store } from './store.ts'
+  type Run,
+  TAKEOVER,
+} from './sql.ts'
+import { type Change, encode, movedResults, reservedResults, type Store } from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -65,10 +63,10 @@ CREATE TRIGGER payment_events_stand BEFORE UPDATE OR DELETE OR TRUNCATE ON payme
 
 const UNIQUE_VIOLATION = '23505'
 
-/** Any number that only this schema change takes as its advisory lock. */
+/** Advisory lock of schema changes: any number that nothing else uses. */
 const SCHEMA_LOCK = 402_402_402
 
-// In the order of their keys, so that two processes never wait for each other in a circle.
+// Ordered by key, so that two processes never deadlock.
 const RESERVE = `
 INSERT INTO payments (key, state, attempt, created_at, updated_at, ${RESERVED_COLUMNS.join(', ')})
 SELECT key, 'reserved', 1, at, at, ${RESERVED_COLUMNS.join(', ')}
@@ -83,129 +81,62 @@ ORDER BY key
 ${TAKEOVER}`
 
 const MOVE = `
-${moving('substring($2::bytea FROM change.body_start FOR change.body_length)')}
+${moveStatement('substring($2::bytea FROM change.body_start FOR change.body_length)')}
 FROM json_to_recordset($1::json) AS change(
   key text, attempt integer, state text, allowed text, owned text, at bigint, owner text, detail text, intent text,
   transaction_hash text, reason text, answer_status integer, answer_headers text, body_start integer, body_length integer)
 WHERE ${MAY_MOVE}`
 
-const DELIVER = `
-${DELIVERING} FROM json_to_recordset($1::json) AS change(key text, at bigint) WHERE ${MAY_DELIVER}`
+const DELIVER_GROUP = `
+${DELIVER} FROM json_to_recordset($1::json) AS change(key text, at bigint) WHERE ${MAY_DELIVER}`
 
-const AMONG = `
+const BLOCKING = `
 SELECT payments.*, change.key AS wanted FROM json_to_recordset($1::json) AS change(key text, payer text, identifier text)
 JOIN payments ON payments.key = change.key
   OR (payments.payer = change.payer AND payments.identifier = change.identifier AND payments.state <> 'released')`
 
-const CLAIM = `
-UPDATE payments SET owner = $1, updated_at = $2 WHERE key = $3 AND attempt = $4 AND state = 'submitted' RETURNING key`
-
-const REPAID = `
-UPDATE payments SET state = 'owed', repaid_at = $1, updated_at = $1, detail = $2
-WHERE key = $3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
-
-const FORGET = `
-${FORGETTING} WHERE id IN (
-  SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < $1 LIMIT $2
-) RETURNING id`
-
-/** Columns that later releases added, and how. */
+/** Columns that later releases added. */
 const ADDED = {
-  identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIED}`,
+  identifier: `ALTER TABLE payments ADD COLUMN identifier text; ${IDENTIFIER_INDEX}`,
   place: 'ALTER TABLE payments ADD COLUMN place text',
   delivered_at: 'ALTER TABLE payments ADD COLUMN delivered_at bigint',
 } as const
 
-/** Opens or creates the ledger in the database's current schema. */
+/** Opens or creates the journal in the database's current schema. */
 export async function openPostgres(url: string): Promise<Store> {
-  const pool = new Pool({ connectionString: durable(url), max: 4, application_name: 'ledger' })
-  // A connection lost while idle is replaced on next use; without a listener it would end the process.
+  const pool = new Pool({ connectionString: withSynchronousCommit(url), max: 4, application_name: 'ledger' })
+  // The pool replaces a connection that was lost while idle. Without a listener the error would end the process.
   pool.on('error', () => {})
   await createSchema(pool)
-  const rows = async (text: string, values: readonly unknown[] = [], name?: string): Promise<readonly Row[]> =>
+  const prepared = new Map(Object.entries(findQueries(placeholder)).map(([name, sql]) => [sql, name]))
+  const rows = async (text: string, values: readonly unknown[], name = prepared.get(text)): Promise<readonly Row[]> =>
     (await pool.query<Row>({ text, values: [...values], ...(name === undefined ? {} : { name }) })).rows
+  const run: Run = (sql, ...values) => rows(sql, values)
 
   return {
+    ...createQueries(run, run, placeholder),
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
-      if (group[0]?.kind === 'move') return moved(group, await rows(MOVE, [fields, bodies], 'move'))
-      if (group[0]?.kind === 'deliver') return moved(group, await rows(DELIVER, [fields], 'deliver'))
+      if (group[0]?.kind === 'move') return movedResults(group, await rows(MOVE, [fields, bodies], 'move'))
+      if (group[0]?.kind === 'deliver') return movedResults(group, await rows(DELIVER_GROUP, [fields], 'deliver'))
       const reserve = (): Promise<readonly Row[]> => rows(RESERVE, [fields], 'reserve')
-      // Another process reserved the same identifier at this moment. It has committed by now, and is seen.
-      const taken = await reserve().catch((error: unknown) => {
+      // Another process reserved the same identifier at this moment. It has committed by now, so a retry sees its row.
+      const reserved = await reserve().catch((error: unknown) => {
         if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION) return reserve()
         throw error
       })
-      return reserved(group, taken, (wanted) => rows(AMONG, [wanted], 'among'))
+      return reservedResults(group, reserved, (wanted) => rows(BLOCKING, [wanted], 'among'))
     },
-    // An error the server reports is a statement rolled back; a broken connection tells nothing.
+    // The server rolled back a statement that it reports as failed. A broken connection says nothing.
     wroteNothing: (error) => error instanceof DatabaseError && !error.code?.startsWith('57P'),
-    claim: async (key, attempt, owner, at) => (await rows(CLAIM, [owner, at, key, attempt])).length === 1,
-    repaid: async (key, note, at) => (await rows(REPAID, [at, note, key])).length === 1,
-    forget: async (settledBefore, limit) => (await rows(FORGET, [settledBefore, limit])).length,
-    identified: async (payer, identifier) =>
-      (
-        await rows(
-          `SELECT ${COLUMNS} FROM payments WHERE payer = $1 AND identifier = $2 AND state <> 'released'`,
-          [payer, identifier],
-          'identified',
-        )
-      ).map(toRecord)[0] ?? null,
-    find: async (key) =>
-      (await rows(`SELECT ${COLUMNS} FROM payments WHERE key = $1`, [key], 'find')).map(toRecord)[0] ?? null,
-    open: async () => (await rows(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
-    async list(filter) {
-      const { sql, values } = listQuery(filter, (nth) => `$${nth}`)
-      return (await rows(sql, values)).map(toRecord)
-    },
-    async sums(settledSince, own) {
-      const { sql, values } = sumsQuery(settledSince, own, (nth) => `$${nth}`)
-      return (await rows(sql, values)).map(toSum)
-    },
-    debts: async () =>
-      (
-        await rows(`SELECT ${COLUMNS} FROM payments WHERE state = 'owed' AND repaid_at IS NULL ORDER BY updated_at, id`)
-      ).map(toRecord),
-    async counts() {
-      const found = await rows('SELECT state, count(*) AS count FROM payments GROUP BY state')
-      return found.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
-    },
-    events: async (key) =>
-      (
-        await rows(
-          `SELECT e.at, e.attempt, e.state, e.detail FROM payment_events e JOIN payments p ON p.id = e.payment
-           WHERE p.key = $1 ORDER BY e.id`,
-          [key],
-        )
-      ).map(toEvent),
-    async entries(window) {
-      const { sql, values } = entriesQuery(window, (nth) => `$${nth}`)
-      return (await rows(sql, values)).map(toEntry)
-    },
-    async totals(window, own) {
-      const { sql, values } = totalsQuery(window, own, (nth) => `$${nth}`)
-      return (await rows(sql, values)).map(toTotal)
-    },
-    async touch(instance, at, forgetBefore) {
-      await rows('DELETE FROM payment_instances WHERE seen_at < $1', [forgetBefore])
-      await rows(
-        'INSERT INTO payment_instances VALUES ($1, $2) ON CONFLICT (instance) DO UPDATE SET seen_at = excluded.seen_at',
-        [instance, at],
-      )
-    },
-    async leave(instance) {
-      await rows('DELETE FROM payment_instances WHERE instance = $1', [instance])
-    },
-    seenSince: async (at) =>
-      (await rows('SELECT instance FROM payment_instances WHERE seen_at >= $1', [at])).map((row) =>
-        String(row['instance']),
-      ),
     close: () => pool.end(),
   }
 }
 
-/** The same address, asking for commits that are on disk when they return, whatever the server's default is. */
-function durable(url: string): string {
+const placeholder = (nth: number): string => `$${nth}`
+
+/** The same address with synchronous commits, whatever the server's default is. */
+function withSynchronousCommit(url: string): string {
   const address = new URL(url)
   const options = address.searchParams.get('options')
   address.searchParams.set('options', `${options === null ? '' : `${options} `}-c synchronous_commit=on`)
@@ -216,7 +147,7 @@ async function createSchema(pool: Pool): Promise<void> {
   const client = await pool.connect()
   try {
     await client.query('BEGIN')
-    // Of two processes that start together one creates the tables and the other finds them.
+    // Of two processes that start together, one creates the tables and the other finds them.
     await client.query('SELECT pg_advisory_xact_lock($1)', [SCHEMA_LOCK])
     const { rows } = await client.query<{ missing: boolean }>(
       "SELECT to_regclass(quote_ident(current_schema()) || '.payments') IS NULL AS missing",
@@ -229,7 +160,7 @@ async function createSchema(pool: Pool): Promise<void> {
       )
       if (rowCount === 0) await client.query(step)
     }
-    await client.query(BOOKED_INDEX)
+    await client.query(LEDGER_INDEX)
     await client.query('COMMIT')
   } catch (error) {
     await client.query('ROLLBACK')

@@ -1,26 +1,24 @@
 /**
- * The ledger in one SQLite file of its own: WAL, one fsync per group, one connection that writes and one that reads.
- * A group is one statement over json_each, so it is atomic without BEGIN and COMMIT round trips.
+ * The journal in one SQLite file of its own: WAL, one fsync per group, one connection that writes and one that reads.
+ * A group is one statement over json_each, so it is atomic without round trips for BEGIN and COMMIT.
  */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { PaymentState } from './journal.ts'
-import { type Change, encode } from './changes.ts'
-import { connect, type Connection } from './connection.ts'
-import { BOOKED_INDEX, entriesQuery, toEntry, totalsQuery, toTotal } from './entries.ts'
+import sqlite3 from 'sqlite3'
+import { LEDGER_INDEX } from './ledger-sql.ts'
+import { createQueries, findQueries } from './queries.ts'
 import {
-  COLUMNS,
-  IDENTIFIED,
-  listQuery,
+  DELIVER,
+  IDENTIFIER_INDEX,
+  MAY_DELIVER,
+  MAY_MOVE,
+  moveStatement,
   OPEN,
   RESERVED_COLUMNS,
-  sumsQuery,
-  toEvent,
-  toRecord,
-  toSum,
-} from './record.ts'
-import { DELIVERING, FORGETTING, MAY_DELIVER, MAY_MOVE, moving, TAKEOVER } from './statements.ts'
-import { moved, reserved, type Store } from './store.ts'
+  type Row,
+  TAKEOVER,
+} from './sql.ts'
+import { type Change, encode, movedResults, reservedResults, type Store } from './store.ts'
 
 const SCHEMA = `
 CREATE TABLE payments (
@@ -67,11 +65,11 @@ CREATE TRIGGER payment_events_stay BEFORE DELETE ON payment_events BEGIN
   SELECT raise(ABORT, 'payment_events is append-only');
 END;`
 
-/** What each release added to the file, in order; the first made it. */
+/** What each release added to the file, in order. The first created it. */
 const STEPS = [
   SCHEMA,
-  `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIED};`,
-  BOOKED_INDEX,
+  `ALTER TABLE payments ADD COLUMN identifier TEXT; ${IDENTIFIER_INDEX};`,
+  LEDGER_INDEX,
   'ALTER TABLE payments ADD COLUMN place TEXT; ALTER TABLE payments ADD COLUMN delivered_at INTEGER;',
 ] as const
 const VERSION = STEPS.length
@@ -90,32 +88,24 @@ const MOVED_COLUMNS = `key attempt state allowed owned at owner detail intent tr
   answer_status answer_headers body_start body_length`.split(/\s+/)
 
 const MOVE = `
-${moving('coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))')}
+${moveStatement('coalesce(substr(?2, change.body_start, change.body_length), zeroblob(0))')}
 FROM (SELECT ${MOVED_COLUMNS.map((column) => `${field(column)} AS ${column}`).join(', ')} FROM json_each(?1)) AS change
 WHERE ${MAY_MOVE}`
 
-const DELIVER = `
-${DELIVERING} FROM (SELECT ${field('key')} AS key, ${field('at')} AS at FROM json_each(?)) AS change
+const DELIVER_GROUP = `
+${DELIVER} FROM (SELECT ${field('key')} AS key, ${field('at')} AS at FROM json_each(?)) AS change
 WHERE ${MAY_DELIVER}`
 
-const AMONG = `
+const BLOCKING = `
 SELECT payments.*, ${field('key')} AS wanted FROM json_each(?) CROSS JOIN payments
 ON payments.key = ${field('key')}
   OR (payments.payer = ${field('payer')} AND payments.identifier = ${field('identifier')} AND payments.state <> 'released')`
 
-const CLAIM = `
-UPDATE payments SET owner = ?1, updated_at = ?2 WHERE key = ?3 AND attempt = ?4 AND state = 'submitted' RETURNING key`
-
-const REPAID = `
-UPDATE payments SET state = 'owed', repaid_at = ?1, updated_at = ?1, detail = ?2
-WHERE key = ?3 AND state = 'owed' AND repaid_at IS NULL RETURNING key`
-
-const FORGET = `
-${FORGETTING} WHERE id IN (
-  SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < ? LIMIT ?
-) RETURNING id`
-
-/** Opens or creates the ledger; ":memory:" keeps it in this process. Throws where the file is of a later release. */
+/**
+ * Opens or creates the journal; ":memory:" keeps it in this process.
+ *
+ * @throws Error if the file was written by a later release
+ */
 export async function openSqlite(file: string): Promise<Store> {
   const inMemory = file === ':memory:'
   if (!inMemory) mkdirSync(dirname(file), { recursive: true })
@@ -128,84 +118,31 @@ export async function openSqlite(file: string): Promise<Store> {
 
   const reserve = await writer.prepare(RESERVE)
   const move = await writer.prepare(MOVE)
-  const deliver = await writer.prepare(DELIVER)
-  const among = await writer.prepare(AMONG)
-  const find = await reader.prepare(`SELECT ${COLUMNS} FROM payments WHERE key = ?`)
-  const identified = await reader.prepare(
-    `SELECT ${COLUMNS} FROM payments WHERE payer = ? AND identifier = ? AND state <> 'released'`,
-  )
+  const deliver = await writer.prepare(DELIVER_GROUP)
+  const readBlocking = await writer.prepare(BLOCKING)
+  const prepared = new Map<string, Statement>()
+  for (const sql of Object.values(findQueries(placeholder))) prepared.set(sql, await reader.prepare(sql))
+  const read: Connection['run'] = (sql, ...values) => prepared.get(sql)?.(...values) ?? reader.run(sql, ...values)
 
   return {
+    ...createQueries(read, writer.run, placeholder),
     async write(group: readonly Change[]) {
       const { fields, bodies } = encode(group)
-      if (group[0]?.kind === 'move') return moved(group, await move(fields, bodies))
-      if (group[0]?.kind === 'deliver') return moved(group, await deliver(fields))
-      return reserved(group, await reserve(fields), among)
+      if (group[0]?.kind === 'move') return movedResults(group, await move(fields, bodies))
+      if (group[0]?.kind === 'deliver') return movedResults(group, await deliver(fields))
+      return reservedResults(group, await reserve(fields), readBlocking)
     },
-    // After a failed write or sync nobody knows what reached the disk.
+    // After a failed write or sync it is unknown what reached the disk.
     wroteNothing: (error) => (error as NodeJS.ErrnoException).code !== 'SQLITE_IOERR',
-    claim: async (key, attempt, owner, at) => (await writer.once(CLAIM, owner, at, key, attempt)).length === 1,
-    repaid: async (key, note, at) => (await writer.once(REPAID, at, note, key)).length === 1,
-    forget: async (settledBefore, limit) => (await writer.once(FORGET, settledBefore, limit)).length,
-    find: async (key) => (await find(key)).map(toRecord)[0] ?? null,
-    identified: async (payer, identifier) => (await identified(payer, identifier)).map(toRecord)[0] ?? null,
-    open: async () => (await reader.once(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
-    async list(filter) {
-      const { sql, values } = listQuery(filter, () => '?')
-      return (await reader.once(sql, ...values)).map(toRecord)
-    },
-    async sums(settledSince, own) {
-      // Numbered, so that the order in which they stand does not matter.
-      const { sql, values } = sumsQuery(settledSince, own, (nth) => `?${nth}`)
-      return (await reader.once(sql, ...values)).map(toSum)
-    },
-    debts: async () =>
-      (
-        await reader.once(
-          `SELECT ${COLUMNS} FROM payments WHERE state = 'owed' AND repaid_at IS NULL ORDER BY updated_at, id`,
-        )
-      ).map(toRecord),
-    async counts() {
-      const rows = await reader.once('SELECT state, count(*) AS count FROM payments GROUP BY state')
-      return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
-    },
-    events: async (key) =>
-      (
-        await reader.once(
-          `SELECT e.at, e.attempt, e.state, e.detail FROM payment_events e JOIN payments p ON p.id = e.payment
-           WHERE p.key = ? ORDER BY e.id`,
-          key,
-        )
-      ).map(toEvent),
-    async entries(window) {
-      const { sql, values } = entriesQuery(window, () => '?')
-      return (await reader.once(sql, ...values)).map(toEntry)
-    },
-    async totals(window, own) {
-      const { sql, values } = totalsQuery(window, own, (nth) => `?${nth}`)
-      return (await reader.once(sql, ...values)).map(toTotal)
-    },
-    async touch(instance, at, forgetBefore) {
-      await writer.once('DELETE FROM payment_instances WHERE seen_at < ?', forgetBefore)
-      await writer.once(
-        `INSERT INTO payment_instances VALUES (?, ?) ON CONFLICT (instance) DO UPDATE SET seen_at = excluded.seen_at`,
-        instance,
-        at,
-      )
-    },
-    async leave(instance) {
-      await writer.once('DELETE FROM payment_instances WHERE instance = ?', instance)
-    },
-    seenSince: async (at) =>
-      (await reader.once('SELECT instance FROM payment_instances WHERE seen_at >= ?', at)).map((row) =>
-        String(row['instance']),
-      ),
     async close() {
       if (reader !== writer) await reader.close()
       await writer.close()
     },
   }
 }
+
+/** Numbered, so that the order of the placeholders in the statement does not matter. */
+const placeholder = (nth: number): string => `?${nth}`
 
 async function tune(connection: Connection): Promise<void> {
   await connection.exec('PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;')
@@ -215,7 +152,7 @@ async function createSchema(writer: Connection, file: string): Promise<void> {
   // Immediate: of two processes that start together one creates the tables and the other finds them.
   await writer.exec('BEGIN IMMEDIATE')
   try {
-    const found = Number((await writer.once('PRAGMA user_version'))[0]?.['user_version'])
+    const found = Number((await writer.run('PRAGMA user_version'))[0]?.['user_version'])
     if (found > VERSION) throw new Error(`${file} was written by a later release (format ${found}); update first`)
     for (const step of STEPS.slice(found)) await writer.exec(step)
     if (found < VERSION) await writer.exec(`PRAGMA user_version = ${VERSION}`)
@@ -224,4 +161,62 @@ async function createSchema(writer: Connection, file: string): Promise<void> {
     await writer.exec('ROLLBACK')
     throw error
   }
+}
+
+type Value = string | number | Buffer
+
+type Statement = (...values: readonly Value[]) => Promise<readonly Row[]>
+
+/**
+ * The sqlite3 driver with promises. Statements are always stepped to their end: one left open (as a reused
+ * `Statement.get` is) blocks checkpoints and shows later reads an old snapshot.
+ */
+export interface Connection {
+  exec(sql: string): Promise<void>
+  /** Prepares a statement once, for repeated use. */
+  prepare(sql: string): Promise<Statement>
+  /** Prepares and runs a statement once. */
+  run: (sql: string, ...values: readonly Value[]) => Promise<readonly Row[]>
+  close(): Promise<void>
+}
+
+/** A write waits this long for the write of another process. */
+const BUSY_MS = 5_000
+
+export async function connect(file: string, mode: 'read' | 'write'): Promise<Connection> {
+  const flags = mode === 'read' ? sqlite3.OPEN_READONLY : sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE
+  const database = await new Promise<sqlite3.Database>((resolve, reject) => {
+    const opened: sqlite3.Database = new sqlite3.Database(file, flags, (error) =>
+      error ? reject(error) : resolve(opened),
+    )
+  })
+  database.configure('busyTimeout', BUSY_MS)
+  const statements: sqlite3.Statement[] = []
+  return {
+    exec: (sql) => done((callback) => database.exec(sql, callback)),
+    async prepare(sql) {
+      const statement = await new Promise<sqlite3.Statement>((resolve, reject) => {
+        const prepared: sqlite3.Statement = database.prepare(sql, (error) =>
+          error ? reject(error) : resolve(prepared),
+        )
+      })
+      statements.push(statement)
+      return (...values) => rows((callback) => statement.all(values, callback))
+    },
+    run: (sql, ...values) => rows((callback) => database.all(sql, values, callback)),
+    async close() {
+      await Promise.all(statements.map((statement) => done((callback) => statement.finalize(callback))))
+      await done((callback) => database.close(callback))
+    },
+  }
+}
+
+type Callback<Value> = (error: Error | null, value: Value) => void
+
+function rows(run: (callback: Callback<readonly Row[]>) => void): Promise<readonly Row[]> {
+  return new Promise((resolve, reject) => run((error, value) => (error ? reject(error) : resolve(value))))
+}
+
+function done(run: (callback: (error?: Error | null) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => run((error) => (error ? reject(error) : resolve())))
 }

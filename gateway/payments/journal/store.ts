@@ -1,79 +1,103 @@
-/** What a database does for the journal. SQLite and PostgreSQL each have one, and one suite proves both. */
-import type {
-  JournalEvent,
-  OpenPayment,
-  PaymentFilter,
-  PaymentRecord,
-  PaymentState,
-  PaymentSum,
-  EntryTotal,
-  EntryWindow,
-  LedgerEntry,
-} from './journal.ts'
-import type { Change } from './changes.ts'
-import { type Row, toRecord } from './record.ts'
+/**
+ * What a database does for the journal. SQLite and PostgreSQL each implement `Store`, and one test suite covers both.
+ * A change travels to the database as one JSON object per row; the statement that writes it also checks state and
+ * attempt, so its result is authoritative.
+ */
+import type { Journal, OpenPayment } from './journal.ts'
+import type { PaymentState } from './payment-states.ts'
+import type { Command } from './group-commit.ts'
+import { type Row, toRecord } from './sql.ts'
 
-/** Whether the row allowed the change; for a reservation also the row as it is now, ours or the one in the way. */
+/** One row to write. `fields` are columns, as JSON; the body of an answer travels beside them as bytes. */
+export interface Change extends Command {
+  readonly kind: 'reserve' | 'move' | 'deliver'
+  readonly fields: Readonly<Record<string, string | number>>
+  readonly body: Buffer
+}
+
+/** Whether the row allowed the change. For a reservation also the row as it is now: ours, or the one in the way. */
 export interface Written {
   readonly done: boolean
   readonly record: OpenPayment | null
 }
 
-export interface Store {
-  /** Writes one group, all of one kind and no key twice, durably and all or nothing. */
-  write(group: readonly Change[]): Promise<readonly Written[]>
-  /** True where the failed write certainly left no trace. */
-  wroteNothing(error: unknown): boolean
-  /** Moves a submitted row to this owner. */
-  claim(key: string, attempt: number, owner: string, at: number): Promise<boolean>
-  repaid(key: string, note: string, at: number): Promise<boolean>
-  /** Drops the answers of at most `limit` rows settled before; returns how many. */
-  forget(settledBefore: number, limit: number): Promise<number>
-  find(key: string): Promise<PaymentRecord | null>
-  identified(payer: string, identifier: string): Promise<PaymentRecord | null>
-  open(): Promise<readonly OpenPayment[]>
-  list(filter: PaymentFilter): Promise<readonly PaymentRecord[]>
-  debts(): Promise<readonly PaymentRecord[]>
-  sums(settledSince: number, own: readonly string[]): Promise<readonly PaymentSum[]>
+type SharedQueries = Pick<
+  Journal,
+  | 'find'
+  | 'findByIdentifier'
+  | 'openPayments'
+  | 'list'
+  | 'debts'
+  | 'dailySums'
+  | 'events'
+  | 'ledgerEntries'
+  | 'ledgerTotals'
+>
+
+/** The queries that have the same SQL in both databases. */
+export interface StoreQueries extends SharedQueries {
   counts(): Promise<readonly { readonly state: PaymentState; readonly count: number }[]>
-  events(key: string): Promise<readonly JournalEvent[]>
-  entries(window: EntryWindow): Promise<readonly LedgerEntry[]>
-  totals(window: Pick<EntryWindow, 'from' | 'before'>, own: readonly string[]): Promise<readonly EntryTotal[]>
-  /** This process is alive; those not heard of since `forgetBefore` are struck off. */
-  touch(instance: string, at: number, forgetBefore: number): Promise<void>
-  leave(instance: string): Promise<void>
+  /** Makes `owner` the owner of a submitted row. */
+  claim(key: string, attempt: number, owner: string, at: number): Promise<boolean>
+  repaid(key: string, detail: string, at: number): Promise<boolean>
+  /** Drops the answers of at most `limit` rows settled before this moment (ms) and returns their number. */
+  forget(settledBefore: number, limit: number): Promise<number>
+  /** Records that this owner is running, and deletes owners not seen since `forgetBefore` (ms). */
+  touch(owner: string, at: number, forgetBefore: number): Promise<void>
+  leave(owner: string): Promise<void>
+  /** Owners seen at or after this moment (ms). */
   seenSince(at: number): Promise<readonly string[]>
+}
+
+export interface Store extends StoreQueries {
+  /** Writes one group, durably and all or nothing. All its changes are of one kind, and no key appears twice. */
+  write(group: readonly Change[]): Promise<readonly Written[]>
+  /** True if the failed write certainly changed nothing. */
+  wroteNothing(error: unknown): boolean
   close(): Promise<void>
 }
 
-/** Results of moves: the statement returned the keys of those it moved. */
-export function moved(group: readonly Change[], rows: readonly Row[]): readonly Written[] {
+/** A group as the two values its statement takes: the fields, and all bodies in one buffer with offsets into it. */
+export function encode(group: readonly Change[]): { readonly fields: string; readonly bodies: Buffer } {
+  let start = 1
+  const rows = group.map(({ fields, body }) => {
+    const row = { ...fields, body_start: start, body_length: body.length }
+    start += body.length
+    return row
+  })
+  return { fields: JSON.stringify(rows), bodies: Buffer.concat(group.map(({ body }) => body)) }
+}
+
+/** Results of moves. `rows` holds the keys of those that the statement moved. */
+export function movedResults(group: readonly Change[], rows: readonly Row[]): readonly Written[] {
   const keys = new Set(rows.map((row) => row['key']))
   return group.map(({ key }) => ({ done: keys.has(key), record: null }))
 }
 
 /**
- * Results of reservations: the statement returned the rows it took, and `read` finds what is in the way of the others
- * (JSON: key, payer and identifier of each), each row with the key that `wanted` it. It reads before the next group is
- * written, so the row in the way is the one that was.
+ * Results of reservations. `rows` are those that the statement reserved. `readBlocking` finds the rows in the way of the
+ * others: it takes their key, payer and identifier as JSON and returns each row with the key that `wanted` it. It runs
+ * before the next group is written, so it sees the row that really was in the way.
  */
-export async function reserved(
+export async function reservedResults(
   group: readonly Change[],
   rows: readonly Row[],
-  read: (wanted: string) => Promise<readonly Row[]>,
+  readBlocking: (wanted: string) => Promise<readonly Row[]>,
 ): Promise<readonly Written[]> {
-  const taken = new Map(rows.map((row) => [row['key'], toRecord(row)]))
-  const left = group.filter(({ key }) => !taken.has(key)).map(({ fields }) => wanted(fields))
-  // What was taken stands, even should this read fail: the others then simply ask again.
-  const found = left.length > 0 ? await read(JSON.stringify(left)).catch(() => []) : []
-  // A released row stands in nobody's way: where another payment has the identifier, that one does.
-  const standing = found.toSorted((one, other) => Number(isReleased(other)) - Number(isReleased(one)))
-  const inTheWay = new Map(standing.map((row) => [row['wanted'], toRecord(row)]))
-  return group.map(({ key }) => ({ done: taken.has(key), record: taken.get(key) ?? inTheWay.get(key) ?? null }))
-}
-
-function wanted({ key, payer, identifier }: Change['fields']): Change['fields'] {
-  return { key, payer, ...(identifier === undefined ? {} : { identifier }) } as Change['fields']
+  const reserved = new Map(rows.map((row) => [row['key'], toRecord(row)]))
+  const blocked = group
+    .filter(({ key }) => !reserved.has(key))
+    .map(({ fields: { key, payer, identifier } }) => ({
+      key,
+      payer,
+      ...(identifier === undefined ? {} : { identifier }),
+    }))
+  // The reservations stand even if this read fails: the other callers try again.
+  const found = blocked.length > 0 ? await readBlocking(JSON.stringify(blocked)).catch(() => []) : []
+  // A released row blocks nobody: if another payment has the identifier, that one does. Later rows win in the map.
+  const ordered = found.toSorted((one, other) => Number(isReleased(other)) - Number(isReleased(one)))
+  const blocking = new Map(ordered.map((row) => [row['wanted'], toRecord(row)]))
+  return group.map(({ key }) => ({ done: reserved.has(key), record: reserved.get(key) ?? blocking.get(key) ?? null }))
 }
 
 function isReleased(row: Row): boolean {

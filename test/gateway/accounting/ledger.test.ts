@@ -73,7 +73,7 @@ for (const [name, create] of Object.entries(LEDGERS))
 
     it('export a month that adds up to what the ledger settled in it, to the atomic unit, in both forms', async () => {
       const sales = await lines()
-      const sums = await journal.sums(NOVEMBER.from, [])
+      const sums = await journal.dailySums(NOVEMBER.from, [])
       const last = NOVEMBER.before / 86_400_000
       const settled = sums.filter(({ day }) => day < last).reduce((sum, { amount }) => sum + amount, 0n)
       expect(settled).to.equal(750_005_008n)
@@ -132,12 +132,12 @@ for (const [name, create] of Object.entries(LEDGERS))
 
     it('are read piece by piece, each entry once', async () => {
       const window = { from: 0, before: NOVEMBER.before, limit: 2 }
-      const whole = await journal.entries({ ...window, limit: 100 })
+      const whole = await journal.ledgerEntries({ ...window, limit: 100 })
       expect(whole).to.have.length(5)
-      const first = await journal.entries(window)
+      const first = await journal.ledgerEntries(window)
       const [, end] = first
       if (!end) throw new Error('a piece is missing')
-      const rest = await journal.entries({ ...window, after: end, limit: 100 })
+      const rest = await journal.ledgerEntries({ ...window, after: end, limit: 100 })
       expect([...first, ...rest]).to.deep.equal(whole)
     })
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createLog } from '../../../gateway/observe/log.ts'
-import type { PaymentState } from '../../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../../gateway/payments/journal/payment-states.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { createFacilitatorSettler } from '../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
 import { ask, json, receipt } from '../../support/agent.ts'

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { decodePayment } from '../../../gateway/x402/payload.ts'
-import type { PaymentState } from '../../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../../gateway/payments/journal/payment-states.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { settleData, word } from '../../../gateway/methods/exact-evm/eip3009.ts'

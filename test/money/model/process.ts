@@ -125,7 +125,7 @@ function held(world: World, process: Process): Journal {
     ...journal,
     owner: process.id,
     find: (key) => gate('find', () => journal.find(key)),
-    identified: (payer, identifier) => gate('identified', () => journal.identified(payer, identifier)),
+    findByIdentifier: (payer, identifier) => gate('identified', () => journal.findByIdentifier(payer, identifier)),
     reserve: (reservation) =>
       gate('reserve', () =>
         owned(
@@ -144,14 +144,14 @@ function held(world: World, process: Process): Journal {
         if (outcome.unsent && owners.get(key) !== process.id) return false
         return journal.refused(key, attempt, outcome)
       }),
-    late: (key, ...rest) => move('late', key, () => journal.late(key, ...rest)),
+    settledLate: (key, ...rest) => move('late', key, () => journal.settledLate(key, ...rest)),
     claim: (key, attempt) => move('claim', key, () => journal.claim(key, attempt)),
     owed: (key, ...rest) => move('owed', key, () => journal.owed(key, ...rest)),
-    open: () =>
+    openPayments: () =>
       gate('open', async () =>
-        (await journal.open()).map((row) => ({ ...row, owner: owners.get(row.key) ?? 'nobody' })),
+        (await journal.openPayments()).map((row) => ({ ...row, owner: owners.get(row.key) ?? 'nobody' })),
       ),
-    living: () => gate('living', async () => world.living()),
+    liveOwners: () => gate('living', async () => world.living()),
     forgetAnswers: async () => 0,
   }
 }

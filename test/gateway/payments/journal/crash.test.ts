@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
-import type { PaymentState } from '../../../../gateway/payments/journal/journal.ts'
+import type { PaymentState } from '../../../../gateway/payments/journal/payment-states.ts'
 import { PATHS } from '../../../contracts/payment.ts'
 import { start } from '../../../support/process.ts'
 
@@ -31,9 +31,9 @@ describe('the journal of a process that is killed', () => {
         expect(await journal.find(key)).to.include({ state, attempt: 1 })
         const passed = (await journal.events(key)).map((event) => event.state)
         expect(passed).to.deep.equal(['reserved', ...PATHS[state]])
-        const open = await journal.open()
+        const open = await journal.openPayments()
         expect(open).to.have.length(['reserved', 'answered', 'submitted'].includes(state) ? 1 : 0)
-        const living = await journal.living()
+        const living = await journal.liveOwners()
         for (const { owner } of open) expect(living.has(owner)).to.equal(false)
       } finally {
         await journal.close()
@@ -50,7 +50,7 @@ describe('the journal of a process that is killed', () => {
     const journal = await openJournal({ file })
     try {
       for (const key of confirmed) expect(await journal.find(key)).to.include({ state: 'settled' })
-      expect((await journal.open()).length).to.be.at.most(8)
+      expect((await journal.openPayments()).length).to.be.at.most(8)
     } finally {
       await journal.close()
     }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { connect } from '../../../../gateway/payments/journal/connection.ts'
+import { connect } from '../../../../gateway/payments/journal/sqlite.ts'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import { identifiersContract } from '../../../contracts/identifiers.ts'
 import { journalContract } from '../../../contracts/journal.ts'
@@ -41,7 +41,7 @@ describe('the SQLite file of the ledger', () => {
   it('is created with its folder, and read while it is written', async () => {
     const journal = await openJournal({ file })
     const other = await connect(file, 'read')
-    expect(await other.once('PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
+    expect(await other.run('PRAGMA journal_mode')).to.deep.equal([{ journal_mode: 'wal' }])
     await other.close()
     await journal.close()
   })

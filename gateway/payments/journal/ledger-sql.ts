@@ -1,50 +1,50 @@
 /**
- * The book that the events make: a sale where a payment was settled, a debt where its answer cannot be given, a
- * repayment where the debt was struck off. Events are never edited, so a month that is over never changes.
+ * The ledger, read from the journal's events: a sale when a payment was settled, a debt when its answer cannot be
+ * delivered, a repayment when the debt was repaid. Accounting exports it.
  */
 import type { EntryKind, EntryTotal, EntryWindow, LedgerEntry } from './journal.ts'
-import { type Row, toRecord } from './record.ts'
+import { type Placeholder, type Query, type Row, toRecord } from './sql.ts'
 
 const REPAID = 'repaid: '
 
-/** How a repayment is written into an event's detail. */
-export const repaidBy = (note: string): string => `${REPAID}${note}`
+/** The detail of an event that records a repayment. */
+export const repaidDetail = (note: string): string => `${REPAID}${note}`
 
-const BOOKED = "state IN ('settled', 'owed')"
+const IS_ENTRY = "state IN ('settled', 'owed')"
 
-/** Finds the entries of a month among the events of years. */
-export const BOOKED_INDEX = `CREATE INDEX IF NOT EXISTS payment_events_booked ON payment_events (at, id) WHERE ${BOOKED}`
+/** Finds the entries of one month among the events of years. */
+export const LEDGER_INDEX = `CREATE INDEX IF NOT EXISTS payment_events_booked ON payment_events (at, id) WHERE ${IS_ENTRY}`
 
 const FIELDS = `p.key, p.attempt, p.fingerprint, p.operation, p.route, p.network, p.asset, p.payer, p.pay_to, p.amount,
   p.nonce, p.valid_after, p.valid_before, p.signature, p.version, p.price_version, p.call_id, p.identifier, p.place, p.owner,
   p.transaction_hash, p.reason, p.created_at, p.updated_at, p.settled_at, p.delivered_at`
 
-/** The statement and values of a window; the same words for both databases. */
-export function entriesQuery(
+/** One page of the entries of a window. */
+export function ledgerEntriesQuery(
   { from, before, after = { at: from, id: -1 }, limit }: EntryWindow,
-  place: (nth: number) => string,
-): { readonly sql: string; readonly values: readonly number[] } {
+  place: Placeholder,
+): Query {
   const sql = `
 SELECT e.id AS event, e.at, e.detail, e.state, ${FIELDS}, NULL AS intent, NULL AS answer_status, NULL AS answer_body
 FROM payment_events e JOIN payments p ON p.id = e.payment
-WHERE e.${BOOKED} AND (e.at, e.id) > (${place(1)}, ${place(2)}) AND e.at < ${place(3)}
+WHERE e.${IS_ENTRY} AND (e.at, e.id) > (${place(1)}, ${place(2)}) AND e.at < ${place(3)}
 ORDER BY e.at, e.id LIMIT ${place(4)}`
   return { sql, values: [after.at, after.id, before, limit] }
 }
 
-/** The sums of a window, without limit; `own` payers apart. */
-export function totalsQuery(
+/** The sums of a whole window. `own` payers are summed separately. */
+export function ledgerTotalsQuery(
   { from, before }: Pick<EntryWindow, 'from' | 'before'>,
   own: readonly string[],
-  place: (nth: number) => string,
-): { readonly sql: string; readonly values: readonly (string | number)[] } {
+  place: Placeholder,
+): Query {
   const among = own.map((_, at) => place(at + 3)).join(', ') || "''"
   const kind = `CASE WHEN e.state = 'settled' THEN 'sale' WHEN e.detail LIKE '${REPAID}%' THEN 'repayment' ELSE 'debt' END`
   const sql = `
 SELECT p.network, ${kind} AS kind, CASE WHEN lower(p.payer) IN (${among}) THEN 1 ELSE 0 END AS own,
   count(*) AS count, CAST(sum(CAST(p.amount AS bigint)) AS text) AS amount
 FROM payment_events e JOIN payments p ON p.id = e.payment
-WHERE e.${BOOKED} AND e.at >= ${place(1)} AND e.at < ${place(2)} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
+WHERE e.${IS_ENTRY} AND e.at >= ${place(1)} AND e.at < ${place(2)} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`
   return { sql, values: [from, before, ...own.map((wallet) => wallet.toLowerCase())] }
 }
 
@@ -58,16 +58,16 @@ export function toTotal({ network, kind, own, count, amount }: Row): EntryTotal 
   }
 }
 
-export function toEntry(row: Row): LedgerEntry {
+export function toLedgerEntry(row: Row): LedgerEntry {
   const { key, network, asset, payer, payTo, amount, operation, route, transaction, priceVersion, callId, state } =
     toRecord(row)
   const detail = typeof row['detail'] === 'string' ? row['detail'] : ''
-  const isRepaid = state === 'owed' && detail.startsWith(REPAID)
+  const isRepayment = state === 'owed' && detail.startsWith(REPAID)
   return {
     id: Number(row['event']),
     at: Number(row['at']),
-    kind: state === 'settled' ? 'sale' : isRepaid ? 'repayment' : 'debt',
-    note: state === 'settled' ? null : isRepaid ? detail.slice(REPAID.length) : detail,
+    kind: state === 'settled' ? 'sale' : isRepayment ? 'repayment' : 'debt',
+    note: state === 'settled' ? null : isRepayment ? detail.slice(REPAID.length) : detail,
     payment: { key, network, asset, payer, payTo, amount, operation, route, transaction, priceVersion, callId },
   }
 }

@@ -1,0 +1,153 @@
+/**
+ * The queries with the same SQL in both databases: everything but the three statements that write groups.
+ */
+import type { JournalEvent, PaymentFilter, PaymentSum } from './journal.ts'
+import { ledgerEntriesQuery, ledgerTotalsQuery, toLedgerEntry, toTotal } from './ledger-sql.ts'
+import type { PaymentState } from './payment-states.ts'
+import { COLUMNS, OPEN, type Placeholder, type Query, type Row, type Run, text, toRecord } from './sql.ts'
+import type { StoreQueries } from './store.ts'
+
+/** The two queries of every paid call, so that a database can prepare them. */
+export const findQueries = (place: Placeholder) => ({
+  find: `SELECT ${COLUMNS} FROM payments WHERE key = ${place(1)}`,
+  findByIdentifier: `SELECT ${COLUMNS} FROM payments WHERE payer = ${place(1)} AND identifier = ${place(2)} AND state <> 'released'`,
+})
+
+/**
+ * The queries with the same SQL in both databases.
+ *
+ * @param read runs a statement that changes nothing
+ * @param write runs a statement that commits by itself
+ */
+export function createQueries(read: Run, write: Run, place: Placeholder): StoreQueries {
+  const queries = findQueries(place)
+  const [one, two, three, four] = [place(1), place(2), place(3), place(4)]
+  const run = async ({ sql, values }: Query): Promise<readonly Row[]> => read(sql, ...values)
+  return {
+    find: async (key) => (await read(queries.find, key)).map(toRecord)[0] ?? null,
+    findByIdentifier: async (payer, identifier) =>
+      (await read(queries.findByIdentifier, payer, identifier)).map(toRecord)[0] ?? null,
+    openPayments: async () => (await read(`SELECT ${COLUMNS} FROM payments WHERE ${OPEN} ORDER BY id`)).map(toRecord),
+    list: async (filter) => (await run(listQuery(filter, place))).map(toRecord),
+    debts: async () =>
+      (
+        await read(`SELECT ${COLUMNS} FROM payments WHERE state = 'owed' AND repaid_at IS NULL ORDER BY updated_at, id`)
+      ).map(toRecord),
+    dailySums: async (settledSince, own) => (await run(sumsQuery(settledSince, own, place))).map(toSum),
+    async counts() {
+      const rows = await read('SELECT state, count(*) AS count FROM payments GROUP BY state')
+      return rows.map(({ state, count }) => ({ state: state as PaymentState, count: Number(count) }))
+    },
+    events: async (key) =>
+      (
+        await read(
+          `SELECT e.at, e.attempt, e.state, e.detail FROM payment_events e JOIN payments p ON p.id = e.payment
+           WHERE p.key = ${one} ORDER BY e.id`,
+          key,
+        )
+      ).map(toEvent),
+    ledgerEntries: async (window) => (await run(ledgerEntriesQuery(window, place))).map(toLedgerEntry),
+    ledgerTotals: async (window, own) => (await run(ledgerTotalsQuery(window, own, place))).map(toTotal),
+    async claim(key, attempt, owner, at) {
+      const claimed = await write(
+        `UPDATE payments SET owner = ${one}, updated_at = ${two}
+         WHERE key = ${three} AND attempt = ${four} AND state = 'submitted' RETURNING key`,
+        owner,
+        at,
+        key,
+        attempt,
+      )
+      return claimed.length === 1
+    },
+    async repaid(key, detail, at) {
+      const repaid = await write(
+        `UPDATE payments SET state = 'owed', repaid_at = ${one}, updated_at = ${one}, detail = ${two}
+         WHERE key = ${three} AND state = 'owed' AND repaid_at IS NULL RETURNING key`,
+        at,
+        detail,
+        key,
+      )
+      return repaid.length === 1
+    },
+    async forget(settledBefore, limit) {
+      const forgotten = await write(
+        `UPDATE payments SET answer_headers = NULL, answer_body = NULL, identifier = NULL, place = NULL WHERE id IN (
+           SELECT id FROM payments WHERE answer_body IS NOT NULL AND state = 'settled' AND settled_at < ${one} LIMIT ${two}
+         ) RETURNING id`,
+        settledBefore,
+        limit,
+      )
+      return forgotten.length
+    },
+    async touch(owner, at, forgetBefore) {
+      await write(`DELETE FROM payment_instances WHERE seen_at < ${one}`, forgetBefore)
+      await write(
+        `INSERT INTO payment_instances VALUES (${one}, ${two})
+         ON CONFLICT (instance) DO UPDATE SET seen_at = excluded.seen_at`,
+        owner,
+        at,
+      )
+    },
+    async leave(owner) {
+      await write(`DELETE FROM payment_instances WHERE instance = ${one}`, owner)
+    },
+    seenSince: async (at) =>
+      (await read(`SELECT instance FROM payment_instances WHERE seen_at >= ${one}`, at)).map(({ instance }) =>
+        String(instance),
+      ),
+  }
+}
+
+function listQuery(filter: PaymentFilter, place: Placeholder): Query {
+  const { states, operations, payer, transaction, settledSince, settledBefore, withoutAnswers: bare, limit } = filter
+  const values: (string | number)[] = []
+  const next = (value: string | number): string => place(values.push(value))
+  const among = (column: string, list: readonly string[]): string =>
+    `${column} IN (${list.map(next).join(', ') || 'NULL'})`
+  const conditions = [
+    ...(states ? [among('state', states)] : []),
+    ...(operations ? [among('operation', operations)] : []),
+    ...(payer === undefined ? [] : [`lower(payer) = ${next(payer.toLowerCase())}`]),
+    ...(transaction === undefined ? [] : [`lower(transaction_hash) = ${next(transaction.toLowerCase())}`]),
+    ...(settledSince === undefined ? [] : [`settled_at >= ${next(settledSince)}`]),
+    ...(settledBefore === undefined ? [] : [`settled_at < ${next(settledBefore)}`]),
+  ]
+  const columns = bare ? COLUMNS.replace('answer_body', 'NULL AS answer_body') : COLUMNS
+  const where = conditions.length > 0 ? `WHERE ${conditions.join(' AND ')}` : ''
+  return { sql: `SELECT ${columns} FROM payments ${where} ORDER BY id DESC LIMIT ${next(limit)}`, values }
+}
+
+const DAY_MS = 86_400_000
+
+function sumsQuery(settledSince: number, own: readonly string[], place: Placeholder): Query {
+  const among = own.map((_, at) => place(at + 2)).join(', ') || "''"
+  const sql = `
+SELECT settled_at / ${DAY_MS} AS day, operation, network, state,
+  CASE WHEN lower(payer) IN (${among}) THEN 1 ELSE 0 END AS own, count(*) AS count, count(DISTINCT lower(payer)) AS payers,
+  CAST(sum(CAST(amount AS bigint)) AS text) AS amount
+FROM payments WHERE state IN ('settled', 'owed') AND settled_at >= ${place(1)}
+GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4, 5`
+  return { sql, values: [settledSince, ...own.map((address) => address.toLowerCase())] }
+}
+
+function toSum(row: Row): PaymentSum {
+  return {
+    day: Number(row['day']),
+    operation: text(row, 'operation'),
+    network: text(row, 'network'),
+    state: text(row, 'state') as PaymentState,
+    isOwn: Number(row['own']) === 1,
+    count: Number(row['count']),
+    payers: Number(row['payers']),
+    amount: BigInt(text(row, 'amount')),
+  }
+}
+
+function toEvent(row: Row): JournalEvent {
+  return {
+    at: Number(row['at']),
+    attempt: Number(row['attempt']),
+    state: text(row, 'state') as PaymentState,
+    detail: row['detail'] as string | null,
+  }
+}

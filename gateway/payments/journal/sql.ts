@@ -1,0 +1,138 @@
+/**
+ * The SQL that SQLite and PostgreSQL share, and rows as records. A group of changes is the table `change` in the
+ * statements that write.
+ */
+import type { Hex } from '../../config/networks.ts'
+import type { Intent } from '../../methods/payment-method.ts'
+import type { OpenPayment } from './journal.ts'
+import type { PaymentState } from './payment-states.ts'
+
+/** The columns of `payments` that make a record. The answer's body comes last, so that a row without it is cheap to read. */
+export const COLUMNS = `key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
+  valid_after, valid_before, signature, version, price_version, call_id, identifier, place, owner, intent, transaction_hash,
+  reason, created_at, updated_at, settled_at, delivered_at, answer_status, answer_headers, answer_body`
+
+/** What a reservation writes beside state, attempt and times. A takeover replaces all of it. */
+export const RESERVED_COLUMNS = [
+  'fingerprint',
+  'operation',
+  'route',
+  'network',
+  'asset',
+  'payer',
+  'pay_to',
+  'amount',
+  'nonce',
+  'valid_after',
+  'valid_before',
+  'signature',
+  'version',
+  'price_version',
+  'call_id',
+  'identifier',
+  'place',
+  'owner',
+  'detail',
+] as const
+
+/** A row as the drivers return it: SQLite integers are numbers, PostgreSQL bigints and numerics are decimal strings. */
+export type Row = Readonly<Record<string, string | number | Buffer | null>>
+
+export function toRecord(row: Row): OpenPayment {
+  const status = row['answer_status']
+  const body = row['answer_body']
+  const hasAnswer = typeof status === 'number' && Buffer.isBuffer(body)
+  return {
+    key: text(row, 'key'),
+    state: text(row, 'state') as PaymentState,
+    attempt: Number(row['attempt']),
+    fingerprint: text(row, 'fingerprint'),
+    operation: text(row, 'operation'),
+    route: text(row, 'route'),
+    network: text(row, 'network'),
+    asset: text(row, 'asset') as Hex,
+    payer: text(row, 'payer') as Hex,
+    payTo: text(row, 'pay_to') as Hex,
+    amount: BigInt(text(row, 'amount')),
+    nonce: text(row, 'nonce') as Hex,
+    validAfter: BigInt(text(row, 'valid_after')),
+    validBefore: BigInt(text(row, 'valid_before')),
+    signature: text(row, 'signature') as Hex,
+    version: Number(row['version']) as 1 | 2,
+    priceVersion: text(row, 'price_version'),
+    callId: text(row, 'call_id'),
+    identifier: row['identifier'] as string | null,
+    place: row['place'] as string | null,
+    owner: text(row, 'owner'),
+    answer: hasAnswer ? { status, headers: JSON.parse(text(row, 'answer_headers')), body } : null,
+    intent: row['intent'] === null ? null : (JSON.parse(text(row, 'intent')) as Intent),
+    transaction: row['transaction_hash'] as Hex | null,
+    reason: row['reason'] as string | null,
+    createdAt: Number(row['created_at']),
+    updatedAt: Number(row['updated_at']),
+    settledAt: timestamp(row, 'settled_at'),
+    deliveredAt: timestamp(row, 'delivered_at'),
+  }
+}
+
+/** The text in a column. Throws TypeError if it holds none. */
+export function text(row: Row, column: string): string {
+  const value = row[column]
+  if (typeof value !== 'string') throw new TypeError(`the journal has no text in the column ${column}`)
+  return value
+}
+
+function timestamp(row: Row, column: string): number | null {
+  const at = row[column] ?? null
+  return at === null ? null : Number(at)
+}
+
+/** A payer has at most one unreleased payment under each identifier. */
+export const IDENTIFIER_INDEX = `CREATE UNIQUE INDEX payments_identified ON payments (payer, identifier)
+  WHERE identifier IS NOT NULL AND state <> 'released'`
+
+/** Unfinished rows. The index that finds them has the same condition. */
+export const OPEN = `(state IN ('reserved', 'answered', 'submitted') OR (state = 'settled' AND answer_status IS NULL))`
+
+/** Takes over a released payment as a new attempt. The intent stays: what was sent may still be executed by others. */
+export const TAKEOVER = `ON CONFLICT (key) DO UPDATE SET
+  state = 'reserved', attempt = payments.attempt + 1, updated_at = excluded.updated_at,
+  ${RESERVED_COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')},
+  transaction_hash = NULL, reason = NULL, delivered_at = NULL
+WHERE payments.state = 'released'
+RETURNING ${COLUMNS}`
+
+/** @param body SQL that cuts this row's answer out of the bodies of the group */
+export const moveStatement = (body: string): string => `UPDATE payments SET
+  state = change.state, updated_at = change.at, owner = change.owner, detail = change.detail,
+  intent = coalesce(change.intent, payments.intent),
+  transaction_hash = coalesce(change.transaction_hash, payments.transaction_hash),
+  reason = coalesce(change.reason, payments.reason),
+  identifier = CASE payments.state WHEN 'released' THEN NULL ELSE payments.identifier END,
+  settled_at = CASE change.state WHEN 'settled' THEN change.at ELSE settled_at END,
+  answer_status = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_status, payments.answer_status) END,
+  answer_headers = CASE change.state WHEN 'released' THEN NULL ELSE coalesce(change.answer_headers, payments.answer_headers) END,
+  answer_body = CASE change.state WHEN 'released' THEN NULL WHEN 'answered' THEN ${body} ELSE payments.answer_body END`
+
+/** `allowed` holds the states the move may start from; `owned` is set if only this owner may make it. */
+export const MAY_MOVE = `payments.key = change.key AND payments.attempt = change.attempt
+  AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
+RETURNING payments.key`
+
+export const DELIVER = `UPDATE payments SET delivered_at = change.at`
+
+/** Only the first delivery counts, and only of a payment that was sent. */
+export const MAY_DELIVER = `payments.key = change.key AND payments.delivered_at IS NULL
+  AND payments.state IN ('submitted', 'settled')
+RETURNING payments.key`
+
+/** SQL of a placeholder, by its position from 1: `?1` in SQLite, `$1` in PostgreSQL. */
+export type Placeholder = (nth: number) => string
+
+export interface Query {
+  readonly sql: string
+  readonly values: readonly (string | number)[]
+}
+
+/** Runs one statement and returns its rows. */
+export type Run = (sql: string, ...values: readonly (string | number)[]) => Promise<readonly Row[]>
