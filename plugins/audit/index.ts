@@ -1,6 +1,6 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
-import { type DataMode, dataSettings } from '../lib/deployment.ts'
+import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import { type Audit, audit, type AuditPlace, summaryOf } from './audit.ts'
 import { method } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'

@@ -1,6 +1,6 @@
 /** Execution cost: what an order will pay in spread, impact and fees, with every number it is made of. */
 import { type Call, definePlugin } from 'tollgate/plugin'
-import { dataSettings } from '../lib/deployment.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
 import { answerOf } from './cost-answer.ts'
 import { type Classes, perpetualOf, settingsSchema } from './market-classes.ts'

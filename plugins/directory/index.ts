@@ -1,17 +1,16 @@
 /** The agent-economy directory: who sells to agents, at what price, and whether they answer. */
 import { type Call, definePlugin, type Job } from 'tollgate/plugin'
-import { dataSettings } from '../lib/deployment.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { DirectoryQuery } from '../../schemas/types.d.ts'
-import { answer } from './answer.ts'
-import { method } from './method.ts'
-import { createJobs } from './online.ts'
-import { takeIn } from './replay.ts'
-import { growSample, SAMPLE_SOURCES } from './sample.ts'
-import { listOurselves } from './self.ts'
-import { settingsSchema, type Settings } from './settings.ts'
-import { createStore } from './store.ts'
-import { migrations } from './tables.ts'
-import { createVisitor, type Visitor } from './visit.ts'
+import { answer } from './directory-query.ts'
+import { method } from './directory-methodology.ts'
+import { createJobs, listOurselves } from './directory-jobs.ts'
+import { takeIn } from './recorded-listings.ts'
+import { growSample, SAMPLE_SOURCES } from './sample-listings.ts'
+import { settingsSchema, type Settings } from './directory-settings.ts'
+import { createStore } from './directory-store.ts'
+import { migrations } from './directory-tables.ts'
+import { createVisitor, type Visitor } from './visits.ts'
 
 /** The plugin, with a way to visit addresses; tests have an internet of their own. */
 export function createDirectory(visit: Visitor) {

@@ -1,7 +1,7 @@
 /** Whether a service answers: what one visit tells, and what several together do. */
 import type { Kind, Price } from './listing.ts'
-import { termsOf } from './money.ts'
-import type { Visit } from './visit.ts'
+import { termsOf } from './payment-terms.ts'
+import type { Visit } from './visits.ts'
 
 export type Status = 'alive' | 'auth_gated' | 'missing' | 'dead' | 'unknown'
 

@@ -1,14 +1,13 @@
 /** Reads a source from its first page to its last, and what it no longer lists is gone. */
 import type { PluginContext } from 'tollgate/plugin'
 import { setTimeout as pause } from 'node:timers/promises'
-import { SourceError } from './fault.ts'
-import type { Page } from './listing.ts'
-import type { SourceSettings } from './settings.ts'
+import { SourceError, type Page } from './listing.ts'
+import type { SourceSettings } from './directory-settings.ts'
 import { readBazaar } from './sources/bazaar.ts'
-import { agentsOf } from './sources/identity.ts'
-import { readRegistry } from './sources/registry.ts'
-import type { Store } from './store.ts'
-import type { Visitor } from './visit.ts'
+import { agentsOf } from './sources/erc8004.ts'
+import { readRegistry } from './sources/mcp-registry.ts'
+import type { Store } from './directory-store.ts'
+import type { Visitor } from './visits.ts'
 
 const PAGE_ROWS = 100
 const MOST_PAGES = 2000

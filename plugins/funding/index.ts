@@ -1,14 +1,14 @@
 /** Funding rates of perpetual futures, by venue and across venues. */
 import { type Call, definePlugin } from 'tollgate/plugin'
-import { dataSettings } from '../lib/deployment.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { FundingQuery } from '../../schemas/types.d.ts'
-import { answer } from './answer.ts'
-import { method } from './method.ts'
-import { openOnline } from './online.ts'
-import { openReplay } from './replay.ts'
-import { openSample } from './sample.ts'
-import { settingsSchema, type Settings } from './settings.ts'
-import { createStore, migrations } from './store.ts'
+import { answer } from './rates-answer.ts'
+import { method } from './funding-methodology.ts'
+import { openOnline } from './online-rates.ts'
+import { openReplay } from './replayed-rates.ts'
+import { openSample } from './sample-rates.ts'
+import { settingsSchema, type Settings } from './funding-settings.ts'
+import { createStore, migrations } from './rate-store.ts'
 
 export default definePlugin({
   name: 'funding',

@@ -1,8 +1,8 @@
 /** The widest gap of annual rates between two venues in one symbol. */
 import type { FundingSpread } from '../../schemas/types.d.ts'
-import { aprOf, rateOver } from './arithmetic.ts'
-import type { FundingRate, VenueName } from './rate.ts'
-import { isDollar } from './symbol.ts'
+import { aprOf, rateOver } from './rate-arithmetic.ts'
+import type { FundingRate, VenueName } from './funding-rate.ts'
+import { isDollar } from './payload-values.ts'
 
 export interface VenueRate extends FundingRate {
   readonly venue: VenueName

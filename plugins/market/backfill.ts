@@ -4,9 +4,8 @@
  * and a day, then written as `filled`.
  */
 import type { Knex, Logger } from 'tollgate/plugin'
-import { createColumns, FILLED, type Columns } from './bars.ts'
-import { badPrints } from './prints.ts'
-import { createStore, type Bar, type Series } from './store.ts'
+import { createColumns, FILLED, type Columns, badPrints } from './bars.ts'
+import { createStore, type Bar, type Series } from './bar-store.ts'
 import { VenueError, type Venue } from './venues/venue.ts'
 
 export interface Plan {

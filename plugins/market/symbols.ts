@@ -1,5 +1,5 @@
 import { NotFound } from 'tollgate/plugin'
-import type { SampleSymbol } from './sample.ts'
+import type { SampleSymbol } from './sample-bars.ts'
 
 /** One entry of `symbols` in the product's settings. */
 export interface CoveredSymbol extends SampleSymbol {

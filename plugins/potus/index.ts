@@ -1,7 +1,7 @@
 /** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { definePlugin, type Job, type Knex } from 'tollgate/plugin'
-import { dataSettings } from '../lib/deployment.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import { LOG_DAYS } from './answers/feed-health.ts'
 import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
 import { createHandlers } from './answers/operations.ts'

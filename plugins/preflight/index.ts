@@ -1,6 +1,6 @@
 /** Trade preflight: regime, cost and limits in one signed answer that says allow, reduce or deny. It places nothing. */
 import { type Ask, type Call, definePlugin, ServiceError } from 'tollgate/plugin'
-import { dataSettings } from '../lib/deployment.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { Hex } from 'viem'
 import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'

@@ -1,6 +1,6 @@
 /** The market regime: one snapshot a minute, sold as it is now, as it was, and free a day late. */
 import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from 'tollgate/plugin'
-import { dataSettings } from '../lib/deployment.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type {
   MarketStatus,
   RegimeHistory,
@@ -9,11 +9,11 @@ import type {
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
 import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
-import { createClassifier, type Classifier, type Market } from './classify.ts'
+import { createClassifier, type Classifier, type Market } from './classifier.ts'
 import { barsSupported, HORIZON_MINUTES } from './features.ts'
-import { createGrader } from './grader.ts'
-import { method } from './method.ts'
-import { MODEL } from './model.ts'
+import { createGrader } from './label-grades.ts'
+import { method } from './regime-methodology.ts'
+import { MODEL } from './regime-model.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
 /** Older data than this are not sold as current. */

@@ -1,6 +1,6 @@
 /** The snapshots in the database: written once, read as of any moment. */
 import type { Knex, Migration } from 'tollgate/plugin'
-import { MODEL } from './model.ts'
+import { MODEL } from './regime-model.ts'
 
 /** A snapshot as it is kept; times in epoch seconds, volatilities as fractions a year. */
 export interface Snapshot {

@@ -10,7 +10,7 @@ import type {
   PluginContext,
   Registration,
 } from 'tollgate/plugin'
-import type { DataMode } from '../../plugins/lib/deployment.ts'
+import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
 import { openDatabase, type DatabaseOptions } from '../../gateway/stores/database.ts'

@@ -1,7 +1,7 @@
-import { canonical } from '../address.ts'
+import { canonical } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
-import { pricesOf, versionOf } from '../money.ts'
-import { nameOf, countOf, isRow, listOf, sourceTime, type Row, rowOf, tagsOf, textOf } from '../reading.ts'
+import { pricesOf, versionOf } from '../payment-terms.ts'
+import { nameOf, countOf, isRow, listOf, sourceTime, type Row, rowOf, tagsOf, textOf } from '../payload-fields.ts'
 
 export interface BazaarPage extends Page {
   /** Rows of all pages, where the source says it. */

@@ -1,5 +1,4 @@
-import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
-import { splitPair, symbolOf } from '../symbol.ts'
+import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-values.ts'
 import { createParsed, isRow, rowsOf, textOf, type Venue } from './venue.ts'
 
 /** Contracts that the second list leaves out were never adjusted: Binance publishes eight hours for them. */

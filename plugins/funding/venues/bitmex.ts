@@ -1,6 +1,5 @@
 import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
-import { decimalOf, priceOf } from '../decimal.ts'
-import { symbolOf } from '../symbol.ts'
+import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
 
 /** Perpetual contracts and perpetual contracts on currencies, by CFI code. */

@@ -1,5 +1,4 @@
-import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
-import { splitPair, symbolOf } from '../symbol.ts'
+import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-values.ts'
 import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
 
 /** BTC-26DEC25, BTCUSDZ25: contracts that end. */

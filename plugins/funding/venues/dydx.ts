@@ -1,5 +1,4 @@
-import { decimalOf, priceOf } from '../decimal.ts'
-import { symbolOf } from '../symbol.ts'
+import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, isRow, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
 
 /** dYdX v4 pays every hour, on the hour; no field says so. */

@@ -1,5 +1,4 @@
-import { decimalOf, priceOf } from '../decimal.ts'
-import { symbolOf } from '../symbol.ts'
+import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
 
 /**

@@ -1,6 +1,5 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
-import { decimalOf, priceOf, secondsOf } from '../decimal.ts'
-import { symbolOf } from '../symbol.ts'
+import { decimalOf, priceOf, secondsOf, symbolOf } from '../payload-values.ts'
 import { createParsed, PayloadError, isRow, rowsOf, textOf, type Venue } from './venue.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */

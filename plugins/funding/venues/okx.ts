@@ -1,5 +1,4 @@
-import { decimalOf, secondsOf } from '../decimal.ts'
-import { symbolOf } from '../symbol.ts'
+import { decimalOf, secondsOf, symbolOf } from '../payload-values.ts'
 import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
 
 /**

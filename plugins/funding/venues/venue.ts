@@ -1,4 +1,4 @@
-import type { Excluded, FundingRate, VenueName } from '../rate.ts'
+import type { Excluded, FundingRate, VenueName } from '../funding-rate.ts'
 
 export interface VenueRequest {
   readonly path: string

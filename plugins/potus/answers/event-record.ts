@@ -1,5 +1,5 @@
 /** Rows as the records that are sold. */
-import type { DataMode } from '../../lib/deployment.ts'
+import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import type { Mention } from '../entities/entity-recognition.ts'
 import { iso, isoOrNull } from '../moment.ts'
 import { type Grounds, type Relevance, relevanceOf } from '../entities/relevance.ts'

@@ -1,6 +1,6 @@
 /** The sources and how they do, as of a moment: read from the log of polls, so nothing is kept twice. */
 import type { Knex } from 'tollgate/plugin'
-import type { DataMode } from '../../lib/deployment.ts'
+import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import { DAY, isoOrNull } from '../moment.ts'
 import type { Source } from '../sources/source.ts'
 import type { Outcome } from '../store/tables.ts'

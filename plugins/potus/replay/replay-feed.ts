@@ -1,6 +1,6 @@
 /** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
 import type { Knex, PluginContext } from 'tollgate/plugin'
-import { dataSettings } from '../../lib/deployment.ts'
+import { dataSettings } from '../../lib/feeds/data-settings.ts'
 import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer } from '../ingest/event-writer.ts'

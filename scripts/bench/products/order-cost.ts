@@ -3,8 +3,8 @@ import { estimate, type Inputs, orderOf } from '../../../plugins/cost/estimate.t
 import type { Known } from '../../../plugins/cost/market-inputs.ts'
 import { squareRootImpact } from '../../../plugins/lib/quant/market-impact.ts'
 import { type Book, walkBook } from '../../../plugins/lib/quant/order-book.ts'
-import type { BookSnapshot } from '../../../plugins/market/depth/depth.ts'
-import { parseBooks } from '../../../plugins/market/depth/recorded.ts'
+import type { BookSnapshot } from '../../../plugins/market/order-books/order-book.ts'
+import { parseBooks } from '../../../plugins/market/order-books/recorded-books.ts'
 import { atMost, type Measure, atLeast, shown } from './measure.ts'
 import { readRecorded, recordedNames } from './recorded-data.ts'
 

@@ -1,6 +1,5 @@
 /** Figures of a track, and of the baseline it must beat. */
-import { type Curves, curvesOf } from '../../../plugins/regime/curves.ts'
-import { grade, type Graded, type Grades } from '../../../plugins/regime/grade.ts'
+import { type Curves, curvesOf, grade, type Graded, type Grades } from '../../../plugins/regime/label-grades.ts'
 import type { Track } from './model-track.ts'
 
 export interface Figures extends Grades {

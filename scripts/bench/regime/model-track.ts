@@ -1,7 +1,7 @@
 /** Recorded bars through the model, exactly as the product runs it, kept as columns. */
 import type { Columns } from '../../../plugins/market/bars.ts'
-import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/model.ts'
-import type { Fit } from '../../../plugins/regime/fit.ts'
+import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
+import type { Fit } from '../../../plugins/regime/volatility-fit.ts'
 
 export interface Track {
   readonly stepMinutes: number

@@ -1,7 +1,7 @@
 /** Two promises tried on real bars: one bad print does not set the regime, and the future does not change the past. */
 import { deserialize, serialize } from 'node:v8'
 import type { Columns } from '../../../plugins/market/bars.ts'
-import { createModel, type ModelState } from '../../../plugins/regime/model.ts'
+import { createModel, type ModelState } from '../../../plugins/regime/regime-model.ts'
 import { track, type Track } from './model-track.ts'
 
 const TRIALS = 20

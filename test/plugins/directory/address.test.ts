@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { canonical } from '../../../plugins/directory/address.ts'
-import { isPublic, neighbourhood } from '../../../plugins/directory/inside.ts'
+import { canonical, isPublic, neighbourhood } from '../../../plugins/directory/public-addresses.ts'
 
 const urlOf = (text: unknown): string | null => canonical(text).url
 const reasonOf = (text: unknown): string | null => canonical(text).reason

@@ -4,7 +4,7 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import type { World } from '../../../plugins/directory/visit.ts'
+import type { World } from '../../../plugins/directory/visits.ts'
 
 export type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 

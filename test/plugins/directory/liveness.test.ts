@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { after, type Finding, isHidden, judge, type Status, UNVISITED } from '../../../plugins/directory/liveness.ts'
-import type { Visit } from '../../../plugins/directory/visit.ts'
+import type { Visit } from '../../../plugins/directory/visits.ts'
 
 const answered = (status: number, body = ''): Visit => ({ failure: null, status, body, paymentRequired: null })
 const ask = JSON.stringify({

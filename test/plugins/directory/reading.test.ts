@@ -1,9 +1,9 @@
 /** Times, networks and addresses as different hands write them. */
 import { expect } from 'chai'
-import { networkOf } from '../../../plugins/directory/money.ts'
-import { sourceTime } from '../../../plugins/directory/reading.ts'
-import { readCard } from '../../../plugins/directory/sources/card.ts'
-import { readRegistration } from '../../../plugins/directory/sources/registration.ts'
+import { networkOf } from '../../../plugins/directory/payment-terms.ts'
+import { sourceTime } from '../../../plugins/directory/payload-fields.ts'
+import { readCard } from '../../../plugins/directory/sources/agent-cards.ts'
+import { readRegistration } from '../../../plugins/directory/sources/erc8004.ts'
 
 const NOW = Date.UTC(2026, 10, 1) / 1000
 const AT = Date.UTC(2025, 9, 1, 12) / 1000

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { decodeFunctionData, encodeFunctionResult, type Hex, parseAbi } from 'viem'
 import { openDatabase } from '../../../gateway/stores/database.ts'
-import { readRegistration } from '../../../plugins/directory/sources/registration.ts'
+import { readRegistration } from '../../../plugins/directory/sources/erc8004.ts'
 import { openScene, type Scene } from './scene.ts'
 
 const REGISTRY = '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432'

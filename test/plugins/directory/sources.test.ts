@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import { idOf } from '../../../plugins/directory/listing.ts'
 import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
-import { readCard } from '../../../plugins/directory/sources/card.ts'
-import { readOrigin } from '../../../plugins/directory/sources/origin.ts'
-import { readRegistry } from '../../../plugins/directory/sources/registry.ts'
+import { readCard } from '../../../plugins/directory/sources/agent-cards.ts'
+import { readOrigin } from '../../../plugins/directory/sources/well-known-x402.ts'
+import { readRegistry } from '../../../plugins/directory/sources/mcp-registry.ts'
 import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 const NOW = Date.UTC(2026, 10, 20, 12) / 1000

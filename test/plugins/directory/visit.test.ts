@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import { createPace } from '../../../plugins/directory/pace.ts'
-import { createVisitor, LIMITS, type Visit, type Visitor } from '../../../plugins/directory/visit.ts'
+import { createPace, createVisitor, LIMITS, type Visit, type Visitor } from '../../../plugins/directory/visits.ts'
 import { type Answer, askFor, type Internet, openInternet } from './internet.ts'
 
 const ok: Answer = (_, response) => response.end('hello')

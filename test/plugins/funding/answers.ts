@@ -1,8 +1,8 @@
 /** Answers in the form of each venue, taken three minutes past an hour; and a local server that gives them. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { VenueName } from '../../../plugins/funding/rate.ts'
-import { VENUES } from '../../../plugins/funding/venues/index.ts'
+import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
+import { VENUES } from '../../../plugins/funding/venues/venues.ts'
 
 /** 2026-11-20T12:03:03Z, epoch seconds. */
 export const AT = Date.UTC(2026, 10, 20, 12, 3, 3) / 1000

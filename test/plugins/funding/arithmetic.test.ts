@@ -1,9 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { aprOf, apyOf, carryOf, rateOver } from '../../../plugins/funding/arithmetic.ts'
-import { decimalOf } from '../../../plugins/funding/decimal.ts'
-import { intervalOf } from '../../../plugins/funding/interval.ts'
-import { splitPair, symbolOf } from '../../../plugins/funding/symbol.ts'
+import { aprOf, apyOf, carryOf, rateOver } from '../../../plugins/funding/rate-arithmetic.ts'
+import { decimalOf, splitPair, symbolOf } from '../../../plugins/funding/payload-values.ts'
+import { intervalOf } from '../../../plugins/funding/recorded-settlements.ts'
 
 describe('funding arithmetic', () => {
   it('turns a rate into others of the same size', () => {

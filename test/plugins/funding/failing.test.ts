@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { VenueName } from '../../../plugins/funding/rate.ts'
+import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { ANSWERS, AT } from './answers.ts'
 import { failure, NAMES, openScene, type Scene } from './scene.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { migrate } from '../../../gateway/stores/migrations.ts'
-import type { Poll } from '../../../plugins/funding/rate.ts'
-import { createStore, migrations, type Store } from '../../../plugins/funding/store.ts'
+import type { Poll } from '../../../plugins/funding/funding-rate.ts'
+import { createStore, migrations, type Store } from '../../../plugins/funding/rate-store.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 
 const poll = (reason: string): Poll => ({

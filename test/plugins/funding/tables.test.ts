@@ -3,10 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { readHistory } from '../../../plugins/funding/history.ts'
+import { readHistory, readTable } from '../../../plugins/funding/recorded-settlements.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../../../plugins/lib/time/timestamps.ts'
-import { readRecordings } from '../../../plugins/funding/recordings.ts'
-import { readTable } from '../../../plugins/funding/tables.ts'
+import { readRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 
 const AT = Date.UTC(2026, 1, 4, 21, 19, 43) / 1000
 

@@ -1,8 +1,7 @@
 import { expect } from 'chai'
-import { aprOf } from '../../../plugins/funding/arithmetic.ts'
-import { quarantine } from '../../../plugins/funding/quarantine.ts'
-import type { FundingRate, VenueName } from '../../../plugins/funding/rate.ts'
-import { VENUES } from '../../../plugins/funding/venues/index.ts'
+import { aprOf } from '../../../plugins/funding/rate-arithmetic.ts'
+import { quarantine, type FundingRate, type VenueName } from '../../../plugins/funding/funding-rate.ts'
+import { VENUES } from '../../../plugins/funding/venues/venues.ts'
 import { PayloadError } from '../../../plugins/funding/venues/venue.ts'
 import { ANSWERS, AT } from './answers.ts'
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createColumns } from '../../../plugins/market/bars.ts'
-import { fillQuiet, pairName, parseRecording, recognise } from '../../../plugins/market/recording.ts'
-import { joinPieces, shiftOf, type Recording } from '../../../plugins/market/replay.ts'
+import { fillQuiet, pairName, parseRecording, recognise } from '../../../plugins/market/bar-recordings.ts'
+import { joinPieces, shiftOf, type Recording } from '../../../plugins/market/bar-replay.ts'
 
 describe('recorded files', () => {
   it('are told by their names', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createSample, SAMPLE_START, type SampleSymbol } from '../../../plugins/market/sample.ts'
+import { createSample, SAMPLE_START, type SampleSymbol } from '../../../plugins/market/sample-bars.ts'
 
 const BTC: SampleSymbol = {
   symbol: 'BTC-USD',

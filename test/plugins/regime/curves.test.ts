@@ -1,6 +1,6 @@
 import { expect } from 'chai'
-import { curvesOf } from '../../../plugins/regime/curves.ts'
-import { pictures } from '../../../plugins/regime/pictures.ts'
+import { curvesOf } from '../../../plugins/regime/label-grades.ts'
+import { pictures } from '../../../plugins/regime/regime-methodology.ts'
 
 describe('the record of the regime as curves', () => {
   /** Twelve hours VOLATILE, twelve STABLE, and so on; the next hour bears out three labels of four. */

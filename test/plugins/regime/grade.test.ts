@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { grade } from '../../../plugins/regime/grade.ts'
+import { grade } from '../../../plugins/regime/label-grades.ts'
 
 describe('grades of the labels', () => {
   // Half-hour steps: an hour is two of them.

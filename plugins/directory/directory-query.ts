@@ -1,0 +1,125 @@
+/** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
+import { InvalidInput, type Knex, readCursor, writeCursor } from 'tollgate/plugin'
+import type { Body } from './directory-record.ts'
+import type { Store } from './directory-store.ts'
+import { networkOf } from './payment-terms.ts'
+import type { DataMode } from '../lib/feeds/data-settings.ts'
+import { formatSeconds } from '../lib/time/timestamps.ts'
+import type { Directory, DirectoryQuery, DirectoryRecord, DirectorySource } from '../../schemas/types.d.ts'
+
+interface Row {
+  readonly id: string
+  readonly known_at: number
+  readonly record: string
+  readonly key: string | number
+}
+
+export interface Found {
+  /** Moment of the first page, epoch seconds. */
+  readonly asOf: number
+  readonly total: number
+  readonly records: readonly DirectoryRecord[]
+  readonly nextCursor: string | null
+}
+
+/** A price that is not known sorts after all others. */
+const UNPRICED = 1e15
+const MOST_WORDS = 10
+
+/** Throws InvalidInput for a cursor of another query. */
+export async function find(db: Knex, query: DirectoryQuery, now: number): Promise<Found> {
+  const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
+  const asOf = Math.min(now, place?.asOf ?? Infinity)
+  const { column, direction } = sorting(db, query.sort)
+  const fitting = () => filtered(db, query, asOf)
+  const rows = fitting().select('id', 'known_at', 'record', db.raw(`${column} as key`))
+  if (place) {
+    const [key, id] = place.key
+    if (typeof id !== 'string' || (query.sort === 'name') !== (typeof key === 'string'))
+      throw new InvalidInput('is not a cursor of this query', ['query', 'cursor'])
+    const beyond = direction === 'asc' ? '>' : '<'
+    void rows.whereRaw(`(${column} ${beyond} ? or (${column} = ? and id > ?))`, [key!, key!, id])
+  }
+  const found = (await rows.orderByRaw(`${column} ${direction}, id asc`).limit(query.limit + 1)) as unknown as Row[]
+  const total = (await fitting().count('* as n').first()) as unknown as { n: number }
+  const page = found.slice(0, query.limit)
+  const last = page.at(-1)
+  return {
+    asOf,
+    total: total.n,
+    records: page.map(({ record, known_at }) => ({
+      ...(JSON.parse(record) as Body),
+      last_updated: formatSeconds(known_at),
+    })),
+    nextCursor: last && found.length > page.length ? writeCursor({ asOf, key: [last.key, last.id] }, query) : null,
+  }
+}
+
+/** Only by what we saw ourselves: a source's own times and counts move nobody up. */
+function sorting(db: Knex, sort: DirectoryQuery['sort']): { column: string; direction: 'asc' | 'desc' } {
+  const direction = sort.startsWith('-') ? 'desc' : 'asc'
+  const isPostgres = db.client.config.client === 'pg'
+  const columns = {
+    name: isPostgres ? 'name_key collate "C"' : 'name_key',
+    price: `coalesce(price_usd, ${UNPRICED})`,
+    first_seen: 'directory_records.first_seen',
+  }
+  return { column: columns[sort.replace('-', '') as keyof typeof columns], direction }
+}
+
+function filtered(db: Knex, query: DirectoryQuery, asOf: number) {
+  const rows = db('directory_records')
+    .where('known_at', '<=', asOf)
+    .where((open) => void open.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
+  const holds = (column: string, word: string): void => {
+    void rows.whereRaw(`${column} like ? escape '\\'`, [`%${word.toLowerCase().replace(/[\\%_]/g, '\\$&')}%`])
+  }
+  const { protocol, network, tag, q, kind, alive, max_price_usd } = query
+  if (protocol) holds('protocols', `|${protocol}|`)
+  if (network) holds('networks', `|${networkOf(network)}|`)
+  if (tag) holds('tags', `|${tag}|`)
+  if (kind) void rows.where({ kind })
+  for (const word of (q ?? '').split(/\s+/).filter(Boolean).slice(0, MOST_WORDS)) holds('words', word)
+  if (max_price_usd !== undefined) void rows.where('price_usd', '<=', max_price_usd)
+  if (alive === undefined) void rows.where('hidden', 0)
+  else void rows.where('alive', alive ? 1 : 0)
+  return rows
+}
+
+export interface Asked {
+  readonly query: DirectoryQuery
+  readonly asOf: Date
+  readonly dataMode: DataMode
+  readonly shiftSeconds: number | null
+  readonly sources: readonly { readonly id: string; readonly enabled: boolean }[]
+}
+
+export async function answer(db: Knex, store: Store, asked: Asked): Promise<Directory> {
+  const { query, dataMode, shiftSeconds } = asked
+  const { asOf, total, records, nextCursor } = await find(db, query, asked.asOf.getTime() / 1000)
+  const sources = await Promise.all(
+    asked.sources.map(async ({ id, enabled }): Promise<DirectorySource> => {
+      const { last, good } = await store.sweeps(id, asOf)
+      const status = !enabled ? 'off' : last === null ? 'waiting' : last.error === null ? 'ok' : 'degraded'
+      return {
+        id,
+        status,
+        fetched_at: good ? formatSeconds(good.known_at) : null,
+        age_seconds: good ? Math.max(0, Math.floor(asOf - good.known_at)) : null,
+        rows: good?.rows ?? null,
+        dropped: good ? (JSON.parse(good.dropped) as Record<string, number>) : {},
+        error: last?.error ?? null,
+      }
+    }),
+  )
+  return {
+    as_of: formatSeconds(asOf),
+    data_mode: dataMode,
+    ...(shiftSeconds === null ? {} : { replay: { shift_seconds: shiftSeconds } }),
+    count: records.length,
+    total,
+    next_cursor: nextCursor,
+    records: [...records],
+    sources,
+  }
+}

@@ -1,0 +1,266 @@
+/** What is kept: listings as the sources have them, health as we saw it, and the records made of both. */
+import type { Knex } from 'tollgate/plugin'
+import { type Body, columnsOf, merge, payeesOf, pricesOf, type Said } from './directory-record.ts'
+import type { EntryRow, ListingRow, SweepRow } from './directory-tables.ts'
+import { idOf, type Listing } from './listing.ts'
+import { type Health, UNVISITED } from './liveness.ts'
+
+/** What a source said in one page of a sweep. */
+export interface Heard {
+  readonly source: string
+  readonly rank: number
+  readonly listings: readonly Listing[]
+  readonly sweep: number
+  /** When we knew, epoch seconds. */
+  readonly at: number
+  /** When these may first be visited; null for never. */
+  readonly visitAt: number | null
+}
+
+/** What a visit left behind. */
+export interface Visited {
+  readonly id: string
+  readonly health: Health
+  /** It counts among the good ones of 30 days. */
+  readonly isGood: boolean
+  /** When to visit again; null for never. */
+  readonly next: number | null
+}
+
+export type Store = ReturnType<typeof createStore>
+
+export function createStore(db: Knex) {
+  return {
+    /** Takes in what a source says; a later word of the same source replaces an earlier one. */
+    async hear({ source, rank, listings, sweep, at, visitAt }: Heard): Promise<void> {
+      const byId = new Map(listings.map((listing) => [idOf(listing), listing]))
+      if (byId.size === 0) return
+      await db.transaction(async (trx) => {
+        const entries = [...byId].map(([id, listing]) => ({
+          id,
+          first_seen: at,
+          payees: '[]',
+          payto_changed: null,
+          health: JSON.stringify(UNVISITED),
+          next_visit: listing.isTemplate || listing.url === null ? null : visitAt,
+        }))
+        await trx('directory_entries').insert(entries).onConflict('id').ignore()
+        const rows = [...byId].map(([id, listing]) => ({
+          source,
+          id,
+          rank,
+          listing: JSON.stringify(listing),
+          seen: at,
+          sweep,
+        }))
+        await trx('directory_listings').insert(rows).onConflict(['source', 'id']).merge(['rank', 'listing', 'sweep'])
+        await refresh(trx, [...byId.keys()], at)
+      })
+    },
+
+    /** The sweep is through: what it did not meet is no longer said by this source. */
+    async conclude(source: string, sweep: number, at: number): Promise<void> {
+      const gone = (await db('directory_listings').where({ source }).where('sweep', '<', sweep).select('id')) as {
+        id: string
+      }[]
+      for (let start = 0; start < gone.length; start += 200) {
+        const ids = gone.slice(start, start + 200).map(({ id }) => id)
+        await db.transaction(async (trx) => {
+          await trx('directory_listings').where({ source }).whereIn('id', ids).delete()
+          await refresh(trx, ids, at)
+        })
+      }
+    },
+
+    /** Keeps how a sweep went. */
+    async note(
+      source: string,
+      at: number,
+      outcome: { rows: number; dropped: object; error: string | null },
+    ): Promise<void> {
+      const { rows, dropped, error } = outcome
+      await db('directory_sweeps').insert({ source, known_at: at, rows, error, dropped: JSON.stringify(dropped) })
+    },
+
+    /** Sets the health of services after a visit each. */
+    async visited(visits: readonly Visited[], at: number): Promise<void> {
+      await db.transaction(async (trx) => {
+        const ids = visits.map(({ id }) => id)
+        // Written before anything is read: in SQLite a transaction that reads first may not be let write.
+        await trx('directory_visits').insert(visits.map(({ id, isGood }) => ({ id, at, ok: isGood ? 1 : 0 })))
+        const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
+        const found = new Map(visits.map((visit) => [visit.id, visit]))
+        const rows = entries.map((entry) => {
+          const { health, next } = found.get(entry.id)!
+          return { ...entry, health: JSON.stringify(health), next_visit: next }
+        })
+        await trx('directory_entries').insert(rows).onConflict('id').merge(['health', 'next_visit'])
+        await trx('directory_visits')
+          .whereIn('id', ids)
+          .where('at', '<=', at - MONTH)
+          .delete()
+        await refresh(trx, ids, at)
+      })
+    },
+
+    /** Services whose visit is due, longest first, at most so many of one host. */
+    async due(now: number, limit: number, perHost: number) {
+      const rows = (await db('directory_entries')
+        .join('directory_records', 'directory_records.id', 'directory_entries.id')
+        .whereNull('directory_records.superseded_at')
+        .where('next_visit', '<=', now)
+        .orderBy('next_visit')
+        .limit(limit * 4)
+        .select('directory_entries.id as id', 'health', 'record')) as { id: string; health: string; record: string }[]
+      const hosts = new Map<string, number>()
+      return rows
+        .map(({ id, health, record }) => ({
+          id,
+          health: JSON.parse(health) as Health,
+          body: JSON.parse(record) as Body,
+        }))
+        .filter(({ body }) => {
+          const host = body.provider.host ?? ''
+          hosts.set(host, (hosts.get(host) ?? 0) + 1)
+          return hosts.get(host)! <= perHost
+        })
+        .slice(0, limit)
+    },
+
+    /** Origins of known services that nobody has visited yet, and those whose visit is due. */
+    async origins(now: number, limit: number): Promise<string[]> {
+      const rows = (await db('directory_origins')
+        .where('next_visit', '<=', now)
+        .orderBy('next_visit')
+        .limit(limit)) as {
+        origin: string
+      }[]
+      return rows.map(({ origin }) => origin)
+    },
+    async addOrigins(origins: readonly string[], at: number): Promise<void> {
+      const rows = [...new Set(origins)].map((origin) => ({ origin, next_visit: at }))
+      if (rows.length > 0) await db('directory_origins').insert(rows).onConflict('origin').ignore()
+    },
+    async postponeOrigin(origin: string, next: number): Promise<void> {
+      await db('directory_origins').where({ origin }).update({ next_visit: next })
+    },
+
+    /** The last sweep of a source, and its last good one, as known at a moment. */
+    async sweeps(source: string, asOf: number) {
+      const known = () => db('directory_sweeps').where({ source }).where('known_at', '<=', asOf).orderBy('id', 'desc')
+      const last = (await known().first()) as SweepRow | undefined
+      const good = (await known().whereNull('error').first()) as SweepRow | undefined
+      return { last: last ?? null, good: good ?? null }
+    },
+
+    /** A value kept by name, null where there is none. */
+    async noted<Value>(name: string): Promise<Value | null> {
+      const row = (await db('directory_notes').where({ name }).first()) as { value: string } | undefined
+      return row ? (JSON.parse(row.value) as Value) : null
+    },
+    async setNote(name: string, value: unknown): Promise<void> {
+      await db('directory_notes')
+        .insert({ name, value: JSON.stringify(value) })
+        .onConflict('name')
+        .merge()
+    },
+    /** Empties the directory: another recording is another past. */
+    async clear(): Promise<void> {
+      for (const table of ['listings', 'entries', 'visits', 'records', 'sweeps', 'notes', 'origins'])
+        await db(`directory_${table}`).delete()
+    },
+
+    /** Records that are listed now, and how many of them answer. */
+    async facts(): Promise<{ records: number; alive: number }> {
+      const listed = () => db('directory_records').whereNull('superseded_at').where('hidden', 0)
+      const [all, alive] = (await Promise.all([
+        listed().count('* as n').first(),
+        listed().where('alive', 1).count('* as n').first(),
+      ])) as unknown as { n: number }[]
+      return { records: all!.n, alive: alive!.n }
+    },
+
+    /** Forgets versions that were superseded before a moment. */
+    async forget(before: number): Promise<void> {
+      await db('directory_records').where('superseded_at', '<', before).delete()
+      await db('directory_sweeps')
+        .where('known_at', '<', before - MONTH)
+        .delete()
+    },
+  }
+}
+
+/** How far back visits are counted. */
+export const MONTH = 30 * 86_400
+
+interface Current {
+  readonly id: string
+  readonly record: string
+}
+
+interface Counted {
+  readonly id: string
+  readonly checks: number
+  readonly ok: number
+}
+
+/**
+ * Writes the records of these services anew where they changed: the version before is superseded at `at`, and what
+ * nobody lists any more has no version after it. Within the caller's transaction.
+ */
+export async function refresh(trx: Knex, ids: readonly string[], at: number): Promise<void> {
+  // Locked, where the database can: a sweep and a visit may meet at one service, and each must see what the other wrote.
+  const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
+  const listings = (await trx('directory_listings').whereIn('id', ids)) as ListingRow[]
+  const current = (await trx('directory_records')
+    .whereIn('id', ids)
+    .whereNull('superseded_at')
+    .select('id', 'record')) as Current[]
+  const visits = (await trx('directory_visits')
+    .whereIn('id', ids)
+    .where('at', '>', at - MONTH)
+    .groupBy('id')
+    .select('id')
+    .count('* as checks')
+    .sum('ok as ok')) as unknown as Counted[]
+  const over: string[] = []
+  const fresh: object[] = []
+  const paid: EntryRow[] = []
+  for (const entry of entries) {
+    const { id, first_seen } = entry
+    const said = listings
+      .filter((row) => row.id === id)
+      .map(({ listing, ...row }): Said => ({ ...row, listing: JSON.parse(listing) as Listing }))
+      .toSorted((a, b) => a.rank - b.rank || (a.source < b.source ? -1 : 1))
+    const old = current.find((record) => record.id === id)
+    if (said.length === 0) {
+      if (old) over.push(id)
+      continue
+    }
+    const health = JSON.parse(entry.health) as Health
+    const payees = keptPayees(entry, payeesOf(pricesOf(said, health)), at)
+    if (payees) paid.push({ ...entry, ...payees })
+    const { payto_changed } = payees ?? entry
+    const { checks = 0, ok = 0 } = visits.find((counted) => counted.id === id) ?? {}
+    const body = merge(said, { id, first_seen, health, payto_changed, checks_30d: checks, ok_30d: ok }, at)
+    const record = JSON.stringify(body)
+    if (old?.record === record) continue
+    if (old) over.push(id)
+    fresh.push({ id, known_at: at, superseded_at: null, record, first_seen, ...columnsOf(body) })
+  }
+  if (paid.length > 0) await trx('directory_entries').insert(paid).onConflict('id').merge(['payees', 'payto_changed'])
+  if (over.length > 0)
+    await trx('directory_records').whereIn('id', over).whereNull('superseded_at').update({ superseded_at: at })
+  if (fresh.length > 0) await trx.batchInsert('directory_records', fresh as never, 50)
+}
+
+/** Who is paid and when that changed, where it is to be written anew; a service that stops telling it has not changed it. */
+function keptPayees(
+  entry: EntryRow,
+  payees: readonly string[],
+  at: number,
+): Pick<EntryRow, 'payees' | 'payto_changed'> | null {
+  const before = JSON.parse(entry.payees) as string[]
+  if (payees.length === 0 || payees.join() === before.join()) return null
+  return { payees: JSON.stringify(payees), payto_changed: before.length > 0 ? at : entry.payto_changed }
+}

@@ -1,0 +1,156 @@
+/** Recorded listings of REPLAY_DIR, taken in once, through the same parsers as online. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { PluginContext } from 'tollgate/plugin'
+import type { Settings, SourceKind } from './directory-settings.ts'
+import type { Store } from './directory-store.ts'
+import type { Page } from './listing.ts'
+import { listOf, rowOf } from './payload-fields.ts'
+import { canonical } from './public-addresses.ts'
+import { readCard } from './sources/agent-cards.ts'
+import { readBazaar } from './sources/bazaar.ts'
+import { readRegistration } from './sources/erc8004.ts'
+import { readRegistry } from './sources/mcp-registry.ts'
+import { readOrigin } from './sources/well-known-x402.ts'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
+
+interface Recording {
+  readonly name: string
+  readonly source: string
+  readonly rank: number
+  readonly payload: unknown
+  readonly read: Read
+}
+
+interface Sum {
+  readonly at: number
+  readonly rows: number
+  readonly dropped: Record<string, number>
+}
+
+interface Replayed {
+  readonly folder: string
+  readonly setting: string
+  /** How many files there were: with another one it is another recording. */
+  readonly files: number
+  readonly shift_seconds: number
+  readonly sources: readonly string[]
+}
+
+/** Later than any recorded time. */
+const LATEST = Date.UTC(9999, 0, 1) / 1000
+const YEAR = 365 * 86_400
+
+/**
+ * Reads the recordings in, once as long as they are the same, and says by how much their times were moved: `auto` puts the newest recorded time at the
+ * first start. A recording is known from its own newest time on, one without times from the day in its name, or else
+ * from the newest time of all.
+ */
+export async function takeIn(
+  context: PluginContext,
+  store: Store,
+  { sources }: Pick<Settings, 'sources'>,
+): Promise<Replayed> {
+  const { log } = context
+  const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
+  const earlier = await store.noted<Replayed>('replay')
+  const kinds = new Set(sources.filter(({ enabled }) => enabled).map(({ kind }) => kind))
+  const readers = READERS.filter(({ onlyFor }) => onlyFor === undefined || kinds.has(onlyFor))
+  const found = await recordingsOf(folder, readers, log)
+  const files = found.length
+  if (earlier?.folder === folder && earlier.setting === setting && earlier.files === files) return earlier
+  await store.clear()
+  const recordings = found.map((recording) => ({ ...recording, taken: takenAt(recording) }))
+  const newest = Math.max(0, ...recordings.map(({ taken }) => taken ?? 0))
+  const shift_seconds = files === 0 ? 0 : shiftOf(newest, setting, Math.floor(context.now().getTime() / 1000))
+  const sums = new Map<string, Sum>()
+  for (const { source, rank, payload, read, taken } of recordings.toSorted(
+    (a, b) => (a.taken ?? newest) - (b.taken ?? newest),
+  )) {
+    const page = read(payload, taken ?? newest)
+    if (!page) continue
+    const at = (taken ?? newest) + shift_seconds
+    const moved = page.listings.map((listing) => ({
+      ...listing,
+      updated: listing.updated === null ? null : listing.updated + shift_seconds,
+    }))
+    await store.hear({ source, rank, listings: moved, sweep: at, at, visitAt: null })
+    const { rows, dropped }: Sum = sums.get(source) ?? { at, rows: 0, dropped: {} }
+    for (const [reason, count] of Object.entries(page.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count
+    sums.set(source, { at, rows: rows + page.rows, dropped })
+  }
+  for (const [source, { at, ...sum }] of sums) await store.note(source, at, { ...sum, error: null })
+  const replayed: Replayed = { folder, setting, files, shift_seconds, sources: [...sums.keys()] }
+  await store.setNote('replay', replayed)
+  log.info({ recordings: files, shift_seconds }, 'recorded listings read')
+  return replayed
+}
+
+function shiftOf(newest: number, setting: string, now: number): number {
+  if (setting === 'auto' || setting === 'frozen') return now - newest
+  return /^-?\d+$/.test(setting) ? Number(setting) : 0
+}
+
+/** When a recording was taken: its newest time. One that lies more than a year after the middle one is a fault. */
+function takenAt({ name, payload, read }: Recording): number | null {
+  const updated = (read(payload, LATEST)?.listings ?? []).map((listing) => listing.updated)
+  const times = updated.filter((time) => time !== null).toSorted((a, b) => a - b)
+  const middle = times[times.length >> 1]
+  const newest = middle === undefined ? undefined : times.findLast((time) => time <= middle + YEAR)
+  const day = Date.parse(/\d{4}-\d{2}-\d{2}/.exec(name)?.[0] ?? '')
+  return newest ?? (Number.isNaN(day) ? null : day / 1000)
+}
+
+/** One that cannot be read takes nothing along. */
+async function recordingsOf(
+  folder: string,
+  readers: readonly Reader[],
+  log: PluginContext['log'],
+): Promise<Recording[]> {
+  const recordings: Recording[] = []
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    for (const [rank, { pattern, sourceOf, read }] of readers.entries()) {
+      const match = entry.isFile() ? pattern.exec(entry.name) : null
+      if (!match) continue
+      try {
+        const payload = JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')) as unknown
+        recordings.push({ name: entry.name, source: sourceOf(match), rank: rank + 1, payload, read })
+      } catch (error) {
+        log.warn({ file: entry.name, err: error }, 'a recorded listing cannot be read')
+      }
+    }
+  return recordings.toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+export type Read = (payload: unknown, now: number) => Page | null
+
+export interface Reader {
+  /** Of the file's name. */
+  readonly pattern: RegExp
+  readonly sourceOf: (match: RegExpExecArray) => string
+  readonly read: Read
+  /** Read only where a source of this kind is switched on. */
+  readonly onlyFor?: SourceKind
+}
+
+/** The source is believed in this order. */
+export const READERS: readonly Reader[] = [
+  { pattern: /^bazaar[_-]([a-z0-9]+).*\.json$/, sourceOf: (match) => match[1]!, read: readBazaar },
+  { pattern: /^x402_discovery_(v\d)\w*\.json$/, sourceOf: (match) => `x402_${match[1]!}`, read: readBazaar },
+  { pattern: /^mcp_registry.*\.json$/, sourceOf: () => 'mcp_registry', read: readRegistry },
+  { pattern: /^well-known_x402.*\.json$/, sourceOf: () => 'origins', read: ownDocument },
+  { pattern: /^(a2a_|agent-card).*\.json$/, sourceOf: () => 'agent_cards', read: (payload) => readCard(payload, null) },
+  {
+    pattern: /^erc8004_.*\.json$/,
+    sourceOf: () => 'erc8004',
+    read: (payload) => readRegistration(payload),
+    onlyFor: 'erc8004',
+  },
+]
+
+/** A document that an origin serves of itself speaks for the origin of its first address. */
+function ownDocument(payload: unknown): Page | null {
+  const [first] = listOf(rowOf(payload)['resources'])
+  const address = canonical(first)
+  return readOrigin(payload, address.reason === null ? new URL(address.url).origin : '')
+}

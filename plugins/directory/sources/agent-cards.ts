@@ -1,0 +1,43 @@
+import { canonical } from '../public-addresses.ts'
+import { createPage, EMPTY, type Page } from '../listing.ts'
+import { nameOf, isRow, listOf, rowOf, tagsOf, textOf } from '../payload-fields.ts'
+
+/** Bindings in the order a client tries them. */
+const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC']
+
+/**
+ * An A2A agent card: `url` (0.x) or `supportedInterfaces` (1.0). Null where it is no card.
+ *
+ * Source: A2A specification, "Agent Card"; /.well-known/agent-card.json.
+ *
+ * @param host the host that served it, which speaks for itself only; null where nobody did
+ */
+export function readCard(payload: unknown, host: string | null): Page | null {
+  if (!isRow(payload) || textOf(payload['name']) === null) return null
+  const interfaces = listOf(payload['supportedInterfaces']).map(rowOf)
+  const told = BINDINGS.flatMap((binding) => interfaces.filter((row) => row['protocolBinding'] === binding))
+  const addresses = [...told, ...interfaces, payload]
+    .filter(({ url }) => url !== undefined)
+    .map(({ url }) => canonical(url))
+  const address = addresses.find(({ reason }) => reason === null) ?? addresses[0] ?? canonical(undefined)
+  const page = createPage()
+  if (address.reason !== null) page.drop(address.reason)
+  else {
+    const skills = listOf(payload['skills']).map(rowOf)
+    page.add({
+      ...EMPTY,
+      url: address.url,
+      isTemplate: address.isTemplate,
+      kind: 'a2a_agent',
+      name: nameOf(payload['name']),
+      description: textOf(payload['description']),
+      provider: nameOf(rowOf(payload['provider'])['organization']),
+      tags: tagsOf(skills.flatMap((skill) => listOf(skill['tags']))),
+      protocols: ['a2a'],
+      hasSchema: skills.length > 0,
+      version: nameOf(payload['version']),
+      isOwn: address.host === host,
+    })
+  }
+  return page.end(1)
+}

@@ -1,0 +1,168 @@
+/** The ERC-8004 identity registry: agents numbered from 0 or 1, each with the address of its registration file. */
+import type { PluginContext } from 'tollgate/plugin'
+import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
+import { createPage, EMPTY, type Kind, type Page, type Protocol, SourceError } from '../listing.ts'
+import { isRow, listOf, nameOf, type Row, rowOf, textOf } from '../payload-fields.ts'
+import { canonical } from '../public-addresses.ts'
+import type { Visitor } from '../visits.ts'
+
+const ABI = parseAbi(['function tokenURI(uint256 agentId) view returns (string)'])
+const AT_ONCE = 50
+const LONGEST_URI = 200_000
+const DATA = /^data:application\/json(?:;charset=[\w-]+)?(;base64)?,/i
+
+export interface Identity {
+  /** JSON-RPC address, the operator's own choice. */
+  readonly rpcUrl: string
+  readonly registry: `0x${string}`
+  /** CAIP-2. */
+  readonly network: string
+}
+
+/**
+ * One page for every fifty agents, until fifty in a row are not there. Files are read from the chain itself (`data:`) or
+ * visited like every other address of a stranger; those that lie elsewhere (IPFS) are counted and left. Throws
+ * SourceError.
+ */
+export async function* agentsOf(
+  { rpcUrl, registry, network }: Identity,
+  get: PluginContext['fetch'],
+  visit: Visitor,
+  signal: AbortSignal,
+): AsyncGenerator<Page> {
+  for (let first = 0; ; first += AT_ONCE) {
+    const uris = await urisOf(rpcUrl, registry, first, get, signal)
+    const found = uris.flatMap((uri, at) => (uri === null ? [] : [{ uri, id: first + at }]))
+    if (found.length === 0) return
+    const read = found.map(async ({ uri, id }) => {
+      const payload = await fileAt(uri, visit, signal)
+      if (payload === 'elsewhere') return { listings: [], dropped: { scheme: 1 }, rows: 1 }
+      const page = readRegistration(payload, `${network}:${registry}:${id}`)
+      return page ?? { listings: [], dropped: { malformed: 1 }, rows: 1 }
+    })
+    for (const page of await Promise.all(read)) yield page
+  }
+}
+
+/** Null for an agent that is not there: the call reverts. */
+async function urisOf(
+  rpcUrl: string,
+  registry: `0x${string}`,
+  first: number,
+  get: PluginContext['fetch'],
+  signal: AbortSignal,
+): Promise<(string | null)[]> {
+  const calls = Array.from({ length: AT_ONCE }, (_, at) => ({
+    jsonrpc: '2.0',
+    id: at,
+    method: 'eth_call',
+    params: [{ to: registry, data: dataOf(first + at) }, 'latest'],
+  }))
+  const headers = { 'content-type': 'application/json' }
+  const response = await get(rpcUrl, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify(calls),
+    signal,
+    redirect: 'manual',
+  })
+  const answers: unknown = response.ok ? await response.json().catch(() => null) : null
+  if (!Array.isArray(answers)) throw new SourceError(`the chain answered ${response.status}`)
+  const results = new Map(answers.filter(isRow).map(({ id, result }) => [id, result]))
+  return calls.map(({ id }) => uriIn(results.get(id)))
+}
+
+function dataOf(agent: number): string {
+  return encodeFunctionData({ abi: ABI, functionName: 'tokenURI', args: [BigInt(agent)] })
+}
+
+function uriIn(result: unknown): string | null {
+  if (typeof result !== 'string' || !/^0x[0-9a-f]+$/i.test(result)) return null
+  try {
+    const uri = decodeFunctionResult({ abi: ABI, functionName: 'tokenURI', data: result as `0x${string}` })
+    return uri.length > LONGEST_URI ? null : uri
+  } catch {
+    return null
+  }
+}
+
+async function fileAt(uri: string, visit: Visitor, signal: AbortSignal): Promise<unknown> {
+  const inline = DATA.exec(uri)
+  if (!inline && !/^https?:/i.test(uri)) return 'elsewhere'
+  try {
+    if (inline) {
+      const text = uri.slice(inline[0].length)
+      return JSON.parse(inline[1] ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text)) as unknown
+    }
+    const seen = await visit(uri, 'GET', signal)
+    return seen.failure === null && seen.status === 200 ? (JSON.parse(seen.body) as unknown) : null
+  } catch (error) {
+    if (signal.aborted) throw error
+    return null
+  }
+}
+
+/** A service that an agent can be called by. */
+interface Called {
+  readonly kind: Kind
+  readonly protocols: readonly Protocol[]
+}
+
+/** By the name that a registration gives them. */
+const CALLED: Readonly<Record<string, Called>> = {
+  mcp: { kind: 'mcp_server', protocols: ['mcp'] },
+  a2a: { kind: 'a2a_agent', protocols: ['a2a'] },
+}
+const WEB: Called = { kind: 'http_endpoint', protocols: [] }
+const MOST_SERVICES = 20
+
+/**
+ * An ERC-8004 registration file: one agent with its services. MCP and A2A services are listed; a web service is where
+ * the agent says that it takes x402 payments. Names, wallets and mail addresses are no services. Null where it is no
+ * such file.
+ *
+ * Source: ERC-8004, "Agent URI and agent registration file".
+ *
+ * @param agent the registry and number it was found under; else what the file says of itself
+ */
+export function readRegistration(payload: unknown, agent: string | null = null): Page | null {
+  if (!isRow(payload) || !/eip-8004#registration-v\d+$/.test(textOf(payload['type']) ?? '')) return null
+  const page = createPage()
+  // Drafts of the standard had `endpoints`.
+  const services = listOf(payload['services'] ?? payload['endpoints'])
+    .slice(0, MOST_SERVICES)
+    .map(rowOf)
+  for (const service of payload['active'] === false ? [] : services) {
+    const name = (nameOf(service['name']) ?? '').toLowerCase()
+    const isPaid = payload['x402Support'] === true || payload['x402support'] === true
+    const called = CALLED[name] ?? (isPaid && name === 'web' ? WEB : undefined)
+    if (!called) continue
+    const address = canonical(service['endpoint'])
+    if (address.reason !== null) {
+      page.drop(address.reason)
+      continue
+    }
+    page.add({
+      ...EMPTY,
+      url: address.url,
+      isTemplate: address.isTemplate,
+      kind: called.kind,
+      name: nameOf(payload['name']),
+      description: textOf(payload['description']),
+      protocols: isPaid ? [...called.protocols, 'x402'] : called.protocols,
+      version: nameOf(service['version']),
+      erc8004: agent ?? agentOf(rowOf(listOf(payload['registrations'])[0])),
+    })
+  }
+  if (payload['active'] === false) page.drop('inactive')
+  return page.end(Math.max(1, services.length))
+}
+
+/** "eip155:8453:0x8004…:22"; null where the file does not say it, or leaves the placeholders of its model. */
+function agentOf(registration: Row): string | null {
+  const [registry, id] = [nameOf(registration['agentRegistry']), registration['agentId']]
+  if (registry === null || !/^[a-z0-9]+:\d+:0x[0-9a-fA-F]{40}$/.test(registry)) return null
+  // A number that JavaScript has rounded is not the agent's.
+  const isTold = typeof id === 'string' ? /^\d{1,78}$/.test(id) : Number.isSafeInteger(id) && Number(id) >= 0
+  return isTold ? `${registry}:${String(id)}` : null
+}

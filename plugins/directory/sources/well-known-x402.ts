@@ -1,0 +1,72 @@
+import { canonical } from '../public-addresses.ts'
+import { createPage, EMPTY, type Listing, type Page, type Price } from '../listing.ts'
+import { networkOf, priceOf, stablecoinOf } from '../payment-terms.ts'
+import { nameOf, listOf, type Row, rowOf, textOf } from '../payload-fields.ts'
+
+/**
+ * A `/.well-known/x402` document: `{version: 1, resources: [url]}`. An origin speaks for its own addresses only. Where it
+ * also gives `paid_endpoints` ("METHOD path" → "$0.005") with network and payee, as ours does, the prices are read too.
+ * Null where it is no such document.
+ *
+ * Source: x402scan discovery specification, part B.
+ *
+ * @param origin where it was served; our own may be a loopback address, which nobody else's may
+ */
+export function readOrigin(payload: unknown, origin: string, isOurs = false): Page | null {
+  const document = rowOf(payload)
+  if (!Array.isArray(document['resources'])) return null
+  const page = createPage()
+  const told = Object.entries(rowOf(document['paid_endpoints']))
+  document['resources'].forEach((text: unknown, i) => {
+    const address = isOurs ? ownAddress(text) : canonical(text)
+    if (address.reason !== null) page.drop(address.reason)
+    else if (new URL(address.url).origin !== origin) page.drop('other_origin')
+    else {
+      const [route, price] = told.length === listOf(document['resources']).length ? told[i]! : []
+      page.add(listingOf(document, { ...address, route, price, x402Version: isOurs ? 2 : null }))
+    }
+  })
+  return page.end(document['resources'].length)
+}
+
+function ownAddress(text: unknown): ReturnType<typeof canonical> {
+  const { host, href, pathname } = new URL(String(text))
+  return { url: href, host, isTemplate: /%7B|\{/.test(pathname), reason: null }
+}
+
+interface Told {
+  readonly url: string
+  readonly isTemplate: boolean
+  readonly route: string | undefined
+  readonly price: unknown
+  readonly x402Version: number | null
+}
+
+function listingOf(document: Row, { url, isTemplate, route, price, x402Version }: Told): Listing {
+  const service = nameOf(document['service'])
+  const offer = offerOf(rowOf(document['payment']), price)
+  return {
+    ...EMPTY,
+    url,
+    isTemplate,
+    kind: 'http_endpoint',
+    name: service && route ? `${service}: ${route}` : service,
+    description: textOf(document['what']) ?? textOf(document['instructions']),
+    provider: service,
+    protocols: ['x402'],
+    x402Version,
+    prices: offer,
+    hasSchema: textOf(document['openapi']) !== null,
+    isOwn: true,
+  }
+}
+
+/** "$0.005" as a payment in the dollar token of the network. */
+function offerOf(payment: Row, price: unknown): Price[] {
+  const [, whole = '', fraction = ''] = /^\$(\d{1,12})(?:\.(\d{1,6}))?$/.exec(textOf(price) ?? '') ?? []
+  const network = networkOf(textOf(payment['network']) ?? '')
+  const asset = stablecoinOf(network, textOf(payment['currency']) ?? '')
+  const payTo = textOf(payment['pay_to'])
+  if (whole === '' || asset === null || payTo === null) return []
+  return [priceOf({ scheme: 'exact', network, asset, amount: whole + fraction.padEnd(6, '0'), payTo })]
+}

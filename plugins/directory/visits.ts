@@ -1,0 +1,213 @@
+/**
+ * One request to an address that a stranger wrote down. The name is resolved once, every address of the answer must be
+ * public, and the connection goes to that address and no other; each redirect is a new address with the same checks.
+ * Time, bytes, redirects, ports and the pace towards a neighbourhood are bounded.
+ */
+import { lookup } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import { buildConnector, Client } from 'undici'
+import { isPublic, leadsInside, neighbourhood } from './public-addresses.ts'
+
+export type Method = 'GET' | 'POST'
+
+export type Visit =
+  | { readonly failure: null; readonly status: number; readonly body: string; readonly paymentRequired: string | null }
+  | { readonly failure: 'refused' | 'unreachable'; readonly reason: string }
+
+/** How names become addresses and addresses become connections; tests have an internet of their own. */
+export interface World {
+  resolve(host: string): Promise<readonly string[]>
+  /** Where a connection to an address that was found public goes: there. */
+  dial(address: string, port: number): { readonly address: string; readonly port: number }
+}
+
+export const INTERNET: World = {
+  resolve: async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address),
+  dial: (address, port) => ({ address, port }),
+}
+
+export interface VisitLimits {
+  /** Of the whole visit, waiting for its turn not counted. */
+  readonly milliseconds: number
+  /** Of a body; the rest is cut. */
+  readonly bytes: number
+  readonly redirects: number
+}
+
+export const LIMITS: VisitLimits = { milliseconds: 10_000, bytes: 1024 * 1024, redirects: 3 }
+const PORTS = new Set([80, 443, 8080, 8443])
+const REDIRECTS = new Set([301, 302, 303, 307, 308])
+const HEADERS = {
+  'user-agent': 'tollgate/0.1 (directory)',
+  accept: 'application/json, */*;q=0.1',
+  'accept-encoding': 'identity',
+}
+
+export type Visitor = (url: string, method: Method, signal: AbortSignal) => Promise<Visit>
+
+/** Thrown within a visit for what must not be visited. */
+class Refused extends Error {}
+
+export function createVisitor(
+  world: World = INTERNET,
+  limits: VisitLimits = LIMITS,
+  pace: Pace = createPace(),
+): Visitor {
+  /** The address to connect to. Throws Refused where any address of the name is not public. */
+  async function addressOf(url: URL, signal: AbortSignal): Promise<string> {
+    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refused(`the scheme ${url.protocol}`)
+    if (url.username !== '' || url.password !== '') throw new Refused('a user in the address')
+    if (!PORTS.has(portOf(url))) throw new Refused(`port ${portOf(url)}`)
+    if (leadsInside(url.hostname)) throw new Refused('a private host')
+    const host = url.hostname.replace(/^\[|\]$/g, '')
+    const addresses = isIP(host) ? [host] : await within(world.resolve(host), signal)
+    if (!addresses.every(isPublic)) throw new Refused('a private address')
+    if (addresses[0] === undefined) throw new Error('the name has no address')
+    return addresses[0]
+  }
+
+  /** One request on a connection of its own, to this address and no other. */
+  async function request(url: URL, address: string, method: Method, signal: AbortSignal) {
+    const target = world.dial(address, portOf(url))
+    const place = { hostname: target.address, host: target.address, port: String(target.port) }
+    const connect = buildConnector({ timeout: limits.milliseconds, maxCachedSessions: 0 })
+    const client = new Client(url.origin, {
+      connect: (options, done) => connect({ ...options, ...place, servername: url.hostname }, done),
+      maxHeaderSize: 16_384,
+    })
+    try {
+      const { statusCode, headers, body } = await client.request({
+        path: url.pathname + url.search,
+        method,
+        signal,
+        headers: method === 'POST' ? { ...HEADERS, 'content-type': 'application/json' } : HEADERS,
+        body: method === 'POST' ? '{}' : null,
+      })
+      const location = REDIRECTS.has(statusCode) ? single(headers['location']) : null
+      return {
+        status: statusCode,
+        location,
+        body: location === null ? await beginningOf(body, limits.bytes) : '',
+        paymentRequired: single(headers['payment-required']),
+      }
+    } finally {
+      client.destroy().catch(() => undefined)
+    }
+  }
+
+  return async (start, first, caller) => {
+    // One of its own, for many visits hang on the caller's.
+    const outer = AbortSignal.any([caller])
+    let left = limits.milliseconds
+    let method = first
+    /** Work on the visit's time. */
+    async function timed<Value>(work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+      const begun = performance.now()
+      try {
+        return await work(AbortSignal.any([outer, AbortSignal.timeout(Math.max(1, Math.ceil(left)))]))
+      } finally {
+        left -= performance.now() - begun
+      }
+    }
+    try {
+      let url = new URL(start)
+      for (let hop = 0; hop <= limits.redirects; hop += 1) {
+        const address = await timed((signal) => addressOf(url, signal))
+        const asked = await pace(address, outer, () => timed((signal) => request(url, address, method, signal)))
+        const { location, ...answer } = asked
+        if (location === null) return { failure: null, ...answer }
+        url = new URL(location, url)
+        if (answer.status < 307) method = 'GET'
+      }
+      return { failure: 'refused', reason: `more than ${limits.redirects} redirects` }
+    } catch (error) {
+      if (outer.aborted) throw error
+      if (error instanceof Refused) return { failure: 'refused', reason: error.message }
+      return { failure: 'unreachable', reason: error instanceof Error ? error.message : String(error) }
+    }
+  }
+}
+
+function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port)
+}
+
+const single = (header: string | string[] | undefined): string | null => (typeof header === 'string' ? header : null)
+
+/** The beginning of a body; what is longer than the limit is cut. */
+async function beginningOf(body: AsyncIterable<Buffer>, most: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let size = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    size += chunk.length
+    if (size >= most) break
+  }
+  return Buffer.concat(chunks).subarray(0, most).toString('utf8')
+}
+
+/** Runs work towards an address when its neighbourhood's turn has come. */
+export type Pace = <Value>(address: string, signal: AbortSignal, work: () => Promise<Value>) => Promise<Value>
+
+const AT_ONCE = 8
+const APART_MS = 500
+
+/**
+ * At most `atOnce` requests in all, and one at a time to a neighbourhood (/24, or /48 of IPv6) with a pause after each,
+ * so that a list of a thousand addresses at one host is no flood.
+ */
+export function createPace({ atOnce = AT_ONCE, apartMs = APART_MS } = {}): Pace {
+  const turns = new Map<string, Promise<void>>()
+  const waiting: (() => void)[] = []
+  let running = 0
+
+  async function take(): Promise<void> {
+    if (running >= atOnce) await new Promise<void>((resolve) => waiting.push(resolve))
+    else running += 1
+  }
+  function give(): void {
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
+
+  return async (address, signal, work) => {
+    const key = neighbourhood(address)
+    const before = turns.get(key) ?? Promise.resolve()
+    const { promise: mine, resolve: done } = deferred()
+    const turn = before.then(() => mine)
+    turns.set(key, turn)
+    try {
+      await within(before, signal)
+      await take()
+      try {
+        return await work()
+      } finally {
+        give()
+      }
+    } finally {
+      setTimeout(() => {
+        done()
+        if (turns.get(key) === turn) turns.delete(key)
+      }, apartMs).unref()
+    }
+  }
+}
+
+/** A promise that may never be kept, given up with the signal. */
+export function within<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const leave = (): void => reject(signal.reason as Error)
+    if (signal.aborted) leave()
+    signal.addEventListener('abort', leave, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', leave))
+  })
+}
+
+function deferred(): { promise: Promise<void>; resolve: () => void } {
+  let resolve = (): void => undefined
+  const promise = new Promise<void>((keep) => {
+    resolve = keep
+  })
+  return { promise, resolve }
+}

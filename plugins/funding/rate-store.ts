@@ -1,0 +1,76 @@
+/** Every answer and every failure of the venues, as they came: any moment can be asked for again. */
+import { gunzipSync, gzipSync } from 'node:zlib'
+import type { Knex, Migration } from 'tollgate/plugin'
+import { LRUCache } from 'lru-cache'
+import type { Poll, VenueName } from './funding-rate.ts'
+
+export const migrations: readonly Migration[] = [
+  (db) =>
+    db.schema.createTable('funding_polls', (table) => {
+      table.increments('id')
+      table.text('venue').notNullable()
+      table.double('known_at').notNullable()
+      // Why it failed; null with an answer.
+      table.text('error')
+      // The answer, parsed, as compressed JSON; null with an error.
+      table.binary('poll')
+      table.index(['venue', 'known_at'])
+    }),
+]
+
+interface Row {
+  readonly venue: VenueName
+  readonly id: number
+  readonly known_at: number
+  readonly error: string | null
+  readonly poll: Buffer | null
+}
+
+export interface Store {
+  add(venue: VenueName, knownAt: number, outcome: Poll | { readonly error: string }): Promise<void>
+  /** The last answer known at `asOf`, and the last failure where it is later. Epoch seconds. */
+  last(venue: VenueName, asOf: number): Promise<{ poll: Poll | null; fetched: number | null; error: string | null }>
+  /** Forgets what was superseded before a moment. */
+  forget(before: number): Promise<void>
+}
+
+const HELD = 32
+
+export function createStore(db: Knex): Store {
+  const held = new LRUCache<number, Poll>({ max: HELD })
+  const opened = ({ id, poll }: Row): Poll => {
+    const known = held.get(id) ?? (JSON.parse(gunzipSync(poll!).toString('utf8')) as Poll)
+    held.set(id, known)
+    return known
+  }
+  const newest = (venue: VenueName, asOf: number) =>
+    db<Row>('funding_polls')
+      .where({ venue })
+      .where('known_at', '<=', asOf)
+      .orderBy('known_at', 'desc')
+      .orderBy('id', 'desc')
+
+  return {
+    async add(venue, knownAt, outcome) {
+      const error = 'error' in outcome ? outcome.error : null
+      const poll = error === null ? gzipSync(JSON.stringify(outcome)) : null
+      await db('funding_polls').insert({ venue, known_at: knownAt, error, poll })
+    },
+    async last(venue, asOf) {
+      const attempt = await newest(venue, asOf).first('id', 'error')
+      const answer = await newest(venue, asOf).whereNotNull('poll').first()
+      return {
+        poll: answer ? opened(answer) : null,
+        fetched: answer?.known_at ?? null,
+        error: attempt?.error ?? null,
+      }
+    },
+    async forget(before) {
+      const venues = (await db('funding_polls').distinct('venue')) as { venue: VenueName }[]
+      for (const { venue } of venues) {
+        const kept = await newest(venue, before).whereNotNull('poll').first('known_at')
+        if (kept) await db('funding_polls').where({ venue }).where('known_at', '<', kept.known_at).delete()
+      }
+    },
+  }
+}

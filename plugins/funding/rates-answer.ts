@@ -1,0 +1,178 @@
+/** The answer: rates that hold at a moment, spreads between them, and how each venue is doing. */
+import { InvalidInput, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
+import type { DataMode } from '../lib/feeds/data-settings.ts'
+import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
+import { formatSeconds } from '../lib/time/timestamps.ts'
+import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
+import type { VenueName, Source, VenueState } from './funding-rate.ts'
+import { spreadsOf, type VenueRate } from './spreads.ts'
+import { symbolOf } from './payload-values.ts'
+import { VENUES } from './venues/venues.ts'
+
+/** An hour after it was told, the coming rate of an hourly venue is another one. */
+const HOLDS_SECONDS = 3600
+const MOST_QUARANTINED = 50
+
+/** True while a rate says something of the present: what was settled holds until the settlement after it is due. */
+function holds({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
+  return asOf - observed <= HOLDS_SECONDS + (kind === 'settled' ? intervalHours * 3600 : 0)
+}
+
+/** Throws Unavailable where no venue has a rate that holds, InvalidInput for an unknown venue or a foreign cursor. */
+export async function answer(
+  source: Source,
+  { query, asOf: now, dataMode }: { query: FundingQuery; asOf: Date; dataMode: DataMode },
+): Promise<FundingRates> {
+  const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
+  const asOf = Math.min(now.getTime() / 1000, place?.asOf ?? Infinity)
+  const wanted = filterOf(query)
+  const states = await source.at(asOf)
+  const all = states.flatMap(({ venue, poll, shiftSeconds: shift = 0 }) =>
+    (poll?.rates ?? []).map((rate): VenueRate => ({ ...rate, venue, shift })),
+  )
+  const holding = all.filter((rate) => holds(rate, asOf))
+  if (holding.length === 0) throw new Unavailable('No venue has a rate that holds. Nothing was charged; ask again.', 30)
+
+  const found = holding.filter(wanted.rate).toSorted(orderOf(query.sort))
+  const start = place === null ? 0 : found.findIndex((rate) => after(keyOf(rate, query.sort), place.key, query.sort))
+  const page = start < 0 ? [] : found.slice(start, start + query.limit)
+  const last = page.at(-1)
+  const more = last !== undefined && start + page.length < found.length
+  return {
+    as_of: formatSeconds(asOf),
+    data_mode: dataMode,
+    count: page.length,
+    total: found.length,
+    next_cursor: more ? writeCursor({ asOf, key: keyOf(last, query.sort) }, query) : null,
+    rates: page.map((rate) => itemOf(rate, asOf)),
+    spreads: place === null ? spreadsOf(holding).filter(wanted.spread).slice(0, query.limit) : [],
+    ...healthOf(states, holding, asOf, wanted.excluded),
+  }
+}
+
+/** What the query lets through. */
+function filterOf({ symbol, venue, min_abs_apr = 0 }: FundingQuery) {
+  const list = (text: string | undefined): string[] =>
+    (text ?? '')
+      .split(',')
+      .map((word) => word.trim())
+      .filter(Boolean)
+  const symbols = new Set(list(symbol).map(symbolOf))
+  const venues = new Set(list(venue).map((name) => name.toLowerCase()))
+  for (const name of venues)
+    if (!(name in VENUES)) {
+      const msg = `is not a venue here: ${Object.keys(VENUES).join(', ')}`
+      throw new InvalidInput([{ loc: ['query', 'venue'], msg, type: 'enum', input: name }])
+    }
+  const ofSymbol = (name: string): boolean => symbols.size === 0 || symbols.has(name)
+  const ofVenue = (name: string): boolean => venues.size === 0 || venues.has(name)
+  return {
+    rate: (rate: VenueRate) =>
+      ofSymbol(rate.symbol) &&
+      ofVenue(rate.venue) &&
+      Math.abs(aprOf(Number(rate.rate), rate.intervalHours)) >= min_abs_apr,
+    spread: (spread: { symbol: string; long_venue: string; short_venue: string }) =>
+      ofSymbol(spread.symbol) && (ofVenue(spread.long_venue) || ofVenue(spread.short_venue)),
+    excluded: ofVenue,
+  }
+}
+
+type Sort = FundingQuery['sort']
+type Key = (string | number)[]
+
+function keyOf(rate: VenueRate, sort: Sort): Key {
+  const name = [rate.symbol, rate.venue, rate.instrument]
+  return sort === 'symbol' ? name : [aprOf(Number(rate.rate), rate.intervalHours), ...name]
+}
+
+function compare(a: readonly (string | number)[], b: readonly (string | number)[], sort: Sort): number {
+  for (let i = 0; i < a.length; i += 1) {
+    const [one, other] = [a[i]!, b[i]!]
+    if (one === other) continue
+    const sign = one < other ? -1 : 1
+    return i === 0 && sort === '-apr' ? -sign : sign
+  }
+  return 0
+}
+
+const orderOf = (sort: Sort) => (a: VenueRate, b: VenueRate) => compare(keyOf(a, sort), keyOf(b, sort), sort)
+const after = (key: Key, place: readonly (string | number)[], sort: Sort): boolean => compare(key, place, sort) > 0
+
+/** The next settlement after `asOf`: the one told, or as many intervals later as have passed since. */
+function nextAfter({ nextFunding, intervalHours }: VenueRate, asOf: number): number | null {
+  if (nextFunding === null || nextFunding > asOf) return nextFunding
+  const interval = intervalHours * 3600
+  return nextFunding + (Math.floor((asOf - nextFunding) / interval) + 1) * interval
+}
+
+function itemOf(told: VenueRate, asOf: number): FundingRateItem {
+  const { intervalHours: hours, predictedRate } = told
+  const next = nextAfter(told, asOf)
+  const rate = Number(told.rate)
+  return {
+    symbol: told.symbol,
+    venue: told.venue,
+    instrument: told.instrument,
+    quote: told.quote,
+    settle: told.settle,
+    contract: told.contract,
+    rate,
+    rate_decimal: told.rate,
+    interval_hours: hours,
+    interval_source: told.intervalSource,
+    rate_1h: rateOver(rate, hours, 1),
+    rate_8h: rateOver(rate, hours, 8),
+    apr: aprOf(rate, hours),
+    apy: apyOf(rate, hours),
+    carry_bps_day: carryOf(rate, hours),
+    kind: told.kind,
+    predicted_rate: predictedRate === null ? null : Number(predictedRate),
+    next_funding: next === null ? null : formatSeconds(next),
+    mark_price: told.markPrice,
+    index_price: told.indexPrice,
+    observed_at: formatSeconds(told.observed),
+    age_seconds: Math.floor(asOf - told.observed),
+  }
+}
+
+/** Every venue is named, whatever became of it. */
+function healthOf(
+  states: readonly VenueState[],
+  holding: readonly VenueRate[],
+  asOf: number,
+  ofVenue: (name: VenueName) => boolean,
+): Pick<FundingRates, 'venues' | 'unavailable' | 'quarantined'> {
+  const venues = states.map(({ venue, enabled, poll, fetched, error, shiftSeconds }): FundingVenue => {
+    const rates = holding.filter((rate) => rate.venue === venue).length
+    const status = !enabled ? 'off' : rates === 0 ? 'unavailable' : error === null ? 'ok' : 'degraded'
+    return {
+      venue,
+      status,
+      fetched_at: fetched === null ? null : formatSeconds(fetched),
+      age_seconds: fetched === null ? null : Math.max(0, Math.floor(asOf - fetched)),
+      rates,
+      quarantined: poll?.quarantined.length ?? 0,
+      untold: poll?.untold.length ?? 0,
+      error,
+      ...(shiftSeconds === undefined || fetched === null
+        ? {}
+        : { replay: { shift_seconds: shiftSeconds, recorded_at: formatSeconds(fetched - shiftSeconds) } }),
+    }
+  })
+  const excluded = states
+    .filter(({ venue }) => ofVenue(venue))
+    .flatMap(({ venue, poll }) => (poll?.quarantined ?? []).map((value) => ({ venue, ...value })))
+  return {
+    venues,
+    unavailable: venues
+      .filter(({ status }) => status === 'unavailable')
+      .map(({ venue, error, age_seconds }) => ({
+        venue,
+        reason: error ?? 'the rates it told last are too old',
+        age_seconds,
+      })),
+    quarantined: excluded
+      .slice(0, MOST_QUARANTINED)
+      .map(({ venue, instrument, rate, reason }) => ({ venue, instrument, rate_decimal: rate, reason })),
+  }
+}

@@ -1,0 +1,262 @@
+/** Files of REPLAY_DIR as payloads of the venues: what was streamed or shortened is put into the form of the request. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import type { VenueName } from './funding-rate.ts'
+import { type History, readHistory, readTable, type Settlement, type TableRow } from './recorded-settlements.ts'
+import { isRow, type Parsed, type Row, textOf, type Venue } from './venues/venue.ts'
+import { VENUES } from './venues/venues.ts'
+import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
+
+/** Payloads of one moment, as a poll would have got them. */
+export interface Recording {
+  readonly venue: VenueName
+  /** When it was taken, epoch seconds. */
+  readonly at: number
+  readonly payloads: Readonly<Record<string, unknown>>
+  /** What the venue's adapter reads in them. */
+  readonly told: Parsed
+}
+
+export interface Recordings {
+  /** Oldest first. */
+  readonly polls: readonly Recording[]
+  readonly settled: History | null
+  /** Files that are a venue's and cannot be read. */
+  readonly unread: readonly { readonly file: string; readonly reason: string }[]
+}
+
+type Untold = Omit<Recording, 'told'>
+/** Answers of one file, each with its moment; one without a moment has no place. */
+type Reader = (text: string) => readonly { readonly at: number | null; readonly payloads: Untold['payloads'] }[]
+const json = (text: string): Row => JSON.parse(text) as Row
+const first = (value: unknown): Row => (Array.isArray(value) ? ((value as Row[])[0] ?? {}) : {})
+
+/** Known recordings by file name. */
+const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
+  [
+    /^bybit__ws_ticker_\w+\.json$/,
+    'bybit',
+    (text) => {
+      const { ts, data } = json(text)
+      const answer = (list: readonly unknown[]) => ({ retCode: 0, time: ts, result: { list } })
+      const [own, other] = [answer([data]), answer([])]
+      // A contract that is quoted in dollars and not in a token of one is inverse.
+      const isInverse = isRow(data) && textOf(data['symbol']).endsWith('USD')
+      const payloads = isInverse ? { linear: other, inverse: own } : { linear: own, inverse: other }
+      return [{ at: epochSeconds(ts, PAYLOAD_RULES), payloads }]
+    },
+  ],
+  [
+    /^okx__ws_funding_rate\.json$/,
+    'okx',
+    (text) => {
+      const { data } = json(text)
+      return [{ at: epochSeconds(first(data)['ts'], PAYLOAD_RULES), payloads: { rates: { code: '0', data } } }]
+    },
+  ],
+  [
+    /^dydx__http_get_perpetual_markets\.json$/,
+    'dydx',
+    (text) => {
+      const { isoTimestamp, result } = json(text)
+      return [{ at: epochSeconds(isoTimestamp, PAYLOAD_RULES), payloads: { markets: result } }]
+    },
+  ],
+  [
+    /^kraken__http_futures_tickers\.json$/,
+    'kraken',
+    (text) => [{ at: epochSeconds(json(text)['serverTime'], PAYLOAD_RULES), payloads: { tickers: json(text) } }],
+  ],
+  [
+    /^kraken__ws_futures_ticker\.json$/,
+    'kraken',
+    (text) => [
+      {
+        at: epochSeconds(json(text)['time'], PAYLOAD_RULES),
+        payloads: { tickers: { result: 'success', tickers: [json(text)] } },
+      },
+    ],
+  ],
+  [
+    /^bitmex__http_get_instrument_\w+\.json$/,
+    'bitmex',
+    (text) => {
+      const instruments = [json(text)].flat()
+      return [{ at: epochSeconds(first(instruments)['timestamp'], PAYLOAD_RULES), payloads: { instruments } }]
+    },
+  ],
+  [
+    /^hyperliquid_predicted_funding[\w-]*\.csv$/,
+    'hyperliquid',
+    (text) => {
+      const moments = new Map<string, TableRow[]>()
+      for (const row of readTable(text)) moments.set(row.time, [...(moments.get(row.time) ?? []), row])
+      return [...moments].map(([time, rows]) => {
+        const universe = rows.map(({ instrument }) => ({ name: instrument }))
+        const contexts = rows.map(({ rate, markPrice }) => ({ funding: rate, markPx: markPrice }))
+        return { at: epochSeconds(time, PAYLOAD_RULES), payloads: { contexts: [{ universe }, contexts] } }
+      })
+    },
+  ],
+]
+
+const HISTORY = /^binance_usdm_funding[\w-]*\.csv(\.gz)?$/
+const VENUE = new RegExp(`(${Object.keys(VENUES).join('|')}|funding).*\\.json(\\.gz)?$`, 'i')
+/** Answers of one venue that are no further apart belong to one poll. */
+const TOGETHER_SECONDS = 600
+
+/** Everything of the folder that one of the venues' adapters can read. A file that cannot be read takes nothing along. */
+export async function readRecordings(folder: string): Promise<Recordings> {
+  const polls: Recording[] = []
+  const captures: Capture[] = []
+  const settlements = new Map<string, Settlement[]>()
+  const unread: { file: string; reason: string }[] = []
+  const poll = (one: Untold): void => void polls.push({ ...one, told: VENUES[one.venue].parse(one.payloads, one.at) })
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const { name: file } = entry
+    const known = READERS.find(([name]) => name.test(file))
+    if (!entry.isFile() || !(known || HISTORY.test(file) || VENUE.test(file))) continue
+    try {
+      const bytes = await readFile(join(entry.parentPath, file))
+      const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+      if (HISTORY.test(file)) merge(settlements, readHistory(text))
+      else if (known) {
+        for (const { at, payloads } of known[2](text)) if (at !== null) poll({ venue: known[1], at, payloads })
+      } else {
+        const capture = captureOf(JSON.parse(text) as unknown, file)
+        if (capture) captures.push(capture)
+      }
+    } catch (error) {
+      unread.push({ file, reason: (error as Error).message })
+    }
+  }
+  for (const one of together(captures))
+    try {
+      poll(one)
+    } catch (error) {
+      unread.push({ file: one.venue, reason: (error as Error).message })
+    }
+  const settled = settlements.size === 0 ? null : settlements
+  return { polls: polls.toSorted((a, b) => a.at - b.at), settled, unread }
+}
+
+/** Recordings of one history in one: what both have counts once. */
+function merge(all: Map<string, Settlement[]>, more: History): void {
+  for (const [instrument, list] of more) {
+    const byTime = new Map([...(all.get(instrument) ?? []), ...list].map((one) => [one.time, one]))
+    all.set(
+      instrument,
+      [...byTime.values()].toSorted((a, b) => a.time - b.time),
+    )
+  }
+}
+
+/** Answers to the several requests of one poll, put together; one without a time has no place. */
+function together(captures: readonly Capture[]): Untold[] {
+  const polls: { venue: VenueName; at: number; payloads: Record<string, unknown> }[] = []
+  for (const { venue, word, at, payload } of captures.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) {
+    if (at === null) continue
+    const open = polls.findLast(
+      (one) => one.venue === venue && at - one.at <= TOGETHER_SECONDS && !(word in one.payloads),
+    )
+    if (open) open.payloads[word] = payload
+    else polls.push({ venue, at, payloads: { [word]: payload } })
+  }
+  return polls.map(({ venue, at, payloads }) => {
+    const { requests } = VENUES[venue]
+    const absent = Object.keys(requests).filter((word) => requests[word]!.absent !== undefined)
+    return {
+      venue,
+      at,
+      payloads: { ...Object.fromEntries(absent.map((word) => [word, requests[word]!.absent])), ...payloads },
+    }
+  })
+}
+
+/** The answer to one request of a venue. */
+export interface Capture {
+  readonly venue: VenueName
+  /** The venue's own word for the request. */
+  readonly word: string
+  /** When it was taken, epoch seconds; null where nothing tells. */
+  readonly at: number | null
+  readonly payload: unknown
+}
+
+/** Where an answer, or one of its rows, writes the time. */
+const TIMES = ['captured_at', 'serverTime', 'isoTimestamp', 'timestamp', 'time', 'ts']
+const DAY = /(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -](\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?/
+
+/**
+ * What a file holds, as `{url, captured_at, body}` or as the bare answer in a file whose name has the venue's in it.
+ * Null where it is neither, or the venue's adapter finds nothing in it.
+ */
+export function captureOf(content: unknown, fileName: string): Capture | null {
+  const kept = isRow(content) && typeof content['url'] === 'string' && 'body' in content ? content : null
+  const payload = kept ? kept['body'] : unwrapped(content)
+  const named = fileName.toLowerCase()
+  for (const venue of Object.values(VENUES)) {
+    const isMeant = kept ? sameHost(String(kept['url']), venue.url) : named.includes(venue.name)
+    const word = isMeant ? wordOf(venue, payload) : null
+    if (word === null) continue
+    const at = toldBy(kept) ?? toldBy(content) ?? toldBy(payload) ?? newestOf(payload) ?? dayOf(fileName)
+    return { venue: venue.name, word, at: at === null ? null : Math.floor(at), payload }
+  }
+  return null
+}
+
+/** A recording of a request and its answer may have the answer one level down. */
+function unwrapped(content: unknown): unknown {
+  if (!isRow(content)) return content
+  const inner = content['httpResponse'] ?? content['body'] ?? content['response']
+  if (inner !== undefined) return inner
+  return isRow(content['result']) && isRow(content['result']['markets']) ? content['result'] : content
+}
+
+function sameHost(url: string, base: string): boolean {
+  return URL.canParse(url) && new URL(url).hostname === new URL(base).hostname
+}
+
+/** The request that this answers: the one that makes the adapter find contracts. */
+function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
+  const words = Object.keys(requests)
+  const found = words.filter((word) => {
+    const isAnswer = requests[word]!.answeredBy?.(payload)
+    if (isAnswer === false) return false
+    try {
+      const others = Object.fromEntries(words.map((other) => [other, requests[other]!.absent]))
+      const { rates, untold } = parse({ ...others, [word]: payload }, 0)
+      return rates.length + untold.length > 0
+    } catch {
+      // Some answers cannot be read without another one.
+      return isAnswer === true
+    }
+  })
+  return found[0] ?? null
+}
+
+/** The time that an answer or a row tells. */
+function toldBy(value: unknown): number | null {
+  if (!isRow(value)) return null
+  for (const name of TIMES) {
+    const seconds = name in value ? epochSeconds(value[name], PAYLOAD_RULES) : null
+    if (seconds !== null) return seconds
+  }
+  return null
+}
+
+/** The newest time that a row tells. */
+function newestOf(payload: unknown): number | null {
+  const lists = isRow(payload) ? Object.values(payload).flatMap(inner) : [payload]
+  const rows = lists.filter((list) => Array.isArray(list)).flat() as unknown[]
+  const times = rows.map(toldBy).filter((time) => time !== null)
+  return times.length === 0 ? null : times.reduce((newest, time) => Math.max(newest, time))
+}
+
+const inner = (value: unknown): unknown[] => (isRow(value) ? [value, ...Object.values(value)] : [value])
+
+function dayOf(fileName: string): number | null {
+  const [, year, month, day, hour = '00', minute = '00', second = '00'] = DAY.exec(fileName) ?? []
+  return year === undefined ? null : epochSeconds(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`, PAYLOAD_RULES)
+}

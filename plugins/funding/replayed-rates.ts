@@ -1,0 +1,89 @@
+/** Recorded payloads through the venues' own parsers, their times moved. A pure function of the recordings and asOf. */
+import type { PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { settledAt, type History } from './recorded-settlements.ts'
+import {
+  quarantine,
+  type FundingRate,
+  type Poll,
+  type VenueName,
+  type Source,
+  type VenueState,
+} from './funding-rate.ts'
+import { readRecordings, type Recording } from './recorded-payloads.ts'
+import { VENUES } from './venues/venues.ts'
+import type { Parsed } from './venues/venue.ts'
+
+const HOUR = 3600
+const EIGHT_HOURS = 8 * HOUR
+/** Settlements needed before the first moment of a played history: three gaps of eight hours. */
+const LEAD = 3 * EIGHT_HOURS
+
+/**
+ * Seconds added to the time of one recorded answer. `auto` plays it round and round by whole hours, so that it is never
+ * older than an hour and hourly fundings stay on the hour; otherwise recorded times hold, moved by the seconds set.
+ */
+export function shiftOf(at: number, setting: string, asOf: number): number {
+  if (setting === 'auto' || setting === 'frozen') return Math.floor((asOf - at) / HOUR) * HOUR
+  return /^-?\d+$/.test(setting) ? Number(setting) : 0
+}
+
+/** The same for a history: round and round from the first moment with enough settlements, by whole eight hours. */
+export function historyShift(history: History, setting: string, asOf: number): number {
+  if (setting !== 'auto' && setting !== 'frozen') return shiftOf(0, setting, asOf)
+  const times = [...history.values()].flatMap((list) => [list[0]!.time, list.at(-1)!.time])
+  const from = Math.min(...times) + LEAD
+  const length = Math.max(EIGHT_HOURS, Math.floor((Math.max(...times) - from) / EIGHT_HOURS + 1) * EIGHT_HOURS)
+  return Math.floor((asOf - from) / length) * length
+}
+
+export async function openReplay(context: PluginContext): Promise<Source> {
+  const { log } = context
+  const { replayDir = '', replayShift } = dataSettings(context)
+  const { polls, settled, unread } = await readRecordings(replayDir)
+  log.info({ payloads: polls.length, settled: settled?.size ?? 0 }, 'recorded funding rates read')
+  for (const one of unread) log.warn(one, 'a recording of funding rates cannot be read')
+
+  function stateOf(venue: VenueName, asOf: number): VenueState {
+    const known: Told[] = polls
+      .filter((one) => one.venue === venue)
+      .map((one) => ({ ...one, shift: shiftOf(one.at, replayShift, asOf) }))
+      .filter(({ at, shift }) => at + shift <= asOf)
+    if (venue === 'binance' && settled) known.push(...history(settled, asOf, replayShift))
+    const last = known.at(-1)
+    if (!last) return { venue, enabled: true, poll: null, fetched: null, error: 'nothing is recorded of this moment' }
+    const together = known.filter((one) => one === last || asOf - one.at - one.shift < HOUR)
+    const poll = join(together.map(({ told, shift }) => moved(told, shift)))
+    return { venue, enabled: true, poll, fetched: last.at + last.shift, error: null, shiftSeconds: last.shift }
+  }
+
+  return { at: async (asOf) => (Object.keys(VENUES) as VenueName[]).map((venue) => stateOf(venue, asOf)) }
+}
+
+interface Told extends Recording {
+  readonly shift: number
+}
+
+function history(settled: History, asOf: number, setting: string): Told[] {
+  const shift = historyShift(settled, setting, asOf)
+  const told = settledAt(settled, asOf - shift)
+  const at = Math.max(...told.rates.map(({ observed }) => observed))
+  return told.rates.length === 0 ? [] : [{ venue: 'binance', at, payloads: {}, told, shift }]
+}
+
+function moved({ rates, untold }: Parsed, seconds: number): Parsed {
+  const later = (time: number | null): number | null => (time === null ? null : time + seconds)
+  const move = (rate: FundingRate): FundingRate => ({
+    ...rate,
+    observed: rate.observed + seconds,
+    nextFunding: later(rate.nextFunding),
+  })
+  return { rates: rates.map(move), untold }
+}
+
+/** Recordings of one venue in one, as far as they are of one hour: of an instrument recorded twice the later one counts. */
+function join(parts: readonly Parsed[]): Poll {
+  const rates = new Map(parts.flatMap(({ rates }) => rates).map((rate) => [rate.instrument, rate]))
+  const untold = parts.flatMap(({ untold }) => untold).filter(({ instrument }) => !rates.has(instrument))
+  return { ...quarantine([...rates.values()]), untold }
+}

@@ -1,0 +1,125 @@
+/**
+ * Made-up funding rates: a pure function of venue, symbol and minute. Rates swing slowly around the usual 0.01% in eight
+ * hours, together at all venues and a little apart at each.
+ */
+import { createHash } from 'node:crypto'
+import { quarantine, type FundingRate, type VenueName, type Source } from './funding-rate.ts'
+
+const DAY = 86_400
+/** Symbol, price, and how far its rate swings. */
+const SYMBOLS: readonly (readonly [symbol: string, price: number, swing: number])[] = [
+  ['BTC', 98_000, 1],
+  ['ETH', 3_600, 1.1],
+  ['SOL', 190, 1.8],
+  ['XRP', 2.2, 1.5],
+  ['BNB', 640, 1],
+  ['DOGE', 0.38, 2],
+  ['ADA', 0.9, 1.6],
+  ['AVAX', 36, 1.7],
+  ['LINK', 19, 1.5],
+  ['LTC', 95, 1.2],
+  ['DOT', 7.4, 1.6],
+  ['UNI', 11, 1.9],
+  ['AAVE', 210, 2],
+  ['ARB', 0.82, 2.4],
+  ['OP', 1.9, 2.4],
+  ['SUI', 3.4, 2.8],
+  ['TIA', 5.6, 3.2],
+  ['PEPE', 0.00002, 3.5],
+]
+/** From this place of the list on, venues pay more often. */
+const MINOR = 12
+
+interface Form {
+  readonly covered: number
+  readonly hours: number
+  readonly minorHours: number
+  readonly source: FundingRate['intervalSource']
+  readonly quote: string
+  readonly name: (symbol: string) => string
+}
+
+const FORMS: Readonly<Record<VenueName, Form>> = {
+  binance: { covered: 18, hours: 8, minorHours: 4, source: 'venue', quote: 'USDT', name: (symbol) => `${symbol}USDT` },
+  bybit: { covered: 18, hours: 8, minorHours: 4, source: 'venue', quote: 'USDT', name: (symbol) => `${symbol}USDT` },
+  okx: {
+    covered: 16,
+    hours: 8,
+    minorHours: 4,
+    source: 'venue',
+    quote: 'USDT',
+    name: (symbol) => `${symbol}-USDT-SWAP`,
+  },
+  hyperliquid: { covered: 18, hours: 1, minorHours: 1, source: 'published', quote: 'USD', name: (symbol) => symbol },
+  dydx: { covered: 14, hours: 1, minorHours: 1, source: 'published', quote: 'USD', name: (symbol) => `${symbol}-USD` },
+  kraken: {
+    covered: 12,
+    hours: 1,
+    minorHours: 1,
+    source: 'published',
+    quote: 'USD',
+    name: (symbol) => `PF_${symbol}USD`,
+  },
+  gate: { covered: 18, hours: 8, minorHours: 8, source: 'venue', quote: 'USDT', name: (symbol) => `${symbol}_USDT` },
+  bitmex: { covered: 6, hours: 8, minorHours: 8, source: 'venue', quote: 'USDT', name: (symbol) => `${symbol}USDT` },
+}
+
+const angles = new Map<string, number>()
+/** An angle for a word, the same on every machine. */
+function angle(word: string): number {
+  const known = angles.get(word)
+  if (known !== undefined) return known
+  const made = (createHash('sha256').update(word).digest().readUInt32BE() / 2 ** 32) * 2 * Math.PI
+  angles.set(word, made)
+  return made
+}
+
+const wave = (at: number, days: number, word: string): number =>
+  Math.sin((2 * Math.PI * at) / (days * DAY) + angle(word))
+
+/** The rates of a venue in a minute. */
+function ratesOf(venue: VenueName, minute: number): FundingRate[] {
+  const { covered, hours, minorHours, source, quote, name } = FORMS[venue]
+  return SYMBOLS.slice(0, covered).map(([symbol, start, swing], place): FundingRate => {
+    const interval = place < MINOR ? hours : minorHours
+    const mood =
+      wave(minute, 5.3, symbol) + 0.7 * wave(minute, 1.9, `${symbol} 2`) + 0.4 * wave(minute, 0.3, `${symbol} 3`)
+    const apart = 0.5 * wave(minute, 2.7, `${symbol} ${venue}`) + 0.25 * wave(minute, 0.2, `${venue} ${symbol} 2`)
+    const eight = 0.0001 + 0.00006 * swing * (mood + apart)
+    const index =
+      start * Math.exp(0.12 * wave(minute, 61, `${symbol} price`) + 0.03 * wave(minute, 3.1, `${symbol} price 2`))
+    const mark = index * (1 + eight / 3)
+    return {
+      instrument: name(symbol),
+      symbol,
+      quote,
+      settle: quote === 'USD' ? 'USDC' : quote,
+      contract: 'linear',
+      rate: ((eight * interval) / 8).toFixed(8),
+      intervalHours: interval,
+      intervalSource: source,
+      kind: 'predicted',
+      predictedRate: null,
+      nextFunding: (Math.floor(minute / (interval * 3600)) + 1) * interval * 3600,
+      markPrice: Number(mark.toPrecision(7)),
+      indexPrice: Number(index.toPrecision(7)),
+      observed: minute,
+    }
+  })
+}
+
+/** Every venue answers at every full minute. */
+export function openSample(): Source {
+  return {
+    async at(asOf) {
+      const minute = Math.floor(asOf / 60) * 60
+      return (Object.keys(FORMS) as VenueName[]).map((venue) => ({
+        venue,
+        enabled: true,
+        poll: { ...quarantine(ratesOf(venue, minute)), untold: [] },
+        fetched: minute,
+        error: null,
+      }))
+    },
+  }
+}

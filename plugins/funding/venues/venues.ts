@@ -1,0 +1,21 @@
+import type { VenueName } from '../funding-rate.ts'
+import { binance } from './binance.ts'
+import { bitmex } from './bitmex.ts'
+import { bybit } from './bybit.ts'
+import { dydx } from './dydx.ts'
+import { gate } from './gate.ts'
+import { hyperliquid } from './hyperliquid.ts'
+import { kraken } from './kraken.ts'
+import { okx } from './okx.ts'
+import type { Venue } from './venue.ts'
+
+export const VENUES: Readonly<Record<VenueName, Venue>> = {
+  binance,
+  bybit,
+  okx,
+  hyperliquid,
+  dydx,
+  kraken,
+  gate,
+  bitmex,
+}

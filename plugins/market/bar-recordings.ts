@@ -1,0 +1,153 @@
+/** Recorded bars: which file holds what, told by its name and header, and its rows as columns. */
+import { readFile } from 'node:fs/promises'
+import { gunzipSync } from 'node:zlib'
+import Papa from 'papaparse'
+import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts'
+import { CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
+import { newYorkLag } from './trading-session.ts'
+
+export interface RecordingName {
+  readonly venue: string
+  /** Null where each row names its own. */
+  readonly symbol: string | null
+  readonly interval_seconds: number
+  /** Clock of the times in the file. */
+  readonly clock: 'UTC' | 'New York'
+}
+
+const INTERVALS: Readonly<Record<string, number>> = {
+  '1m': 60,
+  '5m': 300,
+  '15m': 900,
+  '1h': 3600,
+  '1d': 86_400,
+  minute: 60,
+  daily: 86_400,
+}
+/** Daily bars reach back before 1970. */
+const TIMES = { ...QUERY_RULES, earliest: FILE_RULES.earliest }
+const CRYPTO = 'binance|bitfinex|coinbase|kraken'
+const SPAN = '1m|5m|15m|1h|1d'
+
+type Reader = (match: RegExpMatchArray) => RecordingName
+const utc = (venue: string, symbol: string | null, span: string): RecordingName => ({
+  venue,
+  symbol,
+  interval_seconds: INTERVALS[span.toLowerCase()]!,
+  clock: 'UTC',
+})
+
+/** File names we know, the first that fits decides. */
+const NAMES: readonly (readonly [RegExp, Reader])[] = [
+  [
+    new RegExp(`^(${CRYPTO})_([a-z0-9-]+)_(${SPAN})[_.]`, 'i'),
+    ([, venue, pair, span]) => utc(venue!, pairName(pair!), span!),
+  ],
+  // Public files of Binance: BTCUSDT-1m-2026-02.csv, without a header.
+  [new RegExp(`^([A-Z0-9]{5,})-(${SPAN})-\\d{4}`), ([, pair, span]) => utc('binance', pairName(pair!), span!)],
+  [
+    new RegExp(`^(${CRYPTO})_([a-z0-9]+)_\\d{8}_minute`, 'i'),
+    ([, venue, pair]) => utc(venue!, pairName(pair!), 'minute'),
+  ],
+  [
+    /^us_([a-z.]+)_\d{8}_minute/i,
+    ([, symbol]) => ({ ...utc('us', symbol!.toUpperCase(), 'minute'), clock: 'New York' }),
+  ],
+  [/^daily_raw_([a-z.]+)_([a-z]+)/i, ([, symbol, venue]) => utc(venue!, symbol!.toUpperCase(), 'daily')],
+  [/^([a-z.]+)_daily_([a-z]+)/i, ([, symbol, venue]) => utc(venue!, symbol!.toUpperCase(), 'daily')],
+  [/^sp500_daily/i, () => utc('us', null, 'daily')],
+]
+
+/** What a file holds, or null where its name is none of ours. */
+export function recognise(file: string): RecordingName | null {
+  if (!/\.csv(\.gz)?$/.test(file)) return null
+  for (const [pattern, read] of NAMES) {
+    const match = file.match(pattern)
+    if (match) return read(match)
+  }
+  return null
+}
+
+/**
+ * The usual name of a pair; Tether counts as the dollar.
+ *
+ * @example pairName('btcusdt') // "BTC-USD"
+ */
+export function pairName(pair: string): string {
+  const upper = pair.toUpperCase().replace('-', '')
+  const match = upper.match(/^(.+?)(USDT|USDC|USD|EUR|BTC|ETH)$/)
+  if (!match) return upper
+  const quote = match[2]!.startsWith('USD') ? 'USD' : match[2]!
+  return `${match[1]!}-${quote}`
+}
+
+const BINANCE_COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume']
+
+/** Reads a recording, gzipped or not: columns by symbol, in order of time, first of two rows of one time. */
+export async function readRecording(path: string, name: RecordingName): Promise<Map<string, Columns>> {
+  const bytes = await readFile(path)
+  return parseRecording((path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8'), name)
+}
+
+/** As `readRecording`, from text. Rows without a time or with a price that is not positive are left out. */
+export function parseRecording(text: string, name: RecordingName): Map<string, Columns> {
+  const rows = Papa.parse<string[]>(text, { skipEmptyLines: true, fastMode: !text.slice(0, 200).includes('"') }).data
+  const headed = !/^\d/.test(rows[0]?.[0] ?? '0')
+  const header = headed ? rows[0]!.map((cell) => cell.toLowerCase().replace(/^.*\./, '')) : BINANCE_COLUMNS
+  const find = (...names: string[]): number => header.findIndex((cell) => names.includes(cell))
+  const at = {
+    time: Math.max(0, find('timestamp', 'time', 'date', 'open_time')),
+    symbol: find('symbol'),
+    numbers: ['open', 'high', 'low', 'close', 'volume'].map((column) => find(column)),
+  }
+  const bySymbol = new Map<string, number[][]>()
+  for (let i = headed ? 1 : 0; i < rows.length; i += 1) {
+    const row = rows[i]!
+    const symbol = name.symbol ?? row[at.symbol] ?? ''
+    const [open, high, low, close, volume] = at.numbers.map((column) => Number(row[column]))
+    const time = seconds(row[at.time] ?? '', name.clock)
+    if (Number.isNaN(time) || !(Math.min(open!, high!, low!, close!) > 0)) continue
+    const list = bySymbol.get(symbol) ?? []
+    if (list.length === 0) bySymbol.set(symbol, list)
+    list.push([time, open!, high!, low!, close!, volume! >= 0 ? volume! : 0])
+  }
+  return new Map([...bySymbol].map(([symbol, list]) => [symbol, ordered(list)]))
+}
+
+function ordered(list: number[][]): Columns {
+  if (list.some((row, i) => i > 0 && row[0]! < list[i - 1]![0]!)) list.sort((a, b) => a[0]! - b[0]!)
+  const out = createColumns(list.length)
+  let last = -Infinity
+  for (const [time, open, high, low, close, volume] of list) {
+    if (time! <= last) continue
+    out.add(time!, open!, high!, low!, close!, volume!, CLOSED)
+    last = time!
+  }
+  return out.end()
+}
+
+/** Epoch seconds of a time written in seconds, milliseconds, microseconds or ISO 8601; without a zone it is UTC. */
+export function seconds(text: string, clock: RecordingName['clock']): number {
+  const time = Math.floor(epochSeconds(text, TIMES) ?? NaN)
+  return clock !== 'UTC' && /^\d+(\.\d+)?$/.test(text) ? time + newYorkLag(time) : time
+}
+
+/**
+ * Writes out the bars that a recording leaves out because nothing traded: previous close, no volume. Holes longer than
+ * `longest` seconds stay holes.
+ */
+export function fillQuiet(bars: Columns, interval: number, longest: number): Columns {
+  const out = createColumns(bars.count * 2)
+  for (let i = 0; i < bars.count; i += 1) {
+    const time = bars.time[i]!
+    const last = i === 0 ? time : bars.time[i - 1]!
+    if (time - last - interval <= longest) {
+      const close = bars.close[i - 1]!
+      for (let quiet = last + interval; quiet < time; quiet += interval)
+        out.add(quiet, close, close, close, close, 0, FILLED)
+    }
+    const { open, high, low, close, volume, state } = bars
+    out.add(time, open[i]!, high[i]!, low[i]!, close[i]!, volume[i]!, state[i]!)
+  }
+  return out.end()
+}

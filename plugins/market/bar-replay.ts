@@ -1,0 +1,140 @@
+/** Recorded files of REPLAY_DIR into the store, once, their times shifted so that the recording is going on now. */
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import type { PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { createColumns, type Columns, badPrints } from './bars.ts'
+import { fillQuiet, readRecording, recognise, type RecordingName } from './bar-recordings.ts'
+import type { Store } from './bar-store.ts'
+
+const DAY = 86_400
+const WEEK = 7 * DAY
+/** Minutes that did not trade are written out up to here; a longer silence is a hole. */
+export const LONGEST_QUIET_SECONDS = 3 * 3600
+/** Files of one series join when the pause between them is no longer than this. */
+const JOIN_SECONDS = 2 * DAY
+/** Where in a long recording the first start falls: the rest is still to come. */
+const STARTS_AT = 0.8
+const LONG_SECONDS = 20 * DAY
+
+export interface Recording extends Omit<RecordingName, 'symbol'> {
+  readonly symbol: string
+  readonly bars: Columns
+}
+
+/**
+ * Reads all recordings of the folder, joins files of one venue that follow each other, and keeps of each symbol the
+ * daily bars and one finer recording: the finest, of two alike the longest.
+ */
+export async function readRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
+  const files: { path: string; name: RecordingName; size: number }[] = []
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const name = entry.isFile() ? recognise(entry.name) : null
+    const path = join(entry.parentPath, entry.name)
+    if (name) files.push({ path, name, size: (await stat(path)).size })
+  }
+  files.sort((a, b) => basename(a.path).localeCompare(basename(b.path)))
+  const total = files.reduce((sum, file) => sum + file.size, 0)
+  const pieces: Recording[] = []
+  for (const { path, name, size } of files) {
+    for (const [symbol, bars] of await readRecording(path, name))
+      if (bars.count > 0) pieces.push({ ...name, symbol, bars })
+    advance(size / total)
+  }
+  return chosen(joinPieces(pieces))
+}
+
+const key = ({ symbol, interval_seconds, venue }: Recording): string => `${symbol} ${interval_seconds} ${venue}`
+const first = ({ bars }: Recording): number => bars.time[0]!
+const last = ({ bars }: Recording): number => bars.time[bars.count - 1]!
+
+/** Joins files of one venue that follow each other. */
+export function joinPieces(pieces: readonly Recording[]): Recording[] {
+  const out: Recording[] = []
+  for (const piece of pieces.toSorted((a, b) => first(a) - first(b))) {
+    const at = out.findIndex((whole) => key(whole) === key(piece) && first(piece) - last(whole) <= JOIN_SECONDS)
+    if (at < 0) out.push(piece)
+    else out[at] = { ...piece, bars: concatenate(out[at]!.bars, piece.bars) }
+  }
+  return out
+}
+
+function concatenate(a: Columns, b: Columns): Columns {
+  const out = createColumns(a.count + b.count)
+  const end = a.time[a.count - 1]!
+  for (const part of [a, b])
+    for (let i = 0; i < part.count; i += 1)
+      if (part === a || part.time[i]! > end) {
+        const { time, open, high, low, close, volume, state } = part
+        out.add(time[i]!, open[i]!, high[i]!, low[i]!, close[i]!, volume[i]!, state[i]!)
+      }
+  return out.end()
+}
+
+/** Bars of two recordings tell two pasts: each symbol keeps one for its days and one for what is finer. */
+function chosen(recordings: readonly Recording[]): Recording[] {
+  const best = new Map<string, Recording>()
+  for (const recording of recordings) {
+    const slot = `${recording.symbol} ${recording.interval_seconds < DAY}`
+    const other = best.get(slot)
+    if (!other || better(recording, other)) best.set(slot, recording)
+  }
+  return [...best.values()]
+}
+
+function better(a: Recording, b: Recording): boolean {
+  if (a.interval_seconds !== b.interval_seconds) return a.interval_seconds < b.interval_seconds
+  return last(a) - first(a) > last(b) - first(b)
+}
+
+/**
+ * Seconds to add to the recorded times of a series. Daily bars keep their dates. `auto` puts the moment of the first
+ * start four fifths into a long recording, so that the rest goes on in real time, and just after the end of a short
+ * one; always by whole weeks, so that hours and weekdays stay what they were.
+ */
+export function shiftOf(recording: Recording, setting: string, now: number): number {
+  if (recording.interval_seconds >= DAY || setting === 'none' || setting.startsWith('frozen:')) return 0
+  if (/^-?\d+$/.test(setting)) return Math.floor(Number(setting) / 60) * 60
+  const length = last(recording) - first(recording)
+  if (length < LONG_SECONDS) return Math.floor((now - last(recording) - recording.interval_seconds) / WEEK) * WEEK
+  return Math.round((now - first(recording) - STARTS_AT * length) / WEEK) * WEEK
+}
+
+/** What was ingested: another folder or shift is another past. */
+interface Ingested {
+  readonly folder: string
+  readonly shift: string
+  readonly id: string
+}
+
+/**
+ * Ingests the recordings unless an earlier start already has; the shift is chosen then and kept with the bars. Another
+ * folder or REPLAY_SHIFT replaces all bars. Returns a word for this past.
+ */
+export async function ingestRecordings(context: PluginContext, store: Store): Promise<string> {
+  const { log } = context
+  const { replayDir: folder = '', replayShift: shift } = dataSettings(context)
+  const earlier = JSON.parse((await store.note('replay')) ?? 'null') as Ingested | null
+  if (earlier?.folder === folder && earlier.shift === shift) return earlier.id
+  await store.clear()
+  const now = Math.floor(context.now().getTime() / 1000)
+  const reading = context.progress('reading recorded bars', 100)
+  const recordings = await readRecordings(folder, (share) => reading.advance(100 * share))
+  reading.end()
+  const storing = context.progress('storing recorded bars', recordings.length)
+  for (const recording of recordings) {
+    const { venue, symbol, interval_seconds } = recording
+    const seconds = shiftOf(recording, shift, now)
+    const continuous = recording.clock === 'UTC' && interval_seconds < DAY
+    const bars = continuous ? fillQuiet(recording.bars, interval_seconds, LONGEST_QUIET_SECONDS) : recording.bars
+    const moved = { ...bars, time: bars.time.map((time) => time + seconds) }
+    const series = await store.series(venue, symbol, interval_seconds)
+    await store.add(series, moved, { misprints: interval_seconds === 60 ? badPrints(bars) : [] })
+    log.info({ symbol, venue, interval_seconds, bars: bars.count, shift_seconds: seconds }, 'recording stored')
+    storing.advance(1)
+  }
+  storing.end()
+  const ingested: Ingested = { folder, shift, id: `replay:${now}` }
+  await store.setNote('replay', JSON.stringify(ingested))
+  return ingested.id
+}

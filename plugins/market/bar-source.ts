@@ -1,0 +1,72 @@
+import { setImmediate } from 'node:timers/promises'
+import { aggregate, type Bars, type Columns } from './bars.ts'
+import { createSample, SAMPLE_START } from './sample-bars.ts'
+import type { Extent, Series, Store } from './bar-store.ts'
+import type { CoveredSymbol } from './symbols.ts'
+
+const DAY = 86_400
+
+/** Where bars come from once they are known; sample, replay and online look the same from here. */
+export interface Source {
+  /** Every series that can be read; of two alike, the one to prefer comes first. */
+  series(): Promise<readonly Series[]>
+  /** Bars that open in [from, to), as known at `asOf`, at exactly the series' interval. Epoch seconds. */
+  read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
+  /** First and last open of what was known at `asOf`, null where there was nothing. */
+  extent(series: Series, asOf: number): Promise<Extent | null>
+}
+
+/**
+ * Made-up minute bars, computed when they are asked for. `walk` takes every symbol up to a moment beforehand, a few
+ * weeks at a time, so that the first request for one need not.
+ */
+export function sampleSource(
+  symbols: readonly CoveredSymbol[],
+): Source & { walk(to: number, signal: AbortSignal): Promise<void> } {
+  const samples = new Map(symbols.map((symbol) => [symbol.symbol, createSample(symbol)]))
+  const series = symbols.map(({ symbol }, id) => ({ id, symbol, venue: 'sample', interval_seconds: 60 }))
+  return {
+    series: async () => series,
+    read: async ({ symbol }, from, to, asOf) => samples.get(symbol)!.read(from, Math.min(to, asOf - 59)),
+    async walk(to, signal) {
+      for (const sample of samples.values())
+        for (let at = SAMPLE_START; at < to && !signal.aborted; at += 14 * DAY) {
+          sample.read(at, at + 60)
+          await setImmediate()
+        }
+    },
+    async extent({ symbol }, asOf) {
+      const week = samples.get(symbol)!.read(asOf - 7 * DAY, asOf - 59)
+      return week.count === 0 ? null : { first: SAMPLE_START, last: week.time[week.count - 1]! }
+    },
+  }
+}
+
+/** Bars of the database. `rank` orders the venues: the smallest is preferred. */
+export function storedSource(store: Store, rank: (venue: string) => number = () => 0): Source {
+  return {
+    series: async () => (await store.all()).toSorted((a, b) => rank(a.venue) - rank(b.venue)),
+    read: (series, from, to, asOf) => store.read(series, from, to, asOf),
+    extent: (series, asOf) => store.extent(series, asOf),
+  }
+}
+
+/**
+ * The bars of a symbol at an interval: those of the series with that interval, or the coarsest finer one that divides
+ * it, joined. Null where the symbol has neither. The last bar is left out while it is still forming.
+ */
+export async function readBars(
+  source: Source,
+  want: { symbol: string; from: number; to: number; interval: number; asOf: number },
+): Promise<Bars | null> {
+  const { symbol, interval, asOf } = want
+  const series = (await source.series())
+    .filter((series) => series.symbol === symbol && interval % series.interval_seconds === 0)
+    .toSorted((a, b) => b.interval_seconds - a.interval_seconds)[0]
+  if (!series) return null
+  const from = Math.ceil(want.from / interval) * interval
+  const to = Math.min(want.to, Math.floor(asOf / interval) * interval)
+  const bars = await source.read(series, from, to, asOf)
+  const columns = series.interval_seconds === interval ? bars : aggregate(bars, interval)
+  return { symbol, venue: series.venue, interval_seconds: interval, ...columns }
+}

@@ -1,0 +1,198 @@
+/** The bars kept in the database: recorded ones and those of the venues. */
+import type { Knex, Migration } from 'tollgate/plugin'
+import { createColumns, REVISED, type Columns, type BadPrint } from './bars.ts'
+
+export interface Series {
+  readonly id: number
+  readonly venue: string
+  readonly symbol: string
+  readonly interval_seconds: number
+}
+
+export const migrations: readonly Migration[] = [
+  async (db) => {
+    await db.schema.createTable('market_series', (table) => {
+      table.increments('id')
+      table.text('venue').notNullable()
+      table.text('symbol').notNullable()
+      table.integer('interval_seconds').notNullable()
+      table.unique(['symbol', 'interval_seconds', 'venue'])
+    })
+    await db.schema.createTable('market_bars', (table) => {
+      table.integer('series').notNullable()
+      table.bigInteger('t_open').notNullable()
+      for (const column of ['open', 'high', 'low', 'close', 'volume']) table.double(column).notNullable()
+      table.specificType('state', 'smallint').notNullable()
+      table.bigInteger('known_at').notNullable()
+      table.bigInteger('superseded_at')
+      table.primary(['series', 't_open', 'known_at'])
+    })
+    await db.schema.createTable('market_windows', (table) => {
+      table.integer('series').notNullable()
+      table.bigInteger('t_from').notNullable()
+      table.bigInteger('t_to').notNullable()
+      table.text('status').notNullable()
+      table.integer('attempts').notNullable().defaultTo(0)
+      table.bigInteger('next_at').notNullable()
+      table.primary(['series', 't_from', 't_to'])
+      table.index(['status', 'next_at'])
+    })
+    await db.schema.createTable('market_quality', (table) => {
+      table.integer('series').notNullable()
+      table.bigInteger('t_open').notNullable()
+      table.text('kind').notNullable()
+      table.text('detail').notNullable()
+      table.primary(['series', 't_open', 'kind'])
+    })
+    await db.schema.createTable('market_notes', (table) => {
+      table.text('name').primary()
+      table.text('value').notNullable()
+    })
+  },
+]
+
+const COLUMNS = {
+  t_open: 'bigint',
+  open: 'double precision',
+  high: 'double precision',
+  low: 'double precision',
+  close: 'double precision',
+  volume: 'double precision',
+  state: 'smallint',
+  known_at: 'bigint',
+  superseded_at: 'bigint',
+} as const
+const CHUNK = 10_000
+
+export interface Store {
+  /** The series of this venue, symbol and interval, made when it is new. */
+  series(venue: string, symbol: string, intervalSeconds: number): Promise<Series>
+  all(): Promise<readonly Series[]>
+  /**
+   * Adds bars; those already there stay as they are. They were known when they closed, or at `knownAt`. A misprint is
+   * followed by its correction, known from the close of the bar that proved it.
+   */
+  add(series: Series, bars: Columns, more?: { misprints?: readonly BadPrint[]; knownAt?: number }): Promise<void>
+  /** Puts a corrected bar over the one known so far, from `knownAt` on. */
+  revise(series: Series, bar: Bar, knownAt: number): Promise<void>
+  /** True where this very bar was known at some time, corrected since or not. */
+  has(series: Series, bar: Bar): Promise<boolean>
+  /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
+  read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
+  /** First and last open, null where there is none. */
+  extent(series: Series, asOf?: number): Promise<Extent | null>
+  /** Forgets every bar. */
+  clear(): Promise<void>
+  note(name: string): Promise<string | null>
+  setNote(name: string, value: string): Promise<void>
+}
+
+export interface Extent {
+  readonly first: number
+  readonly last: number
+}
+
+export interface Bar {
+  readonly time: number
+  readonly open: number
+  readonly high: number
+  readonly low: number
+  readonly close: number
+  readonly volume: number
+}
+
+/** Bars in the tables of `migrations`. Works inside a transaction as well. */
+export function createStore(db: Knex): Store {
+  const postgres = db.client.config.client === 'pg'
+  const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
+  const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
+  const bulk = `insert into market_bars (series, ${Object.keys(COLUMNS).join(', ')})
+    select cast(? as integer), ${picked.join(', ')} from ${source} where true on conflict do nothing`
+  let list: Series[] | null = null
+
+  return {
+    async series(venue, symbol, intervalSeconds) {
+      const key = { venue, symbol, interval_seconds: intervalSeconds }
+      await db('market_series').insert(key).onConflict(['symbol', 'interval_seconds', 'venue']).ignore()
+      list = null
+      return db<Series>('market_series').where(key).first() as Promise<Series>
+    },
+    async all() {
+      list ??= await db<Series>('market_series').orderBy('id')
+      return list
+    },
+    async add(series, bars, { misprints = [], knownAt } = {}) {
+      const wrong = new Map(misprints.map((print) => [print.index, print]))
+      const interval = series.interval_seconds
+      for (let start = 0; start < bars.count; start += CHUNK) {
+        const rows: (number | null)[][] = []
+        for (let i = start; i < Math.min(bars.count, start + CHUNK); i += 1) {
+          const time = bars.time[i]!
+          const print = wrong.get(i)
+          const proved = print ? bars.time[print.provedBy]! + interval : null
+          const { open, high, low, close, volume, state } = bars
+          rows.push([
+            time,
+            open[i]!,
+            high[i]!,
+            low[i]!,
+            close[i]!,
+            volume[i]!,
+            state[i]!,
+            knownAt ?? time + interval,
+            proved,
+          ])
+          const flat = print?.price
+          if (flat !== undefined) rows.push([time, flat, flat, flat, flat, volume[i]!, REVISED, proved, null])
+        }
+        await db.raw(bulk, [series.id, JSON.stringify(rows)])
+      }
+    },
+    async revise(series, { time, ...bar }, knownAt) {
+      await db.transaction(async (transaction) => {
+        const key = { series: series.id, t_open: time }
+        await transaction('market_bars').where(key).whereNull('superseded_at').update({ superseded_at: knownAt })
+        const row = { ...key, ...bar, state: REVISED, known_at: knownAt, superseded_at: null }
+        await transaction('market_bars').insert(row).onConflict(['series', 't_open', 'known_at']).merge()
+      })
+    },
+    async has(series, { time, open, high, low, close }) {
+      const key = { series: series.id, t_open: time, open, high, low, close }
+      return (await db('market_bars').where(key).first('t_open')) !== undefined
+    },
+    async read(series, from, to, asOf) {
+      const end = Math.min(to, asOf - series.interval_seconds + 1)
+      const rows = (await db('market_bars')
+        .select('t_open', 'open', 'high', 'low', 'close', 'volume', 'state')
+        .where('series', series.id)
+        .where('t_open', '>=', from)
+        .where('t_open', '<', end)
+        .where('known_at', '<=', asOf)
+        .where((current) => void current.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
+        .orderBy('t_open')) as (Bar & { t_open: number; state: number })[]
+      const out = createColumns(Math.max(16, rows.length))
+      for (const row of rows) out.add(row.t_open, row.open, row.high, row.low, row.close, row.volume, row.state)
+      return out.end()
+    },
+    async extent(series, asOf = Number.MAX_SAFE_INTEGER) {
+      const row = (await db('market_bars')
+        .where('series', series.id)
+        .where('t_open', '<=', asOf - series.interval_seconds)
+        .min('t_open as first')
+        .max('t_open as last')
+        .first()) as { first: number | null; last: number | null }
+      return row.first === null || row.last === null ? null : { first: row.first, last: row.last }
+    },
+    async clear() {
+      for (const table of ['market_bars', 'market_windows', 'market_quality', 'market_series']) await db(table).delete()
+      list = null
+    },
+    async note(name) {
+      const row = (await db('market_notes').where({ name }).first('value')) as { value: string } | undefined
+      return row?.value ?? null
+    },
+    async setNote(name, value) {
+      await db('market_notes').insert({ name, value }).onConflict('name').merge()
+    },
+  }
+}

@@ -1,0 +1,174 @@
+/** Bars of the public venues: back-fill, the minutes as they close, and a second venue as witness. */
+import type { Facts, Job, PluginContext } from 'tollgate/plugin'
+import { epochSeconds } from '../lib/time/timestamps.ts'
+import { createPlan, storeNew, type Plan } from './backfill.ts'
+import { SAMPLE_START } from './sample-bars.ts'
+import type { Series, Store } from './bar-store.ts'
+import type { CoveredSymbol, Settings, VenueName } from './symbols.ts'
+import { createBinance } from './venues/binance.ts'
+import { createCoinbase } from './venues/coinbase.ts'
+import { VenueError, type Venue } from './venues/venue.ts'
+
+export interface Online {
+  readonly jobs: readonly Job[]
+  /** Order of the venues: the smallest is read first; a venue that refused us comes last. */
+  readonly rank: (venue: string) => number
+  /** True once the history of the symbol has been asked for from end to end. */
+  ready(symbol: string): Promise<boolean>
+  facts(): Promise<Facts>
+}
+
+const VENUES = { coinbase: createCoinbase, binance: createBinance }
+const DEFAULTS = {
+  coinbase: { url: 'https://api.exchange.coinbase.com', per_second: 4 },
+  binance: { url: 'https://data-api.binance.vision', per_second: 2 },
+}
+/** A minute counts as closed this long after its end. */
+const SETTLED_SECONDS = 3
+const RECENT_MINUTES = 3
+/** A polled minute that comes later than this after its close was not known in time. */
+const LATE_SECONDS = 300
+/** Closes of two venues further apart than this are noted. */
+const TOLERANCE = 0.01
+
+interface Feed {
+  readonly symbol: CoveredSymbol
+  readonly venue: Venue
+  /** The venue's name of the symbol. */
+  readonly code: string
+  readonly series: Series
+  readonly plan: Plan
+  readonly pauseMs: number
+}
+
+/** Prepares the feeds of all symbols at all enabled venues; nothing is asked before the jobs run. */
+export async function openOnline(context: PluginContext, settings: Settings, store: Store): Promise<Online> {
+  const { db, log } = context
+  const now = (): number => Math.floor(context.now().getTime() / 1000)
+  const start = epochSeconds(settings.history_start) ?? SAMPLE_START
+  const refused = new Set<string>()
+  const pausedUntil = new Map<string, number>()
+  const feeds: Feed[] = []
+  for (const symbol of settings.symbols)
+    for (const [name, code] of Object.entries(symbol.venues ?? {}) as [VenueName, string][]) {
+      const { url, enabled = true, per_second } = { ...DEFAULTS[name], ...settings.venues?.[name] }
+      if (!enabled) continue
+      const venue = VENUES[name]({ url: url.replace(/\/$/, ''), fetch: context.fetch })
+      const series = await store.series(name, symbol.symbol, 60)
+      const plan = createPlan({ db, series, venue, symbol: code, log, now })
+      feeds.push({ symbol, venue, code, series, plan, pauseMs: 1000 / per_second })
+    }
+  /** The feed each symbol is read from, and the one that bears witness. */
+  const order = (symbol: string): Feed[] => {
+    const all = feeds.filter((feed) => feed.symbol.symbol === symbol)
+    return [
+      ...all.filter(({ venue }) => !refused.has(venue.name)),
+      ...all.filter(({ venue }) => refused.has(venue.name)),
+    ]
+  }
+  const symbols = [...new Set(feeds.map(({ symbol }) => symbol.symbol))]
+  const primaries = (): Feed[] => symbols.flatMap((symbol) => order(symbol).slice(0, 1))
+
+  /** Runs a request, or waits as Retry-After says; a venue that refuses is asked no more until the next start. */
+  async function ask<Result>(feed: Feed, request: () => Promise<Result>): Promise<Result | null> {
+    if (refused.has(feed.venue.name) || now() < (pausedUntil.get(feed.venue.name) ?? 0)) return null
+    try {
+      return await request()
+    } catch (error) {
+      if (!(error instanceof VenueError)) throw error
+      log.warn({ venue: feed.venue.name, symbol: feed.code, status: error.status }, error.message)
+      pausedUntil.set(feed.venue.name, now() + error.retryAfter)
+      if (error.refused) refused.add(feed.venue.name)
+      return null
+    }
+  }
+
+  async function backfill(signal: AbortSignal): Promise<void> {
+    for (const feed of primaries()) {
+      await feed.plan.extend(start, now())
+      const { windows } = await feed.plan.open()
+      const progress =
+        windows > 1 ? context.progress(`back-filling ${feed.series.symbol} from ${feed.venue.name}`, windows) : null
+      while (!signal.aborted && (await ask(feed, () => feed.plan.step(signal)))) {
+        progress?.advance(1)
+        await pause(feed.pauseMs * (0.75 + Math.random() / 2), signal)
+      }
+      progress?.end()
+    }
+  }
+
+  /** The minutes closed since the last stored one, at least three, at most one window. */
+  async function poll(feed: Feed, signal: AbortSignal): Promise<void> {
+    const end = Math.floor((now() - SETTLED_SECONDS) / 60) * 60
+    const last = (await store.extent(feed.series))?.last ?? 0
+    if (last >= end - 60) return
+    const size = feed.venue.windowMinutes * 60
+    const from = Math.max(Math.min(last + 60, end - RECENT_MINUTES * 60), Math.floor(end / size) * size, end - size)
+    await ask(feed, async () => {
+      const bars = await feed.venue.minutes(feed.code, Math.min(from, end - 60), end, signal)
+      const lateAfter = last > 0 ? LATE_SECONDS : Infinity
+      await db.transaction((transaction) => storeNew(transaction, feed.series, bars, now(), lateAfter))
+      if (bars.count > 0) await feed.plan.findGaps(from, bars.time[bars.count - 1]! + 60)
+    })
+  }
+
+  /** Compares the last hour's closes with those of the second venue. */
+  async function compare(symbol: string, signal: AbortSignal): Promise<void> {
+    const [first, second] = order(symbol)
+    if (!first || !second) return
+    const end = Math.floor((now() - SETTLED_SECONDS) / 60) * 60
+    const ours = await store.read(first.series, end - 3600, end, now())
+    const theirs = await ask(second, () => second.venue.minutes(second.code, end - 3600, end, signal))
+    if (!theirs) return
+    const closes = new Map([...theirs.time].map((time, i) => [time, theirs.close[i]!]))
+    for (let i = 0; i < ours.count; i += 1) {
+      const other = closes.get(ours.time[i]!)
+      if (other === undefined || Math.abs(Math.log(ours.close[i]! / other)) <= TOLERANCE) continue
+      const detail = `${first.venue.name} ${ours.close[i]!}, ${second.venue.name} ${other}`
+      const row = { series: first.series.id, t_open: ours.time[i]!, kind: 'venue_difference', detail }
+      await db('market_quality').insert(row).onConflict(['series', 't_open', 'kind']).ignore()
+    }
+  }
+
+  return {
+    rank: (venue) => (refused.has(venue) ? 100 : 0) + feeds.findIndex((feed) => feed.venue.name === venue),
+    async ready(symbol) {
+      const feed = order(symbol)[0]
+      if (!feed) return true
+      await feed.plan.extend(start, now())
+      return refused.has(feed.venue.name) || (await feed.plan.open()).windows === 0
+    },
+    async facts() {
+      const open = await Promise.all(primaries().map((feed) => feed.plan.open()))
+      const noted = (await db('market_quality').count('* as n').first()) as unknown as { n: number }
+      return {
+        venues_refusing: [...refused],
+        windows_to_fetch: open.reduce((sum, { windows }) => sum + windows, 0),
+        gaps: open.reduce((sum, { gaps }) => sum + gaps, 0),
+        venue_differences: noted.n,
+      }
+    },
+    jobs: [
+      {
+        name: 'poll',
+        everySeconds: 10,
+        run: async ({ signal }) => void (await Promise.all(primaries().map((feed) => poll(feed, signal)))),
+      },
+      { name: 'backfill', everySeconds: 20, run: ({ signal }) => backfill(signal) },
+      {
+        name: 'compare',
+        everySeconds: 3600,
+        run: async ({ signal }) => {
+          for (const symbol of symbols) await compare(symbol, signal)
+        },
+      },
+    ],
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true })
+  })
+}

@@ -1,0 +1,148 @@
+/** Recorded books and quotes of REPLAY_DIR. */
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import Papa from 'papaparse'
+import type { Knex, PluginContext } from 'tollgate/plugin'
+import { dataSettings } from '../../lib/feeds/data-settings.ts'
+import { pairName, parseRecording, recognise, seconds } from '../bar-recordings.ts'
+import type { Bar, Series, Store } from '../bar-store.ts'
+import type { Columns } from '../bars.ts'
+import { type BookSnapshot, type Depth, isSound, type Quotes } from './order-book.ts'
+
+/** venue_spot_pair_yyyymmdd.json: books of derivatives are in other units and prices, and are left alone. */
+const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i
+/** What follows the last book of a recording that is played again and again. */
+const PAUSE_SECONDS = 30
+
+interface BookFile {
+  readonly meta?: { readonly quantity_unit?: string }
+  readonly snapshots?: readonly {
+    readonly ts_ms: number
+    readonly bids: BookSnapshot['bids']
+    readonly asks: BookSnapshot['asks']
+  }[]
+}
+
+/** Reads every recorded book and quote into memory. Bars must have been ingested: quotes follow their shift. */
+export async function openRecorded(context: PluginContext, store: Store): Promise<Depth> {
+  const { log } = context
+  const { replayDir = '', replayShift } = dataSettings(context)
+  const books = new Map<string, BookSnapshot[]>()
+  const quotes = new Map<string, Quotes>()
+  for (const entry of await readdir(replayDir, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue
+    const path = join(entry.parentPath, entry.name)
+    const [, venue, pair] = BOOKS.exec(entry.name) ?? []
+    if (venue && pair) books.set(pairName(pair), parseBooks(await text(path), venue.toLowerCase()))
+    else if (/quotes\.csv(\.gz)?$/.test(entry.name)) {
+      const found = await readQuotes(entry.name, await text(path), context.db, store)
+      if (found) quotes.set(found.symbol, joinQuotes(quotes.get(found.symbol), found))
+    }
+  }
+  for (const [symbol, list] of books) log.info({ symbol, books: list.length }, 'recorded books read')
+  for (const [symbol, { time }] of quotes) log.info({ symbol, quotes: time.length }, 'recorded quotes read')
+
+  return {
+    book: async (symbol, asOf) => bookAt(books.get(symbol) ?? [], asOf, replayShift),
+    async quotes(symbol, from, to) {
+      const all = quotes.get(symbol)
+      if (!all) return null
+      const keep = (_: number, i: number): boolean => all.time[i]! >= from && all.time[i]! <= to
+      return { venue: all.venue, time: all.time.filter(keep), bid: all.bid.filter(keep), ask: all.ask.filter(keep) }
+    },
+  }
+}
+
+async function text(path: string): Promise<string> {
+  const bytes = await readFile(path)
+  return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+}
+
+/** The sound books of a recording, oldest first. */
+export function parseBooks(json: string, venue: string): BookSnapshot[] {
+  const { meta, snapshots = [] } = JSON.parse(json) as BookFile
+  if ((meta?.quantity_unit ?? 'base units') !== 'base units') return []
+  return snapshots
+    .map(({ ts_ms, bids, asks }) => ({ venue, time: ts_ms / 1000, bids, asks }))
+    .filter(isSound)
+    .toSorted((a, b) => a.time - b.time)
+}
+
+/**
+ * The book of a moment. REPLAY_SHIFT `auto` plays a recording of minutes round and round, so that there is a book at any
+ * time; otherwise the recorded times hold, moved by the seconds that were set.
+ */
+export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: string): BookSnapshot | null {
+  const [first, last] = [books[0], books.at(-1)]
+  if (!first || !last) return null
+  const length = last.time - first.time + PAUSE_SECONDS
+  const moved = /^-?\d+$/.test(shift) ? Number(shift) : 0
+  const added = shift === 'auto' ? Math.floor((asOf - first.time) / length) * length : moved
+  const found = books.findLast(({ time }) => time + added <= asOf)
+  return found ? { ...found, time: found.time + added } : null
+}
+
+/**
+ * Best bid and offer at the close of each minute of a file with the columns bid_close and ask_close, moved in time as
+ * its bars were. Null for a file without them, and for one whose bars are not in the store.
+ */
+export async function readQuotes(
+  file: string,
+  text: string,
+  db: Knex,
+  store: Store,
+): Promise<(Quotes & { symbol: string }) | null> {
+  const name = recognise(file)
+  if (!name?.symbol) return null
+  const { symbol, venue, interval_seconds } = name
+  const series = (await store.all()).find(
+    (one) => one.venue === venue && one.symbol === symbol && one.interval_seconds === interval_seconds,
+  )
+  const bars = parseRecording(text, name).get(symbol)
+  const shift = series && bars?.count ? await shiftOf(series, bars, db, store) : null
+  if (shift === null) return null
+  const [header = [], ...rows] = Papa.parse<string[]>(text, { skipEmptyLines: true }).data
+  const [at, bid, ask] = ['timestamp', 'bid_close', 'ask_close'].map((column) => header.indexOf(column))
+  if ([at, bid, ask].includes(-1)) return null
+  const sound = rows
+    .map((row) => ({
+      time: seconds(row[at!] ?? '', name.clock) + interval_seconds + shift,
+      bid: Number(row[bid!]),
+      ask: Number(row[ask!]),
+    }))
+    .filter((quote) => quote.bid > 0 && quote.ask > quote.bid)
+  const column = (name: 'time' | 'bid' | 'ask'): Float64Array => Float64Array.from(sound, (quote) => quote[name])
+  return { symbol, venue, time: column('time'), bid: column('bid'), ask: column('ask') }
+}
+
+/** How far the bars of a file were moved in time when they were stored: its first and its last are looked for. */
+async function shiftOf(series: Series, bars: Columns, db: Knex, store: Store): Promise<number | null> {
+  const [first, last] = [barOf(bars, 0), barOf(bars, bars.count - 1)]
+  const { time, ...prices } = first
+  const twins = (await db('market_bars')
+    .where({ series: series.id, ...prices })
+    .select('t_open')) as { t_open: number }[]
+  for (const { t_open } of twins) {
+    const shift = t_open - time
+    if (await store.has(series, { ...last, time: last.time + shift })) return shift
+  }
+  return null
+}
+
+function barOf({ time, open, high, low, close, volume }: Columns, i: number): Bar {
+  return { time: time[i]!, open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
+}
+
+/** Quotes of one symbol from two files, in order. */
+export function joinQuotes(known: Quotes | undefined, { venue, time, bid, ask }: Quotes): Quotes {
+  if (!known) return { venue, time, bid, ask }
+  const [first, second] = known.time[0]! <= time[0]! ? [known, { time, bid, ask }] : [{ time, bid, ask }, known]
+  const column = (name: 'time' | 'bid' | 'ask'): Float64Array => {
+    const joined = new Float64Array(first.time.length + second.time.length)
+    joined.set(first[name])
+    joined.set(second[name], first.time.length)
+    return joined
+  }
+  return { venue, time: column('time'), bid: column('bid'), ask: column('ask') }
+}

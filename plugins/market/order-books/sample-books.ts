@@ -1,0 +1,73 @@
+/**
+ * Made-up books of the symbols that trade around the clock: a pure function of symbol and minute, around the close of
+ * the sample's last minute. They are shaped so that walking one costs what the square-root law says on average: what
+ * rests within a distance x of the middle grows with x², with a lump at the touch.
+ */
+import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
+import { seededRandom } from '../../lib/quant/seeded-random.ts'
+import type { Level } from '../../lib/quant/order-book.ts'
+import type { Source } from '../bar-source.ts'
+import type { CoveredSymbol } from '../symbols.ts'
+import type { BookSnapshot, Depth } from './order-book.ts'
+
+const LEVELS = 250
+/** Reach of the book from the middle, in daily volatilities. */
+const REACH = 0.05
+/** Coefficient of the law, average cost = Y σ √(Q/ADV). */
+const LAW = 0.4
+/** Resting at the touch: this share of a minute's turnover. */
+const TOUCH = 0.03
+const SPREAD = 3e-6
+const DAY_MINUTES = 1440
+
+/** Books made from the bars of `source`, for 24x7 symbols only. No quotes: the book always has them. */
+export function sampleDepth(symbols: readonly CoveredSymbol[], source: Source): Depth {
+  const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
+  return {
+    async book(symbol, asOf) {
+      const entry = continuous.get(symbol)
+      if (!entry) return null
+      const time = Math.floor(asOf / 60) * 60
+      const series = (await source.series()).find((one) => one.symbol === symbol)
+      const bar = series && (await source.read(series, time - 60, time, asOf))
+      return bar?.count ? makeBook(entry, time, bar.close[0]!) : null
+    },
+    quotes: async () => null,
+  }
+}
+
+/** The book of a minute around its price. */
+export function makeBook(symbol: CoveredSymbol, time: number, price: number): BookSnapshot {
+  const { tick, turnover } = symbol
+  const seed = Buffer.from(symbol.symbol).reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5)
+  const random = seededRandom(seed ^ Math.imul(time / 60, 0x9e3779b1))
+  const lognormal = (deviation: number): number => Math.exp(deviation * normalQuantile(0.001 + 0.998 * random()))
+  const volatility = symbol.volatility / Math.sqrt(365)
+  const spread = Math.max(1, Math.round((price * SPREAD * lognormal(0.5)) / tick))
+  const bid = Math.round(price / tick - spread / 2)
+  const depth = lognormal(0.25)
+  // The marginal price of the law is 1.5 times its average, so what rests within x is ADV (x / (1.5 Y σ))².
+  const within = (x: number): number => depth * turnover * (x / (1.5 * LAW * volatility)) ** 2
+  const reach = REACH * volatility * price
+  const touch = (TOUCH * turnover) / DAY_MINUTES
+  const side = (best: number, sign: 1 | -1): Level[] => {
+    const levels: Level[] = []
+    let last = -1
+    let below = 0
+    for (let i = 0; i < LEVELS; i += 1) {
+      const away = Math.max(last + 1, Math.round((reach * (i / LEVELS) ** 1.5) / tick))
+      if (away * tick > reach) break
+      const level = (best + sign * away) * tick
+      const worth = (i === 0 ? touch : 0) + Math.max(within((away * tick) / price) - below, touch / 50)
+      levels.push([tidy(level), tidy((worth * lognormal(0.6)) / level)])
+      below = within((away * tick) / price)
+      last = away
+    }
+    return levels
+  }
+  return { venue: 'sample', time, bids: side(bid, -1), asks: side(bid + spread, 1) }
+}
+
+function tidy(value: number): number {
+  return Math.round(value * 1e8) / 1e8
+}

@@ -1,0 +1,143 @@
+/**
+ * Made-up bars that behave like a market: a pure function of symbol and minute, so every process and every restart sees
+ * the same past, and a longer history never changes a shorter one. Returns are heavy-tailed; their volatility is the sum
+ * of a fast, a daily and a monthly part with shocks, a time of day and a quiet weekend.
+ *
+ * The path is walked day by day; the state at each midnight is kept, so any day costs one day's work.
+ */
+import { CLOSED, createColumns, type Columns } from './bars.ts'
+import { sessionOf } from './trading-session.ts'
+
+export interface SampleSymbol {
+  readonly symbol: string
+  /** Price at the start of the sample. */
+  readonly price: number
+  /** Volatility a year, as a fraction. */
+  readonly volatility: number
+  /** Turnover of a day, in the quote currency. */
+  readonly turnover: number
+  readonly tick: number
+  /** `us_equity`: the regular session in New York; `24x7`: every minute. */
+  readonly session: '24x7' | 'us_equity'
+}
+
+/** First minute of the sample: half a year before the first snapshot sold, so that models start warm. */
+export const SAMPLE_START = Date.UTC(2025, 7, 5) / 1000
+
+const DAY = 86_400
+const MINUTES_A_DAY = 1440
+/** Where the log price is drawn back to, per minute: a half-life of 150 days. */
+const RECALL = 1 - 2 ** (-1 / (150 * MINUTES_A_DAY))
+
+/** A part of log volatility: mean-reverting with this half-life and this standard deviation. */
+const part = (halfLifeMinutes: number, deviation: number): { keep: number; noise: number } => {
+  const keep = 2 ** (-1 / halfLifeMinutes)
+  return { keep, noise: deviation * Math.sqrt(1 - keep * keep) }
+}
+const FAST = part(20, 0.42)
+const DAILY = part(20, 0.33)
+const MONTHLY = part(24 * 12, 0.32)
+/** Minute-to-minute noise of the log volatility: fat tails without memory. */
+const ROUGH = 0.5
+/** News: a chance a minute, and the rise in log volatility, which decays with the fast part. */
+const NEWS = 1 / (2.2 * MINUTES_A_DAY)
+/** Mean of exp(2x) of all parts above, taken out so that `volatility` is what comes out. */
+const LEVEL = 0.42 ** 2 + 0.33 ** 2 + 0.32 ** 2 + ROUGH ** 2 + 0.26
+
+/** The gap from close to open, in minutes' deviations. */
+const OVERNIGHT = 9
+
+interface Walk {
+  price: number
+  fast: number
+  daily: number
+  monthly: number
+}
+
+/** 32-bit hash of symbol, minute and draw, as a uniform number in (0, 1). Finaliser of MurmurHash3 (Appleby, public domain). */
+function uniform(seed: number, minute: number, draw: number): number {
+  let h = seed ^ Math.imul(minute, 0x9e3779b1) ^ Math.imul(draw, 0x85ebca77)
+  h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  h = Math.imul(h ^ (h >>> 16) ^ seed, 0x85ebca6b)
+  h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
+  return ((h ^ (h >>> 16)) >>> 0) / 4294967296 + 1 / 8589934592
+}
+
+function normal(seed: number, minute: number, draw: number): number {
+  return Math.sqrt(-2 * Math.log(uniform(seed, minute, draw))) * Math.cos(2 * Math.PI * uniform(seed, minute, draw + 1))
+}
+
+/** The sample of one symbol: `read` gives the bars that open in [from, to), in epoch seconds. */
+export function createSample(symbol: SampleSymbol): { read(from: number, to: number): Columns } {
+  const seed = Buffer.from(symbol.symbol).reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5)
+  const always = symbol.session === '24x7'
+  const sessionMinutes = always ? 365 * MINUTES_A_DAY : 252 * 390
+  const perMinute = symbol.volatility / Math.sqrt(sessionMinutes)
+  const anchor = Math.log(symbol.price)
+  const midnights: Walk[] = [{ price: anchor, fast: 0, daily: 0, monthly: 0 }]
+
+  const walkDay = (
+    day: number,
+    add: ReturnType<typeof createColumns>['add'] | null,
+    from: number,
+    to: number,
+  ): Walk => {
+    const walk = { ...midnights[day]! }
+    const start = SAMPLE_START + day * DAY
+    const hours = always ? { from: start, to: start + DAY } : sessionOf(start)
+    for (let i = 0; i < MINUTES_A_DAY; i += 1) {
+      const time = start + i * 60
+      const minute = time / 60
+      if (i % 60 === 0) {
+        walk.daily = DAILY.keep * walk.daily + DAILY.noise * normal(seed, minute, 20)
+        walk.monthly = MONTHLY.keep * walk.monthly + MONTHLY.noise * normal(seed, minute, 22)
+      }
+      const news = uniform(seed, minute, 12) < NEWS ? 0.5 : 0
+      walk.fast = FAST.keep * walk.fast + FAST.noise * normal(seed, minute, 10)
+      walk.daily += news
+      if (!hours || time < hours.from || time >= hours.to) continue
+      const rough = ROUGH * normal(seed, minute, 2)
+      const heat = walk.fast + walk.daily + walk.monthly + (always ? season(time) : 0)
+      const deviation = perMinute * Math.exp(heat + rough - LEVEL)
+      if (!always && time === hours.from) walk.price += deviation * OVERNIGHT * normal(seed, minute, 24)
+      const open = walk.price
+      const move = deviation * normal(seed, minute, 0) * (news > 0 ? 6 : 1)
+      walk.price += move - RECALL * (walk.price - anchor)
+      if (add === null || time < from || time >= to) continue
+      const close = walk.price
+      // Extremes of a Brownian bridge from open to close: their exact distributions, drawn separately.
+      const reach = (u: number): number => Math.sqrt((close - open) ** 2 - 2 * deviation * deviation * Math.log(u))
+      const high = (open + close + reach(uniform(seed, minute, 4))) / 2
+      const low = (open + close - reach(uniform(seed, minute, 5))) / 2
+      const busy = Math.exp(0.9 * (heat + rough) + 0.5 * normal(seed, minute, 6) - 0.9)
+      const price = (log: number): number => Math.round(Math.exp(log) / symbol.tick) * symbol.tick
+      const volume = ((symbol.turnover / (sessionMinutes / 365)) * busy) / Math.exp(close)
+      add(time, tidy(price(open)), tidy(price(high)), tidy(price(low)), tidy(price(close)), tidy(volume), CLOSED)
+    }
+    return walk
+  }
+
+  return {
+    read(from, to) {
+      const first = Math.max(0, Math.floor((from - SAMPLE_START) / DAY))
+      const last = Math.floor((to - 1 - SAMPLE_START) / DAY)
+      const out = createColumns(Math.max(16, Math.ceil((to - Math.max(from, SAMPLE_START)) / 60)))
+      for (let day = midnights.length - 1; day < first; day += 1) midnights[day + 1] = walkDay(day, null, 0, 0)
+      for (let day = first; day <= last; day += 1) midnights[day + 1] = walkDay(day, out.add, from, to)
+      return out.end()
+    },
+  }
+}
+
+/** Eight decimals are enough for a price or a volume, and make it print as it was meant. */
+function tidy(value: number): number {
+  return Math.round(value * 1e8) / 1e8
+}
+
+/** Louder around 15:30 UTC, quieter at night and on weekends. */
+function season(time: number): number {
+  const weekday = Math.floor(time / DAY) % 7
+  const day = 0.16 * Math.cos((2 * Math.PI * ((time % DAY) - 15.5 * 3600)) / DAY)
+  return day - (weekday === 2 || weekday === 3 ? 0.22 : 0)
+}
