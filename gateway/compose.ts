@@ -1,57 +1,85 @@
-/** The only composition root: wires stores, payments, editions and transports. */
+/**
+ * The composition root: the only place that wires parts together. `createGateway` wires everything; `openCatalog` wires
+ * what is needed to build and check a catalog without a chain, a server or a sale.
+ */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { createAlarms } from './accounting/alarms.ts'
+import { createAlertSender, type SendAlert } from './accounting/alerts.ts'
+import { openFunnel } from './accounting/funnel.ts'
+import { createLedger } from './accounting/ledger.ts'
+import { createMetrics, type Metrics } from './accounting/metrics.ts'
+import { createOperatorScreens } from './accounting/operator-screens.ts'
+import { createOperatorViews } from './accounting/operator-views.ts'
+import { compareAll, comparisonOf } from './accounting/reconciliation/comparison.ts'
+import { openFindings } from './accounting/reconciliation/findings.ts'
+import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
+import { createServe, type Serve } from './calls/serve.ts'
+import { CatalogError, type Issue } from './validation/issue.ts'
+import { type Clock, createClock } from './clock.ts'
+import type { Config } from './config/config.ts'
+import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/networks.ts'
+import { type Recipients, recipientsOf } from './config/pay-to.ts'
+import { SANDBOX } from './config/settlement.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
 import { createPlansPlugin } from './documents/plans/plans.ts'
+import { createReissue } from './documents/plans/reissue.ts'
 import { createReceiptsPlugin } from './documents/receipts/receipts.ts'
 import { withReceipts } from './documents/receipts/signing.ts'
-import { createReissue } from './documents/plans/reissue.ts'
-import { createServe } from './calls/serve.ts'
-import type { Issue } from './validation/issue.ts'
-import { createClock } from './clock.ts'
-import type { Config } from './config/config.ts'
 import { buildEdition } from './editions/build.ts'
-import { createContext } from './editions/context.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
+import { createContext } from './editions/context.ts'
 import type { Edition } from './editions/edition.ts'
-import { createSwap, type Swap } from './editions/swap.ts'
+import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
-import { SANDBOX } from './config/settlement.ts'
+import { createHttp } from './http/app.ts'
+import { createHeaders } from './http/headers.ts'
+import { type Console, createConsole } from './http/operator-console.ts'
+import { createAccess } from './http/operator-session.ts'
+import { createRenderer, type Render } from './http/render.ts'
+import { closed } from './http/server.ts'
+import { createMcp } from './mcp/mcp.ts'
+import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
+import { createAccepts, type Readable } from './methods/exact-evm/erc1271.ts'
+import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
+import type { Settler } from './methods/payment-method.ts'
 import { createLog } from './observe/log.ts'
-import { createOversight } from './oversight.ts'
-import { recipientsOf } from './config/pay-to.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
-import { createAccepts } from './methods/exact-evm/erc1271.ts'
 import type { Journal } from './payments/journal/journal.ts'
-import { createOffers } from './x402/signed-offers.ts'
-import { createPayments } from './payments/payments.ts'
-import { openPrices } from './payments/price-history.ts'
+import { createPayments, type Payments } from './payments/payments.ts'
+import { openPrices, type Prices } from './payments/price-history.ts'
 import { createReconciler } from './payments/recovery.ts'
-import type { Logger } from './plugin/plugin.ts'
-import { nodesOf, openRoad, type Road } from './road.ts'
-import { createRevocations, type Revocations } from './tokens/revocations.ts'
+import type { Knex, Logger, Plugin } from './plugin/plugin.ts'
+import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
 import { openDatabase } from './stores/database.ts'
-import { openKv } from './stores/kv.ts'
-import { createLease } from './stores/lease.ts'
+import { type Kv, openKv } from './stores/kv.ts'
+import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
 import { createOnce } from './stores/nonce-store.ts'
-import { createTokens } from './tokens/access-tokens.ts'
-import { closed } from './http/server.ts'
-import { createHttp } from './http/app.ts'
-import { createMcp } from './mcp/mcp.ts'
-import { createRenderer } from './http/render.ts'
+import { createTokens, type Tokens } from './tokens/access-tokens.ts'
+import { createRevocations, type Revocations } from './tokens/revocations.ts'
+import { createOffers } from './x402/signed-offers.ts'
 
-/** What tests put in place of the clock, the chain and the disk. Nothing else can be replaced. */
+/** The networks that payments are taken on, and who settles them. */
+export interface Settlement extends Recipients {
+  /** Settles on each of the networks. */
+  readonly settler: Settler
+  /** The local chain with its buyer; null in production. */
+  readonly sandbox: Sandbox | null
+  close(): Promise<void>
+}
+
+/** What tests replace: the clock, the chain, the log and the disk. */
 export interface Overrides {
-  readonly road?: Road
+  readonly settlement?: Settlement
   readonly now?: () => Date
   readonly log?: Logger
-  /** Sees every step of the journal: how tests stop a process exactly between two steps. */
+  /** Wraps the journal, so that a test can stop a process exactly between two steps. */
   readonly journal?: (journal: Journal) => Journal
-  /** Keep everything in memory. */
+  /** Keeps the databases in memory. */
   readonly inMemory?: boolean
   readonly reconcileSeconds?: number
   readonly setupSeconds?: number
@@ -60,188 +88,518 @@ export interface Overrides {
 export interface Gateway {
   readonly server: Server
   readonly config: Config
-  readonly road: Road
+  readonly settlement: Settlement
   readonly journal: Journal
-  /** Access tokens taken back. */
+  /** Revoked access tokens. */
   readonly revocations: Revocations
-  /** The edition serving new calls. */
+  /** The edition that serves new calls. */
   readonly current: Edition
-  /** What the last build of an edition found wrong. */
+  /** The issues that the last build of an edition found. */
   readonly mistakes: readonly Issue[]
   readonly log: Logger
-  /** Builds a new edition from the files and swaps it in; calls in flight finish on the old one. */
+  /** Builds a new edition from the files and swaps it in. Calls in flight finish on the old one. */
   reload(): Promise<readonly Issue[]>
   /** Listens, and starts jobs and reconciliation. Returns the address. */
   listen(): Promise<string>
-  /** Stops accepting, finishes what runs, and leaves everything on disk. */
+  /** Stops accepting calls, waits for those in flight, and closes every store. */
   close(): Promise<void>
 }
 
-const RECONCILE_SECONDS = 30
-/** Longer than any call may take, so that the timer never touches work in progress. */
+const RECOVER_SECONDS = 30
+/** Longer than any call may take, so that recovery never touches a payment that a call is working on. */
 const STALE_SECONDS = 600
+/** How often the sandbox chain is polled; a local chain costs nothing to read. */
+const LOCAL_POLL_MS = 50
+const COMPARE_SECONDS = 60
+const ALARM_SECONDS = 30
+const NO_PAYEE: Hex = `0x${'0'.repeat(40)}`
 
+/**
+ * Wires a gateway, finishes the payments that the last process left open, and builds the first edition. Nothing listens
+ * before `listen()`. Throws CatalogError if the catalog allows no edition.
+ */
 export async function createGateway(config: Config, overrides: Overrides = {}): Promise<Gateway> {
   const log = overrides.log ?? createLog(config.logLevel)
-  const clock = createClock(config.dataMode === 'replay' ? config.replayShift : null, overrides.now)
-  const { baseUrl, dataDir, tokenKeys: keys, quoteGraceSeconds: graceSeconds } = config
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const file = (name: string): string => (overrides.inMemory ? ':memory:' : join(dataDir, name))
-  const instance = randomUUID()
-
-  const road = overrides.road ?? (await openRoad(config, log))
-  const { network, payTo, others = [] } = road
-  const accounts = { network, payTo, others }
-  const networks = recipientsOf(accounts).map((payee) => payee.network)
-  const opened = await openJournal({
-    ...(config.databaseUrl === null ? { file: file('journal.sqlite') } : { url: config.databaseUrl }),
-    instance,
-    now: () => clock.wall().getTime(),
+  const clock = clockOf(config, overrides.now)
+  mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
+  const settlement = overrides.settlement ?? (await openSettlement(config, log))
+  const stores = await openStores(config, clock, log, overrides)
+  const { journal, db, kv, lease, prices, revocations } = stores
+  const tokens = await createTokens({
+    keys: config.tokenKeys,
+    dataDir: config.dataDir,
+    issuer: config.baseUrl,
+    now: clock.wall,
+    revoked: revocations.ids,
   })
-  const journal = overrides.journal?.(opened) ?? opened
-  let isWorking = (_key: string): boolean => false
-  const reconciler = createReconciler({
+
+  const openedAt = Date.now()
+  const editions = createSwap({
+    prepare: ({ catalog, withheld }, readAt) => prices.record(catalog, withheld.length === 0, readAt),
+    now: clock.wall,
+    log,
+  })
+  const metrics = createMetrics({ journal, edition: () => editions.current })
+  const payments = createPayments({
+    network: settlement.network,
+    payTo: settlement.payTo,
+    others: settlement.others ?? [],
+    baseUrl: config.baseUrl,
     journal,
-    settler: road.settler,
+    settler: metrics.timed(settlement.settler),
+    now: clock.wall,
+    formerPrices: prices.former,
+    offers: createOffers({ sign: tokens.sign, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
+  })
+  const recovery = createReconciler({
+    journal,
+    settler: settlement.settler,
     now: clock.wall,
     log,
     staleSeconds: STALE_SECONDS,
     answerRetentionSeconds: config.answerRetentionSeconds,
-    isWorking: (key) => isWorking(key),
+    isWorking: payments.isWorking,
   })
-  await reconciler.run(true)
+  await recovery.run(true)
 
-  const db = openDatabase(config.databaseUrl === null ? { file: file('products.sqlite') } : { url: config.databaseUrl })
-  const kv = openKv({ url: config.keyvUrl, log })
+  const plugins = builtInPlugins({
+    config,
+    accounts: settlement,
+    readable: readableNetworks(settlement, config),
+    settlerHealth: (network) => settlement.settler.health(network),
+    editions,
+    stores,
+    tokens,
+    clock,
+    log,
+  })
+  const { setupSeconds } = overrides
+  await editions.open(
+    editionBuilder({
+      config,
+      plugins,
+      stores,
+      clock,
+      log,
+      ...(setupSeconds === undefined ? {} : { setupSeconds }),
+      onLate: editions.reload,
+    }),
+  )
+
+  const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
+  const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
+  const serve = serveCalls({ editions, metrics, payments, tokens, journal, clock, log })
+  const mcp = createMcp({
+    editions,
+    serve,
+    onEdition: (listener) => onNewCatalog(editions, listener),
+    baseUrl: config.baseUrl,
+    accounts: settlement,
+    log,
+  })
+  const { network } = settlement
+  const server = createHttp({ editions, serve, config, log, render, mcp, network, operator: operator.console })
+
+  let watch: Watch | null = null
+  return {
+    server,
+    config,
+    settlement,
+    journal,
+    revocations,
+    log,
+    get current() {
+      return editions.current
+    },
+    get mistakes() {
+      return editions.mistakes
+    },
+    reload: editions.reload,
+    async listen() {
+      await revocations.start()
+      await listenOn(server, config)
+      editions.current.start()
+      watch = await watchCatalog(config, editions, openedAt, log)
+      recovery.start(overrides.reconcileSeconds ?? RECOVER_SECONDS)
+      operator.start()
+      return addressOf(server, config)
+    },
+    async close() {
+      await watch?.close()
+      revocations.stop()
+      await recovery.stop()
+      mcp.close()
+      await closed(server)
+      await payments.idle()
+      await operator.stop()
+      await editions.close()
+      await stores.close()
+      await settlement.close()
+    },
+  }
+}
+
+/** A catalog that was built to be checked. */
+export interface OpenedCatalog {
+  /** Null if service.json, plans.json or networks.json has an error. */
+  readonly edition: Edition | null
+  readonly mistakes: readonly Issue[]
+  close(): Promise<void>
+}
+
+/**
+ * Builds the catalog of a configuration as the gateway does, and returns every issue. Everything is in memory: no chain
+ * is opened, no job starts, nothing listens and nothing is sold. Throws only if a folder cannot be read.
+ */
+export async function openCatalog(config: Config, now?: () => Date): Promise<OpenedCatalog> {
+  const log = createLog('silent')
+  const clock = clockOf(config, now)
+  const stores = await openStores({ ...config, databaseUrl: null, keyvUrl: null }, clock, log, { inMemory: true })
+  const tokens = await createTokens({
+    keys: config.tokenKeys,
+    dataDir: null,
+    issuer: config.baseUrl,
+    now: clock.wall,
+  })
+  const editions = createSwap({ prepare: async () => {}, now: clock.wall, log })
+  // An error in networks.json is among the issues of the catalog, so it must not fail here.
+  const { known } = knownNetworks(config.catalogDir)
+  const plugins = builtInPlugins({
+    config,
+    accounts: {
+      network: findNetwork(known, config.network) ?? NETWORKS['base-sepolia'],
+      payTo: config.payTo ?? NO_PAYEE,
+    },
+    readable: [],
+    settlerHealth: () => ({ ready: true }),
+    editions,
+    stores,
+    tokens,
+    clock,
+    log,
+  })
+  const close = async (): Promise<void> => {
+    await editions.close()
+    await stores.close()
+  }
+  try {
+    await editions.open(editionBuilder({ config, plugins, stores, clock, log }))
+    return { edition: editions.current, mistakes: editions.mistakes, close }
+  } catch (error) {
+    if (error instanceof CatalogError) return { edition: null, mistakes: error.issues, close }
+    await close()
+    throw error
+  }
+}
+
+/** Opens the sandbox chain or the production settlers. Throws if a chain is not the configured one. */
+export async function openSettlement(config: Config, log: Logger): Promise<Settlement> {
+  if (config.network !== SANDBOX) {
+    const settlers = await openSettlers(config, log)
+    return { ...settlers, sandbox: null, close: () => settlers.settler.close() }
+  }
+  const { dataDir, sandboxBlockSeconds: blockSeconds } = config
+  const sandbox = await openSandbox({ dataDir, blockSeconds, log, payTo: config.payTo })
+  const { network, payTo, rpcUrl, settleKey: key } = sandbox
+  const local = { rpcUrl, key, network, log, pollMs: LOCAL_POLL_MS }
+  const settler = await createChainSettler({ ...local, ...chainSettlerOptions(config, config) })
+  return {
+    network,
+    payTo,
+    settler,
+    sandbox,
+    async close() {
+      await settler.close()
+      await sandbox.close()
+    },
+  }
+}
+
+/** The clock of the wall, and the clock of the data, which a replay may shift or freeze. */
+function clockOf({ dataMode, replayShift }: Config, now?: () => Date): Clock {
+  return createClock(dataMode === 'replay' ? replayShift : null, now)
+}
+
+/** The nodes that each network can be read by, the leading network first. */
+function readableNetworks(settlement: Settlement, { networks }: Pick<Config, 'networks'>): readonly Readable[] {
+  const addresses = settlement.sandbox ? [settlement.sandbox.rpcUrl] : networks.map(({ rpcUrl }) => rpcUrl)
+  return recipientsOf(settlement).map(({ network }, at) => ({ network, addresses: addresses[at] ?? null }))
+}
+
+interface Stores {
+  readonly journal: Journal
+  /** Everything but payments: products, prices, leases, counts. */
+  readonly db: Knex
+  readonly kv: Kv
+  readonly lease: Lease
+  readonly prices: Prices
+  readonly revocations: Revocations
+  close(): Promise<void>
+}
+
+async function openStores(
+  { databaseUrl, dataDir, keyvUrl, quoteGraceSeconds: graceSeconds }: Config,
+  clock: Clock,
+  log: Logger,
+  { inMemory = false, journal: wrap = (journal) => journal }: Pick<Overrides, 'inMemory' | 'journal'>,
+): Promise<Stores> {
+  const place = (name: string) =>
+    databaseUrl === null ? { file: inMemory ? ':memory:' : join(dataDir, name) } : { url: databaseUrl }
+  const instance = randomUUID()
+  const now = (): number => clock.wall().getTime()
+  const journal = wrap(await openJournal({ ...place('journal.sqlite'), instance, now }))
+  const db = openDatabase(place('products.sqlite'))
+  const kv = openKv({ url: keyvUrl, log })
   const lease = createLease(db, instance, clock.wall)
-  const prices = await openPrices({ db, now: clock.wall, graceSeconds })
-  const copy = createCopies(COPIES, log)
-  const revocations = createRevocations(db, log)
-  const revoked = revocations.ids
-  const tokens = await createTokens({ keys, dataDir, issuer: baseUrl, now: clock.wall, revoked })
+  return {
+    journal,
+    db,
+    kv,
+    lease,
+    prices: await openPrices({ db, now: clock.wall, graceSeconds }),
+    revocations: createRevocations(db, log),
+    async close() {
+      await lease.end()
+      await journal.close()
+      await db.destroy()
+      await kv('').disconnect()
+    },
+  }
+}
+
+interface PluginParts {
+  readonly config: Config
+  readonly accounts: Recipients
+  readonly readable: readonly Readable[]
+  readonly settlerHealth: Settler['health']
+  readonly editions: Swap
+  readonly stores: Stores
+  readonly tokens: Tokens
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** The plugins that come with the gateway: documents, plans and receipts. */
+function builtInPlugins(parts: PluginParts): readonly Plugin[] {
+  const { config, accounts, readable, settlerHealth, editions, stores, tokens, clock, log } = parts
+  const { baseUrl, dataMode } = config
+  const { journal, prices, db, revocations } = stores
   const documents = createDocumentsPlugin({
     baseUrl,
-    ...accounts,
+    network: accounts.network,
+    payTo: accounts.payTo,
+    others: accounts.others ?? [],
     now: clock.wall,
-    editions: () => swap.current,
-    mistakes: () => swap.mistakes,
+    editions: () => editions.current,
+    mistakes: () => editions.mistakes,
     prices,
     jwks: () => tokens.jwks(),
     started: clock.wall(),
-    dataMode: config.dataMode,
-    settlerHealth: (network) => road.settler.health(network),
+    dataMode,
+    settlerHealth,
   })
-  const accepts = createAccepts(nodesOf(road, config), log)
-  const once = createOnce(db, clock.wall)
-  const reissue = createReissue({ journal, tokens, baseUrl, revoked, once, accepts, now: clock.wall })
-  const plans = createPlansPlugin({ tokens, baseUrl, reissue })
-  const receipts = createReceiptsPlugin({ tokens, networks, journal, now: clock.wall })
-  const build = (previous?: Edition) =>
+  const reissue = createReissue({
+    journal,
+    tokens,
+    baseUrl,
+    revoked: revocations.ids,
+    once: createOnce(db, clock.wall),
+    accepts: createAccepts(readable, log),
+    now: clock.wall,
+  })
+  const networks = recipientsOf(accounts).map(({ network }) => network)
+  return [
+    documents,
+    createPlansPlugin({ tokens, baseUrl, reissue }),
+    createReceiptsPlugin({ tokens, networks, journal, now: clock.wall }),
+  ]
+}
+
+interface BuilderParts {
+  readonly config: Config
+  readonly plugins: readonly Plugin[]
+  readonly stores: Stores
+  readonly clock: Clock
+  readonly log: Logger
+  readonly setupSeconds?: number
+  /** Called when a plugin becomes ready after its time was over. */
+  readonly onLate?: () => unknown
+}
+
+/** Returns the function that builds an edition from the files of the configuration. */
+function editionBuilder({ config, plugins, stores, clock, log, ...options }: BuilderParts): BuildEdition {
+  const { db, kv, lease } = stores
+  const copy = createCopies(COPIES, log)
+  return (previous) =>
     buildEdition({
       catalogDir: config.catalogDir,
       schemaDir: config.schemaDir,
       pluginDirs: config.pluginDirs,
-      builtins: [documents, plans, receipts],
+      builtins: plugins,
       copy,
       contextOf: (plugin, product, settings) =>
         createContext({ config, plugin, product, settings, db, kv, log, now: clock.data }),
       ...(previous ? { previous } : {}),
       checkAnswers: true,
-      ...(config.network === SANDBOX ? {} : { networks: new Set(networks.map(({ name }) => name)) }),
-      ...(overrides.setupSeconds === undefined ? {} : { setupSeconds: overrides.setupSeconds }),
+      ...(config.network === SANDBOX ? {} : { networks: new Set(config.networks.map(({ network }) => network)) }),
+      ...options,
       lease,
       now: clock.data,
       log,
       secret: config.secret,
       migrate: (plugin, steps) => migrate(db, plugin, steps),
-      onLate: () => opening.then(({ reload }) => reload()),
     })
-  /** Ours first, so that no plugin draws over them; and last, where the layout is. */
-  const views = [config.viewDir, config.viewDir]
-  const openedAt = Date.now()
-  let readAt = clock.wall()
-  const opening: Promise<Swap> = createSwap({
-    build(previous) {
-      readAt = clock.wall()
-      return build(previous)
-    },
-    async prepare({ catalog, withheld, viewDirs }) {
-      await prices.record(catalog, withheld.length === 0, readAt)
-      views.splice(1, views.length - 2, ...viewDirs)
-    },
+}
+
+interface ServeParts {
+  readonly editions: Swap
+  readonly metrics: Metrics
+  readonly payments: Payments
+  readonly tokens: Tokens
+  readonly journal: Journal
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+/** Serves one call with its receipt signed, its edition kept alive while it runs, and its outcome counted. */
+function serveCalls({ editions, metrics, payments, tokens, journal, clock, log }: ServeParts): Serve {
+  const serve = withReceipts(
+    { tokens, journal, payments, log },
+    createServe({ payments, tokens, now: clock.data, log }),
+  )
+  return metrics.watch((edition, ...call) => editions.during(edition, () => serve(edition, ...call)))
+}
+
+interface OperatorParts {
+  readonly config: Config
+  readonly settlement: Settlement
+  readonly stores: Stores
+  readonly editions: Swap
+  readonly metrics: Metrics
+  readonly render: Render
+  readonly log: Logger
+  readonly now: () => Date
+}
+
+interface Operator {
+  /** Null if no OPERATOR_TOKEN is configured. */
+  readonly console: Console | null
+  start(): void
+  stop(): Promise<void>
+}
+
+/** Wires what the operator sees: the funnel, alarms, reconciliation with the chain, and the console. */
+async function openOperator(parts: OperatorParts): Promise<Operator> {
+  const { config, settlement, stores, editions, metrics, render, log, now } = parts
+  const { journal, db, lease, prices, revocations } = stores
+  const { baseUrl, operatorToken, ownWallets: own } = config
+  const settlerHealth = () => settlement.settler.health()
+  const funnel = await openFunnel(db, log, now)
+  metrics.onStep((step) => funnel.count(step))
+  const alert = createAlertSender({ url: config.alertWebhookUrl, service: baseUrl, log, now })
+  const reconciliation = await openReconciliation(parts, alert)
+  const alarms = createAlarms({
+    journal,
+    settlerHealth,
+    products: () => editions.current.status(),
+    lease,
+    alert,
+    onChecked: metrics.alarmed,
     log,
+    now,
   })
-  const swap = await opening
-
-  const render = createRenderer({ viewDirs: views })
-  const stores = { config, road, journal, db, lease, prices, revocations }
-  const oversight = await createOversight({ ...stores, swap: () => swap, render, log, now: clock.wall })
-  const { metrics, console: operator } = oversight
-  const payments = createPayments({
-    ...accounts,
-    baseUrl,
+  metrics.onSettled(alarms.observe)
+  const ledger = createLedger({ journal, own })
+  const views = createOperatorViews({
     journal,
-    settler: metrics.timed(road.settler),
-    now: clock.wall,
-    formerPrices: prices.former,
-    offers: createOffers({ sign: tokens.sign, now: clock.wall, graceSeconds }),
+    ledger,
+    funnel,
+    metrics,
+    prices,
+    revoked: revocations.ids,
+    mistakes: () => editions.mistakes,
+    reconciliation,
+    alarms: alarms.raised,
+    settlerHealth,
+    networks: recipientsOf(settlement).map(({ network }) => network),
+    own,
+    now,
   })
-  ;({ isWorking } = payments)
-  const flow = createServe({ payments, tokens, now: clock.data, log })
-  const sealed = withReceipts({ tokens, journal, payments, log }, flow)
-  const serve = metrics.watch((edition, ...call) => swap.during(edition, () => sealed(edition, ...call)))
-  const onEdition = (listener: (edition: Edition) => void): (() => void) =>
-    swap.onEdition((edition, { catalog }) => void (edition.catalog.version === catalog.version || listener(edition)))
-  const mcp = createMcp({ editions: swap, serve, onEdition, baseUrl, accounts, log })
-  const server = createHttp({ editions: swap, serve, config, log, render, mcp, network: road.network, operator })
-
-  let watch: Watch | null = null
-  const reloadQuietly = (): void =>
-    void swap.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded'))
-
-  return {
-    server,
-    config,
-    road,
-    journal,
+  const { screens, downloads, actions } = createOperatorScreens({
+    views,
+    ledger,
     revocations,
+    reconciliation,
+    config,
     log,
-    get current() {
-      return swap.current
+    now,
+  })
+  const headers = createHeaders(baseUrl)
+  const access = operatorToken === null ? null : createAccess(operatorToken, baseUrl, now)
+  return {
+    console: access && createConsole({ access, screens, downloads, actions, metrics, headers, render, baseUrl, log }),
+    start() {
+      funnel.start()
+      reconciliation?.start(COMPARE_SECONDS)
+      alarms.start(ALARM_SECONDS)
     },
-    get mistakes() {
-      return swap.mistakes
-    },
-    reload: swap.reload,
-    async listen() {
-      await revocations.start()
-      await new Promise<void>((resolve, reject) => {
-        server.once('error', reject)
-        server.listen(config.port, config.host, () => resolve())
-      })
-      swap.current.start()
-      const folders = [config.catalogDir, config.schemaDir, config.viewDir, ...config.pluginDirs]
-      watch = await watchFolders({ folders, since: openedAt, onRest: reloadQuietly, log })
-      reconciler.start(overrides.reconcileSeconds ?? RECONCILE_SECONDS)
-      oversight.start()
-      const { port } = server.address() as AddressInfo
-      const host = config.host.includes(':') ? `[${config.host}]` : config.host
-      return `http://${host}:${port}`
-    },
-    async close() {
-      await watch?.close()
-      revocations.stop()
-      await reconciler.stop()
-      mcp.close()
-      await closed(server)
-      await payments.idle()
-      await oversight.stop()
-      await swap.close()
-      await lease.end()
-      await journal.close()
-      await db.destroy()
-      await kv('').disconnect()
-      await road.close()
+    async stop() {
+      await reconciliation?.stop()
+      await alarms.stop()
+      await funnel.stop()
     },
   }
+}
+
+/** Returns null if no network has a node to read. */
+async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promise<Reconciliation | null> {
+  const { config, settlement, stores, metrics, log, now } = parts
+  const { journal, db, lease } = stores
+  const isLocal = settlement.sandbox !== null
+  const readable = readableNetworks(settlement, config)
+  const accounts = recipientsOf(settlement).flatMap((recipient, at) => {
+    const rpcUrl = readable[at]?.addresses ?? null
+    return rpcUrl === null ? [] : [{ ...recipient, rpcUrl, isLocal }]
+  })
+  if (accounts.length === 0) return null
+  const findings = await openFindings(db)
+  const shared = { own: config.ownWallets, journal, findings, alert, log, now }
+  const compare = compareAll(accounts.map((account) => comparisonOf({ ...account, ...shared })))
+  return createReconciliation({
+    compare,
+    findings,
+    lease,
+    onCompared: ({ buckets }) => metrics.reconciled(buckets),
+    log,
+  })
+}
+
+/** Calls back after each swap that changes the catalog. Returns a function that stops it. */
+function onNewCatalog(editions: Swap, listener: (edition: Edition) => void): () => void {
+  return editions.onEdition((edition, { catalog }) => {
+    if (edition.catalog.version !== catalog.version) listener(edition)
+  })
+}
+
+async function listenOn(server: Server, { port, host }: Config): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => resolve())
+  })
+}
+
+function addressOf(server: Server, { host }: Config): string {
+  const { port } = server.address() as AddressInfo
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+}
+
+/** Reloads the catalog whenever a file of it has changed since `openedAt` (milliseconds since the epoch). */
+function watchCatalog(config: Config, editions: Swap, openedAt: number, log: Logger): Promise<Watch> {
+  return watchFolders({
+    folders: [config.catalogDir, config.schemaDir, config.viewDir, ...config.pluginDirs],
+    since: openedAt,
+    onRest: () =>
+      void editions.reload().catch((error: unknown) => log.error({ err: error }, 'the catalog was not reloaded')),
+    log,
+  })
 }

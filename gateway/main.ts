@@ -21,25 +21,28 @@ async function main(): Promise<void> {
     await gateway.close()
     throw error
   })
-  const { config, road } = gateway
-  await road.sandbox?.describe(config.baseUrl)
+  const { config, settlement } = gateway
+  await settlement.sandbox?.describe(config.baseUrl)
   process.stdout.write(welcome(gateway, address))
 }
 
 /** The address, the buyer, the process, and commands to try. */
-function welcome({ config, road, current }: Gateway, address: string): string {
+function welcome({ config, settlement, current }: Gateway, address: string): string {
   const first = simplest(current.catalog)
   const lines = [
     `Tollgate is open at ${address}`,
     `  data     ${config.dataMode}`,
-    ...recipientsOf(road).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
+    ...recipientsOf(settlement).map(({ network, payTo }) => `  network  ${network.name}, paid to ${payTo}`),
   ]
-  if (road.sandbox)
-    lines.push(`  chain    ${road.sandbox.rpcUrl} (local, test money only)`, `  buyer    ${road.sandbox.buyer.address}`)
+  if (settlement.sandbox)
+    lines.push(
+      `  chain    ${settlement.sandbox.rpcUrl} (local, test money only)`,
+      `  buyer    ${settlement.sandbox.buyer.address}`,
+    )
   lines.push(`  process  ${process.pid} (kill -HUP reads the files anew)`)
   for (const { product, reason } of current.withheld) lines.push(`  withheld ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
-  if (road.sandbox && first) lines.push(`  npm run pay -- ${first.route}`)
+  if (settlement.sandbox && first) lines.push(`  npm run pay -- ${first.route}`)
   lines.push(`  open ${address}/pricing`, '')
   return `${lines.join('\n')}\n`
 }

@@ -1,8 +1,8 @@
 /** `npm run check`: the price list, or every mistake of the catalog with its place. `--json` for machines. */
 import type { Catalog } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
+import { openCatalog } from '../gateway/compose.ts'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
-import { buildStrictly } from './strict.ts'
 import { readFlags } from './usage.ts'
 
 const USAGE = `npm run check [-- --json]
@@ -59,11 +59,11 @@ function asJson(catalog: Catalog | null, mistakes: readonly Issue[]): string {
 
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
-  const strict = await buildStrictly(readConfig())
-  const catalog = strict.edition?.catalog ?? null
-  process.stdout.write(`${(values.json ? asJson : report)(catalog, strict.mistakes)}\n`)
-  await strict.close()
-  return strict.mistakes.length === 0 ? 0 : 1
+  const { edition, mistakes, close } = await openCatalog(readConfig())
+  const catalog = edition?.catalog ?? null
+  process.stdout.write(`${(values.json ? asJson : report)(catalog, mistakes)}\n`)
+  await close()
+  return mistakes.length === 0 ? 0 : 1
 }
 
 try {

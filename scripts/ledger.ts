@@ -1,31 +1,44 @@
-/** `npm run ledger`: what is owed, what was repaid, a month for the books, and the comparison with the chain. */
+/** `npm run ledger`: lists debts, marks them as repaid, exports a month, and compares the journal with the chain. */
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { decimal, exportMonth } from '../gateway/accounting/ledger-export.ts'
+import { createLedger, isOver, type Ledger, RepaymentError } from '../gateway/accounting/ledger.ts'
+import { ALARMING, BUCKETS } from '../gateway/accounting/reconciliation/buckets.ts'
+import {
+  compareAll,
+  type ComparedAccount,
+  type Comparison,
+  comparisonOf,
+} from '../gateway/accounting/reconciliation/comparison.ts'
+import { openFindings, type Row, rowToJson } from '../gateway/accounting/reconciliation/findings.ts'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
-import { type Book, createBook, NoDebt } from '../gateway/accounting/ledger.ts'
-import { decimal, exported } from '../gateway/accounting/ledger-export.ts'
-import { isOver } from '../gateway/accounting/month.ts'
+import { findNetwork, NETWORKS, type Hex, type Network, readNetworks } from '../gateway/config/networks.ts'
+import { SANDBOX } from '../gateway/config/settlement.ts'
+import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
-import { type Command, LedgerError, readCommand, USAGE } from './ledger/arguments.ts'
-import { reconcile } from './ledger/reconcile.ts'
+import { readJson } from '../gateway/sandbox/files.ts'
+import { openDatabase } from '../gateway/stores/database.ts'
+import { type Command, LedgerError, readCommand, USAGE } from './ledger-arguments.ts'
+
+const MAX_ROWS = 1_000
 
 async function run(command: Command): Promise<number> {
   if (command.name === 'help') return print(USAGE)
   const config = readConfig()
-  const journal = await open(config)
+  const journal = await openExistingJournal(config)
   try {
-    const book = createBook({ journal, own: config.ownWallets })
+    const ledger = createLedger({ journal, own: config.ownWallets })
     switch (command.name) {
       case 'owed':
-        return await print(owed(await book.debts(), command.json))
+        return await print(listDebts(await ledger.debts(), command.json))
       case 'mark-repaid':
-        return await print(await repay(book, command))
+        return await print(await markRepaid(ledger, command))
       case 'export':
-        for await (const text of exported(book, command.month, command.format)) await print(text)
+        for await (const text of exportMonth(ledger, command.month, command.format)) await print(text)
         if (!isOver(command.month, new Date()))
-          process.stderr.write(`${command.month.name} is not over: more may be added to it.\n`)
+          process.stderr.write(`${command.month.name} is not over: more entries may be added to it.\n`)
         return 0
       case 'reconcile': {
         const { text, clean } = await reconcile(config, journal, command.json)
@@ -38,18 +51,18 @@ async function run(command: Command): Promise<number> {
   }
 }
 
-/** The ledger the gateway writes. A file that does not exist is a wrong setting, not an empty ledger. */
-async function open({ databaseUrl, dataDir }: Config): Promise<Journal> {
+/** Opens the journal that the gateway writes. A missing file means wrong settings, not an empty ledger. */
+async function openExistingJournal({ databaseUrl, dataDir }: Config): Promise<Journal> {
   if (databaseUrl !== null) return openJournal({ url: databaseUrl })
   const file = join(dataDir, 'journal.sqlite')
   if (!existsSync(file))
     throw new LedgerError(
-      `There is no ledger at ${file}. DATA_DIR, NETWORK and DATA_MODE say where the gateway has it.`,
+      `There is no ledger at ${file}. DATA_DIR, NETWORK and DATA_MODE must be those of the gateway.`,
     )
   return openJournal({ file })
 }
 
-function owed(debts: readonly PaymentRecord[], json: boolean): string {
+function listDebts(debts: readonly PaymentRecord[], json: boolean): string {
   const sum = debts.reduce((total, { amount }) => total + amount, 0n)
   if (json) {
     const rows = debts.map(({ key, amount, payer, network, transaction, route, reason, updatedAt }) => ({
@@ -69,28 +82,94 @@ function owed(debts: readonly PaymentRecord[], json: boolean): string {
   const lines = debts.flatMap(({ amount, payer, network, transaction, route, reason, updatedAt }) => [
     `${new Date(updatedAt).toISOString()}  ${decimal(amount)} USDC to ${payer} on ${network}`,
     `  settled by ${transaction} for ${route}`,
-    `  ${reason ?? 'its answer is lost'}`,
+    `  ${reason ?? 'the answer is lost'}`,
   ])
   return [`${debts.length} owed, ${decimal(sum)} USDC`, ...lines, ''].join('\n')
 }
 
-async function repay(book: Book, { transaction, payment, note }: Extract<Command, { name: 'mark-repaid' }>) {
-  const words = note === '' ? 'by the operator' : note
-  const debt = await book.repay({ transaction, note: words, ...(payment === null ? {} : { payment }) })
-  return `${decimal(debt.amount)} USDC owed to ${debt.payer} are struck off: ${words}. Nothing was sent.\n`
+async function markRepaid(
+  ledger: Ledger,
+  { transaction, payment, note }: Extract<Command, { name: 'mark-repaid' }>,
+): Promise<string> {
+  const recorded = note === '' ? 'by the operator' : note
+  const debt = await ledger.repay({ transaction, note: recorded, ...(payment === null ? {} : { payment }) })
+  return `Marked ${decimal(debt.amount)} USDC owed to ${debt.payer} as repaid: ${recorded}. Nothing was sent.\n`
 }
 
-/** Waits where the reader is slow, and ends quietly where it has gone. */
+/**
+ * Compares the journal with the chain once. `clean` is false if a row needs attention. Alerts stay with the gateway.
+ * Throws LedgerError if no chain is known.
+ */
+async function reconcile(
+  config: Config,
+  journal: Journal,
+  json: boolean,
+): Promise<{ readonly text: string; readonly clean: boolean }> {
+  const accounts = await accountsOf(config)
+  const { databaseUrl, dataDir, ownWallets: own } = config
+  const db = openDatabase(databaseUrl === null ? { file: join(dataDir, 'products.sqlite') } : { url: databaseUrl })
+  try {
+    const findings = await openFindings(db)
+    // Refusing every alert leaves the rows marked as not alerted, so that the gateway still sends them.
+    const alert = async (): Promise<boolean> => false
+    const shared = { journal, findings, own, alert, log: createLog('silent'), now: () => new Date() }
+    const comparison = await compareAll(accounts.map((account) => comparisonOf({ ...account, ...shared })))()
+    const rows = await findings.list(ALARMING, MAX_ROWS)
+    const clean = comparison.unreadable === null && rows.every(({ isOwn }) => isOwn)
+    return { text: json ? comparisonAsJson(comparison, rows) : comparisonAsText(comparison, rows), clean }
+  } finally {
+    await db.destroy()
+  }
+}
+
+/** The accounts to compare. A running sandbox describes itself in sandbox.json. */
+async function accountsOf(config: Config): Promise<readonly ComparedAccount[]> {
+  if (config.network === SANDBOX) {
+    const file = join(config.dataDir, 'sandbox.json')
+    const sandbox = await readJson<{ rpc_url: string; pay_to: Hex }>(file)
+    if (!sandbox) throw new LedgerError(`There is no sandbox at ${file}. Start the gateway first.`)
+    return [{ rpcUrl: sandbox.rpc_url, isLocal: true, network: NETWORKS['base-sepolia'], payTo: sandbox.pay_to }]
+  }
+  const known = readNetworks(config.catalogDir)
+  return config.networks.map(({ network, rpcUrl, payTo }) => {
+    if (rpcUrl === null || payTo === null)
+      throw new LedgerError(`RPC_URL of ${network} is missing: the chain cannot be read without it.`)
+    return { rpcUrl, isLocal: false, network: findNetwork(known, network) as Network, payTo }
+  })
+}
+
+function comparisonAsJson({ at, readTo, unreadable, buckets }: Comparison, rows: readonly Row[]): string {
+  const comparison = { at: at.toISOString(), read_to: readTo, unreadable, buckets }
+  return `${JSON.stringify({ comparison, rows: rows.map(rowToJson) }, null, 2)}\n`
+}
+
+function comparisonAsText({ readTo, unreadable, buckets }: Comparison, rows: readonly Row[]): string {
+  const counts = BUCKETS.map((bucket) => `${bucket.replace('_', ' ').padEnd(15)} ${buckets[bucket]}`)
+  const lines = rows.map(({ bucket, note, payer, amount, transaction, payment, isOwn }) =>
+    [
+      bucket.replace('_', ' '),
+      `${amount === null ? '?' : decimal(amount)} USDC from ${payer}${isOwn ? ' (own wallet)' : ''}`,
+      transaction ?? payment ?? '',
+      note,
+    ].join('  '),
+  )
+  const read = readTo === null ? 'No block was read.' : `Read up to block ${readTo}.`
+  const trouble = unreadable === null ? [] : [`The chain could not be read to its head: ${unreadable}`]
+  return [...counts, read, ...trouble, ...lines, ''].join('\n')
+}
+
+/** Writes to standard output and waits while the reader is slow. */
 async function print(text: string): Promise<number> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
   return 0
 }
 
+// The reader may leave early (`| head`).
 process.stdout.on('error', () => process.exit(0))
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  const isTold = error instanceof LedgerError || error instanceof NoDebt || error instanceof ConfigError
-  process.stderr.write(`${isTold ? error.message : ((error as Error).stack ?? String(error))}\n`)
+  const isExpected = error instanceof LedgerError || error instanceof RepaymentError || error instanceof ConfigError
+  process.stderr.write(`${isExpected ? error.message : ((error as Error).stack ?? String(error))}\n`)
   process.exitCode = 1
 }

@@ -1,20 +1,21 @@
-/** What an operator must hear: a line in the log, and a POST to a webhook where there is one. */
+/** Alerts for the operator: a warning in the log, and a POST to a webhook if one is configured. */
 import type { Logger } from '../plugin/plugin.ts'
 
 export interface Alert {
-  /** A word for machines, e.g. "reconciliation.missing". */
+  /** Machine-readable name, e.g. "reconciliation.missing". */
   readonly event: string
-  /** A sentence for people. */
+  /** One sentence for people. */
   readonly message: string
   readonly details: Readonly<Record<string, unknown>>
 }
 
-/** True where everybody who should know was told. */
-export type Tell = (alert: Alert) => Promise<boolean>
+/** Sends an alert. Resolves to true if the webhook accepted it or none is configured, to false otherwise. */
+export type SendAlert = (alert: Alert) => Promise<boolean>
 
-export interface TellParts {
-  /** Takes a JSON POST; null: the log is all there is. */
+export interface AlertParts {
+  /** Receives the alert as a JSON POST; null: alerts only go to the log. */
   readonly url: string | null
+  /** The public address of this service, named in the webhook's body. */
   readonly service: string
   readonly log: Logger
   readonly now: () => Date
@@ -22,8 +23,8 @@ export interface TellParts {
 
 const TIMEOUT_MS = 10_000
 
-/** Builds `tell`. The body is `{ service, event, message, at, details }`; amounts are decimal strings. */
-export function createTell({ url, service, log, now }: TellParts): Tell {
+/** Creates the sender. The webhook's body is `{ service, event, message, at, details }`; amounts are decimal strings. */
+export function createAlertSender({ url, service, log, now }: AlertParts): SendAlert {
   return async ({ event, message, details }) => {
     log.warn({ event, ...details }, message)
     if (url === null) return true
@@ -36,7 +37,7 @@ export function createTell({ url, service, log, now }: TellParts): Tell {
       })
       await response.arrayBuffer()
       if (response.ok) return true
-      log.error({ event, status: response.status }, 'the alert webhook refused')
+      log.error({ event, status: response.status }, 'the alert webhook answered with an error')
     } catch (error) {
       log.error({ event, err: error }, 'the alert webhook could not be reached')
     }

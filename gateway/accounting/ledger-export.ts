@@ -1,25 +1,24 @@
 /**
- * A month of the ledger as CSV or JSON for whoever keeps the books. The same month of the same ledger is the same
- * bytes: nothing in it is taken from the clock, the catalog of today or the order in which processes wrote.
+ * Exports a month of the ledger as CSV or JSON for bookkeeping. Exporting the same month of the same ledger twice gives
+ * the same bytes: nothing depends on the clock, on today's catalog or on the order in which processes wrote.
  */
 import Papa from 'papaparse'
 import type { EntryTotal } from '../payments/journal/journal.ts'
-import { type Book, type BookedEntry, createTotals, transactionIn } from './ledger.ts'
-import type { Month } from './month.ts'
+import { createTotals, type Ledger, type Month, type OwnedEntry, transactionIn } from './ledger.ts'
 
 export type Format = 'csv' | 'json'
 
-export const MEDIA: Readonly<Record<Format, string>> = {
+export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
   csv: 'text/csv; charset=utf-8',
   json: 'application/json; charset=utf-8',
 }
 
-/** The only rate there is: a price in dollars is asked as the same number of USDC. */
+/** Prices are listed in US dollars and charged as the same number of USDC, so the rate is always 1. */
 const RATE = { usd_rate: '1', usd_rate_source: 'list price in USD, asked as USDC' } as const
-const AT_ONCE = 500
+const BATCH_SIZE = 500
 
-/** One entry, as both forms say it. Amounts are positive; `kind` says which way. */
-export function lineOf({ at, kind, note, isOwn, payment }: BookedEntry) {
+/** One entry as a flat record, the same in CSV and JSON. Amounts are positive; `kind` gives the direction. */
+export function entryToJson({ at, kind, note, isOwn, payment }: OwnedEntry) {
   return {
     at: new Date(at).toISOString(),
     kind,
@@ -64,51 +63,55 @@ const COLUMNS = [
   'call',
   'payment',
   'note',
-] as const satisfies readonly (keyof ReturnType<typeof lineOf>)[]
+] as const satisfies readonly (keyof ReturnType<typeof entryToJson>)[]
 
-export function totalOf({ network, kind, isOwn, count, amount }: EntryTotal) {
+/** One sum of a month as JSON. */
+export function totalToJson({ network, kind, isOwn, count, amount }: EntryTotal) {
   return { network, kind, own_wallets: isOwn, count, amount: decimal(amount), amount_atomic: String(amount) }
 }
 
-/** The text of a month, in pieces. */
-export function exported(book: Book, month: Month, format: Format): AsyncGenerator<string, void, undefined> {
-  return format === 'csv' ? csv(book, month) : json(book, month)
+/** Yields the exported month in chunks of text. */
+export function exportMonth(ledger: Ledger, month: Month, format: Format): AsyncGenerator<string, void, undefined> {
+  return format === 'csv' ? csv(ledger, month) : json(ledger, month)
 }
 
-async function* csv(book: Book, month: Month): AsyncGenerator<string, void, undefined> {
+async function* csv(ledger: Ledger, month: Month): AsyncGenerator<string, void, undefined> {
   yield `${COLUMNS.join(',')}\r\n`
-  for await (const entries of pieces(book.month(month))) {
-    // A cell that a spreadsheet would take for a formula is written as text.
-    const text = Papa.unparse(entries.map(lineOf), { columns: [...COLUMNS], header: false, escapeFormulae: true })
+  for await (const entries of batches(ledger.month(month))) {
+    // Escapes cells that a spreadsheet would evaluate as a formula.
+    const text = Papa.unparse(entries.map(entryToJson), { columns: [...COLUMNS], header: false, escapeFormulae: true })
     yield `${text}\r\n`
   }
 }
 
-async function* json(book: Book, month: Month): AsyncGenerator<string, void, undefined> {
+async function* json(ledger: Ledger, month: Month): AsyncGenerator<string, void, undefined> {
   const totals = createTotals()
   const { name, from, before } = month
   const head = { month: name, from: new Date(from).toISOString(), before: new Date(before).toISOString() }
   yield `${JSON.stringify({ ...head, currency: 'USDC' }).slice(0, -1)},"entries":[`
   let separator = '\n'
-  for await (const entries of pieces(book.month(month))) {
+  for await (const entries of batches(ledger.month(month))) {
     for (const entry of entries) totals.add(entry)
-    yield separator + entries.map((entry) => JSON.stringify(lineOf(entry))).join(',\n')
+    yield separator + entries.map((entry) => JSON.stringify(entryToJson(entry))).join(',\n')
     separator = ',\n'
   }
-  yield `\n],"totals":${JSON.stringify(totals.all().map(totalOf))}}\n`
+  yield `\n],"totals":${JSON.stringify(totals.all().map(totalToJson))}}\n`
 }
 
-async function* pieces(entries: AsyncIterable<BookedEntry>): AsyncGenerator<BookedEntry[], void, undefined> {
-  let piece: BookedEntry[] = []
+async function* batches(entries: AsyncIterable<OwnedEntry>): AsyncGenerator<OwnedEntry[], void, undefined> {
+  let batch: OwnedEntry[] = []
   for await (const entry of entries) {
-    if (piece.push(entry) < AT_ONCE) continue
-    yield piece
-    piece = []
+    if (batch.push(entry) < BATCH_SIZE) continue
+    yield batch
+    batch = []
   }
-  if (piece.length > 0) yield piece
+  if (batch.length > 0) yield batch
 }
 
-/** Atomic units as USDC with all six decimals: 5000n is "0.005000". */
+/**
+ * Formats atomic units as USDC with all six decimals.
+ * @example decimal(5000n) → '0.005000'
+ */
 export function decimal(amount: bigint): string {
   const digits = amount.toString().padStart(7, '0')
   return `${digits.slice(0, -6)}.${digits.slice(-6)}`

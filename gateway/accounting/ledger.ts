@@ -1,92 +1,135 @@
 /**
- * The ledger as books: what was sold, what is owed and what was repaid. It reads, and strikes a debt off when a person
- * says that it was repaid; it can send nothing.
+ * The ledger: sales, debts and repayments, read from the journal month by month. It can mark a debt as repaid when the
+ * operator says so; it cannot move money.
  */
-import type { EntryTotal, LedgerEntry, Journal, PaymentRecord } from '../payments/journal/journal.ts'
 import type { Hex } from '../config/networks.ts'
-import type { Month } from './month.ts'
+import { InvalidInput } from '../errors.ts'
+import type { EntryTotal, Journal, LedgerEntry, PaymentRecord } from '../payments/journal/journal.ts'
 
-export interface BookParts {
+/** A calendar month in UTC: the unit in which the ledger is exported. */
+export interface Month {
+  /** "2026-11". */
+  readonly name: string
+  /** Start of the month, milliseconds since the epoch. */
+  readonly from: number
+  /** Start of the next month, milliseconds since the epoch. */
+  readonly before: number
+}
+
+/** An entry made at the very end of a month may reach the disk up to this much later. */
+const LATE_MS = 3_600_000
+
+/**
+ * Parses the name of a month. Throws InvalidInput unless it looks like "2026-11".
+ * @example monthOf('2026-11').before → Date.UTC(2026, 11, 1)
+ */
+export function monthOf(name: string): Month {
+  const [, year = '', month = ''] = /^(\d{4})-(\d{2})$/.exec(name) ?? []
+  const [y, m] = [Number(year), Number(month)]
+  if (y < 1970 || m < 1 || m > 12) throw new InvalidInput('is not a month; write it like 2026-11', ['query', 'month'])
+  return { name, from: Date.UTC(y, m - 1, 1), before: Date.UTC(y, m, 1) }
+}
+
+/** Returns the name of the month that contains a time. */
+export function monthAt(at: Date): string {
+  return at.toISOString().slice(0, 7)
+}
+
+/** Returns the name of the previous month. */
+export function monthBefore(name: string): string {
+  return monthAt(new Date(monthOf(name).from - 1))
+}
+
+/** Returns true once no entry can be added to the month any more. */
+export function isOver({ before }: Month, now: Date): boolean {
+  return now.getTime() >= before + LATE_MS
+}
+
+export interface LedgerParts {
   readonly journal: Pick<Journal, 'ledgerEntries' | 'ledgerTotals' | 'debts' | 'list' | 'events' | 'repaid'>
-  /** Wallets whose payments are no revenue, lower case. */
+  /** The operator's own wallets, lower case. Their payments do not count as revenue. */
   readonly own: readonly string[]
 }
 
-export interface BookedEntry extends LedgerEntry {
-  /** Paid by a wallet of our own. */
+/** A ledger entry, marked if one of the operator's own wallets paid. */
+export interface OwnedEntry extends LedgerEntry {
   readonly isOwn: boolean
 }
 
 export interface Repayment {
-  /** Settlement of the debt. */
+  /** The transaction that settled the payment which is owed back. */
   readonly transaction: string
-  /** Key of the payment; needed only where one transaction settled several that are owed. */
+  /** Key of the payment; needed only if one transaction settled several payments that are owed. */
   readonly payment?: string
-  /** How it was repaid: a transaction, or words. */
+  /** How the money was sent back: a transaction hash or free text. */
   readonly note: string
 }
 
-/** Says why a debt cannot be struck off. */
-export class NoDebt extends Error {}
+/** A debt cannot be marked as repaid; the message says why. */
+export class RepaymentError extends Error {}
 
-export interface Book {
-  /** Every entry of a month, in order; read piece by piece, so that a month of any size fits. */
-  month(month: Month): AsyncGenerator<BookedEntry, void, undefined>
-  /** What a month adds up to, by network, kind and whether it was our own wallets. */
+export interface Ledger {
+  /** Yields every entry of a month in order. Reads page by page, so a month of any size fits in memory. */
+  month(month: Month): AsyncGenerator<OwnedEntry, void, undefined>
+  /** Returns the sums of a month by network, kind and own wallets. */
   totals(month: Month): Promise<readonly EntryTotal[]>
-  /** Owed and not repaid, oldest first. */
+  /** Returns every payment that is owed and not repaid, oldest first. */
   debts(): Promise<readonly PaymentRecord[]>
-  /** Strikes a debt off and returns it. Throws NoDebt where there is none, or it was repaid before. */
+  /** Marks a debt as repaid and returns it. Throws RepaymentError if there is no such debt or it was repaid before. */
   repay(repayment: Repayment): Promise<PaymentRecord>
 }
 
-const AT_ONCE = 2_000
-const HASH = /^0x[0-9a-f]{64}$/i
+const PAGE_SIZE = 2_000
+const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i
 
-export function createBook({ journal, own }: BookParts): Book {
+export function createLedger({ journal, own }: LedgerParts): Ledger {
   const wallets = new Set(own.map((wallet) => wallet.toLowerCase()))
 
-  async function* month({ from, before }: Month): AsyncGenerator<BookedEntry, void, undefined> {
+  async function* month({ from, before }: Month): AsyncGenerator<OwnedEntry, void, undefined> {
     let after: LedgerEntry | undefined
     for (;;) {
-      const page = await journal.ledgerEntries({ from, before, limit: AT_ONCE, ...(after ? { after } : {}) })
+      const page = await journal.ledgerEntries({ from, before, limit: PAGE_SIZE, ...(after ? { after } : {}) })
       for (const entry of page) yield { ...entry, isOwn: wallets.has(entry.payment.payer.toLowerCase()) }
       after = page.at(-1)
-      if (page.length < AT_ONCE) return
+      if (page.length < PAGE_SIZE) return
     }
   }
 
   async function repay({ transaction, payment, note }: Repayment): Promise<PaymentRecord> {
-    if (!HASH.test(transaction)) throw new NoDebt(`${transaction} is no transaction: 0x and 64 hex digits.`)
-    const same = (await journal.debts()).filter((debt) => debt.transaction?.toLowerCase() === transaction.toLowerCase())
-    const meant = payment === undefined ? same : same.filter(({ key }) => key === payment.toLowerCase())
-    if (meant.length > 1)
-      throw new NoDebt(
-        `${transaction} settled several debts. Name the payment:\n${meant.map(({ key }) => key).join('\n')}`,
+    if (!TRANSACTION_HASH.test(transaction))
+      throw new RepaymentError(`${transaction} is not a transaction hash: write 0x and 64 hex digits.`)
+    const settledBy = (await journal.debts()).filter(
+      (debt) => debt.transaction?.toLowerCase() === transaction.toLowerCase(),
+    )
+    const matching = payment === undefined ? settledBy : settledBy.filter(({ key }) => key === payment.toLowerCase())
+    if (matching.length > 1)
+      throw new RepaymentError(
+        `${transaction} settled several debts. Name the payment:\n${matching.map(({ key }) => key).join('\n')}`,
       )
-    const [debt] = meant
-    if (!debt) throw new NoDebt(await reasonOf(transaction, payment))
-    if (!(await journal.repaid(debt.key, note))) throw new NoDebt('Somebody else struck this debt off just now.')
+    const [debt] = matching
+    if (!debt) throw new RepaymentError(await explainMissingDebt(transaction, payment))
+    if (!(await journal.repaid(debt.key, note)))
+      throw new RepaymentError('Another process has just marked this debt as repaid.')
     return debt
   }
 
-  async function reasonOf(transaction: string, payment: string | undefined): Promise<string> {
+  async function explainMissingDebt(transaction: string, payment: string | undefined): Promise<string> {
     const found = await journal.list({ transaction, withoutAnswers: true, limit: 1_000 })
     const [record] = payment === undefined ? found : found.filter(({ key }) => key === payment.toLowerCase())
     if (!record) return `The ledger has no such payment settled by ${transaction}.`
     if (record.state !== 'owed') return `Nothing is owed for ${transaction}: its payment is ${record.state}.`
-    const struck = (await journal.events(record.key)).at(-1)
-    return `The debt of ${transaction} was struck off on ${new Date(struck?.at ?? 0).toISOString()} (${struck?.detail}).`
+    const repaid = (await journal.events(record.key)).at(-1)
+    return `The debt of ${transaction} was repaid on ${new Date(repaid?.at ?? 0).toISOString()} (${repaid?.detail}).`
   }
 
   return { month, totals: (month) => journal.ledgerTotals(month, own), debts: () => journal.debts(), repay }
 }
 
-/** Adds entries up as they pass. */
+/** Adds up entries one by one. */
 export function createTotals() {
   const sums = new Map<string, EntryTotal>()
   return {
-    add({ kind, isOwn, payment: { network, amount } }: BookedEntry): void {
+    add({ kind, isOwn, payment: { network, amount } }: OwnedEntry): void {
       const key = [network, kind, isOwn].join(' ')
       const known = sums.get(key)
       const count = (known?.count ?? 0) + 1
@@ -97,7 +140,7 @@ export function createTotals() {
   }
 }
 
-/** The transaction a note names, if it names one. */
+/** Returns the first transaction hash in a note, or null. */
 export function transactionIn(note: string | null): Hex | null {
   return (/0x[0-9a-f]{64}(?![0-9a-f])/i.exec(note ?? '')?.[0] ?? null) as Hex | null
 }

@@ -1,4 +1,4 @@
-/** The one mutable reference: which edition serves new calls, and how the next one takes its place. */
+/** Holds the edition that serves new calls, and replaces it with the next one. */
 import type { Issue } from '../validation/issue.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CurrentEdition, Edition } from './edition.ts'
@@ -9,7 +9,12 @@ export interface Built {
   readonly mistakes: readonly Issue[]
 }
 
+/** Builds an edition from the files. `previous` is the edition it follows. */
+export type BuildEdition = (previous?: Edition) => Promise<Built>
+
 export interface Swap extends CurrentEdition {
+  /** Builds the first edition. Throws CatalogError if the catalog allows none. Call it once, before anything else. */
+  open(build: BuildEdition): Promise<void>
   /** What the last build found wrong. */
   readonly mistakes: readonly Issue[]
   /** Builds from the files and swaps the new edition in. Where the build fails, all stays as it is. */
@@ -23,38 +28,56 @@ export interface Swap extends CurrentEdition {
 }
 
 export interface SwapParts {
-  readonly build: (previous?: Edition) => Promise<Built>
-  /** Runs before an edition serves its first call. */
-  readonly prepare: (edition: Edition) => Promise<void>
+  /** Runs before an edition serves its first call. `readAt` is when its files were read. */
+  readonly prepare: (edition: Edition, readAt: Date) => Promise<void>
+  readonly now: () => Date
   readonly log: Logger
 }
 
 const LOOK_MS = 50
 
-/** Builds the first edition. Throws CatalogError where there can be none. */
-export async function createSwap({ build, prepare, log }: SwapParts): Promise<Swap> {
+/** Creates the holder without an edition; `open` builds the first one. */
+export function createSwap({ prepare, now, log }: SwapParts): Swap {
   const inFlight = new Map<Edition, number>()
   const listeners = new Set<(edition: Edition, before: Edition) => void>()
   let closing = false
-  const first = await build()
-  report(log, first.mistakes)
-  await prepare(first.edition)
-  let { edition: current, mistakes } = first
+  let serving: Built | null = null
+  let opening: Promise<BuildEdition> | null = null
+
+  function opened(): Built {
+    if (!serving) throw new Error('No edition serves yet.')
+    return serving
+  }
+
+  /** Builds the first edition and resolves with the way to build the next ones. */
+  async function openFirst(build: BuildEdition): Promise<BuildEdition> {
+    const readAt = now()
+    const first = await build()
+    report(log, first.mistakes)
+    await prepare(first.edition, readAt)
+    serving = first
+    return build
+  }
 
   const reload = oneAtATime(async () => {
-    if (closing) return mistakes
-    const old = current
+    const build = await opening
+    if (closing || !build) return opened().mistakes
+    const old = opened().edition
+    const readAt = now()
     const built = await build(old)
     report(log, built.mistakes)
-    const { edition } = built
-    if (edition === old) return (mistakes = built.mistakes)
+    const { edition, mistakes } = built
+    if (edition === old) {
+      serving = built
+      return mistakes
+    }
     try {
-      await prepare(edition)
+      await prepare(edition, readAt)
     } catch (error) {
       await edition.stop()
       throw error
     }
-    ;({ edition: current, mistakes } = built)
+    serving = built
     log.info({ version: edition.catalog.version, withheld: edition.withheld.length }, 'a new edition serves')
     for (const listener of listeners) listener(edition, old)
     await old.stopJobs(edition)
@@ -70,11 +93,15 @@ export async function createSwap({ build, prepare, log }: SwapParts): Promise<Sw
   }
 
   return {
+    async open(build) {
+      opening = openFirst(build)
+      await opening
+    },
     get current() {
-      return current
+      return opened().edition
     },
     get mistakes() {
-      return mistakes
+      return opened().mistakes
     },
     reload,
     onEdition(listener) {
@@ -94,7 +121,7 @@ export async function createSwap({ build, prepare, log }: SwapParts): Promise<Sw
     async close() {
       closing = true
       await reload().catch(() => {})
-      await current.stop()
+      await serving?.edition.stop()
     },
   }
 }

@@ -7,21 +7,17 @@ import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
 import type { Edition } from '../editions/edition.ts'
 import { errorBody, ServiceError } from '../errors.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { Metrics } from '../accounting/metrics.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { readBody } from './request-body.ts'
 import { wantsPage } from './request.ts'
 import type { HeaderSets } from './headers.ts'
 import type { Render } from './render.ts'
-import type { Action, Download, Fields, Screen } from '../accounting/console/screens.ts'
+import type { Action, Download, Fields, OperatorScreens, Screen } from '../accounting/operator-screens.ts'
 import type { Access } from './operator-session.ts'
 
-export interface ConsoleParts {
+export interface ConsoleParts extends OperatorScreens {
   readonly access: Access
-  readonly screens: Readonly<Record<string, Screen>>
-  /** Each throws InvalidInput where it cannot be made of this query. */
-  readonly downloads: Readonly<Record<string, (query: URLSearchParams) => Download>>
-  readonly actions: Readonly<Record<string, Action>>
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>
   readonly headers: HeaderSets
   readonly render: Render

@@ -9,8 +9,10 @@ import { format } from './format.ts'
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
 
 export interface RendererOptions {
-  /** Folders searched for a view, first match wins. The last one holds the layout. */
-  readonly viewDirs: readonly string[]
+  /** The gateway's own views, searched first. The layout is here. */
+  readonly viewDir: string
+  /** Folders of views that the plugins of the current edition bring along, searched next. */
+  readonly pluginViewDirs?: () => readonly string[]
 }
 
 const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
@@ -19,15 +21,15 @@ const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
  * Renders views by name. A view is compiled once per edition: the `catalog` among the locals is its mark, so a changed
  * view shows with the next edition. Every view also gets `format`, `chart` and `navigation`. Throws where there is no such view.
  */
-export function createRenderer({ viewDirs }: RendererOptions): Render {
+export function createRenderer({ viewDir, pluginViewDirs = () => [] }: RendererOptions): Render {
   const compiled = new WeakMap<object, Map<string, pug.compileTemplate>>()
-  const basedir = viewDirs.at(-1) ?? '.'
 
   function compile(view: string): pug.compileTemplate {
+    const viewDirs = [viewDir, ...pluginViewDirs()]
     const files = VIEW_NAME.test(view) ? viewDirs.map((folder) => join(folder, `${view}.pug`)) : []
     const file = files.find((path) => existsSync(path))
     if (file === undefined) throw new Error(`There is no view "${view}" in ${viewDirs.join(', ')}.`)
-    return pug.compileFile(file, { basedir, compileDebug: false })
+    return pug.compileFile(file, { basedir: viewDir, compileDebug: false })
   }
 
   return (view, locals) => {

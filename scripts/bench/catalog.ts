@@ -76,10 +76,16 @@ async function open(count: number) {
   const places = { DATA_DIR: join(folder, 'data'), CATALOG_DIR: catalogDir, PLUGIN_DIRS: join(folder, 'plugins') }
   const config = { ...readConfig(places), port: 0 }
   const network = NETWORKS['base-sepolia']
-  const road = { network, payTo: `0x${'a'.repeat(40)}`, settler: NOBODY, sandbox: null, close: async () => {} } as const
+  const settlement = {
+    network,
+    payTo: `0x${'a'.repeat(40)}`,
+    settler: NOBODY,
+    sandbox: null,
+    close: async () => {},
+  } as const
   const before = heapMb()
   const log = createLog('silent')
-  const [gateway, start] = await timed(() => createGateway(config, { road, inMemory: true, log }))
+  const [gateway, start] = await timed(() => createGateway(config, { settlement, inMemory: true, log }))
   const heap = heapMb() - before
   write('x/p-3.json', product(3, '0.006'))
   const [mistakes, rebuild] = await timed(() => gateway.reload())

@@ -26,7 +26,7 @@ export async function openScene(folder: string): Promise<OpenScene> {
   const gateway = await createGateway(readConfig(environment))
   const url = await gateway.listen()
   await hasPast(url)
-  const buyer = gateway.road.sandbox?.buyer.privateKey
+  const buyer = gateway.settlement.sandbox?.buyer.privateKey
   if (buyer === undefined) throw new Error('the service is not in a sandbox')
   return { url, buyer, operatorToken, close: () => gateway.close() }
 }

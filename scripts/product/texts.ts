@@ -151,11 +151,11 @@ export default definePlugin({
 export function testOf(made: NewProduct, up: string): string {
   return `import { expect } from 'chai'
 import { readConfig } from '${up}/gateway/config/config.ts'
-import { buildStrictly } from '${up}/scripts/strict.ts'
+import { openCatalog } from '${up}/gateway/compose.ts'
 import { answerTo, keepsTheContract } from '${up}/test/contracts/plugin.ts'
 
 const now = new Date('2026-06-01T12:00:00Z')
-const { edition, close } = await buildStrictly(readConfig(), () => now)
+const { edition, close } = await openCatalog(readConfig(), () => now)
 
 describe('${made.product}', () => {
   after(close)

@@ -2,12 +2,12 @@ import type { JobCount } from '../../gateway/editions/jobs.ts'
 import type { Facts } from '../../gateway/plugin/plugin.ts'
 import { expect } from 'chai'
 import { readConfig } from '../../gateway/config/config.ts'
-import { buildStrictly } from '../../scripts/strict.ts'
+import { openCatalog } from '../../gateway/compose.ts'
 import { keepsTheContract } from './plugin.ts'
 
 const MINUTE = 60_000
 const now = new Date(Math.floor(Date.now() / MINUTE) * MINUTE)
-const { edition, close } = await buildStrictly(readConfig(), () => now)
+const { edition, close } = await openCatalog(readConfig(), () => now)
 /** `npm test -- --product gold`: that one only. */
 const product = process.env['PRODUCT']
 

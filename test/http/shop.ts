@@ -199,7 +199,7 @@ export async function openShop(stocked: readonly Stocked[], options: ShopOptions
   const server = createHttp({
     ...parts,
     config: { baseUrl: BASE_URL, viewDir, trustedProxies: [] },
-    render: createRenderer({ viewDirs: [viewDir] }),
+    render: createRenderer({ viewDir }),
     mcp,
     ...(options.limit ? { limit: options.limit } : {}),
     ...(options.maxStreams ? { maxStreams: options.maxStreams } : {}),

@@ -38,7 +38,7 @@ describe('a wallet that is a contract', () => {
       factories: [maker.factory],
     })
     const { network } = chain
-    const road = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
+    const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
     const journal = (real: Journal): Journal => ({
       ...real,
       async answered(...change) {
@@ -47,7 +47,7 @@ describe('a wallet that is a contract', () => {
         return moved
       },
     })
-    shop = await openGateway({}, { road, journal })
+    shop = await openGateway({}, { settlement, journal })
     url = `${shop.url}/v1/echo/wallet`
   })
   after(async () => {
@@ -143,7 +143,7 @@ describe('one authorization with two signatures', () => {
       const url = `${shop.url}/v1/echo/twice`
       const key = generatePrivateKey()
       const { v2 } = await offer(url)
-      const { network } = shop.gateway.road
+      const { network } = shop.gateway.settlement
       const one = await createPayment({
         account: privateKeyToAccount(key),
         requirement: v2.accepts[0] as never,

@@ -11,25 +11,25 @@ import { openGateway } from '../support/gateway.ts'
 const TOKEN = 'correct-horse-battery'
 const bearer = { authorization: `Bearer ${TOKEN}` }
 
-interface Told {
+interface SentAlert {
   readonly event: string
   readonly message: string
   readonly details: { readonly about: readonly string[] }
 }
 
 describe('an alarm', () => {
-  it('reaches the log, the webhook, the metrics and the console', async () => {
+  it('appears in the log, the webhook, the metrics and the console', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-alarm-'))
-    const told: Told[] = []
-    let heard: () => void = () => {}
-    const hearing = new Promise<void>((resolve) => (heard = resolve))
+    const alerts: SentAlert[] = []
+    let received: () => void = () => {}
+    const delivered = new Promise<void>((resolve) => (received = resolve))
     const hook = createServer((request, response) => {
       let text = ''
       request.on('data', (chunk: Buffer) => (text += chunk.toString()))
       request.on('end', () => {
-        told.push(JSON.parse(text) as Told)
+        alerts.push(JSON.parse(text) as SentAlert)
         response.end('{}')
-        heard()
+        received()
       })
     })
     await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
@@ -49,8 +49,8 @@ describe('an alarm', () => {
       const lines: string[] = []
       const log = createLog('warn', { write: (line: string) => void lines.push(line) })
       const second = await openGateway(environment, { inMemory: false, log })
-      await hearing
-      const [alert] = told
+      await delivered
+      const [alert] = alerts
       expect(alert).to.include({ event: 'ledger.owed', message: '1 payment is settled and cannot be delivered' })
       expect(alert?.details.about).to.deep.equal([key])
       expect(lines.map((line) => (JSON.parse(line) as { event?: string }).event)).to.include('ledger.owed')
@@ -59,7 +59,7 @@ describe('an alarm', () => {
       const page = await ask(`${second.url}/operator`, { headers: { ...bearer, accept: 'text/html' } })
       expect(await page.text()).to.contain('An alarm is raised')
       const sample = 'tollgate_alarm{alarm="ledger.owed"} 1'
-      // The gauge is set when the look is over, just after the webhook was told.
+      // The gauge is set when the check is complete, shortly after the webhook received the alert.
       while (!(await (await ask(`${second.url}/metrics`, { headers: bearer })).text()).includes(sample));
       await second.close()
     } finally {

@@ -3,7 +3,7 @@ import type { Answer, CallRequest } from '../../gateway/calls/call.ts'
 import type { BoundOperation } from '../../gateway/editions/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/observe/log.ts'
-import { createMetrics } from '../../gateway/observe/metrics.ts'
+import { createMetrics } from '../../gateway/accounting/metrics.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
 import { openGateway } from '../support/gateway.ts'
 

@@ -7,7 +7,7 @@ import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { mintData } from '../../gateway/sandbox/contracts.ts'
-import { LedgerError, readCommand } from '../../scripts/ledger/arguments.ts'
+import { LedgerError, readCommand } from '../../scripts/ledger-arguments.ts'
 import { paymentIn, reservationOf, TRANSACTION } from '../contracts/payment.ts'
 import { openSchema } from '../contracts/postgres.ts'
 import { buy } from '../support/agent.ts'
@@ -23,7 +23,7 @@ interface Ran {
   readonly stderr: string
 }
 
-/** Runs the command beside this process, as beside a gateway. */
+/** Runs the command in a process of its own, as beside a running gateway. */
 function ledger(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ran> {
   const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts/ledger.ts'), ...args], {
     cwd: root,
@@ -74,7 +74,7 @@ for (const [name, open] of Object.entries(places))
     })
     after(() => place?.drop())
 
-    it('exports what was sold, twice the same', async () => {
+    it('exports the sales of a month with the same bytes each time', async () => {
       const [csv, again, json, old] = await Promise.all([
         run('export', '--month', month),
         run('export', '--month', month, '--format', 'csv'),
@@ -89,19 +89,19 @@ for (const [name, open] of Object.entries(places))
       expect(old.stderr, 'a month that is over').to.equal('')
     })
 
-    it('lists a debt, strikes it off, and refuses to do so twice', async () => {
+    it('lists a debt, marks it as repaid, and refuses to mark it twice', async () => {
       await paymentIn(place.journal, 'owed', reservationOf({ amount: 2_000_000n }))
       const [text, json] = await Promise.all([run('owed'), run('owed', '--format', 'json')])
       expect(text.stdout).to.contain('1 owed, 2.000000 USDC').and.to.contain(TRANSACTION)
       expect(JSON.parse(json.stdout)).to.deep.include({ amount: '2.000000', amount_atomic: '2000000' })
       const by = `0x${'5b'.repeat(32)}`
-      const struck = await run('mark-repaid', '--tx', TRANSACTION, '--by', by)
-      expect(struck).to.include({ status: 0, stderr: '' })
-      expect(struck.stdout).to.contain('2.000000 USDC').and.to.contain(by).and.to.contain('Nothing was sent')
+      const repaid = await run('mark-repaid', '--tx', TRANSACTION, '--by', by)
+      expect(repaid).to.include({ status: 0, stderr: '' })
+      expect(repaid.stdout).to.contain('2.000000 USDC').and.to.contain(by).and.to.contain('Nothing was sent')
       const [owed, again] = await Promise.all([run('owed'), run('mark-repaid', '--tx', TRANSACTION)])
       expect(owed.stdout).to.equal('Nothing is owed.\n')
       expect(again).to.include({ status: 1, stdout: '' })
-      expect(again.stderr).to.contain('was struck off on')
+      expect(again.stderr).to.contain('was repaid on')
       expect((await run('export', '--month', month)).stdout).to.match(new RegExp(`,repayment,2\\.000000,.*${by}`))
     })
   })
@@ -109,7 +109,7 @@ for (const [name, open] of Object.entries(places))
 describe('npm run ledger', function () {
   this.timeout(180_000)
 
-  it('compares with the chain beside a running gateway, and ends with 1 where somebody must look', async () => {
+  it('compares the journal with the chain beside a running gateway, and exits with 1 if a transfer needs attention', async () => {
     const shop = await openSandboxGateway(SHOP)
     const { sandbox, gateway, url } = shop
     const run = (...args: readonly string[]): Promise<Ran> => ledger({ DATA_DIR: gateway.config.dataRoot }, ...args)
@@ -134,7 +134,7 @@ describe('npm run ledger', function () {
     await shop.close()
   })
 
-  it('says what it can do, and what was wrong', async () => {
+  it('prints its usage, and explains a missing ledger', async () => {
     const nowhere = join(tmpdir(), 'tollgate-there-is-no-ledger')
     const [help, missing] = await Promise.all([ledger({}, '--help'), ledger({ DATA_DIR: nowhere }, 'owed')])
     expect(help).to.include({ status: 0, stderr: '' })
@@ -144,21 +144,21 @@ describe('npm run ledger', function () {
   })
 
   const hash = `0x${'5b'.repeat(32)}`
-  const wrong: readonly (readonly [string, string])[] = [
-    ['', 'Say what to do'],
-    ['pay-out', 'pay-out is no command'],
+  const wrong: readonly (readonly [line: string, message: string])[] = [
+    ['', 'Name a command'],
+    ['pay-out', 'pay-out is not a command'],
     ['export', 'Name the month'],
-    ['export --month 2026-13', '"2026-13" is no month'],
+    ['export --month 2026-13', '"2026-13" is not a month'],
     ['export --month 2026-11 --format xml', 'csv or json, not "xml"'],
-    ['owed --month 2026-11', 'owed takes no --month'],
-    ['owed now', 'now: nothing is known by that name'],
-    ['mark-repaid', 'Name the settlement'],
+    ['owed --month 2026-11', 'owed does not take --month'],
+    ['owed now', 'now: unknown argument'],
+    ['mark-repaid', 'Name the transaction'],
     ['mark-repaid --tx abc', 'not "abc"'],
     [`mark-repaid --tx ${hash} --by ${hash}`, 'not the settlement'],
     [`mark-repaid --txn ${hash}`, '--txn'],
   ]
-  for (const [line, words] of wrong)
-    it(`refuses "${line.replaceAll(hash, '0x5b…')}" and says why`, () => {
-      expect(() => readCommand(line.split(' ').filter(Boolean))).to.throw(LedgerError, words)
+  for (const [line, message] of wrong)
+    it(`refuses "${line.replaceAll(hash, '0x5b…')}" and explains why`, () => {
+      expect(() => readCommand(line.split(' ').filter(Boolean))).to.throw(LedgerError, message)
     })
 })

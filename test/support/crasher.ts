@@ -3,11 +3,10 @@
  * Run as a process: CRASH_AT names the step, none where it is absent.
  */
 import { readConfig } from '../../gateway/config/config.ts'
-import { createGateway } from '../../gateway/compose.ts'
+import { createGateway, openSettlement } from '../../gateway/compose.ts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
-import { openRoad } from '../../gateway/road.ts'
+import type { Journal } from '../../gateway/payments/journal/journal.ts'
 
 /** Steps in order: each is the moment right after that thing has happened. */
 export const STEPS = ['reserved', 'answered', 'submitted', 'sent', 'settled'] as const
@@ -43,19 +42,24 @@ const crashing = (journal: Journal): Journal => ({
 
 const config = readConfig()
 const log = createLog('silent')
-const road = await openRoad(config, log)
+const settlement = await openSettlement(config, log)
 const settler: Settler = {
-  ...road.settler,
+  ...settlement.settler,
   async settle(payload, requirements, options) {
-    const outcome = await road.settler.settle(payload, requirements, options)
+    const outcome = await settlement.settler.settle(payload, requirements, options)
     // The transfer is on the chain; the journal does not know it yet.
     die('sent')
     return outcome
   },
 }
-const gateway = await createGateway(config, { road: { ...road, settler }, journal: crashing, log, reconcileSeconds: 1 })
+const gateway = await createGateway(config, {
+  settlement: { ...settlement, settler },
+  journal: crashing,
+  log,
+  reconcileSeconds: 1,
+})
 await gateway.listen()
-await road.sandbox?.describe(config.baseUrl)
+await settlement.sandbox?.describe(config.baseUrl)
 process.on('SIGTERM', () => {
   void gateway.close().then(() => process.exit(0))
 })

@@ -54,8 +54,14 @@ export async function openGateway(
   const now = (): Date => new Date(Date.now() + offset)
   const network = NETWORKS['base-sepolia']
   const settler = createScriptedSettler({ network, now })
-  const road = { network, payTo: PAY_TO, settler, sandbox: null, close: async () => {} }
-  const gateway = await createGateway(config, { road, now, inMemory: true, log: createLog('silent'), ...overrides })
+  const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: async () => {} }
+  const gateway = await createGateway(config, {
+    settlement,
+    now,
+    inMemory: true,
+    log: createLog('silent'),
+    ...overrides,
+  })
   const url = await gateway.listen()
   return {
     gateway,

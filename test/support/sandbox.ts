@@ -28,7 +28,7 @@ export async function openSandboxGateway(environment: Readonly<Record<string, st
   const config = readConfig({ PORT: String(await freePort()), DATA_DIR: dataDir, LOG_LEVEL: 'silent', ...environment })
   const gateway = await createGateway(config)
   const url = await gateway.listen()
-  const sandbox = gateway.road.sandbox as Sandbox
+  const sandbox = gateway.settlement.sandbox as Sandbox
   const balances = async () => ({
     buyer: await balanceOf(sandbox.rpcUrl, sandbox.buyer.address),
     payee: await balanceOf(sandbox.rpcUrl, sandbox.payTo),

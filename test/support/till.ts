@@ -50,9 +50,9 @@ export async function openTill(
   for (let block = 0; block < 3; block++) await chain.rpc.call('evm_mine')
   const nodes = [await startProxy(chain.rpcUrl), await startProxy(chain.rpcUrl)] as const
   const settler = await open(chain, nodes)
-  const road = { network: chain.network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
+  const settlement = { network: chain.network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
   const now = (): Date => new Date()
-  const shop = await openGateway({}, { road, now, reconcileSeconds: 1, log: createLog('silent') })
+  const shop = await openGateway({}, { settlement, now, reconcileSeconds: 1, log: createLog('silent') })
   const { gateway, url } = shop
   const { journal } = gateway
   const balance = (): Promise<bigint> => chain.balanceOf(PAY_TO)

@@ -1,27 +1,28 @@
-/** In which bucket a transfer or a payment belongs. Pure: the ledger's row and the chain's log decide. */
+/** Decides the bucket of a transfer or a payment from the journal's record and the chain's log. Pure functions. */
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Hex } from '../../config/networks.ts'
 
 /**
- * matched: paid and booked alike. pending: on its way. missing: booked as settled, not on the chain. amount_differs:
- * booked with another amount. unknown: money came that no settled payment explains. unreadable: the chain did not say.
+ * matched: the journal and the chain agree. pending: not final yet. missing: settled in the journal, not on the chain.
+ * amount_differs: the journal has another amount. unknown: a transfer that no settled payment explains. unreadable: the
+ * node did not return what is needed.
  */
 export const BUCKETS = ['matched', 'pending', 'missing', 'amount_differs', 'unknown', 'unreadable'] as const
 
 export type Bucket = (typeof BUCKETS)[number]
 
-/** Buckets somebody must look at. */
+/** Buckets that need a person's attention. */
 export const ALARMING: readonly Bucket[] = ['missing', 'amount_differs', 'unknown', 'unreadable']
 
-/** USDC that moved to the payee. */
+/** A transfer of USDC to the payee. */
 export interface Transfer {
   readonly transaction: Hex
   readonly logIndex: number
   readonly block: number
   readonly from: Hex
-  /** Atomic units; null where the log cannot be read. */
+  /** Atomic units, or null if the log cannot be read. */
   readonly amount: bigint | null
-  /** Nonce of the authorization it used; null where it was no authorization, undefined where that cannot be read. */
+  /** Nonce of the authorization it used; null for a plain transfer, undefined if the receipt cannot be read. */
   readonly nonce: Hex | null | undefined
 }
 
@@ -30,34 +31,34 @@ export interface Verdict {
   readonly note: string
 }
 
-/** The bucket of a transfer, given the ledger's payment with its payer and nonce. */
+/** Returns the bucket of a transfer. `payment` is the journal's record with the same payer and nonce, if any. */
 export function bucketOfTransfer(
   { amount, nonce, transaction }: Transfer,
   payment: Pick<PaymentRecord, 'state' | 'amount' | 'transaction'> | null,
 ): Verdict {
   if (amount === null || nonce === undefined) return { bucket: 'unreadable', note: 'the log cannot be read' }
   if (nonce === null) return { bucket: 'unknown', note: 'a transfer without an authorization' }
-  if (!payment) return { bucket: 'unknown', note: 'an authorization that is not in the ledger' }
+  if (!payment) return { bucket: 'unknown', note: 'an authorization that is not in the journal' }
   const { state } = payment
-  if (state === 'submitted') return { bucket: 'pending', note: 'the ledger has not booked it yet' }
-  if (state !== 'settled' && state !== 'owed') return { bucket: 'unknown', note: `the ledger says ${state}` }
-  if (payment.amount !== amount) return { bucket: 'amount_differs', note: `the ledger says ${payment.amount}` }
+  if (state === 'submitted') return { bucket: 'pending', note: 'the journal has it as submitted' }
+  if (state !== 'settled' && state !== 'owed') return { bucket: 'unknown', note: `the journal says ${state}` }
+  if (payment.amount !== amount) return { bucket: 'amount_differs', note: `the journal says ${payment.amount}` }
   const isSame = payment.transaction?.toLowerCase() === transaction.toLowerCase()
-  return { bucket: 'matched', note: isSame ? '' : `the ledger names transaction ${payment.transaction}` }
+  return { bucket: 'matched', note: isSame ? '' : `the journal names transaction ${payment.transaction}` }
 }
 
-/** Moments in milliseconds since the epoch. */
+/** How far the chain was read; times in milliseconds since the epoch. */
 export interface ReadUpTo {
   readonly now: number
-  /** Time of the last block that was read. */
+  /** Time of the last block read. */
   readonly chain: number
-  /** How long a booked payment may be ahead of the chain's reading. */
+  /** How long a settled payment may be ahead of the blocks read. */
   readonly graceMs: number
 }
 
-/** The bucket of a payment booked as settled of which no transfer was read. */
+/** Returns the bucket of a payment that the journal has as settled and that has no transfer. */
 export function bucketOfSettled(settledAt: number, { now, chain, graceMs }: ReadUpTo): Verdict {
   const isRead = now - settledAt > graceMs && chain >= settledAt - graceMs
   if (!isRead) return { bucket: 'pending', note: 'the chain is not read that far yet' }
-  return { bucket: 'missing', note: 'booked as settled, no transfer on the chain' }
+  return { bucket: 'missing', note: 'settled in the journal, no transfer on the chain' }
 }

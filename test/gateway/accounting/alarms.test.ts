@@ -6,20 +6,20 @@ import { createAlarms } from '../../../gateway/accounting/alarms.ts'
 import type { Alert } from '../../../gateway/accounting/alerts.ts'
 import { paymentIn } from '../../contracts/payment.ts'
 
-describe('the alarms between two reconciliations', () => {
+describe('the alarms', () => {
   let journal: Journal
   let at: number
-  let told: Alert[]
-  let answers: boolean
+  let alerts: Alert[]
+  let accepted: boolean
   let ready: boolean
   let down: string[]
-  let looks: Readonly<Record<string, boolean>>[]
+  let checks: Readonly<Record<string, boolean>>[]
   let alarms: ReturnType<typeof createAlarms>
 
   beforeEach(async () => {
     at = 1_790_000_000_000
-    ;[told, looks, down] = [[], [], []]
-    ;[answers, ready] = [true, true]
+    ;[alerts, checks, down] = [[], [], []]
+    ;[accepted, ready] = [true, true]
     journal = await openJournal({ file: ':memory:', now: () => at })
     alarms = createAlarms({
       journal,
@@ -27,42 +27,42 @@ describe('the alarms between two reconciliations', () => {
       products: () =>
         ['echo', 'late'].map((product) => ({ product, status: down.includes(product) ? 'suspended' : 'ok' })),
       lease: { hold: async () => true },
-      tell: async (alert) => {
-        told.push(alert)
-        return answers
+      alert: async (alert) => {
+        alerts.push(alert)
+        return accepted
       },
-      onLook: (raised) => void looks.push(raised),
+      onChecked: (raised) => void checks.push(raised),
       log: createLog('silent'),
       now: () => new Date(at),
     })
   })
   afterEach(() => journal.close())
 
-  const events = (): string[] => told.map(({ event }) => event)
-  const about = (): unknown => told.at(-1)?.details['about']
+  const events = (): string[] => alerts.map(({ event }) => event)
+  const about = (): unknown => alerts.at(-1)?.details['about']
 
-  it('keep quiet while all is well, and say so to the metrics', async () => {
+  it('raise nothing while the service is healthy, and report every alarm to the metrics as clear', async () => {
     expect(await alarms.run()).to.deep.equal([])
-    expect(told).to.deep.equal([])
-    expect(Object.values(looks[0] ?? {})).to.deep.equal([false, false, false, false, false])
+    expect(alerts).to.deep.equal([])
+    expect(Object.values(checks[0] ?? {})).to.deep.equal([false, false, false, false, false])
   })
 
-  it('are raised while half of the last settlements or more fail, and not by a handful', async () => {
+  it('report failing settlements if at least half of the last five or more failed', async () => {
     for (const outcome of ['refused', 'threw', 'refused', 'refused']) alarms.observe(outcome)
     expect(await alarms.run()).to.deep.equal([])
     alarms.observe('settled')
     for (let times = 0; times < 20; times++) alarms.observe('pending')
     const [raised] = await alarms.run()
     expect(raised).to.include({ name: 'settling.failing', message: '4 of the last 5 settlements failed' })
-    expect(looks.at(-1)).to.include({ 'settling.failing': true, 'ledger.owed': false })
+    expect(checks.at(-1)).to.include({ 'settling.failing': true, 'ledger.owed': false })
     await alarms.run()
-    expect(events(), 'told once').to.deep.equal(['settling.failing'])
+    expect(events(), 'alerted once').to.deep.equal(['settling.failing'])
     at += 600_001
     expect(await alarms.run()).to.deep.equal([])
-    expect(looks.at(-1)).to.include({ 'settling.failing': false })
+    expect(checks.at(-1)).to.include({ 'settling.failing': false })
   })
 
-  it('name what is pending for too long, and tell again of what joins it', async () => {
+  it('name payments pending for too long, and alert again when another one joins', async () => {
     const first = await paymentIn(journal, 'submitted')
     at += 600_000
     expect(await alarms.run()).to.deep.equal([])
@@ -71,14 +71,14 @@ describe('the alarms between two reconciliations', () => {
     expect(about()).to.deep.equal([first])
     const second = await paymentIn(journal, 'submitted')
     await alarms.run()
-    expect(told).to.have.length(1)
+    expect(alerts).to.have.length(1)
     at += 600_001
     await alarms.run()
     expect(about()).to.deep.equal([second])
     expect(events()).to.deep.equal(['payments.stale', 'payments.stale'])
   })
 
-  it('name each debt once, and are over when it is struck off', async () => {
+  it('name each debt once, and clear when it is repaid', async () => {
     const key = await paymentIn(journal, 'owed')
     await alarms.run()
     await alarms.run()
@@ -88,7 +88,7 @@ describe('the alarms between two reconciliations', () => {
     expect(await alarms.run()).to.deep.equal([])
   })
 
-  it('tell of a settler that cannot settle and of products that do not answer', async () => {
+  it('report a settler that cannot settle, and products that do not answer', async () => {
     ready = false
     down = ['late']
     expect((await alarms.run()).map(({ message }) => message)).to.deep.equal([
@@ -104,17 +104,17 @@ describe('the alarms between two reconciliations', () => {
     await alarms.run()
     expect(
       events().filter((event) => event === 'settling.impossible'),
-      'told again',
+      'alerted again',
     ).to.have.length(2)
   })
 
-  it('try again where nobody could be told', async () => {
-    answers = false
+  it('send the alert again if the webhook did not accept it', async () => {
+    accepted = false
     ready = false
     await alarms.run()
-    answers = true
+    accepted = true
     await alarms.run()
     await alarms.run()
-    expect(told).to.have.length(2)
+    expect(alerts).to.have.length(2)
   })
 })

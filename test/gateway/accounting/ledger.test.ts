@@ -1,11 +1,17 @@
 import { expect } from 'chai'
 import Papa from 'papaparse'
-import { createBook, NoDebt } from '../../../gateway/accounting/ledger.ts'
-import { exported, type Format } from '../../../gateway/accounting/ledger-export.ts'
-import { isOver, monthBefore, monthOf } from '../../../gateway/accounting/month.ts'
+import {
+  createLedger,
+  isOver,
+  type Ledger,
+  monthBefore,
+  monthOf,
+  RepaymentError,
+} from '../../../gateway/accounting/ledger.ts'
+import { exportMonth, type Format } from '../../../gateway/accounting/ledger-export.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
-import type { Ledger } from '../../contracts/journal.ts'
+import type { Ledger as OpenedJournal } from '../../contracts/journal.ts'
 import { LEDGERS } from '../../contracts/ledgers.ts'
 import { answerOf, INTENT, paymentIn, reservationOf } from '../../contracts/payment.ts'
 
@@ -23,16 +29,16 @@ interface Line {
   readonly repaid_by: string
 }
 
-/** Units of "0.005000" and the like. */
+/** Parses a decimal amount: "0.005000" is 5000n. */
 const units = (amount: string): bigint => BigInt(amount.replace('.', ''))
 
 for (const [name, create] of Object.entries(LEDGERS))
-  describe(`the books of the ledger in ${name}`, () => {
-    let ledger: Ledger
+  describe(`the ledger in ${name}`, () => {
+    let opened: OpenedJournal
     let journal: Journal
-    let book: ReturnType<typeof createBook>
+    let ledger: Ledger
 
-    /** Settles a payment in a transaction of its own. */
+    /** Settles a payment in its own transaction. */
     async function sell(nth: number, amount: bigint, change: Parameters<typeof reservationOf>[0] = {}) {
       const reservation = reservationOf({ amount, ...change })
       const { key } = reservation
@@ -44,7 +50,7 @@ for (const [name, create] of Object.entries(LEDGERS))
     }
     const text = async (format: Format, month = NOVEMBER): Promise<string> => {
       let all = ''
-      for await (const piece of exported(book, month, format)) all += piece
+      for await (const chunk of exportMonth(ledger, month, format)) all += chunk
       return all
     }
     const lines = async (month = NOVEMBER): Promise<readonly Line[]> =>
@@ -53,25 +59,25 @@ for (const [name, create] of Object.entries(LEDGERS))
     before(async function () {
       const created = await create()
       if (!created) this.skip()
-      ledger = created
+      opened = created
       journal = created.journal
-      book = createBook({ journal, own: [OWN.toLowerCase()] })
-      ledger.now = NOVEMBER.from - 1
+      ledger = createLedger({ journal, own: [OWN.toLowerCase()] })
+      opened.now = NOVEMBER.from - 1
       await sell(1, 999_999n)
-      ledger.now = NOVEMBER.from
+      opened.now = NOVEMBER.from
       await sell(2, 5_000n)
       await sell(3, 750_000_000n, { operation: 'buyPlan' })
       await sell(4, 7n, { payer: OWN })
       await paymentIn(journal, 'submitted', reservationOf({ amount: 11n }))
       await paymentIn(journal, 'released', reservationOf({ amount: 13n }))
-      ledger.now = NOVEMBER.before - 1
+      opened.now = NOVEMBER.before - 1
       await sell(5, 1n)
-      ledger.now = NOVEMBER.before
+      opened.now = NOVEMBER.before
       await sell(6, 888_888n)
     })
-    after(async () => ledger?.drop())
+    after(async () => opened?.drop())
 
-    it('export a month that adds up to what the ledger settled in it, to the atomic unit, in both forms', async () => {
+    it('exports every sale of a month as CSV and JSON, adding up to the settled amount to the atomic unit', async () => {
       const sales = await lines()
       const sums = await journal.dailySums(NOVEMBER.from, [])
       const last = NOVEMBER.before / 86_400_000
@@ -82,7 +88,7 @@ for (const [name, create] of Object.entries(LEDGERS))
       expect(sales.reduce((sum, { amount_atomic: amount }) => sum + BigInt(amount), 0n)).to.equal(settled)
       expect(sales.map(({ transaction }) => transaction)).to.deep.equal([2, 3, 4, 5].map(hash))
       expect(sales.map((line) => line.own_wallet)).to.deep.equal(['no', 'no', 'yes', 'no'])
-      expect((await book.totals(NOVEMBER)).map(({ count, amount }) => [count, amount])).to.deep.equal([
+      expect((await ledger.totals(NOVEMBER)).map(({ count, amount }) => [count, amount])).to.deep.equal([
         [3, 750_005_001n],
         [1, 7n],
       ])
@@ -95,26 +101,26 @@ for (const [name, create] of Object.entries(LEDGERS))
       ])
     })
 
-    it('say nothing of signatures and answers', async () => {
+    it('exports neither signatures nor answers', async () => {
       const all = (await text('csv')) + (await text('json'))
       const { signature } = (await journal.list({ limit: 1 }))[0] ?? {}
       expect(all).to.not.contain('the answer that was bought').and.not.contain(signature)
     })
 
-    it('give the same bytes of a month that is over, whatever becomes of its payments later', async () => {
+    it('exports the same bytes of a past month, whatever happens to its payments later', async () => {
       const before = [await text('csv'), await text('json')]
       const [sold] = await journal.list({ transaction: hash(2), limit: 2 })
-      ledger.now = monthOf('2027-01').from
+      opened.now = monthOf('2027-01').from
       await journal.owed(sold?.key ?? '', 1, 'the answer is lost')
-      await book.repay({ transaction: hash(2), note: `${hash(77)} =HYPERLINK("http://evil.example")` })
-      await journal.forgetAnswers(ledger.now)
+      await ledger.repay({ transaction: hash(2), note: `${hash(77)} =HYPERLINK("http://evil.example")` })
+      await journal.forgetAnswers(opened.now)
       expect([await text('csv'), await text('json')]).to.deep.equal(before)
       const later = await lines(monthOf('2027-01'))
       expect(later.map(({ kind, amount }) => [kind, amount])).to.deep.equal([
         ['debt', '0.005000'],
         ['repayment', '0.005000'],
       ])
-      const added = await book.totals(monthOf('2027-01'))
+      const added = await ledger.totals(monthOf('2027-01'))
       expect(added.map(({ kind, isOwn, amount }) => ({ kind, isOwn, amount }))).to.deep.equal([
         { kind: 'debt', isOwn: false, amount: 5_000n },
         { kind: 'repayment', isOwn: false, amount: 5_000n },
@@ -123,63 +129,63 @@ for (const [name, create] of Object.entries(LEDGERS))
       expect(later[1]).to.include({ repaid_by: hash(77), transaction: hash(2) })
     })
 
-    it('write no cell that a spreadsheet takes for a formula', async () => {
+    it('writes no cell that a spreadsheet would evaluate as a formula', async () => {
       await sell(8, 5n, { route: '=1+1', operation: '@SUM(A1)', callId: '-2+3', priceVersion: '+4' })
       const [line = ''] = (await text('csv', monthOf('2027-01'))).split('\r\n').filter((row) => row.includes(hash(8)))
       expect(line.split(',').filter((cell) => /^"?[=+\-@]/.test(cell))).to.deep.equal([])
       expect(line).to.contain("'=1+1").and.to.contain("'@SUM(A1)").and.to.contain("'-2+3")
     })
 
-    it('are read piece by piece, each entry once', async () => {
+    it('reads entries page by page, each entry once', async () => {
       const window = { from: 0, before: NOVEMBER.before, limit: 2 }
       const whole = await journal.ledgerEntries({ ...window, limit: 100 })
       expect(whole).to.have.length(5)
       const first = await journal.ledgerEntries(window)
       const [, end] = first
-      if (!end) throw new Error('a piece is missing')
+      if (!end) throw new Error('the page is too short')
       const rest = await journal.ledgerEntries({ ...window, after: end, limit: 100 })
       expect([...first, ...rest]).to.deep.equal(whole)
     })
 
-    it('strike one debt off once, and refuse whatever is none', async () => {
+    it('marks a debt as repaid once, and refuses everything else', async () => {
       const refusal = async (transaction: string, payment?: string): Promise<string> => {
         const repayment = { transaction, note: 'sent', ...(payment === undefined ? {} : { payment }) }
-        const error: unknown = await book.repay(repayment).then(
+        const error: unknown = await ledger.repay(repayment).then(
           () => null,
           (thrown: unknown) => thrown,
         )
-        expect(error).to.be.instanceOf(NoDebt)
+        expect(error).to.be.instanceOf(RepaymentError)
         return (error as Error).message
       }
-      expect(await refusal('0x12')).to.contain('is no transaction')
+      expect(await refusal('0x12')).to.contain('is not a transaction hash')
       expect(await refusal(hash(4040))).to.contain('no such payment')
       expect(await refusal(hash(3))).to.contain('its payment is settled')
-      expect(await refusal(hash(2))).to.contain('was struck off on 2027-01-01')
+      expect(await refusal(hash(2))).to.contain('was repaid on 2027-01-01')
       const [one, other] = [await sell(9, 20n), await sell(9, 30n)]
       for (const { key } of [one, other]) await journal.owed(key, 1, 'the answer is lost')
       expect(await refusal(hash(9)))
         .to.contain(one.key)
         .and.to.contain(other.key)
-      const struck = await book.repay({
+      const repaid = await ledger.repay({
         transaction: hash(9).toUpperCase().replace('0X', '0x'),
         payment: other.key,
         note: 'sent',
       })
-      expect(struck.amount).to.equal(30n)
-      expect((await book.debts()).map(({ key }) => key)).to.deep.equal([one.key])
-      expect(await refusal(hash(9), other.key)).to.contain('was struck off')
+      expect(repaid.amount).to.equal(30n)
+      expect((await ledger.debts()).map(({ key }) => key)).to.deep.equal([one.key])
+      expect(await refusal(hash(9), other.key)).to.contain('was repaid on')
       expect((await journal.find(other.key))?.state).to.equal('owed')
     })
   })
 
 describe('a month', () => {
-  it('begins and ends in UTC, and is over a little after its end', () => {
+  it('starts and ends in UTC, and is over an hour after its end', () => {
     expect([NOVEMBER.from, NOVEMBER.before]).to.deep.equal([Date.UTC(2026, 10, 1), Date.UTC(2026, 11, 1)])
     expect(monthOf('2026-12').before).to.equal(Date.UTC(2027, 0, 1))
     expect(isOver(NOVEMBER, new Date(NOVEMBER.before))).to.equal(false)
     expect(isOver(NOVEMBER, new Date(NOVEMBER.before + 3_600_000))).to.equal(true)
     expect(monthBefore('2027-01')).to.equal('2026-12')
-    for (const word of ['2026-13', '2026-00', '2026-1', '11-2026', '', '2026-11-01'])
-      expect(() => monthOf(word), word).to.throw('is no month')
+    for (const name of ['2026-13', '2026-00', '2026-1', '11-2026', '', '2026-11-01'])
+      expect(() => monthOf(name), name).to.throw('is not a month')
   })
 })

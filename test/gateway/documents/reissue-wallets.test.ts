@@ -37,8 +37,8 @@ describe('a lost access token of a wallet that is a contract', () => {
     const key = await newSettleKey(chain)
     const parts = { rpcUrl: chain.rpcUrl, key, network, log: createLog('silent'), confirmSeconds: 10 }
     const settler = await createChainSettler({ ...parts, factories: [maker.factory] })
-    const road = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
-    open = await openGateway({ CATALOG_DIR: catalog, RPC_URL: proxy.url }, { road })
+    const settlement = { network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
+    open = await openGateway({ CATALOG_DIR: catalog, RPC_URL: proxy.url }, { settlement })
   })
   after(async () => {
     await open?.close()

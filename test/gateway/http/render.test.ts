@@ -22,23 +22,26 @@ describe('the renderer', () => {
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     writeFileSync(join(folder, file), text)
   }
-  const renderer = (...folders: string[]) => createRenderer({ viewDirs: folders.map((name) => join(folder, name)) })
+  const renderer = () =>
+    createRenderer({ viewDir: join(folder, 'views'), pluginViewDirs: () => [join(folder, 'plugin')] })
 
   it('fills a view and escapes what it is given', () => {
     write('views/page.pug', 'p= word')
-    expect(renderer('views')('page', { word: '<script>' })).to.equal('<p>&lt;script&gt;</p>')
+    expect(renderer()('page', { word: '<script>' })).to.equal('<p>&lt;script&gt;</p>')
   })
 
-  it('takes the first folder that has the view, and the layout of the last', () => {
+  it("renders a plugin's view in the gateway's layout, and prefers a view of the gateway with the same name", () => {
     write('views/layout.pug', 'main\n  block content')
     write('views/page.pug', 'p ours')
-    write('plugin/page.pug', 'extends /layout\nblock content\n  p theirs')
-    expect(renderer('plugin', 'views')('page', {})).to.equal('<main><p>theirs</p></main>')
+    write('plugin/page.pug', 'p theirs')
+    write('plugin/other.pug', 'extends /layout\nblock content\n  p theirs')
+    expect(renderer()('other', {})).to.equal('<main><p>theirs</p></main>')
+    expect(renderer()('page', {})).to.equal('<p>ours</p>')
   })
 
   it('compiles a view once for an edition, and again for the next', () => {
     write('views/page.pug', 'p one')
-    const render = renderer('views')
+    const render = renderer()
     const [first, second] = [catalogOf(), catalogOf()]
     expect(render('page', { catalog: first })).to.equal('<p>one</p>')
     write('views/page.pug', 'p two')
@@ -49,14 +52,14 @@ describe('the renderer', () => {
   it('never leaves the folders of views', () => {
     write('secret.pug', 'p secret')
     write('views/page.pug', 'p')
-    const render = renderer('views')
+    const render = renderer()
     for (const name of ['../secret', '/secret', 'page.pug', 'none', '', 'a/../../secret'])
       expect(() => render(name, {}), name).to.throw(`There is no view "${name}"`)
   })
 
   it('gives every view the formats and the menu', () => {
     write('views/page.pug', "p= format.usd('5000')\neach item in navigation\n  a(href=item.href)= item.label")
-    expect(renderer('views')('page', { catalog: catalogOf(page('/audit-tool')) })).to.equal(
+    expect(renderer()('page', { catalog: catalogOf(page('/audit-tool')) })).to.equal(
       '<p>$0.005</p><a href="/audit-tool">Audit tool</a>',
     )
   })

@@ -62,13 +62,13 @@ describe('the facilitator matrix', () => {
     return { response, asked: [settlesAt(first) - (before[0] ?? 0), settlesAt(second) - (before[1] ?? 0)] }
   }
   it('the first down at the start: settled by the second, and /health says which', async () => {
-    expect(till.gateway.road.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
+    expect(till.gateway.settlement.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
     const payment = await sign()
     const { response } = await pay(payment)
     expect(response.status).to.equal(200)
     await ends(payment, ONCE)
     expect(await till.received()).to.equal(PRICE)
-    expect(till.gateway.road.settler.health()).to.include({ ready: true })
+    expect(till.gateway.settlement.settler.health()).to.include({ ready: true })
     await first.up()
   })
 
@@ -147,7 +147,7 @@ describe('the facilitator matrix', () => {
   it('all of them gone: no work, no charge, and the offer stays', async () => {
     await first.down()
     await second.down()
-    const { settler } = till.gateway.road
+    const { settler } = till.gateway.settlement
     const payment = await sign()
     // The first to come finds out.
     expect(await outcomeOf(await payment.pay())).to.be.deep.oneOf([
@@ -170,7 +170,7 @@ describe('the facilitator matrix', () => {
 
   it('none of them settles on this network: no work, no charge, and the offer stays', async () => {
     const foreign = saying({ kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] })
-    const { settler } = till.gateway.road
+    const { settler } = till.gateway.settlement
     for (const proxy of [first, second])
       proxy.script((path) => (path === '/supported' ? foreign : saying(failing('unsupported_network'))))
     const payment = await sign()

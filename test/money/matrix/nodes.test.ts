@@ -29,7 +29,7 @@ describe('the chain matrix, of nodes and gas', () => {
     await till.nodes[0].down()
     expect((await payment.pay()).status).to.equal(200)
     await ends(payment, ONCE)
-    const { nodes = [] } = till.gateway.road.settler.health()
+    const { nodes = [] } = till.gateway.settlement.settler.health()
     expect(nodes.map(({ ready }) => ready)).to.deep.equal([false, true])
     expect(nodes[0]?.node).to.equal(new URL(till.nodes[0].url).host)
     await till.nodes[0].up()
@@ -47,7 +47,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect((await ask(`${till.url}/v1/echo/dark`)).status).to.equal(402)
     expect(await payment.path()).to.deep.equal([])
     for (const node of till.nodes) await node.up()
-    await until(() => till.gateway.road.settler.health().ready)
+    await until(() => till.gateway.settlement.settler.health().ready)
     expect((await payment.pay()).status).to.equal(200)
     await ends(payment, ONCE)
     expect(await till.received()).to.equal(PRICE)
@@ -61,7 +61,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect(await outcomeOf(await call.go())).to.deep.equal([402, 'settlement_failed'])
     await ends(payment, RELEASED)
     for (const node of till.nodes) await node.up()
-    await until(() => till.gateway.road.settler.health().ready)
+    await until(() => till.gateway.settlement.settler.health().ready)
     expect((await (await held(till, payment, RELEASED.length)).go()).status).to.equal(200)
     expect(await payment.path()).to.deep.equal([...RELEASED, ...ONCE])
     expect(await till.received()).to.equal(GATED_PRICE)
@@ -73,7 +73,7 @@ describe('the chain matrix, of nodes and gas', () => {
     const payment = await till.sign('/v1/echo/dear', await till.buyer())
     await rpc.call('anvil_setNextBlockBaseFeePerGas', hex(600_000_000_000n))
     await till.mine(1)
-    const { settler } = till.gateway.road
+    const { settler } = till.gateway.settlement
     await until(async () => (await payment.pay()).status === 503)
     expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settler_unavailable'])
     await until(() => !settler.health().ready)
@@ -93,7 +93,7 @@ describe('the chain matrix, of nodes and gas', () => {
     await till.chain.fund(address, 0n)
     const payment = await till.sign('/v1/echo/poor', await till.buyer())
     await payment.pay()
-    const { settler } = till.gateway.road
+    const { settler } = till.gateway.settlement
     await until(() => !settler.health().ready)
     expect(settler.health().reason).to.equal(`${address} holds too little to pay gas`)
     expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settler_unavailable'])

@@ -8,29 +8,29 @@ import { paymentKey, type Settler } from '../../../../gateway/methods/payment-me
 import type { PaymentPayload } from '../../../../gateway/x402/payload.ts'
 import type { Hex } from '../../../../gateway/config/networks.ts'
 import { createRpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
-import { createTell } from '../../../../gateway/accounting/alerts.ts'
+import { createAlertSender } from '../../../../gateway/accounting/alerts.ts'
 import { type Bucket, BUCKETS } from '../../../../gateway/accounting/reconciliation/buckets.ts'
-import { createComparison } from '../../../../gateway/accounting/reconciliation/reconciliation.ts'
-import { openRows, type Rows } from '../../../../gateway/accounting/reconciliation/rows.ts'
+import { createComparison } from '../../../../gateway/accounting/reconciliation/comparison.ts'
+import { type Findings, openFindings } from '../../../../gateway/accounting/reconciliation/findings.ts'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
 import { answerOf, INTENT, reservationOf, TRANSACTION } from '../../../contracts/payment.ts'
 import { recorder, useScene } from '../../../support/scene.ts'
 import { newBuyer } from '../../../support/settling.ts'
 
-interface Told {
+interface SentAlert {
   readonly event: string
   readonly details: { readonly count?: number; readonly rows?: readonly { readonly id: string }[] }
 }
 
-describe('reconciliation on a doctored chain', () => {
+describe('reconciliation with the chain', () => {
   const scene = useScene()
   const log = createLog('silent')
   let journal: Journal
   let db: ReturnType<typeof openDatabase>
-  let rows: Rows
+  let findings: Findings
   let settler: Settler
   let hook: Server
-  let told: Told[]
+  let alerts: SentAlert[]
   let offset: number
   let compare: ReturnType<typeof createComparison>
   const own = '0x00000000000000000000000000000000000000c1'
@@ -38,26 +38,26 @@ describe('reconciliation on a doctored chain', () => {
 
   beforeEach(async () => {
     offset = 0
-    told = []
+    alerts = []
     hook = createServer((request, response) => {
       let text = ''
       request.on('data', (chunk: Buffer) => (text += chunk.toString()))
       request.on('end', () => {
-        told.push(JSON.parse(text) as Told)
+        alerts.push(JSON.parse(text) as SentAlert)
         response.end('{}')
       })
     })
     await new Promise<void>((resolve) => hook.listen(0, '127.0.0.1', resolve))
     journal = await openJournal({ file: ':memory:' })
     db = openDatabase({ file: ':memory:' })
-    rows = await openRows(db)
+    findings = await openFindings(db)
     settler = await scene.open()
     const { network } = scene.chain
     const { payTo } = scene.requirements
     const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
     const rpc = createRpc(scene.proxy.url)
-    const tell = createTell({ url, service: 'test', log, now })
-    const place = { rpc, network, payTo, journal, rows, tell, log, now, own: new Set([own]) }
+    const alert = createAlertSender({ url, service: 'test', log, now })
+    const place = { rpc, network, payTo, journal, findings, alert, log, now, own: new Set([own]) }
     compare = createComparison({ ...place, depth: 0, lookBack: null, graceSeconds: 60 })
   })
   afterEach(async () => {
@@ -66,15 +66,15 @@ describe('reconciliation on a doctored chain', () => {
     await new Promise((resolve) => hook.close(resolve))
   })
 
-  /** Moves the money on the chain; returns the transaction. */
+  /** Settles a payment on the chain and returns the transaction. */
   async function transfer(payload: PaymentPayload): Promise<Hex> {
     const outcome = await settler.settle(payload, scene.requirements, { ...recorder(), wait: 'confirmed' })
     if (outcome.state !== 'settled') throw new Error(outcome.state)
     return outcome.transaction
   }
 
-  /** Books a payment in the ledger, as far as asked. */
-  async function book(
+  /** Records a payment in the journal, up to a state. */
+  async function recordPayment(
     payload: PaymentPayload,
     to: 'submitted' | 'settled' | 'released',
     amount = payload.value,
@@ -92,28 +92,28 @@ describe('reconciliation on a doctored chain', () => {
     if (to === 'settled') await journal.settled(key, 1, hash ?? TRANSACTION)
   }
 
-  const newest = async (bucket: Bucket) => rows.list([bucket], 100)
-  const events = (): string[] => told.map(({ event }) => event).sort()
+  const newest = async (bucket: Bucket) => findings.list([bucket], 100)
+  const events = (): string[] => alerts.map(({ event }) => event).sort()
 
-  it('puts every row in its bucket, tells of what alarms once, and reads on from where it was', async () => {
+  it('puts every payment and transfer in one bucket, alerts each finding once, and continues where the last run ended', async () => {
     const matched = await scene.pay()
-    await book(matched, 'settled', matched.value, await transfer(matched))
+    await recordPayment(matched, 'settled', matched.value, await transfer(matched))
     const differs = await scene.pay()
-    await book(differs, 'settled', differs.value + 1n, await transfer(differs))
-    const unbooked = await transfer(await scene.pay())
+    await recordPayment(differs, 'settled', differs.value + 1n, await transfer(differs))
+    const unrecorded = await transfer(await scene.pay())
     const released = await scene.pay()
-    await book(released, 'released')
+    await recordPayment(released, 'released')
     const reclaimed = await transfer(released)
     const sent = await scene.pay()
-    await book(sent, 'submitted')
+    await recordPayment(sent, 'submitted')
     await transfer(sent)
     const lost = await scene.pay()
-    await book(lost, 'settled')
+    await recordPayment(lost, 'settled')
     await scene.chain.mint(scene.requirements.payTo, 123n)
 
     const first = await compare()
     expect(first.unreadable).to.equal(null)
-    // The lost payment is younger than the grace.
+    // The lost payment is still within the grace period.
     expect(first.buckets).to.deep.equal({
       matched: 1,
       pending: 2,
@@ -138,13 +138,13 @@ describe('reconciliation on a doctored chain', () => {
     expect((await newest('amount_differs')).map(({ amount }) => amount)).to.deep.equal([differs.value])
     const unknown = await newest('unknown')
     expect(unknown.map(({ amount }) => amount)).to.include(123n)
-    expect(unknown.map(({ transaction }) => transaction)).to.include.members([unbooked, reclaimed])
+    expect(unknown.map(({ transaction }) => transaction)).to.include.members([unrecorded, reclaimed])
     expect(events()).to.deep.equal([
       'reconciliation.amount_differs',
       'reconciliation.missing',
       'reconciliation.unknown',
     ])
-    expect(told.find(({ event }) => event === 'reconciliation.unknown')?.details.rows).to.have.length(3)
+    expect(alerts.find(({ event }) => event === 'reconciliation.unknown')?.details.rows).to.have.length(3)
 
     await journal.settled(paymentKey(scene.chain.network, sent), 1, TRANSACTION)
     await transfer(lost)
@@ -157,14 +157,14 @@ describe('reconciliation on a doctored chain', () => {
       unknown: 3,
       unreadable: 0,
     })
-    expect(told, 'nobody is told twice').to.have.length(3)
+    expect(alerts, 'nothing is alerted twice').to.have.length(3)
     expect(BUCKETS.reduce((sum, bucket) => sum + third.buckets[bucket], 0)).to.equal(7)
   })
 
-  it('owes what came for a payment that was sent from here and given back', async () => {
+  it('records a debt if a payment arrives on the chain after it was released', async () => {
     const payload = await scene.pay()
     const key = paymentKey(scene.chain.network, payload)
-    await book(payload, 'submitted')
+    await recordPayment(payload, 'submitted')
     await journal.refused(key, 1, { state: 'refused', reason: 'insufficient_funds', message: 'It failed.' })
     expect((await compare()).buckets).to.include({ matched: 0, unknown: 0 })
     const transaction = await transfer(payload)
@@ -177,12 +177,12 @@ describe('reconciliation on a doctored chain', () => {
       'owed',
     ])
     await compare()
-    expect(events(), 'told once').to.deep.equal(['reconciliation.late'])
+    expect(events(), 'alerted once').to.deep.equal(['reconciliation.late'])
   })
 
-  it('calls a transfer unreadable whose receipt the node keeps back, and reads it later', async () => {
+  it('reports a transfer as unreadable while the node withholds its receipt, and reads it later', async () => {
     const payload = await scene.pay()
-    await book(payload, 'settled', payload.value, await transfer(payload))
+    await recordPayment(payload, 'settled', payload.value, await transfer(payload))
     const refusal = JSON.stringify([{ jsonrpc: '2.0', id: 0, error: { code: -32000, message: 'no' } }])
     scene.proxy.script((_path, body) =>
       body.includes('eth_getTransactionReceipt') ? { status: 200, body: refusal } : 'pass',
@@ -193,30 +193,38 @@ describe('reconciliation on a doctored chain', () => {
     expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
   })
 
-  it('is never clean while the chain cannot be read, and loses no block over it', async () => {
+  it('reports an unreadable chain once, and skips no block afterwards', async () => {
     const payload = await scene.pay()
-    await book(payload, 'settled', payload.value, await transfer(payload))
+    await recordPayment(payload, 'settled', payload.value, await transfer(payload))
     const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'range too wide' } })
     scene.proxy.script((_path, body) => (body.includes('eth_getLogs') ? { status: 200, body: refusal } : 'pass'))
     const blind = await compare()
     expect(blind).to.include({ readTo: null, unreadable: 'range too wide' })
     expect(blind.buckets).to.include({ matched: 0, unreadable: 1 })
     await compare()
-    expect(events(), 'told once while it lasts').to.deep.equal(['reconciliation.unreadable'])
+    expect(events(), 'alerted once per outage').to.deep.equal(['reconciliation.unreadable'])
     scene.proxy.script(() => 'pass')
     expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
   })
 
-  it('marks what our own wallets moved and alarms nobody over it', async () => {
+  it("marks transfers of the operator's own wallets and sends no alert for them", async () => {
     const buyer = await newBuyer(scene.chain)
     const { network } = scene.chain
-    const parts = { rpc: createRpc(scene.proxy.url), network, payTo: scene.requirements.payTo, journal, rows, log, now }
-    const tell = async (alert: Told): Promise<boolean> => told.push(alert) > 0
+    const parts = {
+      rpc: createRpc(scene.proxy.url),
+      network,
+      payTo: scene.requirements.payTo,
+      journal,
+      findings,
+      log,
+      now,
+    }
+    const alert = async (sent: SentAlert): Promise<boolean> => alerts.push(sent) > 0
     const wallets = new Set([buyer.address.toLowerCase()])
     await transfer(await scene.pay(buyer))
-    const mine = createComparison({ ...parts, tell, own: wallets, depth: 0, lookBack: null, graceSeconds: 60 })
+    const mine = createComparison({ ...parts, alert, own: wallets, depth: 0, lookBack: null, graceSeconds: 60 })
     expect((await mine()).buckets.unknown).to.equal(1)
     expect((await newest('unknown')).map(({ isOwn }) => isOwn)).to.deep.equal([true])
-    expect(told).to.deep.equal([])
+    expect(alerts).to.deep.equal([])
   })
 })

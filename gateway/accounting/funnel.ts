@@ -1,8 +1,8 @@
 /** How calls ended, by UTC day, kept beyond the process: counted in memory and added to SQL every few seconds. */
 import type { Knex } from 'knex'
-import type { Step } from '../../observe/metrics.ts'
-import type { Logger } from '../../plugin/plugin.ts'
-import { migrate, type Step as Migration } from '../../stores/migrations.ts'
+import type { Step } from './metrics.ts'
+import type { Logger } from '../plugin/plugin.ts'
+import { migrate, type Step as Migration } from '../stores/migrations.ts'
 
 export interface FunnelRow {
   /** Days since the epoch, UTC. */

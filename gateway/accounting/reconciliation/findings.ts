@@ -1,4 +1,4 @@
-/** What reconciliation has found, one row per transfer or per payment without one, and how far the chain is read. */
+/** The results of reconciliation in SQL: one row per transfer, or per payment without a transfer, and the blocks read. */
 import type { Knex } from 'knex'
 import type { Hex } from '../../config/networks.ts'
 import { migrate, type Step } from '../../stores/migrations.ts'
@@ -9,22 +9,22 @@ export interface Row {
   readonly id: string
   readonly bucket: Bucket
   readonly note: string
-  /** CAIP-2. Empty where it was found while there was only one. */
+  /** CAIP-2. Empty in rows written when only one network was supported. */
   readonly network: string
   readonly transaction: Hex | null
   readonly block: number | null
   readonly payer: Hex
-  /** What moved, or should have; atomic units. Null where it cannot be read. */
+  /** What was transferred or should have been, in atomic units. Null if it cannot be read. */
   readonly amount: bigint | null
-  /** Key of the ledger's payment. */
+  /** Key of the payment in the journal. */
   readonly payment: string | null
-  /** From or by a wallet of our own. */
+  /** Paid by one of the operator's own wallets. */
   readonly isOwn: boolean
   /** Milliseconds since the epoch. */
   readonly at: number
 }
 
-interface Stored {
+interface StoredRow {
   readonly id: string
   readonly bucket: Bucket
   readonly note: string
@@ -39,12 +39,12 @@ interface Stored {
   readonly alerted: number
 }
 
-/** How far one token's transfers to one payee are read. */
+/** How far the transfers of one token to one payee were read. */
 export interface Cursor {
   readonly id: string
   /** The next block to read. */
   readonly block: number
-  /** Payments settled before this (ms) are judged, or older than the reading. */
+  /** Payments settled before this time (ms) were judged, or are older than the first block read. */
   readonly judged: number
 }
 
@@ -77,77 +77,82 @@ const STEPS: readonly Step[] = [
   (db) => db.schema.alterTable(TABLE, (table) => table.text('network').notNullable().defaultTo('')),
 ]
 
-const AT_ONCE = 50
+const ROWS_PER_INSERT = 50
+const KEYS_PER_QUERY = 500
 
-export async function openRows(db: Knex) {
+/** Opens the tables of reconciliation and migrates them. */
+export async function openFindings(db: Knex) {
   await migrate(db, 'reconciliation', STEPS)
   return {
     async cursor(id: string): Promise<Cursor | null> {
       return (await db<Cursor>(CURSORS).where({ id }).first('id', 'block', 'judged')) ?? null
     },
-    /** Rows and the cursor behind them, all or nothing: a crash reads the range again and finds the same rows. */
+    /** Writes rows and cursor in one transaction, so that after a crash the same range is read again. */
     async put(rows: readonly Row[], cursor?: Cursor): Promise<void> {
       await db.transaction(async (transaction) => {
-        for (let at = 0; at < rows.length; at += AT_ONCE)
-          await transaction<Stored>(TABLE)
-            .insert(rows.slice(at, at + AT_ONCE).map(stored))
+        for (let at = 0; at < rows.length; at += ROWS_PER_INSERT)
+          await transaction<StoredRow>(TABLE)
+            .insert(rows.slice(at, at + ROWS_PER_INSERT).map(toStored))
             .onConflict('id')
             .merge(['bucket', 'note', 'amount', 'payment', 'own'])
         if (cursor) await transaction<Cursor>(CURSORS).insert(cursor).onConflict('id').merge()
       })
     },
     async remove(id: string): Promise<void> {
-      await db<Stored>(TABLE).where({ id }).delete()
+      await db<StoredRow>(TABLE).where({ id }).delete()
     },
-    /** Which of these payments have a transfer of their own. */
+    /** Returns those of the payments that have a transfer. */
     async transferred(payments: readonly string[]): Promise<ReadonlySet<string>> {
       const found = new Set<string>()
-      for (let at = 0; at < payments.length; at += 500) {
-        const some = payments.slice(at, at + 500)
-        const rows = await db<Stored>(TABLE).whereIn('payment', some).whereNotNull('transaction_hash').select('payment')
+      for (let at = 0; at < payments.length; at += KEYS_PER_QUERY) {
+        const some = payments.slice(at, at + KEYS_PER_QUERY)
+        const rows = await db<StoredRow>(TABLE)
+          .whereIn('payment', some)
+          .whereNotNull('transaction_hash')
+          .select('payment')
         for (const { payment } of rows) found.add(payment as string)
       }
       return found
     },
-    /** Newest first; of one network, or of all. */
+    /** Returns rows, newest first: of one network, or of all if `network` is absent. */
     async list(buckets: readonly Bucket[], limit: number, network?: string): Promise<readonly Row[]> {
-      const rows = await db<Stored>(TABLE)
+      const rows = await db<StoredRow>(TABLE)
         .whereIn('bucket', [...buckets])
-        .where(on(network))
+        .where(isOn(network))
         .orderBy([{ column: 'at', order: 'desc' }, { column: 'id' }])
         .limit(limit)
-      return rows.map(row)
+      return rows.map(fromStored)
     },
     async counts(network: string): Promise<ReadonlyMap<Bucket, number>> {
       const rows = await db(TABLE)
-        .where(on(network))
+        .where(isOn(network))
         .groupBy('bucket')
         .select('bucket')
         .count<{ bucket: Bucket; n: number }[]>({ n: '*' })
       return new Map(rows.map(({ bucket, n }) => [bucket, n]))
     },
-    /** Rows that alarm and of which nobody was told yet; what our own wallets did alarms nobody. */
-    async untold(limit: number): Promise<readonly Row[]> {
-      const rows = await db<Stored>(TABLE)
+    /** Returns rows that need an alert and had none. Transfers of the operator's own wallets never do. */
+    async notAlerted(limit: number): Promise<readonly Row[]> {
+      const rows = await db<StoredRow>(TABLE)
         .whereIn('bucket', [...ALARMING])
         .where({ alerted: 0, own: 0 })
         .limit(limit)
-      return rows.map(row)
+      return rows.map(fromStored)
     },
-    async told(ids: readonly string[]): Promise<void> {
-      await db<Stored>(TABLE)
+    async markAlerted(ids: readonly string[]): Promise<void> {
+      await db<StoredRow>(TABLE)
         .whereIn('id', [...ids])
         .update({ alerted: 1 })
     },
   }
 }
 
-const on = (network: string | undefined) => (query: Knex.QueryBuilder) =>
+const isOn = (network: string | undefined) => (query: Knex.QueryBuilder) =>
   void (network === undefined ? query : query.whereIn('network', [network, '']))
 
-export type Rows = Awaited<ReturnType<typeof openRows>>
+export type Findings = Awaited<ReturnType<typeof openFindings>>
 
-function stored({ transaction, amount, isOwn, ...rest }: Row): Stored {
+function toStored({ transaction, amount, isOwn, ...rest }: Row): StoredRow {
   return {
     ...rest,
     transaction_hash: transaction,
@@ -157,6 +162,11 @@ function stored({ transaction, amount, isOwn, ...rest }: Row): Stored {
   }
 }
 
-function row({ transaction_hash: transaction, amount, own, alerted: _alerted, ...rest }: Stored): Row {
+function fromStored({ transaction_hash: transaction, amount, own, alerted: _alerted, ...rest }: StoredRow): Row {
   return { ...rest, transaction, amount: amount === null ? null : BigInt(amount), isOwn: own === 1 }
+}
+
+/** A row as JSON: the amount as a decimal string, the time in ISO form. */
+export function rowToJson({ amount, at, isOwn, ...row }: Row) {
+  return { ...row, amount: amount === null ? null : String(amount), own: isOwn, at: new Date(at).toISOString() }
 }

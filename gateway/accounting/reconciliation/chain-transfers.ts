@@ -1,22 +1,22 @@
-/** The token's transfers to the payee, as the chain logs them, each with the authorization it used. */
+/** Reads the token's transfers to the payee from the logs of the chain, each with the authorization it used. */
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Log, TransactionReceipt } from '../../methods/exact-evm/judge.ts'
 import { type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../methods/exact-evm/eip3009.ts'
 import type { Transfer } from './buckets.ts'
 
-/** A log with its place. */
+/** A log with its position on the chain. */
 interface PlacedLog extends Log {
   readonly blockNumber: Hex
   readonly logIndex: Hex
 }
 
-/** Receipts asked for in one request. */
-const AT_ONCE = 50
+/** Receipts per batch request. */
+const RECEIPTS_PER_BATCH = 50
 
 /**
- * Transfers to `payTo` in a range of blocks, both ends included, in the order of the chain. What cannot be read of one
- * transfer is left undefined in it. Throws RpcError where the range itself cannot be read.
+ * Returns the transfers to `payTo` in a range of blocks, both ends included, in the order of the chain. Details that
+ * cannot be read are null or undefined. Throws RpcError if the range itself cannot be read.
  */
 export async function readTransfers(
   rpc: Rpc,
@@ -32,8 +32,8 @@ export async function readTransfers(
   })
   const hashes = [...new Set(logs.map(({ transactionHash }) => transactionHash))]
   const receipts = new Map<Hex, TransactionReceipt | null>()
-  for (let at = 0; at < hashes.length; at += AT_ONCE) {
-    const some = hashes.slice(at, at + AT_ONCE)
+  for (let at = 0; at < hashes.length; at += RECEIPTS_PER_BATCH) {
+    const some = hashes.slice(at, at + RECEIPTS_PER_BATCH)
     const answers = await rpc.batch(some.map((hash) => ['eth_getTransactionReceipt', hash] as const))
     for (const [index, hash] of some.entries()) {
       const answer = answers[index]
@@ -55,7 +55,7 @@ function transferOf(log: PlacedLog, receipt: TransactionReceipt | null): Transfe
   }
 }
 
-/** The token logs AuthorizationUsed right before the transfer it allows. */
+/** USDC logs AuthorizationUsed right before the Transfer that it authorizes (EIP-3009). */
 function nonceOf(log: PlacedLog, receipt: TransactionReceipt | null): Hex | null | undefined {
   const logs = receipt?.logs as readonly PlacedLog[] | undefined
   if (!Array.isArray(logs)) return undefined

@@ -1,45 +1,52 @@
-/** What the console shows, as plain data: the JSON answer and the page are made of the same. */
-import type { Catalog } from '../../plugin/catalog.ts'
-import type { Issue } from '../../validation/issue.ts'
-import type { Edition } from '../../editions/edition.ts'
-import type { Metrics } from '../../observe/metrics.ts'
-import type { Journal } from '../../payments/journal/journal.ts'
-import type { Network } from '../../config/networks.ts'
-import type { Prices } from '../../payments/price-history.ts'
-import { shown } from '../reconciliation/reconciliation.ts'
-import type { Watcher } from '../reconciliation/watcher.ts'
-import type { Alarm } from '../alarms.ts'
-import { debtOf } from './books.ts'
-import { dayText, histogram, quantile, revenueOf } from '../revenue.ts'
+/** The data of each screen of the operator console. The page and the JSON answer use the same data. */
+import type { Catalog } from '../plugin/catalog.ts'
+import type { Issue } from '../validation/issue.ts'
+import type { Network } from '../config/networks.ts'
+import type { Edition } from '../editions/edition.ts'
+import type { Journal, PaymentRecord } from '../payments/journal/journal.ts'
+import type { Prices } from '../payments/price-history.ts'
+import type { Alarm } from './alarms.ts'
 import type { Funnel, FunnelRow } from './funnel.ts'
+import { totalToJson } from './ledger-export.ts'
+import { isOver, type Ledger, type Month, monthAt, monthBefore, monthOf } from './ledger.ts'
+import type { Metrics } from './metrics.ts'
+import { rowToJson } from './reconciliation/findings.ts'
+import type { Reconciliation } from './reconciliation/reconciliation.ts'
+import { dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
-export interface ViewParts {
+export interface OperatorViewParts {
   readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list'>
+  readonly ledger: Ledger
   readonly funnel: Funnel
   readonly metrics: Pick<Metrics, 'latencies'>
   readonly prices: Pick<Prices, 'history'>
+  /** Ids of revoked access tokens. */
   readonly revoked: ReadonlySet<string>
   readonly mistakes: () => readonly Issue[]
   readonly alarms: () => readonly Alarm[]
-  /** Null where the chain cannot be read from here. */
-  readonly watcher: Watcher | null
+  /** Null if there is no node to read the chain from. */
+  readonly reconciliation: Reconciliation | null
   readonly settlerHealth: () => { readonly ready: boolean; readonly reason?: string }
-  /** Where payments are taken, the leading one first. */
+  /** The networks that payments are taken on, the leading one first. */
   readonly networks: readonly Network[]
+  /** The operator's own wallets, whose payments are no revenue. */
   readonly own: readonly string[]
   readonly now: () => Date
 }
 
 const DAYS = 30
 const DAY_MS = 86_400_000
-const MOST = 500
-const ROWS = 100
+const MAX_SUBSCRIPTIONS = 500
+const MAX_ROWS = 100
 
-const textOf = (amount: bigint | null): string | null => (amount === null ? null : String(amount))
+/** Returns the month that a query names, by default the current one. Throws InvalidInput if it is malformed. */
+export function requestedMonth(query: URLSearchParams, now: Date): Month {
+  return monthOf(query.get('month') ?? monthAt(now))
+}
 
-/** Builds the data of each view; all amounts are atomic units of USDC as decimal strings. */
-export function createViews(parts: ViewParts) {
-  const { journal, funnel, metrics, prices, revoked, watcher, networks, own, now } = parts
+/** Builds the data of each screen. All amounts are atomic units of USDC as decimal strings. */
+export function createOperatorViews(parts: OperatorViewParts) {
+  const { journal, funnel, metrics, prices, revoked, reconciliation: reconciler, networks, own, now } = parts
 
   async function overview({ catalog }: Edition) {
     const last = Math.floor(now().getTime() / DAY_MS)
@@ -73,7 +80,7 @@ export function createViews(parts: ViewParts) {
       },
       funnel: funnelOf(counted),
       ledger: states,
-      debts: debts.map(debtOf),
+      debts: debts.map(debtToJson),
       alarms: parts.alarms().map(({ name, message, about, since }) => ({
         name,
         message,
@@ -109,12 +116,31 @@ export function createViews(parts: ViewParts) {
     }
   }
 
-  /** Plans bought and not ended yet, newest first. The id is the token's, never the token. */
+  /** The totals of a month, and every debt that is open today. */
+  async function ledger(query: URLSearchParams) {
+    const month = requestedMonth(query, now())
+    const isLast = month.name >= monthAt(now())
+    return {
+      month: month.name,
+      is_over: isOver(month, now()),
+      previous: monthBefore(month.name),
+      next: isLast ? null : monthAt(new Date(month.before)),
+      totals: (await parts.ledger.totals(month)).map(totalToJson),
+      debts: (await parts.ledger.debts()).map(debtToJson),
+    }
+  }
+
+  /** Purchased plans, newest first. `id` identifies the access token; the token itself is never shown. */
   async function subscriptions({ catalog }: Edition) {
     const plans = new Map(
       [...catalog.operations.values()].flatMap(({ id, plan }) => (plan ? [[id, plan] as const] : [])),
     )
-    const filter = { states: ['settled'] as const, operations: [...plans.keys()], bare: true, limit: MOST }
+    const filter = {
+      states: ['settled'] as const,
+      operations: [...plans.keys()],
+      withoutAnswers: true,
+      limit: MAX_SUBSCRIPTIONS,
+    }
     const records = plans.size === 0 ? [] : await journal.list(filter)
     const all = records.map(({ callId, operation, payer, amount, createdAt }) => {
       const plan = plans.get(operation)
@@ -133,26 +159,26 @@ export function createViews(parts: ViewParts) {
   }
 
   async function reconciliation() {
-    if (!watcher) return { available: false, comparison: null, rows: [] }
-    const last = watcher.last()
+    if (!reconciler) return { available: false, comparison: null, rows: [] }
+    const last = reconciler.last()
     const comparison = last && {
       at: last.at.toISOString(),
       read_to: last.readTo,
       unreadable: last.unreadable,
       buckets: last.buckets,
     }
-    const rows = await watcher.rows(ROWS)
-    return { available: true, comparison, rows: rows.map(shown) }
+    const rows = await reconciler.rows(MAX_ROWS)
+    return { available: true, comparison, rows: rows.map(rowToJson) }
   }
 
   async function priceChanges() {
-    const history = await prices.history({ limit: ROWS })
+    const history = await prices.history({ limit: MAX_ROWS })
     return {
       changes: history.map(({ operation, route, before, after, at, version }) => ({
         operation,
         route,
-        before: textOf(before),
-        after: textOf(after),
+        before: before === null ? null : String(before),
+        after: after === null ? null : String(after),
         at: at.toISOString(),
         version,
       })),
@@ -163,16 +189,32 @@ export function createViews(parts: ViewParts) {
     return { version: catalog.version, ...sizes(catalog), withheld, mistakes: parts.mistakes(), check: null }
   }
 
-  return { overview, products, subscriptions, reconciliation, priceChanges, catalogState }
+  return { overview, ledger, products, subscriptions, reconciliation, priceChanges, catalogState }
 }
 
-export type Views = ReturnType<typeof createViews>
+export type OperatorViews = ReturnType<typeof createOperatorViews>
+
+/** A debt as JSON: a payment that was settled and cannot be delivered. */
+function debtToJson(record: PaymentRecord) {
+  const { key, amount, payer, network, transaction, operation, route, reason, updatedAt } = record
+  return {
+    payment: key,
+    network,
+    operation,
+    route,
+    payer,
+    amount: String(amount),
+    transaction,
+    reason,
+    since: new Date(updatedAt).toISOString(),
+  }
+}
 
 function sizes(catalog: Catalog) {
   return { products: catalog.products.length, operations: catalog.operations.size }
 }
 
-/** Steps in order, and why calls did not go on, the most frequent reason first. */
+/** Counts of each step, and the reasons why calls stopped there, the most frequent first. */
 function funnelOf(rows: readonly FunnelRow[]) {
   const total = (kind: FunnelRow['kind']): number =>
     rows.filter((row) => row.kind === kind).reduce((sum, { count }) => sum + count, 0)

@@ -1,0 +1,181 @@
+/**
+ * What the operator console shows and does: its screens, its downloads and its actions. The HTTP side of it, with login
+ * and pages, is in gateway/http.
+ */
+import { execFile } from 'node:child_process'
+import { join, resolve } from 'node:path'
+import type { Issue } from '../validation/issue.ts'
+import type { Config } from '../config/config.ts'
+import type { Edition } from '../editions/edition.ts'
+import { InvalidInput } from '../errors.ts'
+import type { Logger } from '../plugin/plugin.ts'
+import type { Revocations } from '../tokens/revocations.ts'
+import { exportMonth, MEDIA_TYPES } from './ledger-export.ts'
+import { type Ledger, RepaymentError } from './ledger.ts'
+import { type OperatorViews, requestedMonth } from './operator-views.ts'
+import { rowToJson } from './reconciliation/findings.ts'
+import type { Reconciliation } from './reconciliation/reconciliation.ts'
+
+/** A page of the console; the same data answers a request for JSON. */
+export interface Screen {
+  /** Name of the view below views/operator. */
+  readonly view: string
+  /** Its label in the console's menu. */
+  readonly label: string
+  data(edition: Edition, query: URLSearchParams): Promise<object>
+}
+
+/** A file that is generated while it is sent. */
+export interface Download {
+  readonly type: string
+  readonly name: string
+  readonly text: AsyncIterable<string>
+}
+
+/** The fields of a form or of a JSON body. */
+export type Fields = Readonly<Record<string, unknown>>
+
+/** Something an operator does by POST. */
+export interface Action {
+  run(fields: Fields, edition: Edition): Promise<object>
+  /** Where a browser goes afterwards. Absent: the result is shown in place. */
+  readonly back?: string
+  /** The screen that shows the result in place. */
+  readonly screen?: Screen
+}
+
+/** Screens, downloads and actions by path. A download throws InvalidInput for a query it does not understand. */
+export interface OperatorScreens {
+  readonly screens: Readonly<Record<string, Screen>>
+  readonly downloads: Readonly<Record<string, (query: URLSearchParams) => Download>>
+  readonly actions: Readonly<Record<string, Action>>
+}
+
+export interface OperatorScreenParts {
+  readonly views: OperatorViews
+  readonly ledger: Ledger
+  readonly revocations: Pick<Revocations, 'revoke'>
+  /** Null if there is no node to read the chain from. */
+  readonly reconciliation: Reconciliation | null
+  readonly config: Pick<Config, 'environment'>
+  readonly log: Logger
+  readonly now: () => Date
+}
+
+const TRANSACTION_HASH = /^0x[0-9a-fA-F]{64}$/
+const NOTE = /^[^\p{C}]{0,200}$/u
+const PAYMENT_KEY = /^[\w:/-]{1,300}$/
+const TOKEN_ID = /^[\w-]{1,128}$/
+const MAX_ROWS = 100
+
+export function createOperatorScreens(parts: OperatorScreenParts): OperatorScreens {
+  const { views, ledger, revocations, reconciliation, config, log, now } = parts
+  const catalog: Screen = { view: 'catalog', label: 'Catalog', data: views.catalogState }
+
+  return {
+    screens: {
+      '/operator': { view: 'overview', label: 'Money', data: views.overview },
+      '/operator/ledger': { view: 'ledger', label: 'Ledger', data: (_edition, query) => views.ledger(query) },
+      '/operator/products': { view: 'products', label: 'Products', data: views.products },
+      '/operator/subscriptions': { view: 'subscriptions', label: 'Subscriptions', data: views.subscriptions },
+      '/operator/reconciliation': { view: 'reconciliation', label: 'Reconciliation', data: views.reconciliation },
+      '/operator/prices': { view: 'prices', label: 'Prices', data: views.priceChanges },
+      '/operator/catalog': catalog,
+    },
+    downloads: { '/operator/ledger/export': (query) => exportOf(ledger, query, now()) },
+    actions: {
+      '/operator/ledger/repaid': { back: '/operator/ledger', run: (fields) => repay(ledger, fields) },
+      '/operator/subscriptions/revoke': {
+        back: '/operator/subscriptions',
+        async run(fields) {
+          const id = textField(fields, 'id', TOKEN_ID)
+          await revocations.revoke(id, 'by the operator')
+          log.info({ subscription: id }, 'access token revoked')
+          return { revoked: id }
+        },
+      },
+      '/operator/reconciliation/run': {
+        back: '/operator/reconciliation',
+        async run() {
+          if (!reconciliation) return { available: false, comparison: null, rows: [] }
+          const comparison = await reconciliation.run()
+          return { available: true, comparison, rows: (await reconciliation.rows(MAX_ROWS)).map(rowToJson) }
+        },
+      },
+      '/operator/catalog/check': {
+        screen: catalog,
+        run: async (_fields, edition) => ({
+          ...(await views.catalogState(edition)),
+          check: await checkCatalog(config),
+        }),
+      },
+    },
+  }
+}
+
+function exportOf(ledger: Ledger, query: URLSearchParams, now: Date): Download {
+  const month = requestedMonth(query, now)
+  const format = query.get('format') ?? 'csv'
+  if (format !== 'csv' && format !== 'json') throw new InvalidInput('must be csv or json', ['query', 'format'])
+  return {
+    type: MEDIA_TYPES[format],
+    name: `ledger-${month.name}.${format}`,
+    text: exportMonth(ledger, month, format),
+  }
+}
+
+/** Records that the operator sent the money of a debt back. */
+async function repay(ledger: Ledger, fields: Fields): Promise<{ readonly repaid: string; readonly note: string }> {
+  const transaction = textField(fields, 'transaction', TRANSACTION_HASH)
+  const by = fields['by'] === undefined || fields['by'] === '' ? null : textField(fields, 'by', TRANSACTION_HASH)
+  const text = fields['note'] === undefined ? '' : textField(fields, 'note', NOTE)
+  const payment = fields['payment'] === undefined ? null : textField(fields, 'payment', PAYMENT_KEY)
+  const note = [by, text.trim()].filter(Boolean).join(' ') || 'by the operator'
+  try {
+    const debt = await ledger.repay({ transaction, note, ...(payment === null ? {} : { payment }) })
+    return { repaid: debt.key, note }
+  } catch (error) {
+    if (error instanceof RepaymentError) throw new InvalidInput(error.message, ['body', 'transaction'])
+    throw error
+  }
+}
+
+/** Reads a text field of a form. Throws InvalidInput if it is missing or does not match. */
+function textField(fields: Fields, name: string, pattern: RegExp): string {
+  const value = fields[name]
+  if (typeof value !== 'string' || !pattern.test(value))
+    throw new InvalidInput('is missing or malformed', ['body', name])
+  return value
+}
+
+interface CatalogCheck {
+  readonly ok: boolean
+  /** Null if there is no catalog at all. */
+  readonly version: string | null
+  readonly mistakes: readonly Issue[]
+  readonly operations: number
+}
+
+const root = resolve(import.meta.dirname, '../..')
+const CHECK_TIMEOUT_MS = 120_000
+const MAX_CHECK_BYTES = 16_000_000
+
+/**
+ * Runs `npm run check` over the files as they are now. It is a process of its own, so that neither a faulty plugin nor
+ * the work of building an edition affects the running gateway. Throws if the check cannot run.
+ */
+async function checkCatalog({ environment }: Pick<Config, 'environment'>): Promise<CatalogCheck> {
+  const script = join(root, 'scripts', 'check.ts')
+  const options = { cwd: root, env: environment, timeout: CHECK_TIMEOUT_MS, maxBuffer: MAX_CHECK_BYTES }
+  const text = await new Promise<string>((resolve, reject) => {
+    execFile(process.execPath, ['--import', 'tsx/esm', script, '--json'], options, (error, stdout) => {
+      // The check exits with 1 if it finds issues; its output is still complete.
+      if (stdout.startsWith('{')) resolve(stdout)
+      else reject(error ?? new Error('The catalog check printed nothing.'))
+    })
+  })
+  const { ok, version, mistakes, operations } = JSON.parse(text) as Omit<CatalogCheck, 'operations'> & {
+    readonly operations: readonly unknown[]
+  }
+  return { ok, version, mistakes, operations: operations.length }
+}

@@ -1,0 +1,292 @@
+/**
+ * Compares the journal with the chain: every transfer of the token to the payee, and every payment recorded as settled,
+ * ends up in one bucket. The comparison reads and alerts. The only thing it writes to the journal is a debt to a payer,
+ * and it can move no money.
+ */
+import type { Hex, Network } from '../../config/networks.ts'
+import { createNodes } from '../../methods/exact-evm/nodes/nodes.ts'
+import type { Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
+import { bookLate, isOpenToLate } from '../../payments/late-settlement.ts'
+import { paymentKey } from '../../methods/payment-method.ts'
+import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
+import type { Logger } from '../../plugin/plugin.ts'
+import type { SendAlert } from '../alerts.ts'
+import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, type Transfer } from './buckets.ts'
+import { readTransfers } from './chain-transfers.ts'
+import { type Findings, type Row, rowToJson } from './findings.ts'
+
+interface SharedParts {
+  readonly network: Network
+  readonly payTo: Hex
+  readonly journal: Pick<Journal, 'find' | 'list' | 'openPayments' | 'settledLate' | 'owed'>
+  readonly findings: Findings
+  readonly alert: SendAlert
+  readonly log: Logger
+  readonly now: () => Date
+}
+
+export interface ComparisonParts extends SharedParts {
+  readonly rpc: Rpc
+  /** The operator's own wallets, lower case. What they pay is no revenue and alerts nobody. */
+  readonly own: ReadonlySet<string>
+  /** How many blocks below the head are left alone because the chain may still replace them. */
+  readonly depth: number
+  /** How many blocks before the head the first run begins; null: at the first block of the chain. */
+  readonly lookBack: number | null
+  /** How long a payment recorded as settled may be ahead of the blocks read. */
+  readonly graceSeconds: number
+}
+
+/** One payee on one network, and where to read its chain. */
+export interface ComparedAccount {
+  /** One node, or several in a list. */
+  readonly rpcUrl: string
+  /** A local chain: read from its first block, with no reorganisations to wait for. */
+  readonly isLocal: boolean
+  readonly network: Network
+  readonly payTo: Hex
+}
+
+export interface Comparison {
+  readonly at: Date
+  /** The last block read, or null if none was. */
+  readonly readTo: number | null
+  /** Why the chain could not be read to its head, or null. */
+  readonly unreadable: string | null
+  readonly buckets: Readonly<Record<Bucket, number>>
+}
+
+/** Blocks of Base are treated as final at this depth. */
+const DEPTH = 12
+/** About one day of two-second blocks: where the first run begins on a public chain. */
+const LOOK_BACK = 43_200
+const GRACE_SECONDS = 300
+/** Blocks per request; public nodes refuse wide ranges. */
+const BLOCKS_PER_READ = 2_000
+const READS_PER_RUN = 500
+const MAX_RECHECKED = 1_000
+const DOUBTFUL = ['pending', 'unknown', 'amount_differs', 'unreadable', 'missing'] as const
+const MAX_JUDGED_PER_RUN = 50_000
+/** The clocks of processes may differ, so payments settled this recently are judged again by the next run. */
+const OVERLAP_MS = 3_600_000
+/** Doubtful rows are checked again for this long; after that they wait for a person. */
+const RECHECK_MS = 86_400_000
+const MAX_ALERTED_PER_RUN = 100
+
+/** Creates the comparison of one account, with the settings that suit a local or a public chain. */
+export function comparisonOf({
+  rpcUrl,
+  isLocal,
+  own,
+  ...parts
+}: ComparedAccount & SharedParts & { readonly own: readonly string[] }): () => Promise<Comparison> {
+  return createComparison({
+    ...parts,
+    rpc: createNodes({ addresses: rpcUrl, network: parts.network, log: parts.log }),
+    own: new Set(own.map((wallet) => wallet.toLowerCase())),
+    depth: isLocal ? 0 : DEPTH,
+    lookBack: isLocal ? null : LOOK_BACK,
+    graceSeconds: GRACE_SECONDS,
+  })
+}
+
+/** Creates the comparison of one account. Each run reads what is new and checks again what was in doubt. */
+export function createComparison(parts: ComparisonParts): () => Promise<Comparison> {
+  const { network, journal, findings, log, now } = parts
+  /** An outage is alerted once, when it begins. */
+  let wasReadable = true
+
+  async function reportReadability(error: unknown): Promise<string | null> {
+    if (error === null) {
+      wasReadable = true
+      return null
+    }
+    const reason = error instanceof Error ? error.message : 'unknown'
+    log.warn({ err: error }, 'reconciliation could not read the chain')
+    const event = 'reconciliation.unreadable'
+    if (wasReadable && (await parts.alert({ event, message: 'the chain cannot be read', details: { reason } })))
+      wasReadable = false
+    return reason
+  }
+
+  return async () => {
+    let failure: unknown = null
+    let read: ReadBlocks | null = null
+    let waiting = 0
+    try {
+      read = await readNewBlocks(parts)
+      await recheck(parts)
+      if (read) waiting = await judgeSettled(parts, read)
+    } catch (error) {
+      failure = error
+    }
+    const unreadable = await reportReadability(failure)
+    await alertFindings(parts)
+    const counts = await findings.counts(network.caip2)
+    const buckets = Object.fromEntries(BUCKETS.map((bucket) => [bucket, counts.get(bucket) ?? 0])) as Record<
+      Bucket,
+      number
+    >
+    const open = (await journal.openPayments()).filter((payment) => payment.network === network.caip2)
+    const submitted = open.filter(({ state }) => state === 'submitted').map(({ key }) => key)
+    buckets.pending += submitted.length - (await findings.transferred(submitted)).size + waiting
+    if (unreadable !== null) buckets.unreadable += 1
+    return { at: now(), readTo: read?.block ?? null, unreadable, buckets }
+  }
+}
+
+interface ReadBlocks {
+  /** The last block read, and its time in milliseconds since the epoch. */
+  readonly block: number
+  readonly time: number
+  /** Payments settled before this time (ms) were judged by earlier runs. */
+  readonly judged: number
+}
+
+const cursorId = ({ network, payTo }: ComparisonParts): string =>
+  `${network.caip2}/${network.asset}/${payTo}`.toLowerCase()
+
+/** Reads the blocks since the last run, range by range. Returns null while there are none. */
+async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null> {
+  const { rpc, findings, depth, lookBack } = parts
+  const id = cursorId(parts)
+  const head = Number(await rpc.call<Hex>('eth_blockNumber')) - depth
+  if (head < 0) return null
+  let cursor = await findings.cursor(id)
+  if (!cursor) {
+    const block = lookBack === null ? 0 : Math.max(0, head - lookBack)
+    cursor = { id, block, judged: lookBack === null ? 0 : await timeOf(rpc, block) }
+  }
+  const { judged } = cursor
+  let next = cursor.block
+  for (let reads = 0; next <= head && reads < READS_PER_RUN; reads++) {
+    const to = Math.min(next + BLOCKS_PER_READ - 1, head)
+    await findings.put(await readRows(parts, next, to), { id, block: to + 1, judged })
+    next = to + 1
+  }
+  const block = next - 1
+  return block < 0 ? null : { block, time: await timeOf(rpc, block), judged }
+}
+
+async function timeOf(rpc: Rpc, block: number): Promise<number> {
+  const { timestamp } = await rpc.call<{ timestamp: Hex }>('eth_getBlockByNumber', `0x${block.toString(16)}`, false)
+  return Number(timestamp) * 1000
+}
+
+/** Returns one row per transfer in a range of blocks, both ends included. */
+async function readRows(parts: ComparisonParts, from: number, to: number): Promise<Row[]> {
+  const transfers = await readTransfers(parts.rpc, parts.network, parts.payTo, { from, to })
+  return Promise.all(transfers.map((transfer) => rowOfTransfer(parts, transfer)))
+}
+
+async function rowOfTransfer(parts: ComparisonParts, transfer: Transfer): Promise<Row> {
+  const { network, journal, own, now } = parts
+  const { from: payer, nonce, transaction, logIndex, block, amount } = transfer
+  const payment = nonce ? paymentKey(network, { from: payer, nonce }) : null
+  const record = payment === null ? null : await recordLateSettlement(parts, transfer, await journal.find(payment))
+  const { bucket, note } = bucketOfTransfer(transfer, record)
+  const isOwn = own.has(payer.toLowerCase())
+  const place = { network: network.caip2, transaction, block, payer, amount, payment, isOwn }
+  return { id: `${transaction}/${logIndex}`, bucket, note, ...place, at: now().getTime() }
+}
+
+/**
+ * Records a debt if a payment arrived after its reservation had been released: the payer got nothing for it. Returns
+ * the record as it is afterwards.
+ */
+async function recordLateSettlement(
+  { journal, payTo, alert }: ComparisonParts,
+  { amount, transaction }: Transfer,
+  record: PaymentRecord | null,
+): Promise<PaymentRecord | null> {
+  if (!isOpenToLate(record) || record.amount !== amount || !isSameText(record.payTo, payTo)) return record
+  if (!(await bookLate(journal, record, transaction))) return record
+  await alert({
+    event: 'reconciliation.late',
+    message: 'a payment arrived after it was released: it is owed to the payer',
+    details: { payment: record.key, transaction, amount: String(amount) },
+  })
+  return journal.find(record.key)
+}
+
+/** Checks doubtful rows again: the journal or the node may know more by now. */
+async function recheck(parts: ComparisonParts): Promise<void> {
+  const { findings, network, now } = parts
+  const doubtful = await findings.list(DOUBTFUL, MAX_RECHECKED, network.caip2)
+  const recent = doubtful.filter(({ at, bucket }) => bucket === 'unreadable' || now().getTime() - at < RECHECK_MS)
+  const blocks = new Set(recent.flatMap(({ block }) => (block === null ? [] : [block])))
+  for (const block of blocks) await findings.put(await readRows(parts, block, block))
+  const withoutTransfer = doubtful.filter(({ block }) => block === null).map((row) => row.id)
+  for (const found of await findings.transferred(withoutTransfer)) await findings.remove(found)
+}
+
+/**
+ * Judges the payments settled since the last run that have no transfer. Returns how many of them wait because the chain
+ * is not read far enough yet.
+ */
+async function judgeSettled(parts: ComparisonParts, { block, time, judged }: ReadBlocks): Promise<number> {
+  const { journal, findings, network, payTo, graceSeconds, now } = parts
+  const states = ['settled', 'owed'] as const
+  const settled = await journal.list({ states, settledSince: judged, withoutAnswers: true, limit: MAX_JUDGED_PER_RUN })
+  const here = settled.filter((payment) => payment.network === network.caip2 && isSameText(payment.payTo, payTo))
+  const transferred = await findings.transferred(here.map(({ key }) => key))
+  const verdicts = here
+    .filter(({ key }) => !transferred.has(key))
+    .map((payment) => ({
+      payment,
+      ...bucketOfSettled(payment.settledAt ?? 0, {
+        now: now().getTime(),
+        chain: time,
+        graceMs: graceSeconds * 1000,
+      }),
+    }))
+  const waiting = verdicts.filter(({ bucket }) => bucket === 'pending').map(({ payment }) => payment.settledAt ?? 0)
+  const missing = verdicts.filter(({ bucket }) => bucket === 'missing')
+  const judgedTo = Math.max(judged, Math.min(now().getTime() - OVERLAP_MS, ...waiting))
+  await findings.put(
+    missing.map(({ payment, note }) => missingRow(parts, payment, note)),
+    { id: cursorId(parts), block: block + 1, judged: judgedTo },
+  )
+  return waiting.length
+}
+
+function missingRow({ network, own, now }: ComparisonParts, payment: PaymentRecord, reason: string): Row {
+  const { key, payer, amount, transaction } = payment
+  const isOwn = own.has(payer.toLowerCase())
+  const note = transaction === null ? reason : `${reason} (${transaction})`
+  const place = { network: network.caip2, transaction: null, block: null, payer, amount, payment: key, isOwn }
+  return { id: key, bucket: 'missing', note, ...place, at: now().getTime() }
+}
+
+/** Alerts the rows that nobody was alerted of yet: one alert per bucket. */
+async function alertFindings({ findings, alert }: ComparisonParts): Promise<void> {
+  const rows = await findings.notAlerted(MAX_ALERTED_PER_RUN)
+  for (const bucket of new Set(rows.map((row) => row.bucket))) {
+    const found = rows.filter((row) => row.bucket === bucket)
+    const details = { count: found.length, rows: found.map(rowToJson) }
+    const message = `reconciliation: ${found.length} ${bucket.replace('_', ' ')}`
+    if (await alert({ event: `reconciliation.${bucket}`, message, details }))
+      await findings.markAlerted(found.map((row) => row.id))
+  }
+}
+
+/** Combines several comparisons, run one after the other. `readTo` is that of the first, the leading network. */
+export function compareAll(comparisons: readonly (() => Promise<Comparison>)[]): () => Promise<Comparison> {
+  return async () => {
+    const results: Comparison[] = []
+    for (const compare of comparisons) results.push(await compare())
+    const [first] = results
+    if (!first) throw new RangeError('There is no account to compare.')
+    const sum = (bucket: Bucket): number => results.reduce((total, { buckets }) => total + buckets[bucket], 0)
+    const unreadable = results.flatMap((each) => each.unreadable ?? []).join('; ')
+    return {
+      ...first,
+      unreadable: unreadable === '' ? null : unreadable,
+      buckets: Object.fromEntries(BUCKETS.map((bucket) => [bucket, sum(bucket)])) as Comparison['buckets'],
+    }
+  }
+}
+
+function isSameText(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase()
+}

@@ -1,0 +1,66 @@
+/** Opens the settlers that the configuration asks for: one per network, by our own key or through facilitators. */
+import type { Config } from '../../config/config.ts'
+import { type Hex, type Network, readNetworks } from '../../config/networks.ts'
+import type { Recipient, Recipients } from '../../config/pay-to.ts'
+import type { NetworkConfig } from '../../config/settlement.ts'
+import type { Logger } from '../../plugin/plugin.ts'
+import type { Settler } from '../payment-method.ts'
+import { createSettlerByNetwork, type NetworkSettler } from './by-network.ts'
+import { type ChainSettlerOptions, createChainSettler } from './chain/chain-settler.ts'
+import { createFacilitatorSettler } from './facilitator/facilitator-settler.ts'
+
+const CONFIRM_SECONDS = 30
+/** Extra time to wait for each further block of confirmation depth. */
+const BLOCK_SECONDS = 3
+
+/** The networks that payments are taken on, and the settler that serves all of them. */
+export interface OpenedSettlers extends Recipients {
+  readonly settler: Settler
+}
+
+/**
+ * Opens one settler per configured network. Throws if a node reports another chain id than the configured network's;
+ * the settlers opened before are closed again.
+ */
+export async function openSettlers(config: Config, log: Logger): Promise<OpenedSettlers> {
+  const known = readNetworks(config.catalogDir)
+  const opened: NetworkSettler[] = []
+  const recipients: Recipient[] = []
+  try {
+    for (const settings of config.networks) {
+      const network = known.find(({ name }) => name === settings.network) as Network
+      opened.push({ network, settler: await openSettler(config, settings, network, log) })
+      recipients.push({ network, payTo: settings.payTo as Hex })
+    }
+  } catch (error) {
+    await Promise.all(opened.map(({ settler }) => settler.close()))
+    throw error
+  }
+  const [leading, ...others] = recipients as [Recipient, ...Recipient[]]
+  const [first, ...rest] = opened as [NetworkSettler, ...NetworkSettler[]]
+  return {
+    ...leading,
+    others,
+    settler: rest.length === 0 ? first.settler : createSettlerByNetwork([first, ...rest]),
+  }
+}
+
+/** The options of a chain settler that come from the configuration, whichever chain it settles on. */
+export function chainSettlerOptions(
+  { settleBatch: batch, walletFactories: factories }: Pick<Config, 'settleBatch' | 'walletFactories'>,
+  { confirmBlocks, maxGasPrice: mostForGas }: NetworkConfig,
+): Pick<ChainSettlerOptions, 'batch' | 'factories' | 'confirmBlocks' | 'mostForGas' | 'confirmSeconds'> {
+  const confirmSeconds = CONFIRM_SECONDS + BLOCK_SECONDS * (confirmBlocks - 1)
+  return { batch, factories, confirmBlocks, mostForGas, confirmSeconds }
+}
+
+async function openSettler(config: Config, settings: NetworkConfig, network: Network, log: Logger): Promise<Settler> {
+  const { settleRpcUrl, rpcUrl, settleKey: key, facilitatorUrls: urls } = settings
+  if (settleRpcUrl !== null && key !== null) {
+    const nodes = [settleRpcUrl, rpcUrl].join(',')
+    return createChainSettler({ rpcUrl: nodes, key, network, log, ...chainSettlerOptions(config, settings) })
+  }
+  const { baseUrl, walletFactories: factories } = config
+  const { confirmBlocks } = settings
+  return createFacilitatorSettler({ urls, rpcUrl: rpcUrl as string, network, baseUrl, log, factories, confirmBlocks })
+}
