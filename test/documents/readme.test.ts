@@ -1,36 +1,56 @@
-import { readFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { expect } from 'chai'
 
 const root = resolve(import.meta.dirname, '../..')
 const readme = readFileSync(join(root, 'README.md'), 'utf8')
-const { properties } = JSON.parse(readFileSync(join(root, 'schemas/config.json'), 'utf8')) as {
-  properties: Record<string, { description: string; default?: string | number | boolean }>
-}
+const pages = [
+  ...readdirSync(root).filter((name) => name.endsWith('.md')),
+  ...readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => join('docs', name)),
+]
+const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
 
 describe('the README', () => {
-  it('says of every variable what the schema says, and names no other', () => {
-    const rows = readme.split('\n').filter((line) => /^\| `[A-Z_]+`/.test(line))
-    const cells = rows.map((row) => row.split(/(?<!\\)\|/).map((cell) => cell.trim().replaceAll('\\|', '|')))
-    const said = Object.fromEntries(
-      cells
-        .filter((cell) => cell[1] !== '`DATA_MODE`' || cell.length > 4)
-        .map((cell) => [cell[1]?.replaceAll('`', ''), cell.slice(2, 4)]),
+  it('fits in 150 lines', () => {
+    expect(readme.trimEnd().split('\n').length).to.be.at.most(150)
+  })
+})
+
+describe('the pages of the repository', () => {
+  it('link only to files that exist', () => {
+    const broken = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+        .map(([, link]) => link as string)
+        .filter((link) => !existsSync(join(root, dirname(page), link)))
+        .map((link) => `${page}: ${link}`),
     )
-    const meant = Object.fromEntries(
-      Object.entries(properties).map(([name, property]) => [
-        name,
-        [property.default === undefined ? '' : `\`${String(property.default)}\``, property.description],
-      ]),
-    )
-    expect(said).to.deep.equal(meant)
+    expect(broken).to.deep.equal([])
   })
 
-  it('names only npm scripts that exist', () => {
+  it('name only npm scripts that exist', () => {
     const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
       scripts: Record<string, string>
     }
-    const named = [...readme.matchAll(/npm run ([a-z:-]+)/g)].map((match) => match[1] as string)
-    expect(named.filter((name) => !(name in scripts))).to.deep.equal([])
+    const unknown = pages.flatMap((page) =>
+      [...textOf(page).matchAll(/npm run ([a-z][a-z:-]*)/g)]
+        .map(([, name]) => name as string)
+        .filter((name) => !(name in scripts))
+        .map((name) => `${page}: ${name}`),
+    )
+    expect(unknown).to.deep.equal([])
+  })
+
+  it('name only files of the project that exist', () => {
+    const missing = pages
+      .filter((page) => page !== 'docs/interface.md')
+      .flatMap((page) =>
+        [...textOf(page).matchAll(/`((?:gateway|plugins|catalog|schemas|views|test|scripts|docs)\/[\w./-]+)`/g)]
+          .map(([, path]) => path as string)
+          .filter((path) => !/gold|\*/.test(path) && !existsSync(join(root, path)))
+          .map((path) => `${page}: ${path}`),
+      )
+    expect(missing).to.deep.equal([])
   })
 })
