@@ -1,7 +1,7 @@
 /** The pages of the audit: the form and the reports. What they show is asked of the audit itself. */
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
-import { problem } from './messages.ts'
-import { page } from './report-page.ts'
+import { problemMessage } from './messages.ts'
+import { reportPage } from './report-page.ts'
 
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 const NOTHING = { params: {}, query: {}, body: undefined } as const
@@ -17,11 +17,11 @@ export default definePlugin({
     handlers: {
       async getAuditTool({ ask, input }: Call<{ query: ToolQuery }>) {
         const { presets } = await ask('getAuditPresets', NOTHING)
-        return { problem: problem(input.query.err), deleted: input.query.deleted === 1, presets }
+        return { problem: problemMessage(input.query.err), deleted: input.query.deleted === 1, presets }
       },
       async getReport({ ask, input }: Call<{ params: { rid: string } }>) {
         const report = await ask('getAuditReport', { ...NOTHING, query: { rid: input.params.rid } })
-        return new Reply(page(report), { headers: PRIVATE })
+        return new Reply(reportPage(report), { headers: PRIVATE })
       },
       async downloadReport({ ask, input }: Call<{ params: { rid: string } }>) {
         const { rid } = input.params

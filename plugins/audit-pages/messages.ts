@@ -1,7 +1,7 @@
 /** The codes of a report in words. */
 
 /** What each reason and warning means; those with figures in them are shown as they are. */
-export const MEANINGS: Readonly<Record<string, string>> = {
+export const REASON_MESSAGES: Readonly<Record<string, string>> = {
   'structural_share_above_0.005': 'More than 0.5% of the rows cannot be used.',
   'impossible_share_above_0.005': 'More than 0.5% of the fills could not have happened.',
   'unadjusted_split_share_above_0.005': 'More than 0.5% of the trades were held over a split at unadjusted prices.',
@@ -18,7 +18,7 @@ export const MEANINGS: Readonly<Record<string, string>> = {
 }
 
 /** What was looked at, by check. */
-export const CHECKS: Readonly<Record<string, string>> = {
+export const CHECK_DESCRIPTIONS: Readonly<Record<string, string>> = {
   outside_range: 'the price lies between the low and the high of its bar',
   session: 'the market was open',
   listing: 'the symbol was traded at the time',
@@ -41,7 +41,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 }
 
 /** The sentence for a code; null for none. Codes are shown only where they are codes. */
-export function problem(code: string): string | null {
+export function problemMessage(code: string): string | null {
   if (code === '') return null
   return PROBLEMS[code] ?? 'That did not work. Please try again in a minute.'
 }

@@ -1,7 +1,7 @@
 /** The report as pictures: what the trades made before and after costs, and what is left of it as trials are counted. */
 import type { Chart, Step } from '../lib/charts.ts'
 import type { AuditReport } from '../../schemas/types.d.ts'
-import { deflationChart } from '../lib/quant/deflated-sharpe-chart.ts'
+import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
 
 /** Reports of earlier versions have no equity. */
 export function equityCharts({ equity }: AuditReport): Chart[] {
@@ -81,7 +81,7 @@ export function trialsChart({ performance, overfitting }: AuditReport): Chart | 
   const { sr_variance: variance, n_trials: trials, dsr } = overfitting
   if (sharpe === null || variance === null || dsr === null) return null
   const sample = { sharpe, observations: trades, skewness, kurtosis }
-  return deflationChart({ sample, variance, trials, dsr })
+  return deflatedSharpeChart({ sample, variance, trials, dsr })
 }
 
 /** A fill beside the bar it claims to be from, in percent of the row; null for other findings. */

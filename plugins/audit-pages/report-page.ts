@@ -2,7 +2,7 @@
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from './report-charts.ts'
 import { keyFigures, number, overfitting, performance } from './report-figures.ts'
-import { CHECKS, MEANINGS } from './messages.ts'
+import { CHECK_DESCRIPTIONS, REASON_MESSAGES } from './messages.ts'
 
 type Finding = AuditReport['fills']['findings'][number]
 
@@ -13,7 +13,7 @@ const WORDS = {
   plausible: { title: 'Plausible', tone: 'fair' },
 } as const
 
-export function page(report: AuditReport) {
+export function reportPage(report: AuditReport) {
   const { rid, verdict, reasons, summary, as_of, ledger, assumptions, fills, warnings, model } = report
   const isSample = rid === 'sample'
   return {
@@ -21,7 +21,7 @@ export function page(report: AuditReport) {
     isSample,
     ...WORDS[verdict],
     summary,
-    reasons: reasons.map((reason) => MEANINGS[reason] ?? reason),
+    reasons: reasons.map((reason) => REASON_MESSAGES[reason] ?? reason),
     warnings: warningsOf(warnings),
     asOf: as_of,
     model,
@@ -47,7 +47,7 @@ export function page(report: AuditReport) {
 const MOST_WARNINGS = 12
 
 function warningsOf(warnings: readonly string[]): readonly string[] {
-  const shown = warnings.slice(0, MOST_WARNINGS).map((code) => MEANINGS[code] ?? code.replaceAll('_', ' '))
+  const shown = warnings.slice(0, MOST_WARNINGS).map((code) => REASON_MESSAGES[code] ?? code.replaceAll('_', ' '))
   const left = warnings.length - shown.length
   return left === 0 ? shown : [...shown, `${number(left)} more like these are in the report as JSON.`]
 }
@@ -68,7 +68,7 @@ function cautionOf({ checked, fills }: AuditReport['fills']): string | null {
 }
 
 function named<Row extends { readonly check: string }>(row: Row) {
-  return { ...row, name: row.check.replaceAll('_', ' '), meaning: CHECKS[row.check] ?? '' }
+  return { ...row, name: row.check.replaceAll('_', ' '), meaning: CHECK_DESCRIPTIONS[row.check] ?? '' }
 }
 
 /** More findings would make a page that no phone loads gladly; all of them are in the download. */

@@ -10,7 +10,7 @@ const measured = JSON.parse(
 ) as Required<Method>['tables']
 
 /** common.json#/$defs/Method */
-export function method(): Method {
+export function methodology(): Method {
   return {
     model: MODEL,
     paragraphs: [

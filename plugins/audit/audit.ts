@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 import type { Ask } from 'tollgate/plugin'
-import { type Checked, checkLedger } from './checks/check-ledger.ts'
+import { type CheckedLedger, checkLedger } from './checks/check-ledger.ts'
 import { equityOf } from './figures/trade-returns.ts'
 import { FORMULAS, MODEL } from './audit-methodology.ts'
-import { overfittingOf, bestOf, type Trial, trialsOf } from './figures/overfitting-figures.ts'
+import { overfittingOf, bestTrial, type Trial, trialsOf } from './figures/overfitting-figures.ts'
 import { performanceOf, spanOf } from './figures/performance-figures.ts'
 import { verdictOf } from './figures/verdict.ts'
 import { CODES, createFindings, type Findings } from './findings.ts'
-import type { Ledger } from './trade-ledger.ts'
+import type { TradeLedger } from './trade-ledger.ts'
 import { costPerSide, type PresetName, PRESETS } from './cost-presets.ts'
 import { readLedger } from './read/read-ledger.ts'
-import { readBars } from './reference/uploaded-bars.ts'
+import { readUploadedBars } from './reference/uploaded-bars.ts'
 
 export interface AuditRequest {
   readonly file: Buffer
@@ -23,25 +23,25 @@ export interface AuditRequest {
   readonly symbol: string | undefined
 }
 
-export interface AuditPlace {
+export interface AuditContext {
   readonly ask: Ask
   readonly signal: AbortSignal
   /** Nothing in the ledger can be later. */
   readonly asOf: Date
   /** Why the service's own bars say nothing of real trades, or null. */
-  readonly unfit: string | null
+  readonly unusableReason: string | null
 }
 
 /** Audits a ledger: structure, fills against bars, performance after costs, overfitting, verdict. Throws InvalidInput. */
-export async function audit(request: AuditRequest, { ask, signal, asOf, unfit }: AuditPlace) {
+export async function audit(request: AuditRequest, { ask, signal, asOf, unusableReason: unfit }: AuditContext) {
   const { file, preset: name, extraBps, symbol } = request
   const findings = createFindings()
   const ledger = await readLedger(file, { symbol, now: asOf.getTime(), findings }, signal)
-  const bars = request.bars ? await readBars(request.bars, signal) : null
-  const checked = await checkLedger({ ledger, bars, findings, ask, signal, unfit })
+  const bars = request.bars ? await readUploadedBars(request.bars, signal) : null
+  const checked = await checkLedger({ ledger, bars, findings, ask, signal, unusableReason: unfit })
   const preset = PRESETS[name]
   const trials = trialsOf(ledger, preset, extraBps)
-  const best = bestOf(trials)
+  const best = bestTrial(trials)
   const performance = performanceOf(best.trades, best.returns.gross, best.returns.net)
   const overfitting = overfittingOf(best, trials, request.trials)
   const counts = findings.counts()
@@ -84,9 +84,9 @@ export async function audit(request: AuditRequest, { ask, signal, asOf, unfit }:
 
 export type Audit = Awaited<ReturnType<typeof audit>>
 
-const shareOf = ({ impossible, judged }: Checked): number => (judged > 0 ? impossible / judged : 0)
+const shareOf = ({ impossible, judged }: CheckedLedger): number => (judged > 0 ? impossible / judged : 0)
 
-function ledgerPart(ledger: Ledger, trials: readonly Trial[], best: Trial, sha256: string) {
+function ledgerPart(ledger: TradeLedger, trials: readonly Trial[], best: Trial, sha256: string) {
   const { first, last } = spanOf(ledger.trades)
   const { layout, rows, trades, excluded, open, unfilled, symbols, zoned } = ledger
   return {
@@ -106,7 +106,7 @@ function ledgerPart(ledger: Ledger, trials: readonly Trial[], best: Trial, sha25
   }
 }
 
-function fillsPart(checked: Checked, findings: Findings, structuralShare: number) {
+function fillsPart(checked: CheckedLedger, findings: Findings, structuralShare: number) {
   const byCode = findings.counts()
   const structural = Object.entries(byCode).filter(([code]) => CODES[code as keyof typeof CODES] === 'structure')
   return {

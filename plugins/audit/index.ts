@@ -1,10 +1,10 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
 import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
-import { type Audit, audit, type AuditPlace, summaryOf } from './audit.ts'
-import { method } from './audit-methodology.ts'
+import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
+import { methodology } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
-import { migrations, openReports } from './report-store.ts'
+import { migrations, openReportStore } from './report-store.ts'
 
 interface Form {
   readonly file: Upload
@@ -46,7 +46,7 @@ interface SampleBody {
 }
 
 /** The audit of the example in the catalog: what a report looks like, before one has a ledger. */
-async function sample({ catalog, ...place }: AuditPlace & Pick<Call, 'catalog'>): Promise<Report> {
+async function sample({ catalog, ...place }: AuditContext & Pick<Call, 'catalog'>): Promise<Report> {
   const body = catalog.operations.get('auditBacktest')?.example?.request.body as SampleBody | undefined
   if (!body) throw new NotFound('There is no sample report: the catalog has no example.')
   const files = { file: Buffer.from(body.file), bars: body.bars === undefined ? undefined : Buffer.from(body.bars) }
@@ -60,16 +60,16 @@ export default definePlugin({
   setup(context) {
     const { db } = context
     const { dataMode, replayShift } = dataSettings(context)
-    const reports = openReports(db)
+    const reports = openReportStore(db)
     const unfit = unfitness(dataMode, replayShift)
 
     async function make({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
       const { file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol } = input.body
       const request = { file: file.bytes, bars: bars?.bytes, preset, trials, extraBps, symbol }
-      const made = await audit(request, { ask, signal, asOf, unfit })
-      const rid = await reports.idOf(id, made.ledger.sha256)
+      const made = await audit(request, { ask, signal, asOf, unusableReason: unfit })
+      const rid = await reports.idFor(id, made.ledger.sha256)
       const report = reportOf(rid, made)
-      await reports.keep(rid, asOf, report)
+      await reports.save(rid, asOf, report)
       return report
     }
 
@@ -90,7 +90,7 @@ export default definePlugin({
         deleteReport: remove,
         deleteReportForm: remove,
         async getAuditReport({ input, ...call }: Call<{ query: { rid: string } }>): Promise<Report> {
-          if (input.query.rid === SAMPLE) return sample({ ...call, unfit })
+          if (input.query.rid === SAMPLE) return sample({ ...call, unusableReason: unfit })
           const report = await reports.find(input.query.rid)
           if (report === null) throw new NotFound('There is no such report, or it was deleted.')
           return JSON.parse(report) as Report
@@ -105,7 +105,7 @@ export default definePlugin({
             basis: terms.basis,
           })),
         }),
-        getAuditMethod: method,
+        getAuditMethod: methodology,
       },
     }
   },

@@ -15,10 +15,10 @@ export const migrations: readonly Migration[] = [
   },
 ]
 
-export interface Reports {
+export interface ReportStore {
   /** The id of the report of a call: 144 bits that nobody can guess, the same for the same call and file. */
-  idOf(callId: string, sha256: string): Promise<string>
-  keep(rid: string, created: Date, report: object): Promise<void>
+  idFor(callId: string, sha256: string): Promise<string>
+  save(rid: string, created: Date, report: object): Promise<void>
   /** The report as JSON, or null. */
   find(rid: string): Promise<string | null>
   remove(rid: string): Promise<void>
@@ -26,7 +26,7 @@ export interface Reports {
 
 const RID_BYTES = 18
 
-export function openReports(db: Knex): Reports {
+export function openReportStore(db: Knex): ReportStore {
   let secret: Promise<string> | null = null
 
   async function readSecret(): Promise<string> {
@@ -40,12 +40,12 @@ export function openReports(db: Knex): Reports {
   }
 
   return {
-    async idOf(callId, sha256) {
+    async idFor(callId, sha256) {
       const key = await (secret ??= readSecret())
       const digest = createHmac('sha256', Buffer.from(key, 'hex')).update(`${callId}/${sha256}`).digest()
       return digest.subarray(0, RID_BYTES).toString('base64url')
     },
-    async keep(rid, created, report) {
+    async save(rid, created, report) {
       const row = { rid, created: created.getTime(), report: JSON.stringify(report) }
       await db('audit_reports').insert(row).onConflict('rid').ignore()
     },

@@ -50,7 +50,7 @@ export interface Trade {
   readonly trial: number
 }
 
-export interface Ledger {
+export interface TradeLedger {
   readonly layout: Layout
   /** Data rows of the file. */
   readonly rows: number
@@ -73,7 +73,7 @@ export interface Ledger {
 }
 
 export const DAY = 86_400_000
-export const NO_SYMBOL = ''
+export const UNNAMED_SYMBOL = ''
 
 /** "2024-01-02" of epoch milliseconds, read as UTC. */
 export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)

@@ -1,6 +1,6 @@
 /** The deflated-Sharpe calculator: a page that computes what its address asks. */
 import { type Call, definePlugin, InvalidInput } from 'tollgate/plugin'
-import { deflationChart } from '../lib/quant/deflated-sharpe-chart.ts'
+import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
 import { calculate, type Deflated, sampleOf, type Track } from './calculate.ts'
 
 interface Query {
@@ -69,7 +69,7 @@ function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBa
   return {
     tone: dsr >= 0.95 ? 'fair' : dsr >= 0.5 ? 'doubt' : 'bad',
     dsr: fixed(dsr, 4),
-    chart: deflationChart({ ...sampleOf(track), trials: track.trials, dsr }),
+    chart: deflatedSharpeChart({ ...sampleOf(track), trials: track.trials, dsr }),
     sentence: sentence(track, dsr, sr0),
     figures: [
       { label: 'Probabilistic Sharpe ratio, against zero', figure: psr > 0.99995 ? '> 0.9999' : fixed(psr, 4) },

@@ -49,7 +49,7 @@ const RETURN_SECONDS = 300
  * √(Σr² day/covered); of daily bars the root of the mean Garman-Klass variance of the last 30. Turnover: Σ volume · close,
  * brought to one day alike.
  */
-export function figuresOf(bars: Bars, dayMinutes: number): BarFigures | null {
+export function barFigures(bars: Bars, dayMinutes: number): BarFigures | null {
   const { count, interval_seconds, time, close, volume } = bars
   const isDaily = interval_seconds >= DAY
   if (count < (isDaily ? LEAST_BARS.daily : LEAST_BARS.intraday)) return null

@@ -1,7 +1,7 @@
 /** The bars behind an estimate, reduced to figures once a minute. */
 import type { Ask } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
-import { type BarFigures, figuresOf } from './bar-figures.ts'
+import { type BarFigures, barFigures } from './bar-figures.ts'
 
 const DAY = 86_400
 /** Ten days, as Almgren et al. average volume and volatility. */
@@ -21,14 +21,14 @@ export interface Traded {
 }
 
 /** Figures of a symbol's bars as known at `at` (epoch seconds); null where there are none, or too few. */
-export type History = (ask: Ask, traded: Traded, at: number) => Promise<BarFigures | null>
+export type BarHistory = (ask: Ask, traded: Traded, at: number) => Promise<BarFigures | null>
 
 /**
  * The last ten days of the finest bars up to an hour long, or the last year of daily bars; of a market with sessions the
  * last ten whole ones, with the price and the age of the newest bar. Figures are kept for the minute they were made in;
  * callers who come while they are made wait for them.
  */
-export function createHistory(): History {
+export function createBarHistory(): BarHistory {
   const kept = new LRUCache<string, { figures: BarFigures | null }>({ max: 256 })
   const making = new Map<string, Promise<BarFigures | null>>()
 
@@ -68,12 +68,12 @@ async function read(ask: Ask, traded: Traded, at: number): Promise<BarFigures | 
   const query = { symbol, from: Math.floor(to - reach * DAY), to: Math.floor(to), interval }
   const bars = await ask('getBars', { params: {}, query, body: undefined })
   const isWhole = interval === DAY || session === '24x7'
-  const figures = figuresOf(isWhole ? bars : sessionsOf(bars, traded), dayMinutes)
+  const figures = barFigures(isWhole ? bars : sessionsOf(bars, traded), dayMinutes)
   const last = bars.count - 1
   return figures && { ...figures, lastClose: bars.close[last]!, newest: bars.time[last]! + interval }
 }
 
-type Bars = Parameters<typeof figuresOf>[0]
+type Bars = Parameters<typeof barFigures>[0]
 
 /** The last ten whole sessions; the one that is going on counts only where there is no other. */
 function sessionsOf(bars: Bars, { openSince }: Traded): Bars {

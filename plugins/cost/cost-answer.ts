@@ -1,18 +1,18 @@
 import type { CostEstimate, CostRequest } from '../../schemas/types.d.ts'
-import { type Estimate, estimate, type Immediate, orderOf, type Order } from './estimate.ts'
-import type { Known } from './market-inputs.ts'
+import { type Estimate, estimate, type Immediate, orderFrom, type Order } from './estimate.ts'
+import type { MarketInputs } from './market-inputs.ts'
 
 export const MODEL = 'cost/1'
 const LARGE_PARTICIPATION = 0.1
 
 /** The answer to a request about a symbol of which this is known. `feeBps` is the class's. */
-export function answerOf(
+export function costAnswer(
   request: CostRequest,
-  known: Known,
+  known: MarketInputs,
   feeBps: number,
   dataMode: CostEstimate['data_mode'],
 ): CostEstimate {
-  const order = orderOf(request)
+  const order = orderFrom(request)
   const made = estimate(order, known.inputs)
   const fee_bps = request.fee_bps ?? feeBps
   const components = { half_spread_bps: made.halfSpreadBps, impact_bps: made.impactBps, fee_bps }
@@ -48,7 +48,7 @@ export function answerOf(
   }
 }
 
-function inputsOf(known: Known, made: Estimate): CostEstimate['inputs'] {
+function inputsOf(known: MarketInputs, made: Estimate): CostEstimate['inputs'] {
   const { inputs, bars } = known
   return {
     class: known.className,
@@ -72,7 +72,7 @@ function inputsOf(known: Known, made: Estimate): CostEstimate['inputs'] {
   }
 }
 
-function bookOf({ book }: Known, immediate: Immediate | null): CostEstimate['inputs']['book'] {
+function bookOf({ book }: MarketInputs, immediate: Immediate | null): CostEstimate['inputs']['book'] {
   if (!book || immediate?.depthUsd == null) return null
   return { venue: book.venue, as_of: iso(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
 }
@@ -81,7 +81,7 @@ function bookOf({ book }: Known, immediate: Immediate | null): CostEstimate['inp
  * By where the spread comes from; a step less where anything is stale or the spot market stands in for a perpetual, and
  * low where a class stands in for data.
  */
-function confidenceOf({ sources, isStale, className }: Known): CostEstimate['confidence'] {
+function confidenceOf({ sources, isStale, className }: MarketInputs): CostEstimate['confidence'] {
   if ([sources.spread, sources.volatility, sources.volume].includes('class')) return 'low'
   const isQuoted = sources.spread === 'book' || sources.spread === 'quotes'
   const isLess = isStale || className === 'perpetual'
@@ -89,7 +89,11 @@ function confidenceOf({ sources, isStale, className }: Known): CostEstimate['con
   return isLess ? 'low' : 'medium'
 }
 
-function warningsOf({ sources, isStale, className }: Known, order: Order, made: Estimate): CostEstimate['warnings'] {
+function warningsOf(
+  { sources, isStale, className }: MarketInputs,
+  order: Order,
+  made: Estimate,
+): CostEstimate['warnings'] {
   const isClass = [sources.spread, sources.volatility, sources.volume].includes('class')
   const isCrowded = order.participationRate === null && (made.participationRate ?? 0) > 1
   return [

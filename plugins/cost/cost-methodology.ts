@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 import { MODEL } from './cost-answer.ts'
-import type { Classes } from './market-classes.ts'
+import type { MarketClasses } from './market-classes.ts'
 
 /** Written by `npm run bench:products -- --write`. */
 const measured = JSON.parse(readFileSync(new URL('measured.json', import.meta.url), 'utf8')) as NonNullable<
@@ -36,7 +36,7 @@ const formulas = [
 ]
 
 /** common.json#/$defs/Method */
-export function method(classes: Classes): Method {
+export function methodology(classes: MarketClasses): Method {
   const rows = Object.entries(classes).map(([name, row]) => [name, row.fee_bps, row.spread_bps, row.sigma_daily, row.adv_usd]) // prettier-ignore
   const columns = ['class', 'taker fee, bps', 'spread, bps', 'daily volatility', 'daily turnover, USD']
   return {

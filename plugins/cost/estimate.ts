@@ -64,7 +64,7 @@ const FACTORS = {
  *
  * @example a market order of 1e6 with a spread of 2 bps, σ 0.02, ADV 1e9 and no book: 1 + 2.52982… bps
  */
-export function estimate(order: Order, inputs: Inputs): Estimate {
+export function estimate(order: Order, inputs: EstimateInputs): Estimate {
   const { sigmaDaily, advUsd, dayMinutes, spreadBps, halfSpreadErrorBps } = inputs
   const participationOfAdv = order.notionalUsd / advUsd
   const horizonDays = horizonOf(order, participationOfAdv, dayMinutes)
@@ -166,7 +166,7 @@ const INSIDE = 1 - 1e-12
  *
  * @example immediateImpact({ ... sigmaDaily: 0.02, advUsd: 1e9, book: null }, 'buy', 1e6).impactBps // 2.52982…
  */
-function immediateImpact(inputs: Inputs, side: 'buy' | 'sell', notionalUsd: number): Immediate {
+function immediateImpact(inputs: EstimateInputs, side: 'buy' | 'sell', notionalUsd: number): Immediate {
   const { book, spreadBps } = inputs
   if (!book) return { impactBps: lawBps(inputs, notionalUsd), source: 'square_root', levels: [], depthUsd: null }
   const resting = side === 'buy' ? book.asks : book.bids
@@ -180,7 +180,7 @@ function immediateImpact(inputs: Inputs, side: 'buy' | 'sell', notionalUsd: numb
   return { impactBps: impactBps + beyond, source: 'book_walk_and_square_root', levels, depthUsd }
 }
 
-function lawBps({ sigmaDaily, advUsd }: Inputs, notionalUsd: number): number {
+function lawBps({ sigmaDaily, advUsd }: EstimateInputs, notionalUsd: number): number {
   const order = { quantity: notionalUsd, dailyVolume: advUsd, dailyVolatility: sigmaDaily }
   return 1e4 * squareRootImpact({ ...order, coefficient: IMPACT_COEFFICIENT })
 }
@@ -192,7 +192,7 @@ function walkOf(book: Book, side: 'buy' | 'sell', notionalUsd: number) {
 }
 
 /** The numbers an estimate is made of. */
-export interface Inputs {
+export interface EstimateInputs {
   /** Quoted or estimated spread, bps. */
   readonly spreadBps: number
   /** Standard deviation of the price over a trading day, a fraction. */
@@ -221,7 +221,7 @@ export interface Order {
 const HORIZON_MINUTES = { market: null, limit: 5, twap: 60, vwap: 60, pov: null } as const
 const PARTICIPATION_RATE = 0.1
 
-export function orderOf(request: CostRequest): Order {
+export function orderFrom(request: CostRequest): Order {
   const { side, order_type: type, notional_usd: notionalUsd, horizon_minutes, participation_rate } = request
   const usual = HORIZON_MINUTES[type]
   return {

@@ -2,11 +2,11 @@
 import { type Call, definePlugin } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
-import { answerOf } from './cost-answer.ts'
-import { type Classes, perpetualOf, settingsSchema } from './market-classes.ts'
-import { gather } from './market-inputs.ts'
-import { createHistory } from './bar-history.ts'
-import { method } from './cost-methodology.ts'
+import { costAnswer } from './cost-answer.ts'
+import { type MarketClasses, perpetualOf, settingsSchema } from './market-classes.ts'
+import { gatherInputs } from './market-inputs.ts'
+import { createBarHistory } from './bar-history.ts'
+import { methodology } from './cost-methodology.ts'
 
 export default definePlugin({
   name: 'cost',
@@ -14,13 +14,13 @@ export default definePlugin({
   setup(context) {
     const { settings } = context
     const { dataMode } = dataSettings(context)
-    const classes = settings['classes'] as Classes
-    const history = createHistory()
+    const classes = settings['classes'] as MarketClasses
+    const history = createBarHistory()
 
     async function estimateExecutionCost({ ask, asOf, input }: Call<{ body: CostRequest }>): Promise<CostEstimate> {
       const { body } = input
-      const known = await gather(ask, body.symbol, asOf.getTime() / 1000, { classes, history })
-      return answerOf(body, known, classes[known.className].fee_bps, dataMode)
+      const known = await gatherInputs(ask, body.symbol, asOf.getTime() / 1000, { classes, history })
+      return costAnswer(body, known, classes[known.className].fee_bps, dataMode)
     }
 
     async function getCostSymbols({ ask, asOf }: Call): Promise<CostSymbols> {
@@ -43,6 +43,6 @@ export default definePlugin({
       return { count: symbols.length, symbols: await Promise.all(listed) }
     }
 
-    return { handlers: { estimateExecutionCost, getCostSymbols, getCostMethod: () => method(classes) } }
+    return { handlers: { estimateExecutionCost, getCostSymbols, getCostMethod: () => methodology(classes) } }
   },
 })

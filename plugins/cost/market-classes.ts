@@ -1,5 +1,5 @@
 /** What is taken for a kind of market where nothing better is known. */
-export interface Class {
+export interface MarketClass {
   /** A taker's fee, bps. */
   readonly fee_bps: number
   readonly spread_bps: number
@@ -8,7 +8,7 @@ export interface Class {
 }
 
 export type ClassName = 'spot' | 'perpetual' | 'equity'
-export type Classes = Readonly<Record<ClassName, Class>>
+export type MarketClasses = Readonly<Record<ClassName, MarketClass>>
 
 const positive = { type: 'number', exclusiveMinimum: 0 }
 const entry = {
@@ -45,7 +45,7 @@ const PERPETUAL = /^(.+?)[-_/ ]?PERP$/i
  *
  * @example marketOf('btc-perp') // { market: 'btc', isPerpetual: true }
  */
-export function marketOf(name: string): { readonly market: string; readonly isPerpetual: boolean } {
+export function marketBehind(name: string): { readonly market: string; readonly isPerpetual: boolean } {
   const [, market] = PERPETUAL.exec(name) ?? []
   return market === undefined ? { market: name, isPerpetual: false } : { market, isPerpetual: true }
 }

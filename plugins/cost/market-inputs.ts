@@ -2,15 +2,15 @@
 import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
 import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
 import type { BarFigures } from './bar-figures.ts'
-import { type Classes, type ClassName, marketOf, perpetualOf } from './market-classes.ts'
-import type { History } from './bar-history.ts'
-import type { Inputs } from './estimate.ts'
+import { type MarketClasses, type ClassName, marketBehind, perpetualOf } from './market-classes.ts'
+import type { BarHistory } from './bar-history.ts'
+import type { EstimateInputs } from './estimate.ts'
 
-export interface Known {
+export interface MarketInputs {
   readonly symbol: string
   readonly className: ClassName
   readonly session: TradingSession
-  readonly inputs: Inputs
+  readonly inputs: EstimateInputs
   /** Middle of the book or of the last quote, else the last close; null where nothing was seen. */
   readonly price: number | null
   readonly tickBps: number | null
@@ -46,15 +46,15 @@ const HALF_ERRORS = 0.8
 const CLASS_ERROR = 0.75
 
 /** Throws NotFound, naming the field, for a symbol that is not covered. */
-export async function gather(
+export async function gatherInputs(
   ask: Ask,
   asked: string,
   at: number,
-  { classes, history }: { readonly classes: Classes; readonly history: History },
-): Promise<Known> {
+  { classes, history }: { readonly classes: MarketClasses; readonly history: BarHistory },
+): Promise<MarketInputs> {
   const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> =>
     ask(id, { params: {}, query, body: undefined } as InputOf<Id>)
-  const { market, isPerpetual } = marketOf(asked)
+  const { market, isPerpetual } = marketBehind(asked)
   const session = await of('getTradingSession', { symbol: market })
   const { symbol } = session
   if (isPerpetual && session.session === 'us_equity') throw new NotFound(`symbol: ${symbol} has no perpetual`)

@@ -7,7 +7,7 @@ import { checkImpossible, checkTick } from './price-checks.ts'
 import { inferInterval } from './bar-interval.ts'
 import { DAY, type Zone } from './bar-times.ts'
 import { checkDiscontinuity, checkDividends } from './level-changes.ts'
-import { adjust, measure, selectRows, type Series, without } from './clean-series.ts'
+import { adjust, measureScales, selectRows, type Series, without } from './clean-series.ts'
 import { findSession, type SessionName } from './trading-session.ts'
 import { findSplits, type Split } from './unadjusted-splits.ts'
 import { checkStale } from './stale-runs.ts'
@@ -22,7 +22,7 @@ export interface CheckOptions {
   readonly allowNegative: boolean
 }
 
-export interface Checked {
+export interface CheckedBars {
   readonly findings: readonly Finding[]
   readonly splits: readonly { readonly index: number; readonly time: number; readonly split: Split }[]
   readonly interval: number
@@ -39,7 +39,7 @@ export interface Checked {
  * Every check, in the order in which each needs the ones before: rows that cannot be are left out, time is put in order,
  * splits are undone, displaced bars removed, and what remains is judged by its own scale.
  */
-export function checkBars(bars: Bars, options: CheckOptions): Checked {
+export function checkBars(bars: Bars, options: CheckOptions): CheckedBars {
   const findings: Finding[] = []
   const notChecked: Record<string, string> = {}
   const add = (finding: Finding): void => {
@@ -75,7 +75,7 @@ export function checkBars(bars: Bars, options: CheckOptions): Checked {
     found.map(({ at, ratio }) => ({ at, factor: ratio.factor })),
   )
   const series = without(level, checkDecimals(level, add))
-  const scales = measure(series, interval)
+  const scales = measureScales(series, interval)
   const thresholds = checkPrints(series, { scales, interval, tick, add })
   const staleRun = checkStale(series, add)
   checkVolume(series, scales, interval, session, add)

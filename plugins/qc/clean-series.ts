@@ -77,7 +77,7 @@ export interface Scales {
 const FLOOR = 0.0003
 
 /** The yardsticks of a series. */
-export function measure(series: Series, interval: number): Scales {
+export function measureScales(series: Series, interval: number): Scales {
   const { count, high, low, volume } = series
   const range = high.map((value, i) => Math.log(value / low[i]!))
   const movement = movementOf(series, range, interval)

@@ -35,7 +35,7 @@ export interface PrintInputs {
   readonly volume_excuse: number
 }
 
-export type Add = (finding: Finding) => void
+export type AddFinding = (finding: Finding) => void
 
 /** Every code and its family. */
 export const FAMILIES = {

@@ -4,8 +4,8 @@ import type { BarQualityReport, BarQualityRequest } from '../../schemas/types.d.
 import { readBars } from './bar-input.ts'
 import { checkBars } from './check-bars.ts'
 import { parseInterval } from './bar-interval.ts'
-import { method } from './quality-methodology.ts'
-import { reportOf } from './quality-report.ts'
+import { methodology } from './quality-methodology.ts'
+import { qualityReport } from './quality-report.ts'
 import { createZone, UTC, type Zone } from './bar-times.ts'
 
 type Settings = Partial<Exclude<BarQualityRequest, readonly unknown[]>>
@@ -14,14 +14,14 @@ export default definePlugin({
   name: 'qc',
   setup: () => ({
     handlers: {
-      checkBarQuality: ({ input }) => examine(input.body),
-      getBarQualityMethod: () => method(),
+      checkBarQuality: ({ input }) => checkBarQuality(input.body),
+      getBarQualityMethod: () => methodology(),
     },
   }),
 })
 
 /** The report on a request body. Throws InvalidInput naming the field or row. */
-export function examine(body: unknown): BarQualityReport {
+export function checkBarQuality(body: unknown): BarQualityReport {
   const settings: Settings = Array.isArray(body) ? {} : (body as Settings)
   const zone = zoneOf(settings.timezone)
   const bars = readBars(body, zone ?? UTC)
@@ -31,7 +31,7 @@ export function examine(body: unknown): BarQualityReport {
     zone,
     allowNegative: settings.allow_negative ?? false,
   })
-  return reportOf(bars, checked, settings.symbol ?? null)
+  return qualityReport(bars, checked, settings.symbol ?? null)
 }
 
 function zoneOf(name: string | undefined): Zone | null {

@@ -1,4 +1,4 @@
-import type { Add } from './finding-codes.ts'
+import type { AddFinding } from './finding-codes.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
 import { median } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
@@ -9,7 +9,7 @@ const LEVEL = Math.log(1.17)
 const DIVIDEND = { least: -Math.log(1 - 0.01), most: -Math.log(1 - 0.12) }
 
 /** A new price level after more than 15 days without bars: the ticker may have passed to another company. */
-export function checkDiscontinuity(series: Series, add: Add): number[] {
+export function checkDiscontinuity(series: Series, add: AddFinding): number[] {
   const found: number[] = []
   for (let at = 1; at < series.count; at += 1) {
     const days = (series.time[at]! - series.time[at - 1]!) / DAY
@@ -37,7 +37,7 @@ export function checkDiscontinuity(series: Series, add: Add): number[] {
  * Daily stocks: one-off falls of 1% to 12% between close and open that look like an ex-date: more than five times the
  * usual gap, no other like it within ten bars, an ordinary range and ordinary turnover, and no way back that day.
  */
-export function checkDividends(series: Series, scales: Scales, add: Add): void {
+export function checkDividends(series: Series, scales: Scales, add: AddFinding): void {
   const { count, open, close } = series
   const gaps = open.map((value, i) => Math.log(value / (close[i - 1] ?? value)))
   for (let i = 30; i < count - 1; i += 1) {

@@ -1,6 +1,6 @@
 import { findTickSize, isMultiple } from '../lib/quant/tick-size.ts'
 import { type Bars, PRICES } from './bar-input.ts'
-import type { Add, Code, Field } from './finding-codes.ts'
+import type { AddFinding, Code, Field } from './finding-codes.ts'
 
 /** Rounding of prices sent as text must not make a bar impossible. */
 const TOLERANCE = 1e-9
@@ -9,7 +9,7 @@ const TOLERANCE = 1e-9
  * Rows that cannot be: a price missing, zero or below, a range upside down, open or close outside it, volume below zero.
  * Each row gets the first that holds of the price rules, and the volume rule besides. Answers which rows can be used.
  */
-export function checkImpossible(bars: Bars, allowNegative: boolean, add: Add): Uint8Array {
+export function checkImpossible(bars: Bars, allowNegative: boolean, add: AddFinding): Uint8Array {
   const usable = new Uint8Array(bars.count).fill(1)
   for (let index = 0; index < bars.count; index += 1) {
     const report = (code: Code, field: Field, expected: number | null, explanation: string): void => {
@@ -65,7 +65,7 @@ function guess(bars: Bars, index: number, field: (typeof PRICES)[number]): numbe
 }
 
 /** Prices off the series' own grid, one finding a row. Answers the grid. */
-export function checkTick(bars: Bars, rows: Int32Array, add: Add): number | null {
+export function checkTick(bars: Bars, rows: Int32Array, add: AddFinding): number | null {
   const prices = PRICES.flatMap((field) => Array.from(rows, (row) => bars[field][row]!))
   const step = findTickSize(prices)
   if (step === null) return null

@@ -1,7 +1,7 @@
 import { neighbourMedian } from '../lib/quant/rolling-median.ts'
 import { isMultiple } from '../lib/quant/tick-size.ts'
 import { DAY } from './bar-times.ts'
-import type { Add, Code } from './finding-codes.ts'
+import type { AddFinding, Code } from './finding-codes.ts'
 import type { Scales, Series } from './clean-series.ts'
 
 export interface PrintThresholds {
@@ -29,7 +29,7 @@ interface PrintParts {
   readonly interval: number
   /** The grid of the prices as sent; null where there is none. */
   readonly tick: number | null
-  readonly add: Add
+  readonly add: AddFinding
 }
 
 /**
@@ -191,7 +191,7 @@ const REACH = 3
  * Whole bars displaced by 10 or 100 either way: all four prices lie within a factor of √10, less the local movement, of
  * a decimal shift of the prices around, and the prices around agree with each other. Answers the places displaced.
  */
-export function checkDecimals(series: Series, add: Add): Uint8Array {
+export function checkDecimals(series: Series, add: AddFinding): Uint8Array {
   const displaced = new Uint8Array(series.count)
   for (let i = 0; i < series.count; i += 1) {
     const level = levelAround(series, i, displaced)

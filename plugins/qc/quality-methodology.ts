@@ -57,7 +57,7 @@ const formulas = [
 ]
 
 /** common.json#/$defs/Method */
-export function method(): Method {
+export function methodology(): Method {
   const rows = RATIOS.filter(({ popularity }) => popularity >= 0.001).map(({ name, factor, popularity }) => [
     name,
     Number(factor.toPrecision(4)),

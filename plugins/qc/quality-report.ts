@@ -1,6 +1,6 @@
 import type { BarQualityReport } from '../../schemas/types.d.ts'
 import type { Bars } from './bar-input.ts'
-import type { Checked } from './check-bars.ts'
+import type { CheckedBars } from './check-bars.ts'
 import { FAMILIES, type Finding, type Severity } from './finding-codes.ts'
 import { formatBarTime } from './bar-times.ts'
 import { SPLIT_LOG_ODDS } from './unadjusted-splits.ts'
@@ -27,7 +27,7 @@ const TOLERABLE = 0.001
  * The answer of POST /v1/bars/qc. Score is 1 - min(1, 100 · Σ weight / bars) with 1 for an error, 0.3 for a warning and 0
  * for an info; the worst thousand findings are shown, in order of rows, and all are counted.
  */
-export function reportOf(bars: Bars, checked: Checked, symbol: string | null): BarQualityReport {
+export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string | null): BarQualityReport {
   const { findings, splits, coverage, thresholds } = checked
   const counts = { error: 0, warning: 0, info: 0 }
   const byCode: Record<string, number> = {}

@@ -1,7 +1,7 @@
 import { median } from '../lib/quant/rolling-median.ts'
 import { nyseClosed, nyseClose } from '../lib/time/nyse-calendar.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
-import type { Add } from './finding-codes.ts'
+import type { AddFinding } from './finding-codes.ts'
 import { dayName, type Session, wallClock, NIGHT, type WallClock } from './trading-session.ts'
 
 export interface Coverage {
@@ -46,7 +46,7 @@ export function checkGaps(
   rows: Int32Array,
   interval: number,
   session: Session,
-  add: Add,
+  add: AddFinding,
 ): Coverage {
   const holes = findHoles(times, interval, session)
   const missing = holes.reduce((sum, hole) => sum + hole.missing, 0)

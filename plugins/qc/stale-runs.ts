@@ -1,4 +1,4 @@
-import type { Add } from './finding-codes.ts'
+import type { AddFinding } from './finding-codes.ts'
 import { formatBarTime } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 
@@ -33,7 +33,7 @@ export function staleRuns({ count, open, high, low, close }: Series): StaleRuns 
 }
 
 /** Reports stale runs, each at its first bar. Answers the length from which a run is reported. */
-export function checkStale(series: Series, add: Add): number {
+export function checkStale(series: Series, add: AddFinding): number {
   const { rows, time, close, factor } = series
   const { runs, least } = staleRuns(series)
   for (const { start, length } of runs) {

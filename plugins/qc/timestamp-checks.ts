@@ -1,7 +1,7 @@
 import { nyseClosed } from '../lib/time/nyse-calendar.ts'
 import { type Bars, PRICES } from './bar-input.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
-import type { Add, Code, Severity } from './finding-codes.ts'
+import type { AddFinding, Code, Severity } from './finding-codes.ts'
 import { dayName, type Session, wallClock } from './trading-session.ts'
 
 /** Steps back in time beyond this share: the rows run from newest to oldest, as some exchanges send them. */
@@ -12,7 +12,7 @@ const BACKWARDS = 0.9
  * remain in order of time: the first of each time. Rows that run from newest to oldest are read from their end, and only
  * said to.
  */
-export function checkOrder(bars: Bars, add: Add): Int32Array {
+export function checkOrder(bars: Bars, add: AddFinding): Int32Array {
   const { time, count } = bars
   const first = new Map<number, number>()
   let latest = -Infinity
@@ -78,7 +78,13 @@ const remainder = (time: number, interval: number): number => ((time % interval)
  * Timestamps off the grid: the remainder modulo the step differs from the commonest and from every other that a twentieth
  * of the bars share. On daily bars an hour more or less is a change of clocks; longer intervals have no fixed step.
  */
-export function checkGrid(times: Float64Array, rows: Int32Array, interval: number, { usual }: Grid, add: Add): void {
+export function checkGrid(
+  times: Float64Array,
+  rows: Int32Array,
+  interval: number,
+  { usual }: Grid,
+  add: AddFinding,
+): void {
   if (!(interval > 0) || interval > DAY) return
   const mode = usual[0] ?? 0
   const slack = interval === DAY ? 3600 : 0
@@ -113,7 +119,7 @@ export function checkCalendar(
   rows: Int32Array,
   interval: number,
   session: Session,
-  add: Add,
+  add: AddFinding,
 ): void {
   if (session.name !== 'us_equity') return
   const first: { readonly at: number; readonly minute: number }[] = []
@@ -138,7 +144,7 @@ function checkClock(
   times: Float64Array,
   rows: Int32Array,
   first: readonly { readonly at: number; readonly minute: number }[],
-  add: Add,
+  add: AddFinding,
 ): void {
   const counts = new Map<number, number>()
   for (const { minute } of first) counts.set(minute, (counts.get(minute) ?? 0) + 1)

@@ -1,4 +1,4 @@
-import type { Add } from './finding-codes.ts'
+import type { AddFinding } from './finding-codes.ts'
 import { DAY } from './bar-times.ts'
 import { centredMedian } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
@@ -20,7 +20,7 @@ const RARE = 0.05
  * times the largest of six neighbours; or 25 times the largest of twenty), except at a minute of the day where it keeps
  * coming, as in an auction; and bars that moved on no volume, where such bars are rare.
  */
-export function checkVolume(series: Series, scales: Scales, interval: number, session: Session, add: Add): void {
+export function checkVolume(series: Series, scales: Scales, interval: number, session: Session, add: AddFinding): void {
   const { volume, count, rows, high, low, close } = series
   if (!volume) return
   const score = deviations(volume)
@@ -48,7 +48,10 @@ export function checkVolume(series: Series, scales: Scales, interval: number, se
     report(i, { code: 'zero_volume_move', score: null, confidence: 0.8, explanation })
   }
 
-  function report(i: number, own: Pick<Parameters<Add>[0], 'code' | 'score' | 'confidence' | 'explanation'>): void {
+  function report(
+    i: number,
+    own: Pick<Parameters<AddFinding>[0], 'code' | 'score' | 'confidence' | 'explanation'>,
+  ): void {
     const observed = volume![i]! / series.factor[i]!
     const expected = scales.usualVolume[i]! > 0 ? scales.usualVolume[i]! / series.factor[i]! : null
     add({ ...own, severity: 'warning', index: rows[i]!, field: 'volume', observed, expected })

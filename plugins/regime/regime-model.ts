@@ -6,7 +6,7 @@
  * smoothed → STABLE or VOLATILE by a Schmitt trigger.
  */
 import { createPrintFilter, filterPrint, type FilteredBar, type PrintFilter } from '../lib/quant/bad-prints.ts'
-import { cumulative } from '../lib/quant/descriptive-statistics.ts'
+import { empiricalCdf } from '../lib/quant/descriptive-statistics.ts'
 import { createSortedWindow, pushSorted, windowQuantile, type SortedWindow } from '../lib/quant/sorted-window.ts'
 import {
   barsSupported,
@@ -214,7 +214,7 @@ function refit(state: ModelState): void {
 
 function judge(state: ModelState, realized: number): void {
   const forecast = predict(state.fit.coefficients, features)
-  const chance = 1 - cumulative(state.fit.residuals, state.boundary - forecast)
+  const chance = 1 - empiricalCdf(state.fit.residuals, state.boundary - forecast)
   const fresh = Number.isNaN(state.probability)
   const weight = 1 - 2 ** (-state.barMinutes / HALF_LIFE)
   state.probability = fresh ? chance : state.probability + weight * (chance - state.probability)

@@ -2,7 +2,7 @@
  * The forecast of the next hour's log volatility: least squares on the trailing 180 days, and the distribution of what
  * it gets wrong. Before there is enough history, coefficients measured on 2017 serve.
  */
-import { addRow, createNormalEquations, solve } from '../lib/quant/least-squares.ts'
+import { addRow, createNormalEquations, solveNormalEquations } from '../lib/quant/least-squares.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { FEATURES, MEASURED, timed } from './features.ts'
 
@@ -69,7 +69,7 @@ export function fitRows(rows: Rows, fewest: number): Fit | null {
     addRow(equations, x, rows.outcomes[slot]!)
   }
   if (equations.rows < fewest) return null
-  const coefficients = solve(equations)
+  const coefficients = solveNormalEquations(equations)
   const errors = new Float64Array(equations.rows)
   let n = 0
   for (let slot = 0; slot < size; slot += 1) {

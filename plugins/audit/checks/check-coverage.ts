@@ -10,22 +10,22 @@ export interface Check {
   readonly reasons: readonly string[]
 }
 
-export interface Tally {
-  made(check: CheckName, count?: number): void
-  missed(check: CheckName, reason: string, count?: number): void
+export interface CheckCoverage {
+  addChecked(check: CheckName, count?: number): void
+  addSkipped(check: CheckName, reason: string, count?: number): void
   list(): Check[]
 }
 
 const MAX_REASONS = 5
 
-export function createTally(): Tally {
+export function createCheckCoverage(): CheckCoverage {
   const rows = new Map(CHECKS.map((check) => [check, { checked: 0, missed: 0, reasons: new Set<string>() }]))
   return {
-    made(check, count = 1) {
+    addChecked(check, count = 1) {
       const row = rows.get(check)
       if (row) row.checked += count
     },
-    missed(check, reason, count = 1) {
+    addSkipped(check, reason, count = 1) {
       const row = rows.get(check)
       row?.reasons.add(reason)
       if (row) row.missed += count

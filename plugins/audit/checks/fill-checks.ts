@@ -1,16 +1,16 @@
 import { isMultiple } from '../../lib/quant/tick-size.ts'
 import { nyseClosed } from '../../lib/time/nyse-calendar.ts'
 import type { Code, Finding, Findings } from '../findings.ts'
-import type { Standard } from '../reference/reference-bars.ts'
-import { barAt, dayStart, type Series } from '../reference/bar-series.ts'
-import { dayOf, type Fill, type Ledger } from '../trade-ledger.ts'
-import type { Tally } from './check-coverage.ts'
-import type { Witness } from './ledger-flags.ts'
+import type { Reference } from '../reference/reference-bars.ts'
+import { barAt, dayStart, type ReferenceSeries } from '../reference/bar-series.ts'
+import { dayOf, type Fill, type TradeLedger } from '../trade-ledger.ts'
+import type { CheckCoverage } from './check-coverage.ts'
+import type { BiasDetector } from './bias-flags.ts'
 
-interface FillJudge {
-  judge(fill: Fill, standard: Standard): void
+interface FillChecker {
+  check(fill: Fill, standard: Reference): void
   /** Writes down what is judged all together. */
-  end(): void
+  finish(): void
   /** `judged` are those held against bars or, without bars, against the calendar. */
   readonly counts: { checked: number; missed: number; judged: number; impossible: number }
 }
@@ -21,10 +21,15 @@ const MUCH_VOLUME = 0.1
 /** When more fills than this are off the tick it is how the file writes prices, not a mistake of rows. */
 const COMMON = 0.1
 
-export function createFillJudge(ledger: Ledger, findings: Findings, tally: Tally, witness: Witness): FillJudge {
+export function createFillChecker(
+  ledger: TradeLedger,
+  findings: Findings,
+  tally: CheckCoverage,
+  witness: BiasDetector,
+): FillChecker {
   const { zoned, daily, hasQty, symbols } = ledger
   const counts = { checked: 0, missed: 0, judged: 0, impossible: 0 }
-  const grids = new Map<Series, ReturnType<typeof createGrid>>()
+  const grids = new Map<ReferenceSeries, ReturnType<typeof priceStepOf>>()
   const offTick: { readonly fill: Fill; readonly step: number }[] = []
   let onGrid = 0
 
@@ -45,41 +50,41 @@ export function createFillJudge(ledger: Ledger, findings: Findings, tally: Tally
 
   function missed(why: string): void {
     counts.missed += 1
-    for (const check of ['outside_range', 'volume', 'tick', 'listing'] as const) tally.missed(check, why)
+    for (const check of ['outside_range', 'volume', 'tick', 'listing'] as const) tally.addSkipped(check, why)
   }
 
   /** Sessions by the calendar alone, where there are no bars. */
-  function bySession(fill: Fill, { isNyse, why }: Standard): void {
+  function bySession(fill: Fill, { isNyse, why }: Reference): void {
     missed(why)
-    if (!isNyse) return tally.missed('session', why)
+    if (!isNyse) return tally.addSkipped('session', why)
     const day = dayOf(dayStart(fill.time, zoned && !daily))
     const reason = nyseClosed(day)
-    tally.made('session')
+    tally.addChecked('session')
     counts.judged += 1
     if (reason !== null) found(fill, 'closed_market', { day, reason })
   }
 
-  function byBar(fill: Fill, series: Series, bar: number): void {
+  function byBar(fill: Fill, series: ReferenceSeries, bar: number): void {
     const [low, high, volume] = [series.low[bar]!, series.high[bar]!, series.volume[bar]!]
-    tally.made('outside_range')
+    tally.addChecked('outside_range')
     const excess = Math.max(fill.price / high - 1, 1 - fill.price / low)
     if (excess > SLACK) return found(fill, 'outside_range', { low, high, excess_bps: excess * 1e4 })
-    witness.see(fill, series, bar)
-    if (!hasQty || Number.isNaN(fill.qty)) tally.missed('volume', 'the file has no quantity')
-    else if (!(volume > 0)) tally.missed('volume', 'the bars have no volume')
+    witness.observe(fill, series, bar)
+    if (!hasQty || Number.isNaN(fill.qty)) tally.addSkipped('volume', 'the file has no quantity')
+    else if (!(volume > 0)) tally.addSkipped('volume', 'the bars have no volume')
     else {
-      tally.made('volume')
+      tally.addChecked('volume')
       if (fill.qty > MUCH_VOLUME * volume) {
         const severity = fill.qty > volume ? 'error' : 'warning'
         if (severity === 'error') counts.impossible += 1
         add(fill, 'exceeds_volume', severity, { qty: fill.qty, volume })
       }
     }
-    const grid = grids.get(series) ?? createGrid(series)
+    const grid = grids.get(series) ?? priceStepOf(series)
     grids.set(series, grid)
     const step = grid(fill.price, fill.time)
-    if (step === null) return tally.missed('tick', 'the bars are on no grid')
-    tally.made('tick')
+    if (step === null) return tally.addSkipped('tick', 'the bars are on no grid')
+    tally.addChecked('tick')
     // A price of the bar itself is a price of the market.
     const prints = [series.open[bar], high, low, series.close[bar]]
     if (isMultiple(fill.price, step) || prints.includes(fill.price)) onGrid += 1
@@ -88,27 +93,27 @@ export function createFillJudge(ledger: Ledger, findings: Findings, tally: Tally
 
   return {
     counts,
-    judge(fill, standard) {
+    check(fill, standard) {
       const { series } = standard
       if (!series) return bySession(fill, standard)
       const bar = barAt(series, fill.time, zoned, daily)
       if (bar === 'unknown' || (typeof bar === 'number' && series.idle?.[bar] === 1)) return bySession(fill, standard)
-      tally.made('session')
+      tally.addChecked('session')
       counts.judged += 1
       counts.checked += 1
-      if (series.isWhole) tally.made('listing')
-      else tally.missed('listing', 'our own bars do not say when a symbol was listed')
+      if (series.isWhole) tally.addChecked('listing')
+      else tally.addSkipped('listing', 'our own bars do not say when a symbol was listed')
       if (typeof bar === 'number') return byBar(fill, series, bar)
       found(fill, bar, { day: dayOf(fill.time), ...(bar === 'closed_market' ? {} : extentOf(series)) })
     },
-    end() {
+    finish() {
       if (offTick.length > COMMON * (offTick.length + onGrid)) return
       for (const { fill, step } of offTick) add(fill, 'off_tick', 'warning', { tick: step })
     },
   }
 }
 
-function extentOf({ time }: Series) {
+function extentOf({ time }: ReferenceSeries) {
   return { first: dayOf(time[0]!), last: dayOf(time.at(-1)!) }
 }
 
@@ -122,7 +127,7 @@ const MAX_SAMPLED = 5000
  * the cent as adjusted prices are; else the greatest power of ten that 99.5% of the bars' prices are multiples of. Null
  * where there is none.
  */
-function createGrid(series: Series): (price: number, time: number) => number | null {
+function priceStepOf(series: ReferenceSeries): (price: number, time: number) => number | null {
   const prices = sampled(series)
   const share = (step: number): number => prices.filter((price) => isMultiple(price, step)).length / prices.length
   const own = [1, 0.1, CENT, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8].find((step) => share(step) >= 0.995) ?? null
@@ -133,7 +138,7 @@ function createGrid(series: Series): (price: number, time: number) => number | n
   }
 }
 
-function sampled({ open, high, low, close }: Series): number[] {
+function sampled({ open, high, low, close }: ReferenceSeries): number[] {
   const stride = Math.max(1, Math.floor(close.length / MAX_SAMPLED))
   const prices: number[] = []
   for (let i = 0; i < close.length; i += stride) prices.push(open[i]!, high[i]!, low[i]!, close[i]!)

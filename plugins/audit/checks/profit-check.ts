@@ -1,6 +1,6 @@
 import type { Findings } from '../findings.ts'
-import type { Ledger, Trade } from '../trade-ledger.ts'
-import type { Tally } from './check-coverage.ts'
+import type { TradeLedger, Trade } from '../trade-ledger.ts'
+import type { CheckCoverage } from './check-coverage.ts'
 
 const RELATIVE = 0.01
 const ABSOLUTE = 0.01
@@ -14,14 +14,18 @@ const MAX_COMMISSION = 0.02
  * Stated profit against quantity times price move, before or after the reported fees. A multiplier that most trades of a
  * symbol share (a futures contract) and a commission that most trades leave out of the fees are inferred, and said.
  */
-export function checkProfits({ trades, symbols, hasQty }: Ledger, findings: Findings, tally: Tally): string[] {
+export function checkStatedProfits(
+  { trades, symbols, hasQty }: TradeLedger,
+  findings: Findings,
+  tally: CheckCoverage,
+): string[] {
   const stated = trades.filter(({ pnl, qty }) => Number.isFinite(pnl) && Number.isFinite(qty))
   const why = hasQty ? 'the file states no profit' : 'the file has no quantity'
-  if (stated.length < trades.length) tally.missed('pnl', why, trades.length - stated.length)
+  if (stated.length < trades.length) tally.addSkipped('pnl', why, trades.length - stated.length)
   const warnings: string[] = []
   const groups = new Map<number, Trade[]>()
   for (const trade of stated) {
-    tally.made('pnl')
+    tally.addChecked('pnl')
     const group = groups.get(trade.symbol) ?? []
     group.push(trade)
     groups.set(trade.symbol, group)

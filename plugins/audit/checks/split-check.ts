@@ -1,9 +1,9 @@
 import { type Ask, ServiceError } from 'tollgate/plugin'
 import type { Findings } from '../findings.ts'
 import { DAY, dayOf, type Trade } from '../trade-ledger.ts'
-import type { Standard } from '../reference/reference-bars.ts'
-import { joinDays, type Series } from '../reference/bar-series.ts'
-import type { Tally } from './check-coverage.ts'
+import type { Reference } from '../reference/reference-bars.ts'
+import { joinDays, type ReferenceSeries } from '../reference/bar-series.ts'
+import type { CheckCoverage } from './check-coverage.ts'
 
 export interface Split {
   /** Open of the first bar after it, epoch milliseconds. */
@@ -19,21 +19,21 @@ const MAX_BARS = 50_000
 
 interface SplitParts {
   readonly findings: Findings
-  readonly tally: Tally
+  readonly tally: CheckCoverage
   readonly ask: Ask
 }
 
 /** Finds trades held over a split whose prices jump by its factor: a profit or loss that nobody made. */
 export async function checkSplits(
   trades: readonly Trade[],
-  { series, why }: Standard,
+  { series, why }: Reference,
   { findings, tally, ask }: SplitParts,
 ): Promise<void> {
   const held = trades.filter(({ entryTime, exitTime }) => Math.floor(exitTime / DAY) > Math.floor(entryTime / DAY))
   if (held.length === 0) return
   const splits = series ? await splitsOf(series, ask) : null
-  if (!splits) return tally.missed('split', series ? 'bar quality cannot be asked at the moment' : why, held.length)
-  tally.made('split', held.length)
+  if (!splits) return tally.addSkipped('split', series ? 'bar quality cannot be asked at the moment' : why, held.length)
+  tally.addChecked('split', held.length)
   for (const { row, entryTime, exitTime, entryPrice, exitPrice } of held)
     for (const { time, factor } of splits) {
       const isOver = entryTime < time && exitTime >= time
@@ -47,7 +47,7 @@ export async function checkSplits(
  * Splits of raw bars: those the bars state, else those the bar-quality product finds, asked only where a gap overnight
  * is wide enough. Null where it cannot be asked.
  */
-async function splitsOf(series: Series, ask: Ask): Promise<readonly Split[] | null> {
+async function splitsOf(series: ReferenceSeries, ask: Ask): Promise<readonly Split[] | null> {
   const { time, split } = series
   if (split) return Array.from(split, (factor, i) => ({ time: time[i]!, factor })).filter(({ factor }) => factor !== 1)
   if (!hasGap(series)) return []
@@ -60,13 +60,13 @@ async function splitsOf(series: Series, ask: Ask): Promise<readonly Split[] | nu
   }
 }
 
-function hasGap({ open, close }: Series): boolean {
+function hasGap({ open, close }: ReferenceSeries): boolean {
   for (let i = 1; i < open.length; i += 1) if (Math.abs(Math.log(open[i]! / close[i - 1]!)) >= LEAST_GAP) return true
   return false
 }
 
 /** The last bars in the form the quality product reads: epoch seconds, prices, volume. */
-function barsOf({ time, open, high, low, close, volume }: Series): (number | null)[][] {
+function barsOf({ time, open, high, low, close, volume }: ReferenceSeries): (number | null)[][] {
   const first = Math.max(0, time.length - MAX_BARS)
   return Array.from({ length: time.length - first }, (_, index) => {
     const i = first + index

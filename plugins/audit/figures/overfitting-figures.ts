@@ -7,7 +7,7 @@ import {
   minimumTrackRecord,
 } from '../../lib/quant/sharpe-ratio.ts'
 import type { Preset } from '../cost-presets.ts'
-import { DAY, type Ledger, type Trade } from '../trade-ledger.ts'
+import { DAY, type TradeLedger, type Trade } from '../trade-ledger.ts'
 import { tradesPerYear, sampleOf, type Sample } from './performance-figures.ts'
 import { byExit, type Returns, returnsOf } from './trade-returns.ts'
 
@@ -20,7 +20,7 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
   const { sample, trades } = best
   const count = Math.max(stated, trials.length)
   const { sharpePerTrade: sharpe, skewness, kurtosis } = sample
-  const overfit = overfitOf(trials)
+  const overfit = backtestOverfitting(trials)
   const pbo = {
     pbo: overfit.pbo,
     pbo_not_checked: overfit.pbo === null ? overfit.why : null,
@@ -96,7 +96,7 @@ export interface Trial {
 }
 
 /** The trials of a ledger; one, of all its trades, where there is no trial column. */
-export function trialsOf(ledger: Ledger, preset: Preset, extraBps: number): Trial[] {
+export function trialsOf(ledger: TradeLedger, preset: Preset, extraBps: number): Trial[] {
   const groups = ledger.trials.map((): Trade[] => [])
   for (const trade of byExit(ledger.trades)) groups[trade.trial]?.push(trade)
   return groups.flatMap((trades, index) => {
@@ -107,7 +107,7 @@ export function trialsOf(ledger: Ledger, preset: Preset, extraBps: number): Tria
 }
 
 /** The trial a researcher would show: the one of the highest Sharpe ratio. */
-export function bestOf(trials: readonly Trial[]): Trial {
+export function bestTrial(trials: readonly Trial[]): Trial {
   const rank = ({ sample }: Trial): number => sample.sharpePerTrade ?? -Infinity
   return trials.reduce((best, trial) => (rank(trial) > rank(best) ? trial : best))
 }
@@ -140,7 +140,7 @@ type Overfit =
  * Probability of backtest overfitting over the days on which any trial closed a trade: a trial's period return is the
  * sum of its trades that day, 0 where it has none.
  */
-function overfitOf(trials: readonly Trial[]): Overfit {
+function backtestOverfitting(trials: readonly Trial[]): Overfit {
   if (trials.length < MIN_TRIALS) return { pbo: null, why: `needs a trial column with at least ${MIN_TRIALS} trials` }
   const days = new Map<number, number>()
   const exits = trials.map(({ trades }) => trades.map(({ exitTime }) => Math.floor(exitTime / DAY)))

@@ -2,7 +2,7 @@ import Papa from 'papaparse'
 import { InvalidInput } from 'tollgate/plugin'
 
 /** Where a cell stands, for what is said about it. */
-export interface Place {
+export interface CellPlace {
   readonly file: 'file' | 'bars'
   /** 0-based data row. */
   readonly row: number
@@ -35,7 +35,7 @@ export const isMissing = (text: string): boolean => text === '' || MISSING.test(
 export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
 
 /** A cell that is a number, without currency, unit and spaces: "($1 234)" is "-1234". */
-function bareOf(text: string): string {
+function stripUnits(text: string): string {
   return text
     .replace(CURRENCY_OR_SPACE, '')
     .replace(UNIT, '')
@@ -55,27 +55,27 @@ const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare) && !G
  * there is none. Throws InvalidInput for NaN, infinities, numbers beyond 1e18, and formulas: a ledger that holds them is
  * not the ledger meant.
  */
-export function readNumber(text: string, place: Place, mark: Writing['mark'] = 'point'): number {
+export function readNumber(text: string, place: CellPlace, mark: CellFormat['decimal'] = 'point'): number {
   const isGrouped = (number: string): boolean => mark === 'comma' && GROUPED_BY_POINTS.test(number)
-  if (PLAIN.test(text) && !isGrouped(text)) return finite(Number(text), text, place)
+  if (PLAIN.test(text) && !isGrouped(text)) return requireFinite(Number(text), text, place)
   if (isMissing(text)) return Number.NaN
-  if (NOT_FINITE.test(text)) return finite(Number.NaN, text, place)
+  if (NOT_FINITE.test(text)) return requireFinite(Number.NaN, text, place)
   refuseFormula(text, place)
-  const bare = bareOf(text)
+  const bare = stripUnits(text)
   if (isGrouped(bare) || (mark !== 'point' && DECIMAL_COMMA.test(bare)))
-    return finite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
-  if (PLAIN.test(bare)) return finite(Number(bare), text, place)
-  if (mark !== 'comma' && GROUPED.test(bare)) return finite(Number(bare.replaceAll(',', '')), text, place)
+    return requireFinite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
+  if (PLAIN.test(bare)) return requireFinite(Number(bare), text, place)
+  if (mark !== 'comma' && GROUPED.test(bare)) return requireFinite(Number(bare.replaceAll(',', '')), text, place)
   return Number.NaN
 }
 
 /** Throws InvalidInput where the cell is a spreadsheet formula. */
-export function refuseFormula(text: string, place: Place): void {
+export function refuseFormula(text: string, place: CellPlace): void {
   if (text.charCodeAt(0) <= AT && FORMULA.test(text))
-    throw wrongCell(place, 'Is a formula. Write the value it stands for.', 'formula')
+    throw cellError(place, 'Is a formula. Write the value it stands for.', 'formula')
 }
 
-export function wrongCell({ file, row, column }: Place, msg: string, type: string): InvalidInput {
+export function cellError({ file, row, column }: CellPlace, msg: string, type: string): InvalidInput {
   return new InvalidInput([{ loc: ['body', file, row, column], msg: `Row ${row}, ${column}: ${msg}`, type }])
 }
 
@@ -83,10 +83,10 @@ export function wrongCell({ file, row, column }: Place, msg: string, type: strin
 const LARGEST = 1e18
 export const SMALLEST = 1 / LARGEST
 
-function finite(value: number, text: string, place: Place): number {
+function requireFinite(value: number, text: string, place: CellPlace): number {
   if (Math.abs(value) <= LARGEST) return value
   const msg = Number.isFinite(value) ? `is larger than ${LARGEST}.` : 'is not a finite number.'
-  throw wrongCell(place, `${text.slice(0, 40)} ${msg}`, 'finite_number')
+  throw cellError(place, `${text.slice(0, 40)} ${msg}`, 'finite_number')
 }
 
 const PRIME = 0x01000193
@@ -110,9 +110,9 @@ export function fingerprint(cells: readonly string[]): number {
 }
 
 /** How a file writes numbers and dates. */
-export interface Writing {
+export interface CellFormat {
   /** The decimal mark; `either` where the file does not say and commas do not separate its cells. */
-  readonly mark: 'point' | 'comma' | 'either'
+  readonly decimal: 'point' | 'comma' | 'either'
   /** Whether 3/4/2024 is in April; null where the file does not say. */
   readonly dayFirst: boolean | null
 }
@@ -126,11 +126,11 @@ const DAY_AND_MONTH = /^(\d\d?)([/-])(\d\d?)\2\d\d/
  *
  * @example writingOf([['SAP', '1.000', '95,10', '31/01/2024']], ';') // { mark: 'comma', dayFirst: true }
  */
-export function writingOf(rows: readonly (readonly string[])[], delimiter: string): Writing {
+export function cellFormatOf(rows: readonly (readonly string[])[], delimiter: string): CellFormat {
   const counts = { comma: 0, point: 0, day: 0, month: 0 }
   for (const cells of rows)
     for (const cell of cells) {
-      const bare = bareOf(cell)
+      const bare = stripUnits(cell)
       if (isDecimalComma(bare)) counts.comma += 1
       else if (isDecimalPoint(bare)) counts.point += 1
       const [, first, , second] = DAY_AND_MONTH.exec(cell.trim()) ?? []
@@ -141,14 +141,14 @@ export function writingOf(rows: readonly (readonly string[])[], delimiter: strin
   const isPoint = delimiter === ',' || (counts.point > 0 && counts.comma === 0)
   const isSaid = counts.day > 0 !== counts.month > 0
   return {
-    mark: isComma ? 'comma' : isPoint ? 'point' : 'either',
+    decimal: isComma ? 'comma' : isPoint ? 'point' : 'either',
     // Whoever writes a decimal comma writes no month first.
     dayFirst: isSaid ? counts.day > 0 : isComma && counts.day === 0 ? true : null,
   }
 }
 
 /** The same from the beginning, the middle and the end of a CSV file. */
-export function writingOfCsv(bytes: Buffer, delimiter: string): Writing {
+export function cellFormatOfCsv(bytes: Buffer, delimiter: string): CellFormat {
   const starts = [0, Math.floor((bytes.length - PIECE) / 2), bytes.length - PIECE].filter((start) => start >= 0)
   const rows = (starts.length === 0 ? [0] : starts).flatMap((start) => {
     const lines = bytes
@@ -159,5 +159,5 @@ export function writingOfCsv(bytes: Buffer, delimiter: string): Writing {
     const whole = lines.slice(1, start + PIECE < bytes.length ? -1 : undefined)
     return Papa.parse<string[]>(whole.join('\n'), { delimiter }).data
   })
-  return writingOf(rows, delimiter)
+  return cellFormatOf(rows, delimiter)
 }

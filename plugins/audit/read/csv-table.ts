@@ -2,18 +2,18 @@ import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
 import Papa from 'papaparse'
 import { InvalidInput, ServiceError } from 'tollgate/plugin'
-import { type Writing, writingOfCsv } from './cell-values.ts'
+import { type CellFormat, cellFormatOfCsv } from './cell-values.ts'
 
-export interface CsvLimits {
+export interface TableLimits {
   /** Which part of the request it is, for what is said about it. */
   readonly file: 'file' | 'bars'
   readonly maxRows: number
   readonly signal: AbortSignal
 }
 
-export interface CsvReader {
+export interface TableHandler {
   /** Called once, with the cells of the first line. */
-  header(cells: readonly string[], writing: Writing): void
+  header(cells: readonly string[], writing: CellFormat): void
   /** Called for each data row, trimmed and as wide as the header. */
   row(cells: readonly string[], row: number): void
 }
@@ -35,7 +35,7 @@ const DELIMITERS = [',', ';', '\t'] as const
  * Lets other work run between pieces. Returns the number of data rows. Throws InvalidInput naming the row, or ServiceError
  * body_too_large beyond `maxRows`.
  */
-export async function readCsv(written: Buffer, limits: CsvLimits, reader: CsvReader): Promise<number> {
+export async function readCsv(written: Buffer, limits: TableLimits, reader: TableHandler): Promise<number> {
   const { file, maxRows, signal } = limits
   const bytes = inUtf8(written)
   const refuse = (msg: string, type: string, ...at: readonly (string | number)[]): InvalidInput =>
@@ -58,7 +58,7 @@ export async function readCsv(written: Buffer, limits: CsvLimits, reader: CsvRea
           'too_many_columns',
           'header',
         )
-      reader.header(header, writingOfCsv(bytes, delimiter))
+      reader.header(header, cellFormatOfCsv(bytes, delimiter))
       return
     }
     if (count === maxRows) {

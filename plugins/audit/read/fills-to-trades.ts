@@ -1,5 +1,5 @@
 import type { Fill } from '../trade-ledger.ts'
-import { type Builder, isSigned, readSide, settleSigns, type RowReader, settleFees } from './ledger-rows.ts'
+import { type LedgerBuilder, isSigned, readSide, settleSigns, type RowReader, settleFees } from './ledger-rows.ts'
 import { SMALLEST } from './cell-values.ts'
 
 interface Execution {
@@ -23,7 +23,7 @@ const FILLED = /^(?:filled|partially ?filled|closed|completed?|executed|done|[23
 const DUST = 1e-9
 
 /** Rows that are executions, matched first in first out into round trips, symbol by symbol and trial by trial. */
-export function readFills(builder: Builder): RowReader {
+export function readFills(builder: LedgerBuilder): RowReader {
   const { has, number, needNumber, needPrice, needTime, exclude, name, counts, text, header } = builder
   const executions: Execution[] = []
   // Two executions may well be alike; only a file that numbers them can repeat one.
@@ -71,7 +71,7 @@ function inOrder(executions: readonly Execution[]): Execution[] {
   return (isBackwards ? executions.toReversed() : [...executions]).sort((one, other) => one.time - other.time)
 }
 
-function match({ trades, fills, counts }: Builder, executions: readonly Execution[]): void {
+function match({ trades, fills, counts }: LedgerBuilder, executions: readonly Execution[]): void {
   const held = new Map<string, { lots: Lot[]; head: number }>()
   for (const execution of executions) {
     const key = `${execution.trial}/${execution.symbol}`

@@ -1,6 +1,6 @@
 import { InvalidInput, ServiceError } from 'tollgate/plugin'
-import { type CsvLimits, type CsvReader, MAX_CELL, MAX_COLUMNS } from './csv-table.ts'
-import { writingOf } from './cell-values.ts'
+import { type TableLimits, type TableHandler, MAX_CELL, MAX_COLUMNS } from './csv-table.ts'
+import { cellFormatOf } from './cell-values.ts'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -15,7 +15,7 @@ export const isJson = (bytes: Buffer): boolean => BRACKETS.test(bytes.subarray(0
  * of the first 500 objects; what is itself a list or an object is left out, but for the value of LEAN's symbols.
  * Returns the number of rows. Throws InvalidInput, or ServiceError body_too_large beyond `maxRows`.
  */
-export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: CsvReader): number {
+export function readJson(bytes: Buffer, { file, maxRows }: TableLimits, reader: TableHandler): number {
   const refuse = (msg: string, type: string, ...at: readonly (string | number)[]): InvalidInput =>
     new InvalidInput([{ loc: ['body', file, ...at], msg, type }])
   if (bytes.length > MAX_BYTES) {
@@ -36,7 +36,7 @@ export function readJson(bytes: Buffer, { file, maxRows }: CsvLimits, reader: Cs
     throw refuse(`The trades have ${names.length} fields; ${MAX_COLUMNS} are the most.`, 'too_many_columns', 'header')
   const cellsOf = (row: Row): string[] => names.map((name) => cellOf(row[name]))
   // Numbers of JSON have their own decimal points, whatever separates the cells of a table.
-  reader.header(names, writingOf(sample.map(cellsOf), ','))
+  reader.header(names, cellFormatOf(sample.map(cellsOf), ','))
   for (const [index, row] of rows.entries()) {
     const cells = cellsOf(row)
     const long = cells.findIndex((cell) => cell.length > MAX_CELL)

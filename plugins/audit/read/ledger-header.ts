@@ -1,6 +1,6 @@
 import { InvalidInput } from 'tollgate/plugin'
 import type { Layout } from '../trade-ledger.ts'
-import type { Writing } from './cell-values.ts'
+import type { CellFormat } from './cell-values.ts'
 
 /** What a column can mean. */
 export type Field =
@@ -65,7 +65,7 @@ export interface Header {
   readonly columns: Columns
   /** As the file writes them. */
   readonly names: readonly string[]
-  readonly writing: Writing
+  readonly writing: CellFormat
 }
 
 const ROUND_TRIP: readonly Field[] = ['entryTime', 'entryPrice', 'exitTime', 'exitPrice']
@@ -74,7 +74,7 @@ const ROUND_TRIP: readonly Field[] = ['entryTime', 'entryPrice', 'exitTime', 'ex
 const IN_CURRENCY = /^((?:[Ee]ntry |[Ee]xit )?[Pp]rice|Profit|Net P&L|Net PnL) [A-Z]{3,5}$/
 
 /** Case, spaces and punctuation do not matter. */
-export function plain(name: string): string {
+export function plainName(name: string): string {
   return name
     .replace(IN_CURRENCY, '$1')
     .toLowerCase()
@@ -87,10 +87,10 @@ export function plain(name: string): string {
  *
  * @example recognise(['Ticker', 'Entry Time', 'entry_price', 'ExitTime', 'ExitPrice'], writing).layout // 'round_trips'
  */
-export function recognise(names: readonly string[], writing: Writing): Header {
-  assertDistinct(names)
+export function recogniseHeader(names: readonly string[], writing: CellFormat): Header {
+  assertDistinctNames(names)
   const byName = new Map<string, number>()
-  for (const [index, name] of names.entries()) if (!byName.has(plain(name))) byName.set(plain(name), index)
+  for (const [index, name] of names.entries()) if (!byName.has(plainName(name))) byName.set(plainName(name), index)
   const columns: Partial<Record<Field, number>> = {}
   for (const [field, known] of Object.entries(NAMES) as [Field, string][]) {
     const name = known.split(' ').find((one) => byName.has(one))
@@ -132,7 +132,7 @@ function layoutOf(
 const spoken = (field: Field): string => field.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 40))
 
-export function assertDistinct(names: readonly string[], file: 'file' | 'bars' = 'file'): void {
+export function assertDistinctNames(names: readonly string[], file: 'file' | 'bars' = 'file'): void {
   const seen = new Set<string>()
   for (const name of names) {
     const key = name.toLowerCase()

@@ -1,7 +1,7 @@
 import { InvalidInput } from 'tollgate/plugin'
 import type { Code, Findings } from '../findings.ts'
-import { type Fill, type Ledger, NO_SYMBOL, type Trade } from '../trade-ledger.ts'
-import { fingerprint, isMissing, isUnset, type Place, readNumber, refuseFormula, SMALLEST } from './cell-values.ts'
+import { type Fill, type TradeLedger, UNNAMED_SYMBOL, type Trade } from '../trade-ledger.ts'
+import { fingerprint, isMissing, isUnset, type CellPlace, readNumber, refuseFormula, SMALLEST } from './cell-values.ts'
 import type { Field, Header } from './ledger-header.ts'
 import { createTimeReader, type TimeReader } from './ledger-times.ts'
 
@@ -18,7 +18,7 @@ const MAX_TRIALS = 256
 const FARTHEST_ZONE = 14 * 3_600_000
 
 /** What the readers of every layout share: cells by field, names by index, findings that take a row out. */
-export interface Builder {
+export interface LedgerBuilder {
   readonly header: Header
   readonly trades: Trade[]
   readonly fills: Fill[]
@@ -47,7 +47,7 @@ export interface Builder {
   readonly name: (field: Field) => string
 }
 
-export function createBuilder(header: Header, options: ReadOptions): Builder {
+export function createLedgerBuilder(header: Header, options: ReadOptions): LedgerBuilder {
   const { columns, names, writing } = header
   const { findings } = options
   const times = createTimeReader(writing.dayFirst)
@@ -58,7 +58,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
   let excludedRow = -1
 
   const name = (field: Field): string => names[columns[field] ?? -1] ?? field
-  const place = (row: number, field: Field): Place => ({ file: 'file', row, column: name(field) })
+  const place = (row: number, field: Field): CellPlace => ({ file: 'file', row, column: name(field) })
   const text = (cells: readonly string[], field: Field): string => cells[columns[field] ?? -1] ?? ''
 
   /** The moment of a cell, put together where day and time of day have columns of their own. */
@@ -77,7 +77,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
   }
 
   function needNumber(cells: readonly string[], row: number, field: Field): number {
-    const value = readNumber(text(cells, field), place(row, field), writing.mark)
+    const value = readNumber(text(cells, field), place(row, field), writing.decimal)
     if (Number.isNaN(value)) exclude(row, { code: 'missing_value', field: name(field) })
     return value
   }
@@ -97,7 +97,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
     exclude,
     number: (cells, row, field) => {
       const cell = text(cells, field)
-      return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), writing.mark)
+      return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), writing.decimal)
     },
     needNumber,
     needPrice(cells, row, field) {
@@ -121,7 +121,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
       return time
     },
     symbol(cells, row) {
-      if (columns.symbol === undefined) return symbols.index(options.symbol ?? NO_SYMBOL)
+      if (columns.symbol === undefined) return symbols.index(options.symbol ?? UNNAMED_SYMBOL)
       const cell = text(cells, 'symbol')
       if (isMissing(cell)) {
         exclude(row, { code: 'missing_value', field: name('symbol') })
@@ -149,7 +149,7 @@ export function createBuilder(header: Header, options: ReadOptions): Builder {
 }
 
 /** The ledger of what was built. */
-export function ledgerOf(builder: Builder, warnings: readonly string[]): Ledger {
+export function buildLedger(builder: LedgerBuilder, warnings: readonly string[]): TradeLedger {
   const { header, trades, fills, symbolNames, trialNames, counts, times, has } = builder
   return {
     layout: header.layout,
@@ -190,7 +190,7 @@ const YES = /^(?:true|yes|1)$/i
  * 1 for long or buy, -1 for short or sell, from a column of sides, a flag for shorts, a type that says buy or sell, or
  * the sign of the quantity; long where the file says nothing. Null and a finding where the side is not a side.
  */
-export function readSide(builder: Builder, cells: readonly string[], row: number, qty: number): 1 | -1 | null {
+export function readSide(builder: LedgerBuilder, cells: readonly string[], row: number, qty: number): 1 | -1 | null {
   const { header, has, text, exclude, name } = builder
   if (has('side')) {
     const cell = text(cells, 'side')
@@ -209,7 +209,7 @@ export function readSide(builder: Builder, cells: readonly string[], row: number
 }
 
 /** Whether the quantity's own sign says the side, so that a negative one is no mistake. */
-export function isSigned({ has, text }: Builder, cells: readonly string[]): boolean {
+export function isSigned({ has, text }: LedgerBuilder, cells: readonly string[]): boolean {
   if (has('side') || has('short')) return false
   const type = text(cells, 'type')
   return !UP.test(type) && !DOWN.test(type)
@@ -225,7 +225,7 @@ interface Signed {
  * Makes quantities positive, in place. A negative one beside a side is a mistake and its row is left out, unless
  * everything that is sold, and nothing else, is written so.
  */
-export function settleSigns({ exclude, name }: Builder, items: Signed[]): void {
+export function settleSigns({ exclude, name }: LedgerBuilder, items: Signed[]): void {
   const isConvention = items.every(({ qty, sign }) => !(qty * sign < 0))
   let kept = 0
   for (const item of items) {
@@ -246,13 +246,13 @@ export interface RowReader {
 }
 
 /** Fees written as negative amounts throughout are costs all the same; among positive ones a negative one is a rebate. */
-export function settleFees({ has, trades }: Builder): void {
+export function settleFees({ has, trades }: LedgerBuilder): void {
   if (has('entryRate') || trades.some(({ fees }) => fees > 0)) return
   for (const [index, trade] of trades.entries()) if (trade.fees < 0) trades[index] = { ...trade, fees: -trade.fees }
 }
 
 /** Both executions of a round trip. */
-export function addFills({ fills }: Builder, trade: Trade): void {
+export function addFills({ fills }: LedgerBuilder, trade: Trade): void {
   const { symbol, sign, qty } = trade
   const exit = -sign as 1 | -1
   fills.push({ row: trade.row, leg: 'entry', symbol, sign, time: trade.entryTime, price: trade.entryPrice, qty })

@@ -1,11 +1,11 @@
 import { FILE_RULES, readTimestamp } from '../../lib/time/timestamps.ts'
 import { DAY } from '../trade-ledger.ts'
-import { type Place, wrongCell } from './cell-values.ts'
+import { type CellPlace, cellError } from './cell-values.ts'
 
 /** Reads the times of one file and remembers what they have in common. */
 export interface TimeReader {
   /** Epoch milliseconds of a cell; null if it is not a time. Throws InvalidInput if the file mixes time zones. */
-  read(text: string, place: Place): number | null
+  read(text: string, place: CellPlace): number | null
   /** Whether the times read so far name their zone. False if none was read. */
   hasZone(): boolean
   /** Whether every time read so far is a bare date, or midnight on its own clock. */
@@ -36,8 +36,8 @@ const MAX_REMEMBERED = 100_000
  * Either all times of a file name a zone or none does. Their offsets may differ by the hour of daylight saving, not more.
  */
 export function createTimeReader(dayFirst: boolean | null): TimeReader {
-  let withoutZone: Place | null = null
-  let withZone: { readonly offset: number; readonly place: Place } | null = null
+  let withoutZone: CellPlace | null = null
+  let withZone: { readonly offset: number; readonly place: CellPlace } | null = null
   let isDaily = true
   let assumed: ReturnType<TimeReader['assumedOrder']> = null
   const parse = createParser((text, place) => {
@@ -50,7 +50,7 @@ export function createTimeReader(dayFirst: boolean | null): TimeReader {
     return localTime(year, month, day, clock)
   })
 
-  function checkZone(offset: number | null, place: Place): void {
+  function checkZone(offset: number | null, place: CellPlace): void {
     if (offset === null) withoutZone ??= place
     else withZone ??= { offset, place }
     if (withoutZone && withZone) {
@@ -82,7 +82,7 @@ interface Parsed {
   readonly offset: number | null
 }
 
-type Parse = (text: string, place: Place) => Parsed | null
+type Parse = (text: string, place: CellPlace) => Parsed | null
 type Digits = string | undefined
 
 /** Files repeat days and times of day, so each is parsed once and the two are added. */
@@ -133,12 +133,12 @@ function localTime(year: string, month: string, day: string, clock: readonly Dig
   return parseShared(`${date} ${hours}:${minute}:${second}`)
 }
 
-function ambiguous(text: string, place: Place, isDayFirst: boolean) {
+function ambiguous(text: string, place: CellPlace, isDayFirst: boolean) {
   const [here, elsewhere] = isDayFirst ? ['month', 'day'] : ['day', 'month']
   const msg = `${text} puts the ${here} first, but other dates put the ${elsewhere} first. Write dates as 2024-01-31.`
-  return wrongCell(place, msg, 'ambiguous_date')
+  return cellError(place, msg, 'ambiguous_date')
 }
 
-function mixedZones(place: Place, reason: string) {
-  return wrongCell(place, `The time zone is ambiguous: ${reason}. Write every time in one zone.`, 'mixed_time_zones')
+function mixedZones(place: CellPlace, reason: string) {
+  return cellError(place, `The time zone is ambiguous: ${reason}. Write every time in one zone.`, 'mixed_time_zones')
 }

@@ -1,12 +1,18 @@
 import { InvalidInput } from 'tollgate/plugin'
-import type { Ledger } from '../trade-ledger.ts'
-import { type Builder, createBuilder, ledgerOf, type ReadOptions, type RowReader } from './ledger-rows.ts'
-import { type CsvReader, readCsv } from './csv-table.ts'
+import type { TradeLedger } from '../trade-ledger.ts'
+import {
+  type LedgerBuilder,
+  createLedgerBuilder,
+  buildLedger,
+  type ReadOptions,
+  type RowReader,
+} from './ledger-rows.ts'
+import { type TableHandler, readCsv } from './csv-table.ts'
 import { readFills } from './fills-to-trades.ts'
-import { recognise } from './ledger-header.ts'
+import { recogniseHeader } from './ledger-header.ts'
 import { isJson, readJson } from './json-table.ts'
-import { readLists } from './tradingview-trades.ts'
-import { readTrips } from './round-trips.ts'
+import { readTradingView } from './tradingview-trades.ts'
+import { readRoundTrips } from './round-trips.ts'
 
 /** More rows answer 413. */
 export const MAX_ROWS = 200_000
@@ -15,32 +21,32 @@ export const MAX_ROWS = 200_000
  * Reads a ledger in any of the known layouts, recognised by its header. Rows that cannot be used become findings; a file
  * that is no ledger is refused. Throws InvalidInput naming header or row, or ServiceError body_too_large.
  */
-export async function readLedger(bytes: Buffer, options: ReadOptions, signal: AbortSignal): Promise<Ledger> {
-  let builder: Builder | null = null
+export async function readLedger(bytes: Buffer, options: ReadOptions, signal: AbortSignal): Promise<TradeLedger> {
+  let builder: LedgerBuilder | null = null
   let reader: RowReader | null = null
   const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
-  const table: CsvReader = {
+  const table: TableHandler = {
     header(names, writing) {
-      builder = createBuilder(recognise(names, writing), options)
+      builder = createLedgerBuilder(recogniseHeader(names, writing), options)
       reader = readerOf(builder)
     },
     row: (cells, row) => reader?.row(cells, row),
   }
   const rows = isJson(bytes) ? readJson(bytes, limits, table) : await readCsv(bytes, limits, table)
-  const built = builder as unknown as Builder
+  const built = builder as unknown as LedgerBuilder
   ;(reader as unknown as RowReader).end()
   built.counts.rows = rows
   if (built.trades.length === 0) throw nothingLeft(built)
-  return ledgerOf(built, warningsOf(built))
+  return buildLedger(built, warningsOf(built))
 }
 
-function readerOf(builder: Builder): RowReader {
+function readerOf(builder: LedgerBuilder): RowReader {
   const { layout } = builder.header
-  if (layout === 'tradingview') return readLists(builder)
-  return layout === 'fills' || layout === 'lean_orders' ? readFills(builder) : readTrips(builder)
+  if (layout === 'tradingview') return readTradingView(builder)
+  return layout === 'fills' || layout === 'lean_orders' ? readFills(builder) : readRoundTrips(builder)
 }
 
-function nothingLeft({ counts, options }: Builder): InvalidInput {
+function nothingLeft({ counts, options }: LedgerBuilder): InvalidInput {
   const [first] = options.findings.list()
   if (!first) {
     const what = counts.open > 0 ? 'a closed trade; all are open' : 'a filled order'
@@ -51,7 +57,7 @@ function nothingLeft({ counts, options }: Builder): InvalidInput {
   return new InvalidInput([{ loc, msg, type: first.code }])
 }
 
-function warningsOf({ times, trades, has }: Builder): string[] {
+function warningsOf({ times, trades, has }: LedgerBuilder): string[] {
   const warnings: string[] = []
   if (!times.hasZone() && !times.isDaily()) warnings.push('times_without_zone_read_as_utc')
   if (times.assumedOrder() !== null) warnings.push(`dates_read_${times.assumedOrder()}_first`)

@@ -1,9 +1,17 @@
 import type { Trade } from '../trade-ledger.ts'
-import { addFills, type Builder, isSigned, readSide, type RowReader, settleFees, settleSigns } from './ledger-rows.ts'
+import {
+  addFills,
+  type LedgerBuilder,
+  isSigned,
+  readSide,
+  type RowReader,
+  settleFees,
+  settleSigns,
+} from './ledger-rows.ts'
 import { isUnset, SMALLEST } from './cell-values.ts'
 
 /** Rows that are round trips: one row, one trade. */
-export function readTrips(builder: Builder): RowReader {
+export function readRoundTrips(builder: LedgerBuilder): RowReader {
   const { has, text, number, needNumber, needPrice, needTime, exclude, name, counts, trades } = builder
 
   const isOpen = (cells: readonly string[]): boolean =>
@@ -61,7 +69,7 @@ export function readTrips(builder: Builder): RowReader {
 
 /** Money paid for both sides: one column, one a side, or rates a side as freqtrade has them, less the funding received. */
 function fees(
-  { has, number }: Builder,
+  { has, number }: LedgerBuilder,
   cells: readonly string[],
   row: number,
   qty: number,

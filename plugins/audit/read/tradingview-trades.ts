@@ -1,5 +1,5 @@
 import type { Trade } from '../trade-ledger.ts'
-import { type Builder, addFills, type RowReader } from './ledger-rows.ts'
+import { type LedgerBuilder, addFills, type RowReader } from './ledger-rows.ts'
 import { SMALLEST } from './cell-values.ts'
 
 interface Half {
@@ -21,7 +21,7 @@ interface Pair {
 }
 
 /** TradingView's list of trades: two rows of one number, "Entry long" and "Exit long", in either order. */
-export function readLists(builder: Builder): RowReader {
+export function readTradingView(builder: LedgerBuilder): RowReader {
   const { text, number, needPrice, needTime, exclude, name, counts, trades } = builder
   const pairs = new Map<string, Pair>()
 

@@ -2,7 +2,7 @@ import { nyseClosed } from '../../lib/time/nyse-calendar.ts'
 import { DAY, dayOf } from '../trade-ledger.ts'
 
 /** Reference bars of one symbol, ascending; times are opens in epoch milliseconds. */
-export interface Series {
+export interface ReferenceSeries {
   readonly time: Float64Array
   readonly open: Float64Array
   readonly high: Float64Array
@@ -24,7 +24,7 @@ export interface Series {
   readonly isNyse: boolean
 }
 
-export type Absent = 'closed_market' | 'before_listing' | 'after_delisting' | 'unknown'
+export type NoBar = 'closed_market' | 'before_listing' | 'after_delisting' | 'unknown'
 
 const EVENING = 5 * 3_600_000
 
@@ -32,7 +32,7 @@ const EVENING = 5 * 3_600_000
  * The bar a fill belongs to, as an index; or why there is none. Daily bars are found by day: of the written date, and in
  * New York for a zoned time of a US equity. Other bars hold what happened from their open up to the next.
  */
-export function barAt(series: Series, time: number, isZoned: boolean, isDaily: boolean): number | Absent {
+export function barAt(series: ReferenceSeries, time: number, isZoned: boolean, isDaily: boolean): number | NoBar {
   const { time: opens, interval, isWhole, isNyse } = series
   const last = opens.length - 1
   const hasDays = interval >= DAY
@@ -77,7 +77,7 @@ export function intervalOf(time: Float64Array): number {
 }
 
 /** Whether days of the bars fall on weekends, and whether all are trading days in New York. */
-export function calendarOf(time: Float64Array): Pick<Series, 'isContinuous' | 'isNyse'> {
+export function calendarOf(time: Float64Array): Pick<ReferenceSeries, 'isContinuous' | 'isNyse'> {
   const days = new Set<number>()
   for (const open of time) days.add(Math.floor(open / DAY))
   let [weekends, closed] = [0, 0]
@@ -90,7 +90,7 @@ export function calendarOf(time: Float64Array): Pick<Series, 'isContinuous' | 'i
 }
 
 /** The bars joined by day; as they are where they are days already. */
-export function joinDays(series: Series): Series {
+export function joinDays(series: ReferenceSeries): ReferenceSeries {
   if (series.interval >= DAY) return series
   const { time, open, high, low, close, volume, split } = series
   const firsts = Array.from(time.keys()).filter(

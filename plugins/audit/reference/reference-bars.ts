@@ -1,36 +1,40 @@
 import { InvalidInput, type Ask, NotFound } from 'tollgate/plugin'
-import { DAY, type Fill, type Ledger, NO_SYMBOL } from '../trade-ledger.ts'
-import { bare, type UploadedBars } from './uploaded-bars.ts'
-import { joinDays, type Series } from './bar-series.ts'
+import { DAY, type Fill, type TradeLedger, UNNAMED_SYMBOL } from '../trade-ledger.ts'
+import { plainSymbol, type UploadedBars } from './uploaded-bars.ts'
+import { joinDays, type ReferenceSeries } from './bar-series.ts'
 
 /** What the fills of one symbol are held against. */
-export interface Standard {
-  readonly series: Series | null
+export interface Reference {
+  readonly series: ReferenceSeries | null
   /** Why there is no series, or why it says nothing of a fill. */
   readonly why: string
   /** Trades on the calendar of the New York Stock Exchange, which is known without bars. */
   readonly isNyse: boolean
 }
 
-type Finder = (symbol: number, fills: readonly Fill[]) => Promise<Standard>
+type ReferenceFinder = (symbol: number, fills: readonly Fill[]) => Promise<Reference>
 
-const absent = (why: string, isNyse = false): Standard => ({ series: null, why, isNyse })
+const absent = (why: string, isNyse = false): Reference => ({ series: null, why, isNyse })
 
 /**
  * Finds the bars of a symbol: those uploaded, else the service's own where they are of this world: a real ledger would
  * be accused by made-up ones. Throws InvalidInput where uploaded bars name no symbol and the ledger has several.
  */
-export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: Market): Finder {
+export function createReferenceFinder(
+  ledger: TradeLedger,
+  bars: UploadedBars | null,
+  market: MarketBars,
+): ReferenceFinder {
   const { symbols, daily, zoned } = ledger
-  const unnamed = bars?.series.get(bare(NO_SYMBOL))
+  const unnamed = bars?.series.get(plainSymbol(UNNAMED_SYMBOL))
   if (unnamed && symbols.length > 1) {
     const msg = `The ledger has ${symbols.length} symbols; add a symbol column to the bars.`
     throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'missing' }])
   }
 
-  function uploaded(name: string): Standard | null {
-    const only = bars?.series.size === 1 && name === NO_SYMBOL ? [...bars.series.values()][0] : undefined
-    const series = bars?.series.get(bare(name)) ?? only ?? unnamed
+  function uploaded(name: string): Reference | null {
+    const only = bars?.series.size === 1 && name === UNNAMED_SYMBOL ? [...bars.series.values()][0] : undefined
+    const series = bars?.series.get(plainSymbol(name)) ?? only ?? unnamed
     if (!series) return null
     const isIntraday = series.interval < DAY
     if (isIntraday && !daily && bars?.zoned !== zoned)
@@ -42,12 +46,12 @@ export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: 
     }
   }
 
-  async function own(name: string, fills: readonly Fill[]): Promise<Standard> {
-    if (name === NO_SYMBOL) return absent('the ledger names no symbol')
-    const listed = market.listed(name)
+  async function own(name: string, fills: readonly Fill[]): Promise<Reference> {
+    if (name === UNNAMED_SYMBOL) return absent('the ledger names no symbol')
+    const listed = market.find(name)
     if (!listed) return absent('no reference bars of this symbol')
     const isNyse = listed.session === 'us_equity'
-    if (market.unfit !== null) return absent(market.unfit, isNyse)
+    if (market.unusableReason !== null) return absent(market.unusableReason, isNyse)
     const { from, to } = extent(fills)
     // A clock without a zone is not New York's for certain; its day is.
     const series = await market.bars(listed, from, to, daily || (isNyse && !zoned))
@@ -57,7 +61,7 @@ export function createFinder(ledger: Ledger, bars: UploadedBars | null, market: 
   }
 
   return async (symbol, fills) => {
-    const name = symbols[symbol] ?? NO_SYMBOL
+    const name = symbols[symbol] ?? UNNAMED_SYMBOL
     return uploaded(name) ?? own(name, fills)
   }
 }
@@ -78,23 +82,23 @@ interface Listed {
   readonly intervals: readonly number[]
 }
 
-interface Market {
+interface MarketBars {
   /** Why its bars say nothing of real trades, or null: made-up bars bound no real price. */
-  readonly unfit: string | null
-  listed(symbol: string): Listed | null
+  readonly unusableReason: string | null
+  find(symbol: string): Listed | null
   /** Bars between two moments, epoch milliseconds; null where there are none. */
-  bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<Series | null>
+  bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<ReferenceSeries | null>
 }
 
 /** The service's own bars, asked of the market product. */
-export async function openMarket(ask: Ask, unfit: string | null): Promise<Market> {
+export async function openMarketBars(ask: Ask, unfit: string | null): Promise<MarketBars> {
   const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
   const known = new Map<string, Listed>()
   for (const { symbol, aliases, session, intervals } of symbols)
-    for (const name of [symbol, ...aliases]) known.set(bare(name), { symbol, session, intervals })
+    for (const name of [symbol, ...aliases]) known.set(plainSymbol(name), { symbol, session, intervals })
   return {
-    unfit,
-    listed: (symbol) => known.get(bare(symbol)) ?? null,
+    unusableReason: unfit,
+    find: (symbol) => known.get(plainSymbol(symbol)) ?? null,
     async bars({ symbol, session, intervals }, from, to, isDaily) {
       const interval = isDaily ? DAY / 1000 : (intervals[0] ?? 60)
       const query = {

@@ -1,10 +1,10 @@
 import { InvalidInput } from 'tollgate/plugin'
-import { isMissing, readNumber, type Writing } from '../read/cell-values.ts'
+import { isMissing, readNumber, type CellFormat } from '../read/cell-values.ts'
 import { readCsv } from '../read/csv-table.ts'
-import { assertDistinct, plain } from '../read/ledger-header.ts'
+import { assertDistinctNames, plainName } from '../read/ledger-header.ts'
 import { createTimeReader } from '../read/ledger-times.ts'
 import { DAY } from '../trade-ledger.ts'
-import { calendarOf, intervalOf, type Series } from './bar-series.ts'
+import { calendarOf, intervalOf, type ReferenceSeries } from './bar-series.ts'
 
 const MAX_BARS = 1_000_000
 
@@ -23,7 +23,7 @@ const NEEDED = ['time', 'open', 'high', 'low', 'close'] as const
 
 export interface UploadedBars {
   /** By symbol as `bare` writes it; one entry with an empty name where the file has no symbol column. */
-  readonly series: ReadonlyMap<string, Series>
+  readonly series: ReadonlyMap<string, ReferenceSeries>
   readonly zoned: boolean
 }
 
@@ -31,24 +31,24 @@ export interface UploadedBars {
  * Reads reference bars: symbol, date, open, high, low, close, volume, in any order; a split column (7 on the day of a
  * 7:1 split) where there is one. Bars without four prices above zero are left out. Throws InvalidInput.
  */
-export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
+export async function readUploadedBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
   let times = createTimeReader(null)
   const columns = new Map<Field, number>()
   const groups = new Map<string, number[]>()
   const symbols = new Map<string, string>()
   let names: readonly string[] = []
-  let mark: Writing['mark'] = 'point'
+  let mark: CellFormat['decimal'] = 'point'
   await readCsv(
     bytes,
     { file: 'bars', maxRows: MAX_BARS, signal },
     {
       header(cells, writing) {
-        assertDistinct(cells, 'bars')
+        assertDistinctNames(cells, 'bars')
         names = cells
-        mark = writing.mark
+        mark = writing.decimal
         times = createTimeReader(writing.dayFirst)
         for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
-          const index = cells.findIndex((cell) => known.includes(plain(cell)))
+          const index = cells.findIndex((cell) => known.includes(plainName(cell)))
           if (index >= 0) columns.set(field, index)
         }
         const missing = NEEDED.filter((field) => !columns.has(field))
@@ -69,7 +69,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
         const prices = [number('open'), number('high'), number('low'), number('close')]
         if (!prices.every((price) => price > 0)) return
         const written = text('symbol')
-        const symbol = symbols.get(written) ?? bare(written)
+        const symbol = symbols.get(written) ?? plainSymbol(written)
         symbols.set(written, symbol)
         const numbers = groups.get(symbol) ?? []
         groups.set(symbol, numbers)
@@ -86,7 +86,7 @@ export async function readBars(bytes: Buffer, signal: AbortSignal): Promise<Uplo
 
 const WIDTH = 7
 
-function seriesOf(numbers: readonly number[], hasSplits: boolean): Series {
+function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeries {
   const count = numbers.length / WIDTH
   const order = Array.from({ length: count }, (_, index) => index).sort(
     (one, other) => numbers[one * WIDTH]! - numbers[other * WIDTH]!,
@@ -128,7 +128,7 @@ const DRESSES: readonly (readonly [RegExp, string])[] = [
  *
  * @example bare('btc/usdt:USDT') // 'BTCUSDT'
  */
-export function bare(symbol: string): string {
+export function plainSymbol(symbol: string): string {
   const plain = DRESSES.reduce((name, [dress, kept]) => name.replace(dress, kept), symbol.trim().toUpperCase())
   return plain.replace(/[^\p{L}\p{N}.^=]/gu, '')
 }

@@ -19,9 +19,9 @@ interface Deflation {
  * A chart in the shape that views take: the curve to ten times the stated trials, the line above which it convinces, and
  * the stated trials marked on it. It names no type of the gateway: nothing in this folder does.
  */
-export function deflationChart({ sample, variance, trials, dsr }: Deflation) {
+export function deflatedSharpeChart({ sample, variance, trials, dsr }: Deflation) {
   const most = Math.max(LEAST_SHOWN, 10 ** (Math.ceil(Math.log10(trials)) + 1))
-  const curve = deflationCurve(sample, variance, most)
+  const curve = deflatedSharpeCurve(sample, variance, most)
   const marked = `${trials.toLocaleString('en-US')} ${trials === 1 ? 'trial' : 'trials'}: ${percent(dsr)}`
   const [first = dsr, last = dsr] = [curve[0]?.[1], curve.at(-1)?.[1]]
   return {
@@ -63,7 +63,11 @@ const STEPS = [1.3, 1.6, 2, 2.5, 3, 4, 5, 6.5, 8, 10]
  *
  * @example of their sample (see deflatedSharpe) the point at 100 trials is [100, 0.90039…]
  */
-export function deflationCurve(sample: SharpeSample, variance: number, most: number): [trials: number, dsr: number][] {
+export function deflatedSharpeCurve(
+  sample: SharpeSample,
+  variance: number,
+  most: number,
+): [trials: number, dsr: number][] {
   const counts = new Set([1])
   for (let decade = 1; decade < most; decade *= 10) for (const step of STEPS) counts.add(Math.round(decade * step))
   return [...counts]

@@ -84,7 +84,7 @@ export function quantileSorted(sorted: ArrayLike<number>, probability: number, s
  *
  * @example cumulative([-1, 0, 2], 1) // 0.75
  */
-export function cumulative(quantiles: ArrayLike<number>, value: number): number {
+export function empiricalCdf(quantiles: ArrayLike<number>, value: number): number {
   const last = quantiles.length - 1
   if (value < quantiles[0]!) return 0
   if (value >= quantiles[last]!) return 1

@@ -35,7 +35,7 @@ export function addRow(equations: NormalEquations, regressors: ArrayLike<number>
  *
  * @example rows (1, 1) → 3, (1, 2) → 5, (1, 3) → 7.3 give 0.8 + 2.15x
  */
-export function solve(equations: NormalEquations): Float64Array {
+export function solveNormalEquations(equations: NormalEquations): Float64Array {
   const { size, products, moments, rows } = equations
   if (rows === 0) throw new RangeError('least squares needs at least one row')
   const factor = new Float64Array(size * size)

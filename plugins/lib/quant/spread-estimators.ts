@@ -28,7 +28,7 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const r5 = column((i) => o[i]! - c[i - 1]!)
 
   const moved = column((i) => flag(h[i]! !== l[i]! || l[i] !== c[i - 1]!, h[i]!, l[i]!, c[i - 1]!))
-  const where = (differs: (i: number) => number): number => presentMean(column((i) => moved[i - 1]! * differs(i)))
+  const where = (differs: (i: number) => number): number => meanIgnoringNaN(column((i) => moved[i - 1]! * differs(i)))
   const openAway = where((i) => flag(o[i]! !== h[i]!, o[i]!, h[i]!)) + where((i) => flag(o[i]! !== l[i]!, o[i]!, l[i]!))
   const closeAway =
     where((i) => flag(c[i - 1]! !== h[i - 1]!, c[i - 1]!, h[i - 1]!)) +
@@ -36,17 +36,17 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   const trading = moved.reduce((sum, value) => sum + (value || 0), 0)
   if (trading < 2 || !(openAway > 0) || !(closeAway > 0)) return null
 
-  const movedShare = presentMean(moved)
+  const movedShare = meanIgnoringNaN(moved)
   const demean = (r: Float64Array): Float64Array => {
-    const shift = presentMean(r) / movedShare
+    const shift = meanIgnoringNaN(r) / movedShare
     return r.map((value, i) => value - shift * moved[i]!)
   }
   const [d1, d3, d5] = [demean(r1), demean(r3), demean(r5)]
   const x1 = d1.map((value, i) => (-4 / openAway) * value * r2[i]! - (4 / closeAway) * d3[i]! * r4[i]!)
   const x2 = d1.map((value, i) => (-4 / openAway) * value * r5[i]! - (4 / closeAway) * d5[i]! * r4[i]!)
-  const [e1, e2] = [presentMean(x1), presentMean(x2)]
-  const v1 = presentMean(x1.map((value) => value * value)) - e1 * e1
-  const v2 = presentMean(x2.map((value) => value * value)) - e2 * e2
+  const [e1, e2] = [meanIgnoringNaN(x1), meanIgnoringNaN(x2)]
+  const v1 = meanIgnoringNaN(x1.map((value) => value * value)) - e1 * e1
+  const v2 = meanIgnoringNaN(x2.map((value) => value * value)) - e2 * e2
   const square = v1 + v2 > 0 ? (v2 * e1 + v1 * e2) / (v1 + v2) : (e1 + e2) / 2
   return Number.isNaN(square) ? null : signedRoot(square)
 }
@@ -71,7 +71,7 @@ export function abdiRanaldoSpread({ high, low, close }: Pick<Ohlc, 'high' | 'low
   const [h, l, c] = [logPrices(high), logPrices(low), logPrices(close)]
   const mid = h.map((value, i) => (value + l[i]!) / 2)
   const products = c.slice(1).map((_, i) => 4 * (c[i]! - mid[i]!) * (c[i]! - mid[i + 1]!))
-  const square = presentMean(products)
+  const square = meanIgnoringNaN(products)
   return Number.isNaN(square) ? null : signedRoot(square)
 }
 
@@ -99,7 +99,7 @@ export function corwinSchultzSpread({ high, low, close }: Pick<Ohlc, 'high' | 'l
     const alpha = (Math.sqrt(2 * beta) - Math.sqrt(beta)) / K - Math.sqrt(gamma / K)
     return 2 * Math.tanh(alpha / 2)
   })
-  const spread = presentMean(pairs)
+  const spread = meanIgnoringNaN(pairs)
   return Number.isNaN(spread) ? null : spread
 }
 
@@ -136,7 +136,7 @@ export function rollSpread(close: ArrayLike<number>): number | null {
  *
  * @example presentMean([1, NaN, 3]) // 2
  */
-function presentMean(values: ArrayLike<number>): number {
+function meanIgnoringNaN(values: ArrayLike<number>): number {
   let sum = 0
   let count = 0
   for (let i = 0; i < values.length; i += 1) {

@@ -8,7 +8,7 @@ export const APART_MS = 60_000
  * Inserts `count` events numbered from `first`, one a minute, the last of them at `end`. Every seventh has a second
  * version. A week's worth of real news has fewer.
  */
-export async function stuff(db: Knex, count: number, end: number, first = 1): Promise<void> {
+export async function insertMadeUpEvents(db: Knex, count: number, end: number, first = 1): Promise<void> {
   const start = end - (count - 1) * APART_MS
   const isSqlite = db.client.config.client === 'sqlite3'
   const numbers = isSqlite

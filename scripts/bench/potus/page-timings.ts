@@ -11,7 +11,7 @@ import { minuteOf, ONE_MINUTE, windowsIn } from '../../../plugins/potus/answers/
 import { readSources } from '../../../plugins/potus/sources/source.ts'
 import { createReader, type Reader } from '../../../plugins/potus/store/event-reader.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
-import { APART_MS, stuff } from './made-up-events.ts'
+import { APART_MS, insertMadeUpEvents } from './made-up-events.ts'
 
 export const SIZES = [10_000, 100_000, 1_000_000]
 export const ROUNDS = 120
@@ -91,7 +91,7 @@ export async function pageTimings(sizes: readonly number[]): Promise<Timing[]> {
     for (const size of sizes) {
       const db = openDatabase({ file: join(folder, `${size}.sqlite`) })
       await migrate(db, 'potus', migrations)
-      await stuff(db, size, END)
+      await insertMadeUpEvents(db, size, END)
       stores.push({ size, db, reader: createReader(db) })
     }
     const times = new Map<string, number[]>()

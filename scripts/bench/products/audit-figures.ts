@@ -1,6 +1,6 @@
 import { type Audit, audit } from '../../../plugins/audit/audit.ts'
 import { calculate } from '../../../plugins/calculator/calculate.ts'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
 import { LAYOUT_NAMES, type Trip, writeLedger } from './ledger-layouts.ts'
 import { atLeast, atMost, type Measure } from './measure.ts'
@@ -17,13 +17,13 @@ interface Truth {
 /** Bar quality is really asked; of our own bars there are none here. */
 export const ask: Ask = async (id, input) => {
   if (id === 'getSymbols') return { origin: 'none', symbols: [] } as never
-  if (id === 'checkBarQuality') return examine((input as { body: never }).body) as never
+  if (id === 'checkBarQuality') return checkBarQuality((input as { body: never }).body) as never
   throw new Error(`nobody answers ${id}`)
 }
 
 async function run(file: Buffer, bars?: Buffer, preset: 'large_cap' | 'zero' = 'large_cap'): Promise<Audit> {
   const request = { file, bars, preset, trials: 10, extraBps: 0, symbol: undefined }
-  return audit(request, { ask, signal: new AbortController().signal, asOf: new Date(), unfit: null })
+  return audit(request, { ask, signal: new AbortController().signal, asOf: new Date(), unusableReason: null })
 }
 
 /** Findings against the truth, every layout against every other, the paper's figures, and the time a large file takes. */

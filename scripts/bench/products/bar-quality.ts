@@ -1,4 +1,4 @@
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { parseBarTime } from '../../../plugins/qc/bar-times.ts'
 import { corrupt, type Defect } from './planted-defects.ts'
 import { atLeast, type Measure, shown } from './measure.ts'
@@ -63,7 +63,7 @@ function inject(windows: readonly Window[]): Injected {
   let [findings, count] = [0, 0]
   for (const [file, from, rows, interval, each] of windows) {
     const bars = timed(readBarsFile(file).slice(from, from + rows))
-    const { counts } = examine({ bars })
+    const { counts } = checkBarQuality({ bars })
     count += bars.length
     findings += counts.error + counts.warning
     for (const seed of SEEDS) {
@@ -93,7 +93,7 @@ function timed(bars: readonly Bar[]): Bar[] {
 }
 
 function judge(bars: readonly Bar[], truth: readonly Defect[], into: Tally): void {
-  const { findings, splits } = examine({ bars })
+  const { findings, splits } = checkBarQuality({ bars })
   tally(truth, findings, splits, into)
 }
 

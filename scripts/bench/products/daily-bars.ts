@@ -1,4 +1,4 @@
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { atLeast, atMost, type Measure } from './measure.ts'
 import { type Bar, readBarsFile, readRecorded } from './recorded-data.ts'
 
@@ -15,7 +15,7 @@ function measureSplits(): Measure[] {
   }
   let [hits, wanted, wrong] = [0, 0, 0]
   for (const [file, dates] of Object.entries(known.splits)) {
-    const { splits } = examine({ bars: readBarsFile(`bars/${file}.csv.gz`) })
+    const { splits } = checkBarQuality({ bars: readBarsFile(`bars/${file}.csv.gz`) })
     const expected = dates.map(({ date, ratio }) => `${date} ${ratio}`)
     const told = splits.map(({ timestamp, ratio }) => `${timestamp.slice(0, 10)} ${ratio}`)
     wanted += expected.length
@@ -25,7 +25,7 @@ function measureSplits(): Measure[] {
   const stocks = new Map<string, Bar[]>()
   for (const { symbol = '', ...bar } of readBarsFile('bars/sp500_daily_adjusted_2021-2026_sample.csv.gz'))
     stocks.set(symbol, [...(stocks.get(symbol) ?? []), bar])
-  const onAdjusted = [...stocks.values()].reduce((sum, bars) => sum + examine({ bars }).splits.length, 0)
+  const onAdjusted = [...stocks.values()].reduce((sum, bars) => sum + checkBarQuality({ bars }).splits.length, 0)
   return [
     atLeast(PART, `splits at the exact day and ratio (${hits}/${wanted})`, hits / wanted, 1),
     atMost(PART, 'false splits on those series', wrong, 0, 0),
@@ -42,7 +42,7 @@ function measureMisprints(): Measure[] {
   const tape = readBarsFile('bars/daily_raw_aapl_lean.csv.gz')
   const other = new Map(readBarsFile('bars/daily_raw_aapl_alphavantage.csv.gz').map((bar) => [bar.t, bar]))
   const ranges = tape.map(({ h, l }) => Math.log(h! / l!))
-  const flagged = new Set(examine({ bars: tape }).findings.map(({ code, index }) => `${code} ${index}`))
+  const flagged = new Set(checkBarQuality({ bars: tape }).findings.map(({ code, index }) => `${code} ${index}`))
   let [hits, wanted, flags, confirmed] = [0, 0, 0, 0]
   for (const [index, bar] of tape.entries()) {
     const twin = other.get(bar.t)

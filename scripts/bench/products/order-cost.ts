@@ -1,6 +1,6 @@
-import { answerOf } from '../../../plugins/cost/cost-answer.ts'
-import { estimate, type Inputs, orderOf } from '../../../plugins/cost/estimate.ts'
-import type { Known } from '../../../plugins/cost/market-inputs.ts'
+import { costAnswer } from '../../../plugins/cost/cost-answer.ts'
+import { estimate, type EstimateInputs, orderFrom } from '../../../plugins/cost/estimate.ts'
+import type { MarketInputs } from '../../../plugins/cost/market-inputs.ts'
 import { squareRootImpact } from '../../../plugins/lib/quant/market-impact.ts'
 import { type Book, walkBook } from '../../../plugins/lib/quant/order-book.ts'
 import type { BookSnapshot } from '../../../plugins/market/order-books/order-book.ts'
@@ -102,9 +102,9 @@ export function measureCost(): Measure[] {
 }
 
 /** Cost and range of a market order before fees, bps. */
-function market(inputs: Inputs, side: 'buy' | 'sell', notional: number) {
+function market(inputs: EstimateInputs, side: 'buy' | 'sell', notional: number) {
   const { halfSpreadBps, impactBps, low, high } = estimate(
-    orderOf({ symbol: 'X', side, notional_usd: notional, order_type: 'market' }),
+    orderFrom({ symbol: 'X', side, notional_usd: notional, order_type: 'market' }),
     inputs,
   )
   return {
@@ -115,7 +115,7 @@ function market(inputs: Inputs, side: 'buy' | 'sell', notional: number) {
 }
 
 /** The recording's own minute, brought to a day; the spread is the book's, with the book or without. */
-function inputsOf(meta: Recording['meta'], book: BookSnapshot, walked: boolean): Inputs {
+function inputsOf(meta: Recording['meta'], book: BookSnapshot, walked: boolean): EstimateInputs {
   const [bid, ask] = [book.bids[0]![0], book.asks[0]![0]]
   return {
     spreadBps: (2e4 * (ask - bid)) / (ask + bid),
@@ -137,7 +137,7 @@ function speed(): number {
   const [book] = parseBooks(text, 'recorded')
   const inputs = inputsOf((JSON.parse(text) as Recording).meta, book!, true)
   const session = { symbol: 'X', session: '24x7', is_open: true, opened: null, closes: null, next_open: null } as const
-  const known: Known = {
+  const known: MarketInputs = {
     symbol: 'X',
     className: 'spot',
     session,
@@ -153,6 +153,6 @@ function speed(): number {
   }
   const begun = performance.now()
   for (let i = 0; i < CALLS; i += 1)
-    answerOf({ symbol: 'X', side: 'buy', notional_usd: 1e6, order_type: 'market' }, known, 10, 'replay')
+    costAnswer({ symbol: 'X', side: 'buy', notional_usd: 1e6, order_type: 'market' }, known, 10, 'replay')
   return (1000 * CALLS) / (performance.now() - begun)
 }

@@ -2,7 +2,7 @@ import { edgeSpread } from '../../../plugins/lib/quant/spread-estimators.ts'
 import { probabilityOfOverfitting } from '../../../plugins/lib/quant/backtest-overfitting.ts'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { stationaryBootstrap } from '../../../plugins/lib/quant/bootstrap.ts'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { atMost, type Measure } from './measure.ts'
 import { readBarsFile } from './recorded-data.ts'
 
@@ -21,7 +21,7 @@ export function measureSpeed(): Measure[] {
     atMost(
       PART,
       'bar quality, 50,000 bars, seconds',
-      best(() => examine({ bars })),
+      best(() => checkBarQuality({ bars })),
       1,
     ),
     atMost(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { page } from '../../../plugins/audit-pages/report-page.ts'
+import { reportPage } from '../../../plugins/audit-pages/report-page.ts'
 import type { AuditReport } from '../../../schemas/types.d.ts'
 import { auditOf } from '../audit/place.ts'
 
@@ -10,8 +10,8 @@ const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8
 
 describe('the page of a report', () => {
   const shownOf = async (fields: object) =>
-    page((await auditOf(sample('round-trips.csv'), fields)) as unknown as AuditReport)
-  const impossible = ({ key }: ReturnType<typeof page>) => key.find(({ label }) => label === 'Impossible fills')
+    reportPage((await auditOf(sample('round-trips.csv'), fields)) as unknown as AuditReport)
+  const impossible = ({ key }: ReturnType<typeof reportPage>) => key.find(({ label }) => label === 'Impossible fills')
 
   it('says in a line what was judged', async () => {
     const { judged } = await shownOf({ bars: sample('bars.csv') })
@@ -48,7 +48,7 @@ describe('the page of a report', () => {
       code: 'off_tick',
       severity: row < 990 ? 'warning' : 'error',
     }))
-    const shown = page({ ...rest, fills: { ...fills, findings: findings as unknown as typeof fills.findings } })
+    const shown = reportPage({ ...rest, fills: { ...fills, findings: findings as unknown as typeof fills.findings } })
     expect(shown.found).to.equal(1000)
     expect(shown.findings.map(({ row }) => row).slice(0, 11)).to.deep.equal(
       [...Array(10).keys()].map((n) => 990 + n).concat(0),
@@ -58,14 +58,17 @@ describe('the page of a report', () => {
 
   it('shows a few of many warnings', async () => {
     const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
-    const { warnings } = page({ ...report, warnings: Array.from({ length: 1000 }, (_, symbol) => `symbol_${symbol}`) })
+    const { warnings } = reportPage({
+      ...report,
+      warnings: Array.from({ length: 1000 }, (_, symbol) => `symbol_${symbol}`),
+    })
     expect(warnings).to.have.length(13)
     expect(warnings.at(-1)).to.equal('988 more like these are in the report as JSON.')
   })
 
   it('never shows a probability as certain', async () => {
     const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
-    const sure = page({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })
+    const sure = reportPage({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })
     expect(sure.key.map(({ figure }) => figure)).to.include('> 99.9%')
     expect(sure.overfitting.map(({ figure }) => figure)).to.include('< 0.1%')
   })

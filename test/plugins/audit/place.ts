@@ -27,7 +27,7 @@ export async function auditOf(file: string | Buffer | readonly string[], options
     file: bytes,
     bars: bars === undefined ? undefined : Buffer.from(bars),
   }
-  return audit(request, { ask, signal: new AbortController().signal, asOf: NOW, unfit })
+  return audit(request, { ask, signal: new AbortController().signal, asOf: NOW, unusableReason: unfit })
 }
 
 /** "row code leg" of each finding. */

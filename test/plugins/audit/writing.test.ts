@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { readNumber, writingOf } from '../../../plugins/audit/read/cell-values.ts'
+import { readNumber, cellFormatOf } from '../../../plugins/audit/read/cell-values.ts'
 import { auditOf, found, ROUND_TRIPS } from './place.ts'
 
 const place = { file: 'file', row: 0, column: 'price' } as const
@@ -50,20 +50,20 @@ describe('numbers', () => {
 
 describe('how a file is written', () => {
   it('is told by the numbers that leave no doubt', () => {
-    expect(writingOf([['1.000', '95,10']], ';').mark).to.equal('comma')
-    expect(writingOf([['1,000', '95.10']], ';').mark).to.equal('point')
-    expect(writingOf([['1,000', '1.000']], ';').mark).to.equal('either')
-    expect(writingOf([['95,10', '95.10']], ';').mark).to.equal('either')
-    expect(writingOf([['95,10']], ',').mark).to.equal('comma')
-    expect(writingOf([['1,000', '7']], ',').mark).to.equal('point')
+    expect(cellFormatOf([['1.000', '95,10']], ';').decimal).to.equal('comma')
+    expect(cellFormatOf([['1,000', '95.10']], ';').decimal).to.equal('point')
+    expect(cellFormatOf([['1,000', '1.000']], ';').decimal).to.equal('either')
+    expect(cellFormatOf([['95,10', '95.10']], ';').decimal).to.equal('either')
+    expect(cellFormatOf([['95,10']], ',').decimal).to.equal('comma')
+    expect(cellFormatOf([['1,000', '7']], ',').decimal).to.equal('point')
   })
 
   it('is told by the dates that leave no doubt, and by a decimal comma', () => {
-    expect(writingOf([['1/2/2024'], ['31/1/2024']], ',').dayFirst).to.equal(true)
-    expect(writingOf([['1/2/2024'], ['1/31/2024']], ',').dayFirst).to.equal(false)
-    expect(writingOf([['1/2/2024']], ',').dayFirst).to.equal(null)
-    expect(writingOf([['31/1/2024'], ['1/31/2024']], ',').dayFirst).to.equal(null)
-    expect(writingOf([['1/2/2024', '9,5']], ';').dayFirst).to.equal(true)
+    expect(cellFormatOf([['1/2/2024'], ['31/1/2024']], ',').dayFirst).to.equal(true)
+    expect(cellFormatOf([['1/2/2024'], ['1/31/2024']], ',').dayFirst).to.equal(false)
+    expect(cellFormatOf([['1/2/2024']], ',').dayFirst).to.equal(null)
+    expect(cellFormatOf([['31/1/2024'], ['1/31/2024']], ',').dayFirst).to.equal(null)
+    expect(cellFormatOf([['1/2/2024', '9,5']], ';').dayFirst).to.equal(true)
   })
 })
 

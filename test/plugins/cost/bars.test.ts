@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { figuresOf } from '../../../plugins/cost/bar-figures.ts'
+import { barFigures } from '../../../plugins/cost/bar-figures.ts'
 import { edgeSpread } from '../../../plugins/lib/quant/spread-estimators.ts'
 import { normalQuantile } from '../../../plugins/lib/quant/normal-distribution.ts'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
@@ -54,7 +54,7 @@ function bars(options: {
 
 describe('what bars say of trading', () => {
   it('finds spread, volatility and turnover of a market that bounces', () => {
-    const figures = figuresOf(bars({ days: 10, perDay: 1440, spread: 0.001 }), 1440)!
+    const figures = barFigures(bars({ days: 10, perDay: 1440, spread: 0.001 }), 1440)!
     expect(figures.spreadBps).to.be.closeTo(10, 0.7)
     // 288 returns a day of five minutes, each with a bounce at both ends: 2 · (spread/2)².
     expect(figures.sigmaDaily).to.be.closeTo(Math.sqrt(288 * (5 * 0.0005 ** 2 + 2 * 0.0005 ** 2)), 0.001)
@@ -74,13 +74,13 @@ describe('what bars say of trading', () => {
       const mean = spreads.reduce((sum, one) => sum + one, 0) / 24
       if (spread === 0) expect(spreads.some((one) => one < 0) && spreads.some((one) => one > 0)).to.equal(true)
       expect(mean > 0, String(spread)).to.equal(spread > 0)
-      expect(figuresOf(quiet, 390)?.spreadBps).to.be.closeTo(1e4 * Math.max(0, mean), 1e-12)
+      expect(barFigures(quiet, 390)?.spreadBps).to.be.closeTo(1e4 * Math.max(0, mean), 1e-12)
     }
   })
 
   it('counts a day by the minutes it covers, so that a half day is not half the turnover', () => {
-    const whole = figuresOf(bars({ days: 10, perDay: 390 }), 390)!
-    const half = figuresOf(bars({ days: 10, perDay: 195 }), 390)!
+    const whole = barFigures(bars({ days: 10, perDay: 390 }), 390)!
+    const half = barFigures(bars({ days: 10, perDay: 195 }), 390)!
     expect(whole.advUsd).to.be.closeTo(50 * 390 * 100, 50 * 390 * 10)
     expect(half.advUsd! / whole.advUsd!).to.be.closeTo(1, 0.1)
     expect(half.sigmaDaily! / whole.sigmaDaily!).to.be.closeTo(1, 0.1)
@@ -88,33 +88,33 @@ describe('what bars say of trading', () => {
 
   it('reads the volatility of daily bars from their range, so that a split between them is none', () => {
     const daily = bars({ days: 30, perDay: 1, interval: DAY, sigma: 0.02 })
-    const sigma = figuresOf(daily, 390)?.sigmaDaily
+    const sigma = barFigures(daily, 390)?.sigmaDaily
     expect(sigma).to.be.closeTo(0.02, 0.006)
     const columns = ['open', 'high', 'low', 'close'] as const
     for (const name of columns) daily[name].forEach((price, i) => (daily[name][i] = i < 15 ? price * 7 : price))
-    expect(figuresOf(daily, 390)?.sigmaDaily).to.be.closeTo(sigma!, 1e-12)
+    expect(barFigures(daily, 390)?.sigmaDaily).to.be.closeTo(sigma!, 1e-12)
   })
 
   it('tells a spread from daily bars only where it stands out of the noise', () => {
     const spread = (width: number) =>
-      figuresOf(bars({ days: 252, perDay: 1, interval: DAY, sigma: 0.02, spread: width }), 390)?.spreadBps
+      barFigures(bars({ days: 252, perDay: 1, interval: DAY, sigma: 0.02, spread: width }), 390)?.spreadBps
     expect(spread(0.0005)).to.equal(null)
     expect(spread(0.04)).to.be.within(300, 500)
   })
 
   it('does not let one misprint of a day make a market wild', () => {
     const daily = bars({ days: 30, perDay: 1, interval: DAY, sigma: 0.02 })
-    const { sigmaDaily } = figuresOf(daily, 390)!
+    const { sigmaDaily } = barFigures(daily, 390)!
     daily.high[11] = daily.high[11]! * 1.5
-    expect(figuresOf(daily, 390)?.sigmaDaily).to.be.within(sigmaDaily!, 1.2 * sigmaDaily!)
+    expect(barFigures(daily, 390)?.sigmaDaily).to.be.within(sigmaDaily!, 1.2 * sigmaDaily!)
   })
 
   it('says nothing of too few bars, of a market that does not move or does not trade', () => {
-    expect(figuresOf(bars({ days: 1, perDay: 59 }), 1440)).to.equal(null)
-    expect(figuresOf(bars({ days: 4, perDay: 1, interval: DAY }), 1440)).to.equal(null)
+    expect(barFigures(bars({ days: 1, perDay: 59 }), 1440)).to.equal(null)
+    expect(barFigures(bars({ days: 4, perDay: 1, interval: DAY }), 1440)).to.equal(null)
     const flat = bars({ days: 1, perDay: 100, sigma: 0 })
     flat.volume.fill(0)
-    const figures = figuresOf(flat, 1440)!
+    const figures = barFigures(flat, 1440)!
     expect(figures).to.include({ spreadBps: null, sigmaDaily: null, advUsd: null })
     expect(figures.lastClose).to.be.closeTo(100, 1e-9)
   })

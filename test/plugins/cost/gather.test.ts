@@ -4,9 +4,9 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { NotFound } from 'tollgate/plugin'
-import type { Classes } from '../../../plugins/cost/market-classes.ts'
-import { gather, type Known } from '../../../plugins/cost/market-inputs.ts'
-import { createHistory } from '../../../plugins/cost/bar-history.ts'
+import type { MarketClasses } from '../../../plugins/cost/market-classes.ts'
+import { gatherInputs, type MarketInputs } from '../../../plugins/cost/market-inputs.ts'
+import { createBarHistory } from '../../../plugins/cost/bar-history.ts'
 import market from '../../../plugins/market/index.ts'
 import { stand, type Setting, type Stand } from '../stand.ts'
 
@@ -14,7 +14,7 @@ const root = resolve(import.meta.dirname, '../../..')
 const settingsOf = (name: string) =>
   (JSON.parse(readFileSync(join(root, `catalog/${name}.json`), 'utf8')) as { settings: Record<string, unknown> })
     .settings
-const classes = settingsOf('cost')['classes'] as Classes
+const classes = settingsOf('cost')['classes'] as MarketClasses
 
 /** Tuesday 2026-11-17, 15:00 UTC: 10:00 in New York. */
 const NOW = Date.UTC(2026, 10, 17, 15) / 1000
@@ -31,9 +31,9 @@ describe('what is known of a symbol', () => {
       ...setting,
     })
   }
-  const look = (symbol: string, at = now): Promise<Known> => {
+  const look = (symbol: string, at = now): Promise<MarketInputs> => {
     const ask = (id: never, { query }: { query: object }) => placed.call(id, query, { asOf: new Date(at * 1000) })
-    return gather(ask as never, symbol, at, { classes, history: createHistory() })
+    return gatherInputs(ask as never, symbol, at, { classes, history: createBarHistory() })
   }
   afterEach(async () => {
     now = NOW

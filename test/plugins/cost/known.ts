@@ -1,8 +1,8 @@
 /** A made-up state of a market for the tests of cost. */
 import type { CostRequest } from '../../../schemas/types.d.ts'
-import { answerOf } from '../../../plugins/cost/cost-answer.ts'
-import type { Known } from '../../../plugins/cost/market-inputs.ts'
-import type { Inputs } from '../../../plugins/cost/estimate.ts'
+import { costAnswer } from '../../../plugins/cost/cost-answer.ts'
+import type { MarketInputs } from '../../../plugins/cost/market-inputs.ts'
+import type { EstimateInputs } from '../../../plugins/cost/estimate.ts'
 import type { Book } from '../../../plugins/lib/quant/order-book.ts'
 
 /** Middle 100, one cent wide on either side, 10,100 USD deep on the ask. */
@@ -21,7 +21,7 @@ export const BOOK: Book & { readonly venue: string; readonly time: number } = {
   ],
 }
 
-export const INPUTS: Inputs = {
+export const INPUTS: EstimateInputs = {
   spreadBps: 2,
   sigmaDaily: 0.02,
   advUsd: 1e9,
@@ -31,7 +31,7 @@ export const INPUTS: Inputs = {
 }
 
 /** What is known without a book, or with BOOK. */
-export function knownWith(book: typeof BOOK | null, inputs: Partial<Inputs> = {}): Known {
+export function knownWith(book: typeof BOOK | null, inputs: Partial<EstimateInputs> = {}): MarketInputs {
   return {
     symbol: 'BTC-USD',
     className: 'spot',
@@ -48,8 +48,8 @@ export function knownWith(book: typeof BOOK | null, inputs: Partial<Inputs> = {}
   }
 }
 
-export function answer(request: Partial<CostRequest>, known: Known) {
-  return answerOf(
+export function answer(request: Partial<CostRequest>, known: MarketInputs) {
+  return costAnswer(
     { symbol: 'BTC-USD', side: 'buy', notional_usd: 1e6, order_type: 'market', ...request },
     known,
     10,

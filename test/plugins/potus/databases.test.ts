@@ -1,6 +1,6 @@
 /** The feed is the same on SQLite and on PostgreSQL: the same polls give the same bytes. */
 import { expect } from 'chai'
-import { stuff } from '../../../scripts/bench/potus/made-up-events.ts'
+import { insertMadeUpEvents } from '../../../scripts/bench/potus/made-up-events.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { type Asked, feedOf, LIVE, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
 
@@ -25,7 +25,7 @@ describe('the feed on PostgreSQL', function () {
 
   /** Two days: new items, a silent edit, a stub, something taken back, one post in two places, pages that are no feed. */
   async function fill(room: Newsroom): Promise<void> {
-    await stuff(room.db, 900, START - 3 * DAY)
+    await insertMadeUpEvents(room.db, 900, START - 3 * DAY)
     room.time = START - 2 * DAY
     const old = { key: 'old', text: 'An old release.', at: START - 30 * DAY }
     await room.poll('wh.news', feedOf([old]))

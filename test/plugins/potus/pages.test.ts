@@ -1,6 +1,6 @@
 /** Lists page by page, while the store grows. */
 import { expect } from 'chai'
-import { stuff } from '../../../scripts/bench/potus/made-up-events.ts'
+import { insertMadeUpEvents } from '../../../scripts/bench/potus/made-up-events.ts'
 import { LIVE, type Newsroom, openNewsroom, postId, postsOf } from './newsroom.ts'
 
 const HOUR = 3_600_000
@@ -38,13 +38,13 @@ describe('the pages of the feed', () => {
   it('walk 100,000 events to the same list as one query, while rows are inserted', async function () {
     this.timeout(120_000)
     const count = 100_000
-    await stuff(room.db, count, START)
+    await insertMadeUpEvents(room.db, count, START)
     let inserted = 0
     // New ones are newer than now: they are not part of what was asked.
     const seqs = await walk({ limit: 500, to: START + 1 }, async (page) => {
       if (page % 20 !== 0) return
       inserted += 1
-      await stuff(room.db, 3, START + inserted * HOUR, count + inserted * 10)
+      await insertMadeUpEvents(room.db, 3, START + inserted * HOUR, count + inserted * 10)
     })
     const rows = (await room
       .db('potus_events')
@@ -56,7 +56,7 @@ describe('the pages of the feed', () => {
   })
 
   it('lose and double nothing where many events share one moment', async () => {
-    await stuff(room.db, 40, START)
+    await insertMadeUpEvents(room.db, 40, START)
     await room.db('potus_events').update({ available_at: START })
     await room.db('potus_versions').where({ version: 1 }).update({ known_at: START })
     for (const order of ['asc', 'desc']) {
@@ -66,13 +66,13 @@ describe('the pages of the feed', () => {
   })
 
   it('go on through rare filters without an event lost, however short a page is', async () => {
-    await stuff(room.db, 9000, START)
+    await insertMadeUpEvents(room.db, 9000, START)
     await room.db('potus_versions').whereIn('seq', [10, 4500, 8990]).update({ text: 'The needle in the hay.' })
     expect(await walk({ q: 'needle', limit: 2 })).to.deep.equal([10, 4500, 8990])
   })
 
   it('refuse a cursor of another list, another order, or of nobody', async () => {
-    await stuff(room.db, 30, START)
+    await insertMadeUpEvents(room.db, 30, START)
     const { next_cursor: cursor } = await room.ask<Page>('getPotusArchive', {
       access: LIVE,
       query: { limit: 5, kinds: 'social' },

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { InvalidInput } from '../../../gateway/errors.ts'
 import { MAX_BARS, readBars } from '../../../plugins/qc/bar-input.ts'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { UTC } from '../../../plugins/qc/bar-times.ts'
 import { walk } from './walk.ts'
 
@@ -16,7 +16,7 @@ const long = rows.map(([timestamp, open, high, low, close, volume]) => ({ timest
 
 function refusal(body: unknown): { loc: readonly (string | number)[]; type: string } {
   try {
-    examine(body)
+    checkBarQuality(body)
   } catch (error) {
     if (!(error instanceof InvalidInput)) throw error
     return error.detail[0]!
@@ -148,7 +148,7 @@ describe('bars of a request', () => {
         fc.array(fc.oneof({ weight: 20, arbitrary: row }, fc.jsonValue() as never), { minLength: 3, maxLength: 12 }),
         (body) => {
           try {
-            const report = examine(body)
+            const report = checkBarQuality(body)
             expect(report.bars).to.equal(body.length)
             expect(JSON.stringify(report)).not.to.include('NaN')
           } catch (error) {
@@ -169,9 +169,9 @@ describe('bars of a request', () => {
       c: bar.c - 100,
       v: bar.v,
     }))
-    const report = examine({ bars: spread, allow_negative: true })
+    const report = checkBarQuality({ bars: spread, allow_negative: true })
     expect(report.by_code['nonpositive_price']).to.equal(undefined)
     expect(report.not_checked).to.have.keys('bad_print', 'split')
-    expect(examine({ bars: spread }).by_code['nonpositive_price']).to.be.above(0)
+    expect(checkBarQuality({ bars: spread }).by_code['nonpositive_price']).to.be.above(0)
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { corrupt } from '../../../scripts/bench/products/planted-defects.ts'
 import { type Tally, tally, measureQuality } from '../../../scripts/bench/products/bar-quality.ts'
 import { measureDaily } from '../../../scripts/bench/products/daily-bars.ts'
@@ -12,7 +12,7 @@ describe('planted defects', () => {
     for (const [seed, interval] of [60, 900, 3600].entries()) {
       const bars = walk({ count: 5500, interval, seed: seed + 1, volatility: 0.001 * Math.sqrt(interval / 60) })
       const { bars: corrupted, truth } = corrupt(bars, 4, seed + 1, interval)
-      const { findings, splits } = examine({ bars: corrupted })
+      const { findings, splits } = checkBarQuality({ bars: corrupted })
       tally(truth, findings, splits, counted)
     }
   })

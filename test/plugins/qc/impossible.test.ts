@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { walk, type WalkBar } from './walk.ts'
 
 type Change = { [Field in keyof WalkBar]?: number | null }
@@ -7,7 +7,7 @@ type Change = { [Field in keyof WalkBar]?: number | null }
 /** The findings on a walk with the row 50 changed. */
 function findings(change: (bar: WalkBar) => Change) {
   const bars = walk({ count: 120 })
-  const report = examine({ bars: bars.map((bar, i) => (i === 50 ? { ...bar, ...change(bar) } : bar)) })
+  const report = checkBarQuality({ bars: bars.map((bar, i) => (i === 50 ? { ...bar, ...change(bar) } : bar)) })
   return { found: report.findings.map(({ code, index, field, expected }) => ({ code, index, field, expected })), bars }
 }
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { walk, type WalkBar } from './walk.ts'
 
@@ -9,12 +9,12 @@ const RANGE = 0.0016
 
 function found(at: number, change: (bar: WalkBar) => Partial<WalkBar>, bars = clean) {
   const changed = bars.map((bar, i) => (i === at ? { ...bar, ...change(bar) } : bar))
-  return examine({ bars: changed }).findings.filter(({ family }) => family === 'bad_print')
+  return checkBarQuality({ bars: changed }).findings.filter(({ family }) => family === 'bad_print')
 }
 
 describe('bad prints', () => {
   it('are not seen in a clean market', () => {
-    expect(examine({ bars: clean }).findings).to.deep.equal([])
+    expect(checkBarQuality({ bars: clean }).findings).to.deep.equal([])
   })
 
   it('are lone wicks, and the repair is the level that body and neighbours vouch for', () => {
@@ -90,12 +90,14 @@ describe('bad prints', () => {
     const wild = walk({ count: 2000, seed: 4 }).map((bar, i) =>
       i % 40 === 0 ? { ...bar, h: bar.h * (1 + 4 * RANGE) } : bar,
     )
-    expect(examine({ bars: wild }).thresholds.wick).to.be.above(examine({ bars: clean }).thresholds.wick!)
+    expect(checkBarQuality({ bars: wild }).thresholds.wick).to.be.above(
+      checkBarQuality({ bars: clean }).thresholds.wick!,
+    )
   })
 
   it('are judged by fixed thresholds on daily bars, higher without volume', () => {
     const daily = walk({ count: 600, interval: 86_400, volatility: 0.01 })
-    expect(examine({ bars: daily }).thresholds).to.include({ wick: 1.5, close: 2 })
-    expect(examine({ bars: daily.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).thresholds.wick).to.equal(2)
+    expect(checkBarQuality({ bars: daily }).thresholds).to.include({ wick: 1.5, close: 2 })
+    expect(checkBarQuality({ bars: daily.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).thresholds.wick).to.equal(2)
   })
 })

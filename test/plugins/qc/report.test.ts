@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { walk } from './walk.ts'
 
 const catalog = JSON.parse(readFileSync('catalog/qc.json', 'utf8')) as {
@@ -10,7 +10,7 @@ const catalog = JSON.parse(readFileSync('catalog/qc.json', 'utf8')) as {
 describe('bar-quality report', () => {
   it('is what the catalog shows for its example', () => {
     const { request, response } = catalog.operations.checkBarQuality.example
-    expect(JSON.parse(JSON.stringify(examine(request.body)))).to.deep.equal(response)
+    expect(JSON.parse(JSON.stringify(checkBarQuality(request.body)))).to.deep.equal(response)
   })
 
   it('can be redone from its own numbers', () => {
@@ -18,7 +18,7 @@ describe('bar-quality report', () => {
     const half = bars.map((bar, i) =>
       i < 300 ? bar : { ...bar, o: bar.o / 2, h: bar.h / 2, l: bar.l / 2, c: bar.c / 2 },
     )
-    const { findings, splits, score, counts } = examine({ bars: half })
+    const { findings, splits, score, counts } = checkBarQuality({ bars: half })
     const { inputs, observed, ...print } = findings.find(({ code }) => code === 'bad_print_high')!
     const { beyond, scale, volume_excuse } = inputs!
     expect(beyond).to.be.closeTo(Number(print.expected), 1e-3)
@@ -31,7 +31,7 @@ describe('bar-quality report', () => {
   })
 
   it('gives a clean file a score of 1 and calls it usable', () => {
-    const report = examine({ symbol: 'WALK', bars: walk({ count: 500 }) })
+    const report = checkBarQuality({ symbol: 'WALK', bars: walk({ count: 500 }) })
     expect(report).to.deep.include({
       symbol: 'WALK',
       bars: 500,
@@ -47,7 +47,7 @@ describe('bar-quality report', () => {
   it('takes a hundredth a bar for an error, three thousandths for a warning, nothing for information', () => {
     const bars = walk({ count: 1000 })
     const broken = bars.map((bar, i) => (i === 100 || i === 300 ? { ...bar, c: -1 } : bar)).toSpliced(700, 3)
-    const report = examine({ bars: broken })
+    const report = checkBarQuality({ bars: broken })
     expect(report.counts).to.deep.equal({ error: 2, warning: 1, info: 0 })
     expect(report.score).to.be.closeTo(1 - (100 * 2.3) / 997, 1e-4)
     expect(report).to.include({ grade: 'C', usable: false })
@@ -55,14 +55,14 @@ describe('bar-quality report', () => {
 
   it('stays usable with errors on a thousandth of the bars', () => {
     const bars = walk({ count: 1000 })
-    expect(examine({ bars: bars.with(500, { ...bars[500]!, v: -1 }) }).usable).to.equal(true)
+    expect(checkBarQuality({ bars: bars.with(500, { ...bars[500]!, v: -1 }) }).usable).to.equal(true)
   })
 
   it('shows the worst thousand of more findings, in order of rows, and counts them all', () => {
     const bars = walk({ count: 4000 }).map((bar, i) =>
       i % 3 === 0 ? { ...bar, c: -bar.c } : i % 3 === 1 ? { ...bar, v: 0 } : bar,
     )
-    const report = examine({ bars })
+    const report = checkBarQuality({ bars })
     expect(report.findings).to.have.length(1000)
     expect(report.findings_truncated).to.equal(true)
     expect(report.counts.error).to.equal(1334)
@@ -72,8 +72,8 @@ describe('bar-quality report', () => {
   })
 
   it('takes the interval it is told', () => {
-    expect(examine({ bars: walk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
-    expect(examine({ bars: walk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
-    expect(examine({ bars: walk({ count: 50 }), interval: '1M' }).interval_seconds).to.equal(30 * 86_400)
+    expect(checkBarQuality({ bars: walk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
+    expect(checkBarQuality({ bars: walk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
+    expect(checkBarQuality({ bars: walk({ count: 50 }), interval: '1M' }).interval_seconds).to.equal(30 * 86_400)
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { chanceLength } from '../../../plugins/qc/stale-runs.ts'
 import { centredMedian, neighbourMedian } from '../../../plugins/lib/quant/rolling-median.ts'
 import { fitTail } from '../../../plugins/qc/print-checks.ts'
@@ -13,7 +13,7 @@ const flat = (bar: WalkBar, level: number): WalkBar => ({ ...bar, o: level, h: l
 describe('stale runs', () => {
   it('are one finding at the first of the flat bars', () => {
     const bars = clean.map((bar, i) => (i >= 700 && i < 712 ? flat(bar, clean[699]!.c) : bar))
-    const found = examine({ bars }).findings
+    const found = checkBarQuality({ bars }).findings
     expect(found).to.have.length(1)
     expect(found[0]).to.include({ code: 'stale_run', index: 700, observed: 12 })
   })
@@ -22,7 +22,7 @@ describe('stale runs', () => {
     const random = seededRandom(3)
     const sleepy = clean.map((bar) => ({ ...bar }))
     for (let i = 1; i < sleepy.length; i += 1) if (random() < 0.5) sleepy[i] = flat(sleepy[i]!, sleepy[i - 1]!.c)
-    const report = examine({ bars: sleepy })
+    const report = checkBarQuality({ bars: sleepy })
     expect(report.by_code['stale_run']).to.equal(undefined)
     expect(report.thresholds.stale_run_bars).to.be.above(8)
   })
@@ -30,7 +30,7 @@ describe('stale runs', () => {
 
 describe('volume', () => {
   it('stands out on an ordinary range', () => {
-    const found = examine({ bars: clean.with(700, { ...clean[700]!, v: 200_000 }) }).findings
+    const found = checkBarQuality({ bars: clean.with(700, { ...clean[700]!, v: 200_000 }) }).findings
     expect(found.map(({ code, index }) => [code, index])).to.deep.equal([['volume_outlier', 700]])
   })
 
@@ -44,18 +44,22 @@ describe('volume', () => {
           ? moved
           : { ...other, o: other.o * 1.02, h: other.h * 1.02, l: other.l * 1.02, c: other.c * 1.02 },
     )
-    expect(examine({ bars }).by_code['volume_outlier']).to.equal(undefined)
+    expect(checkBarQuality({ bars }).by_code['volume_outlier']).to.equal(undefined)
   })
 
   it('is missed where the price moved, if zeros are rare', () => {
-    expect(examine({ bars: clean.with(700, { ...clean[700]!, v: 0 }) }).by_code).to.deep.equal({ zero_volume_move: 1 })
+    expect(checkBarQuality({ bars: clean.with(700, { ...clean[700]!, v: 0 }) }).by_code).to.deep.equal({
+      zero_volume_move: 1,
+    })
     expect(
-      examine({ bars: clean.map((bar, i) => ({ ...bar, v: i % 2 === 0 ? 0 : bar.v })) }).by_code['zero_volume_move'],
+      checkBarQuality({ bars: clean.map((bar, i) => ({ ...bar, v: i % 2 === 0 ? 0 : bar.v })) }).by_code[
+        'zero_volume_move'
+      ],
     ).to.equal(undefined)
   })
 
   it('is not checked where none is sent, and the report says so', () => {
-    expect(examine({ bars: clean.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).not_checked).to.deep.equal({
+    expect(checkBarQuality({ bars: clean.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).not_checked).to.deep.equal({
       volume: 'no volume was sent',
     })
   })
@@ -85,7 +89,7 @@ describe('price grid', () => {
   })
 
   it('names the row that is off it, for information', () => {
-    const report = examine({ bars: ticked.with(700, { ...ticked[700]!, h: ticked[700]!.h + 0.01 }) })
+    const report = checkBarQuality({ bars: ticked.with(700, { ...ticked[700]!, h: ticked[700]!.h + 0.01 }) })
     expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([
       ['off_tick', 700, 'info'],
     ])

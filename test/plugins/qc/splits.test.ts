@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { RATIOS } from '../../../plugins/qc/unadjusted-splits.ts'
 import { walk, weekdays, type WalkBar } from './walk.ts'
 
@@ -29,7 +29,7 @@ function crash(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] 
   })
 }
 
-const splitsOf = (bars: readonly WalkBar[]) => examine({ bars }).splits
+const splitsOf = (bars: readonly WalkBar[]) => checkBarQuality({ bars }).splits
 
 describe('splits', () => {
   for (const { name, factor, popularity } of RATIOS) {
@@ -90,7 +90,7 @@ describe('splits', () => {
       i % 2 === 0 ? bar : { ...bar, o: bar.o / 10, h: bar.h / 10, l: bar.l / 10, c: bar.c / 10 },
     )
     const before = process.cpuUsage()
-    examine({ bars })
+    checkBarQuality({ bars })
     const { user } = process.cpuUsage(before)
     expect(user / 1e6).to.be.below(8)
   })
@@ -98,7 +98,7 @@ describe('splits', () => {
   it('are undone before the other checks, whose findings stay in the prices that were sent', () => {
     const bars = unadjusted(daily, 200, 10)
     const wick = Math.max(bars[100]!.o, bars[100]!.c) * 1.2
-    const report = examine({ bars: bars.with(100, { ...bars[100]!, h: wick }) })
+    const report = checkBarQuality({ bars: bars.with(100, { ...bars[100]!, h: wick }) })
     expect(report.by_code).to.include({ unadjusted_split: 1, bad_print_high: 1 })
     expect(report.findings.find(({ code }) => code === 'bad_print_high')?.observed).to.be.closeTo(wick, 1e-6)
     expect(report.usable).to.equal(false)
@@ -121,7 +121,7 @@ describe('splits', () => {
       v,
     })
     const bars = daily.map((bar, i) => (i < 200 ? bar : i < 215 ? { ...bar, o: c, h: c, l: c, c } : lower(bar)))
-    const report = examine({ bars })
+    const report = checkBarQuality({ bars })
     expect(report.splits).to.deep.equal([])
     expect(report.by_code).to.include({ stale_run: 1 })
   })
@@ -133,7 +133,7 @@ describe('splits', () => {
 
   it('are not a new instrument after weeks without bars', () => {
     const later = unadjusted(daily, 200, 2).map((bar, i) => (i < 200 ? bar : { ...bar, t: bar.t + 100 * 86_400 }))
-    const report = examine({ bars: later })
+    const report = checkBarQuality({ bars: later })
     expect(report.splits).to.deep.equal([])
     expect(report.by_code['series_discontinuity']).to.equal(1)
     expect(report.usable).to.equal(false)
@@ -153,7 +153,7 @@ describe('possible dividends', () => {
       v: bar.v,
     })
     const after = quiet.map((bar, i) => (i < at ? bar : lower(bar)))
-    const found = examine({ bars: after, session: 'us_equity' }).findings.filter(
+    const found = checkBarQuality({ bars: after, session: 'us_equity' }).findings.filter(
       ({ code }) => code === 'possible_dividend',
     )
     expect(found.map(({ index, severity }) => [index, severity])).to.deep.equal([[at, 'info']])

@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
-import { examine } from '../../../plugins/qc/index.ts'
+import { checkBarQuality } from '../../../plugins/qc/index.ts'
 import { START, walk, weekdays, type WalkBar } from './walk.ts'
 
 const MINUTE = 60
 const DAY = 86_400
 
 function codes(bars: readonly WalkBar[], more: object = {}): [string, number][] {
-  return examine({ bars, ...more })
+  return checkBarQuality({ bars, ...more })
     .findings.filter(({ family }) => family === 'timestamp' || family === 'session')
     .map(({ code, index }) => [code, index])
 }
@@ -30,7 +30,7 @@ describe('order of time', () => {
 
   it('is broken by a time that was there already, which is told apart from a repeated row', () => {
     const changed = { ...bars[100]!, c: bars[100]!.c * 1.00001, h: bars[100]!.h * 1.0001 }
-    const report = examine({ bars: bars.toSpliced(101, 0, { ...bars[100]! }).toSpliced(201, 0, changed) })
+    const report = checkBarQuality({ bars: bars.toSpliced(101, 0, { ...bars[100]! }).toSpliced(201, 0, changed) })
     const found = report.findings.filter(({ family }) => family === 'timestamp')
     expect(found.map(({ index }) => index)).to.deep.equal([101, 201])
     expect(found[0]?.explanation).to.include('the same values')
@@ -38,7 +38,7 @@ describe('order of time', () => {
 
   it('may run from newest to oldest, which is said once and changes nothing else', () => {
     const wicked = bars.with(200, { ...bars[200]!, h: bars[200]!.h * 1.03 })
-    const report = examine({ bars: wicked.toReversed() })
+    const report = checkBarQuality({ bars: wicked.toReversed() })
     expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([
       ['out_of_order_timestamp', 0, 'info'],
       ['bad_print_high', 99, 'error'],
@@ -52,14 +52,14 @@ describe('order of time', () => {
 
   it('does not matter to the other checks', () => {
     const spiked = bars.with(150, { ...bars[150]!, h: bars[150]!.h * 1.03 })
-    expect(examine({ bars: spiked.toReversed() }).by_code['bad_print_high']).to.equal(1)
+    expect(checkBarQuality({ bars: spiked.toReversed() }).by_code['bad_print_high']).to.equal(1)
   })
 })
 
 describe('grid of time', () => {
   it('names the row that is off it and where it belongs', () => {
     const bars = walk({ count: 300 })
-    const report = examine({ bars: bars.with(100, { ...bars[100]!, t: bars[100]!.t + 35 }) })
+    const report = checkBarQuality({ bars: bars.with(100, { ...bars[100]!, t: bars[100]!.t + 35 }) })
     expect(report.findings).to.have.length(1)
     expect(report.findings[0]).to.include({ code: 'off_grid_timestamp', index: 100, score: 25 })
   })
@@ -79,18 +79,18 @@ describe('bars of a number of trades', () => {
     const random = seededRandom(7)
     let time = START
     const times = Array.from({ length: 500 }, () => (time += 20 + Math.floor(400 * random())))
-    const report = examine({ bars: walk({ count: 500, times }) })
+    const report = checkBarQuality({ bars: walk({ count: 500, times }) })
     expect(report.findings).to.deep.equal([])
     expect(report.not_checked).to.have.all.keys('off_grid_timestamp', 'gap')
     expect(report.coverage).to.include({ expected_bars: 500, missing: 0 })
-    expect(examine({ bars: walk({ count: 500, times }), interval: '1m' }).not_checked).to.deep.equal({})
+    expect(checkBarQuality({ bars: walk({ count: 500, times }), interval: '1m' }).not_checked).to.deep.equal({})
   })
 })
 
 describe('gaps', () => {
   it('are counted in missing bars round the clock', () => {
     const bars = walk({ count: 3000 }).toSpliced(1000, 7)
-    const { findings, coverage } = examine({ bars, session: '24x7' })
+    const { findings, coverage } = checkBarQuality({ bars, session: '24x7' })
     expect(findings).to.have.length(1)
     expect(findings[0]).to.include({ code: 'gap', index: 1000, score: 7 })
     expect(coverage).to.deep.equal({ expected_bars: 3000, missing: 7, longest_gap_seconds: 480 })
@@ -100,7 +100,7 @@ describe('gaps', () => {
     const days = ['2024-11-25', '2024-11-26', '2024-11-27', '2024-11-29', '2024-12-02', '2024-12-03']
     const times = newYorkDays(days, -5, ['2024-11-29'])
     const bars = walk({ count: times.length, times })
-    expect(examine({ bars }).session).to.equal('us_equity')
+    expect(checkBarQuality({ bars }).session).to.equal('us_equity')
     expect(codes(bars)).to.deep.equal([])
     expect(codes(bars.toSpliced(500, 4))).to.deep.equal([['gap', 500]])
   })
@@ -109,10 +109,10 @@ describe('gaps', () => {
     const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
     const times = newYorkDays(days, -4)
     const bars = walk({ count: times.length, times })
-    const tail = examine({ bars: bars.toSpliced(390 * 2 - 30, 30) })
+    const tail = checkBarQuality({ bars: bars.toSpliced(390 * 2 - 30, 30) })
     expect(tail.coverage.missing).to.equal(30)
     expect(tail.findings.map(({ code }) => code)).to.deep.equal(['gap'])
-    expect(examine({ bars: bars.toSpliced(390 * 2, 390) }).coverage.missing).to.be.within(389, 391)
+    expect(checkBarQuality({ bars: bars.toSpliced(390 * 2, 390) }).coverage.missing).to.be.within(389, 391)
   })
 
   it('are not the weekends of a currency, whose hours move with the clocks', () => {
@@ -123,7 +123,7 @@ describe('gaps', () => {
       for (let hour = 0; hour < 119; hour += 1) times.push(start + week * 7 * DAY + hour * 3600 - summer)
     }
     const bars = walk({ count: times.length, times, volatility: 0.002 })
-    expect(examine({ bars }).session).to.equal('weekdays')
+    expect(checkBarQuality({ bars }).session).to.equal('weekdays')
     expect(codes(bars)).to.deep.equal([])
     expect(codes(bars.toSpliced(250, 5))).to.deep.equal([['gap', 250]])
   })
@@ -158,7 +158,7 @@ describe('gaps', () => {
 
   it('are reported in a thin market only where they are longer than chance', () => {
     const bars = walk({ count: 4000 }).filter((_, i) => i % 17 !== 5 && (i < 2000 || i >= 2009))
-    const { findings, coverage } = examine({ bars })
+    const { findings, coverage } = checkBarQuality({ bars })
     expect(findings.filter(({ code }) => code === 'gap').map(({ score }) => score)).to.deep.equal([9])
     expect(coverage.missing).to.be.above(230)
   })
@@ -168,7 +168,7 @@ describe('gaps', () => {
     const isNight = (i: number): boolean => i % 1440 < 480
     const isThere = (i: number): boolean => (isNight(i) ? random() < 0.6 : i < 2500 || i >= 2504)
     const bars = walk({ count: 4320 }).filter((_, i) => isThere(i))
-    const found = examine({ bars }).findings.filter(({ code }) => code === 'gap')
+    const found = checkBarQuality({ bars }).findings.filter(({ code }) => code === 'gap')
     expect(found.map(({ score, timestamp }) => [score, timestamp])).to.deep.equal([[4, '2024-01-04T17:44:00Z']])
   })
 })
@@ -193,7 +193,7 @@ describe('sessions', () => {
   it('begin at the same hour: a run of days that begin an hour late is one finding', () => {
     const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
     const times = days.flatMap((day, i) => newYorkDays([day], i === 3 || i === 4 ? -5 : -4))
-    const found = examine({ bars: walk({ count: times.length, times }), session: 'us_equity' }).findings
+    const found = checkBarQuality({ bars: walk({ count: times.length, times }), session: 'us_equity' }).findings
     const shifts = found.filter(({ code }) => code === 'clock_shift')
     expect(shifts.map(({ index, score }) => ({ index, score }))).to.deep.equal([{ index: 3 * 390, score: 2 }])
   })
@@ -202,7 +202,7 @@ describe('sessions', () => {
     const times = newYorkDays(['2024-06-05', '2024-06-06', '2024-06-07', '2024-06-10', '2024-06-11'], -4)
     const stray = Date.UTC(2024, 5, 8, 15) / 1000
     const bars = walk({ count: times.length + 1, times: [...times, stray].sort((a, b) => a - b) })
-    expect(examine({ bars }).session).to.equal('us_equity')
+    expect(checkBarQuality({ bars }).session).to.equal('us_equity')
     expect(codes(bars).filter(([code]) => code === 'closed_session_bar')).to.deep.equal([
       ['closed_session_bar', 3 * 390],
     ])
@@ -212,7 +212,8 @@ describe('sessions', () => {
     const start = Date.UTC(2022, 0, 3) / 1000
     const times = Array.from({ length: 400 }, (_, i) => start + i * DAY)
     const isThere = (time: number): boolean => new Date(time * 1000).getUTCDay() !== 6
-    const sessionOf = (kept: number[]) => examine({ bars: walk({ count: kept.length, times: kept, volatility: 0.01 }) })
+    const sessionOf = (kept: number[]) =>
+      checkBarQuality({ bars: walk({ count: kept.length, times: kept, volatility: 0.01 }) })
     expect(sessionOf(times)).to.include({ session: '24x7' })
     const report = sessionOf(times.filter(isThere))
     expect(report).to.include({ session: 'weekdays' })
@@ -220,8 +221,8 @@ describe('sessions', () => {
   })
 
   it('are inferred: round the clock with weekends, or from a few days that have none', () => {
-    expect(examine({ bars: walk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
-    expect(examine({ bars: walk({ count: 2 * 1440 }) }).session).to.equal('24x7')
+    expect(checkBarQuality({ bars: walk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
+    expect(checkBarQuality({ bars: walk({ count: 2 * 1440 }) }).session).to.equal('24x7')
     expect(START % DAY).to.equal(0)
   })
 })

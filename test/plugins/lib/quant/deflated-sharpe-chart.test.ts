@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { draw } from '../../../../gateway/http/chart-geometry.ts'
-import { deflationChart } from '../../../../plugins/lib/quant/deflated-sharpe-chart.ts'
+import { deflatedSharpeChart } from '../../../../plugins/lib/quant/deflated-sharpe-chart.ts'
 
 // Bailey and López de Prado, "The deflated Sharpe ratio" (2014), section "A numerical example".
 const sample = { sharpe: 2.5 / Math.sqrt(250), observations: 1250, skewness: -3, kurtosis: 10 }
@@ -8,7 +8,7 @@ const variance = 0.5 / 250
 
 describe('the chart of deflation', () => {
   it('marks the stated trials of the paper’s example on its curve', () => {
-    const chart = deflationChart({ sample, variance, trials: 100, dsr: 0.9004 })
+    const chart = deflatedSharpeChart({ sample, variance, trials: 100, dsr: 0.9004 })
     expect(chart.marks).to.deep.equal([{ at: [100, 0.9004], label: '100 trials: 90.0%' }])
     const [, left] = chart.series[0].points.find(([trials]) => trials === 100) ?? []
     expect(left).to.be.closeTo(0.9004, 5e-5)
@@ -17,18 +17,18 @@ describe('the chart of deflation', () => {
 
   it('reaches beyond the stated trials, however many', () => {
     for (const trials of [1, 9_999, 10_000, 250_000]) {
-      const [, most] = deflationChart({ sample, variance, trials, dsr: 0.5 }).x.domain
+      const [, most] = deflatedSharpeChart({ sample, variance, trials, dsr: 0.5 }).x.domain
       expect(most, String(trials)).to.be.at.least(10_000).and.above(trials)
     }
   })
 
   it('calls nothing certain', () => {
-    const { marks, description } = deflationChart({ sample, variance, trials: 1, dsr: 0.99999 })
+    const { marks, description } = deflatedSharpeChart({ sample, variance, trials: 1, dsr: 0.99999 })
     expect(marks[0].label).to.equal('1 trial: > 99.9%')
     expect(description).not.to.contain('100.0%')
   })
 
   it('can be drawn', () => {
-    expect(draw(deflationChart({ sample, variance, trials: 46, dsr: 0.95 })).paths).to.have.length(2)
+    expect(draw(deflatedSharpeChart({ sample, variance, trials: 46, dsr: 0.95 })).paths).to.have.length(2)
   })
 })

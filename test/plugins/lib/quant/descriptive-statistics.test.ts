@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import {
   autocorrelation,
   moments,
-  cumulative,
+  empiricalCdf,
   quantileSorted,
 } from '../../../../plugins/lib/quant/descriptive-statistics.ts'
 import { createSortedWindow, pushSorted, windowQuantile } from '../../../../plugins/lib/quant/sorted-window.ts'
@@ -84,7 +84,7 @@ describe('quantiles', () => {
 
 describe('cumulative', () => {
   it('is linear between the quantiles, 0 below and 1 above', () => {
-    expect([-2, -1, -0.5, 0, 1, 2, 3].map((value) => cumulative([-1, 0, 2], value))).to.deep.equal([
+    expect([-2, -1, -0.5, 0, 1, 2, 3].map((value) => empiricalCdf([-1, 0, 2], value))).to.deep.equal([
       0, 0, 0.25, 0.5, 0.75, 1, 1,
     ])
   })
@@ -96,7 +96,7 @@ describe('cumulative', () => {
         fc.double({ min: 0, max: 1, noNaN: true }),
         (values, p) => {
           const sorted = values.sort((a, b) => a - b)
-          expect(cumulative(sorted, quantileSorted(sorted, p))).to.be.closeTo(p, 1e-9)
+          expect(empiricalCdf(sorted, quantileSorted(sorted, p))).to.be.closeTo(p, 1e-9)
         },
       ),
     )

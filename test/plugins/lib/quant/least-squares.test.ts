@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { addRow, createNormalEquations, solve } from '../../../../plugins/lib/quant/least-squares.ts'
+import { addRow, createNormalEquations, solveNormalEquations } from '../../../../plugins/lib/quant/least-squares.ts'
 
 function fit(rows: readonly (readonly number[])[], outcomes: readonly number[]): number[] {
   const equations = createNormalEquations(rows[0]!.length)
   rows.forEach((row, i) => addRow(equations, row, outcomes[i]!))
-  return [...solve(equations)]
+  return [...solveNormalEquations(equations)]
 }
 
 describe('least squares', () => {
@@ -49,6 +49,6 @@ describe('least squares', () => {
   })
 
   it('refuses to fit nothing', () => {
-    expect(() => solve(createNormalEquations(2))).to.throw(RangeError)
+    expect(() => solveNormalEquations(createNormalEquations(2))).to.throw(RangeError)
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import * as fc from 'fast-check'
-import { deflationCurve } from '../../../../plugins/lib/quant/deflated-sharpe-chart.ts'
+import { deflatedSharpeCurve } from '../../../../plugins/lib/quant/deflated-sharpe-chart.ts'
 import {
   deflatedSharpe,
   sharpeError,
@@ -135,7 +135,7 @@ describe("Lo's Sharpe ratio", () => {
 describe('deflation curve', () => {
   it("passes the paper's example and never rises", () => {
     const sample = { sharpe: 2.5 / Math.sqrt(250), observations: 1250, skewness: -3, kurtosis: 10 }
-    const curve = deflationCurve(sample, 0.5 / 250, 1000)
+    const curve = deflatedSharpeCurve(sample, 0.5 / 250, 1000)
     expect(new Map(curve).get(100)).to.be.closeTo(0.9004, 5e-5)
     expect([curve[0]?.[0], curve.at(-1)?.[0]]).to.deep.equal([1, 1000])
     expect(curve[0]?.[1]).to.equal(probabilisticSharpe(sample))

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { studentTail } from '../../../plugins/audit/checks/ledger-flags.ts'
+import { studentTail } from '../../../plugins/audit/checks/bias-flags.ts'
 import type { Trip } from '../../../scripts/bench/products/ledger-layouts.ts'
 import { auditOf, barsText, cents, type Day, days, line, ROUND_TRIPS, trips, uniform } from './place.ts'
 

@@ -1,6 +1,6 @@
 import { normalCdf } from '../../lib/quant/normal-distribution.ts'
 import type { Fill } from '../trade-ledger.ts'
-import type { Series } from '../reference/bar-series.ts'
+import type { ReferenceSeries } from '../reference/bar-series.ts'
 
 export interface Flag {
   readonly code: 'lookahead_extremes' | 'lookahead_same_bar' | 'touch_fill' | 'survivorship'
@@ -12,29 +12,29 @@ export interface Flag {
   readonly explanation: string
 }
 
-export interface Witness {
+export interface BiasDetector {
   /** A fill that lies within its bar. */
-  see(fill: Fill, series: Series, bar: number): void
+  observe(fill: Fill, series: ReferenceSeries, bar: number): void
   flags(): Flag[]
   /** Fills seen, for what could be tested. */
-  readonly seen: number
+  readonly observed: number
 }
 
 /** Fewer fills say nothing of a habit. */
-export const LEAST_FILLS = 30
+export const MIN_FILLS = 30
 const SAME = 0.5e-4
 
 /** Watches where in their bars the fills lie: honest fills know neither the bar's extremes nor its direction. */
-export function createWitness(): Witness {
+export function createBiasDetector(): BiasDetector {
   const buys = createMean()
   const sells = createMean()
   const agreeing = createMean()
   const touching = createMean()
   return {
-    get seen() {
+    get observed() {
       return touching.count()
     },
-    see({ sign, price, leg }, { open, high, low, close }, bar) {
+    observe({ sign, price, leg }, { open, high, low, close }, bar) {
       const [o, h, l, c] = [open[bar]!, high[bar]!, low[bar]!, close[bar]!]
       if (!(h > l)) return
       ;(sign === 1 ? buys : sells).add((price - l) / (h - l))
@@ -48,7 +48,7 @@ export function createWitness(): Witness {
       const extremes = (place: ReturnType<typeof createMean>, isBuy: boolean): void => {
         const mean = place.mean()
         const isExtreme = isBuy ? mean < 0.1 : mean > 0.9
-        if (place.count() < LEAST_FILLS || !isExtreme || place.tail(0.5) > 1e-6) return
+        if (place.count() < MIN_FILLS || !isExtreme || place.tail(0.5) > 1e-6) return
         flags.push({
           code: 'lookahead_extremes',
           severity: 'error',
@@ -60,7 +60,7 @@ export function createWitness(): Witness {
       }
       extremes(buys, true)
       extremes(sells, false)
-      if (agreeing.count() >= LEAST_FILLS && agreeing.mean() > 0.9)
+      if (agreeing.count() >= MIN_FILLS && agreeing.mean() > 0.9)
         flags.push({
           code: 'lookahead_same_bar',
           severity: 'error',
@@ -69,7 +69,7 @@ export function createWitness(): Witness {
           limit: 0.9,
           explanation: 'Trades entered at the open go the way the same bar went on to close.',
         })
-      if (touching.count() >= LEAST_FILLS && touching.mean() > 0.3)
+      if (touching.count() >= MIN_FILLS && touching.mean() > 0.3)
         flags.push({
           code: 'touch_fill',
           severity: 'error',
