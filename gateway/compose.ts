@@ -44,8 +44,9 @@ import { closed } from './http/server.ts'
 import { createMcp } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
 import { createAccepts, type Readable } from './methods/exact-evm/erc1271.ts'
+import { createExactEvm } from './methods/exact-evm/exact-evm.ts'
 import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
-import type { Settler } from './methods/payment-method.ts'
+import type { PaymentMethod, Settler } from './methods/payment-method.ts'
 import { createLog } from './observe/log.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
 import type { Journal } from './payments/journal/journal.ts'
@@ -65,6 +66,8 @@ import { createOffers } from './x402/signed-offers.ts'
 
 /** The networks that payments are taken on, and who settles them. */
 export interface Settlement extends Recipients {
+  /** The payment method of each network; "exact" by EIP-3009 if absent. */
+  readonly methods?: readonly PaymentMethod[]
   /** Settles on each of the networks. */
   readonly settler: Settler
   /** The local chain with its buyer; null in production. */
@@ -146,6 +149,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     others: settlement.others ?? [],
     baseUrl: config.baseUrl,
     journal,
+    methods: settlement.methods ?? recipientsOf(settlement).map(({ network }) => createExactEvm(network)),
     settler: metrics.timed(settlement.settler),
     now: clock.wall,
     formerPrices: prices.former,

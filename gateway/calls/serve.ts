@@ -52,10 +52,10 @@ async function answerCall(parts: ServeParts, call: IncomingCall): Promise<Answer
   const payment = readPayment(parts.payments, operation, request, raw)
   if (payment === null || payment instanceof ServiceError) return produce(parts, call, raw, payment, null)
 
-  parts.log.info({ call: request.id, operation: operation.id, payment: payment.key }, 'a payment was presented')
+  parts.log.info({ call: request.id, operation: operation.id, payment: payment.payment.key }, 'a payment was presented')
   const bought = await parts.payments.recall(operation, payment)
   const answer = bought && !bought.again ? bought : await produce(parts, call, raw, payment, bought)
-  if (answer.receipt?.success) request.onSent(() => noteDelivery(parts, request.id, payment.key))
+  if (answer.receipt?.success) request.onSent(() => noteDelivery(parts, request.id, payment.payment.key))
   return answer
 }
 

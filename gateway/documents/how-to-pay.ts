@@ -1,7 +1,7 @@
 /** How to pay, in the words every document uses. */
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Recipient, recipientsOf } from '../config/pay-to.ts'
-import { offeredOn } from '../methods/exact-evm/requirements.ts'
+import { offeredOn } from '../x402/payment-requirements.ts'
 import { dollars, priced, type PricedOperation } from './listed-operations.ts'
 import type { Deployment } from './document.ts'
 

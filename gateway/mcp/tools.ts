@@ -6,7 +6,7 @@ import type { RawInput } from '../editions/edition.ts'
 import type { ValidationItem } from '../errors.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
-import { offeredOn } from '../methods/exact-evm/requirements.ts'
+import { offeredOn } from '../x402/payment-requirements.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 
 export const PAYMENT_ARGUMENT = 'payment_signature'

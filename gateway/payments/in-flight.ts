@@ -2,18 +2,14 @@
  * Payments being worked on in this process. The same payment arriving twice at once runs once: the first takes off,
  * its twins wait and get what it gets.
  */
-import type { Caller } from './presented-payment.ts'
+import type { PresentedPayment } from './presented-payment.ts'
 import type { Commitment, PaymentKey } from '../methods/payment-method.ts'
-import type { PaymentPayload } from '../x402/payload.ts'
 
 /** How a flight ended for its twins: a result or a refusal to share, or null where each should try for itself. */
 export type Landing<Result> = { readonly result: Result } | { readonly error: unknown } | null
 
-export interface Passenger extends Caller {
-  readonly key: PaymentKey
-  readonly payload: PaymentPayload
-  readonly fingerprint: string
-}
+/** What is known of a payment in flight. */
+export type Passenger = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
 
 export interface Flight<Result> {
   /** From now on it counts among what its payer has promised: its signature was found to be his. */
@@ -42,24 +38,24 @@ export function createFlights<Result>(): Flights<Result> {
   const promised = new Map<string, Map<PaymentKey, Commitment>>()
   return {
     takeOff(passenger) {
-      if (flights.has(passenger.key)) return null
+      if (flights.has(passenger.payment.key)) return null
       let land: (landing: Landing<Result>) => void = () => {}
       const landed = new Promise<Landing<Result>>((resolve) => {
         land = resolve
       })
       const flight = { passenger, landed }
-      flights.set(passenger.key, flight)
+      flights.set(passenger.payment.key, flight)
       return {
         commit() {
-          if (flights.get(passenger.key) !== flight) return
+          if (flights.get(passenger.payment.key) !== flight) return
           const purse = purseOf(passenger)
-          promised.set(purse, (promised.get(purse) ?? new Map()).set(passenger.key, passenger.payload))
+          promised.set(purse, (promised.get(purse) ?? new Map()).set(passenger.payment.key, passenger.payment))
         },
         land(landing) {
-          if (flights.get(passenger.key) === flight) {
-            flights.delete(passenger.key)
+          if (flights.get(passenger.payment.key) === flight) {
+            flights.delete(passenger.payment.key)
             const own = promised.get(purseOf(passenger))
-            if (own?.delete(passenger.key) && own.size === 0) promised.delete(purseOf(passenger))
+            if (own?.delete(passenger.payment.key) && own.size === 0) promised.delete(purseOf(passenger))
           }
           land(landing)
         },
@@ -68,7 +64,7 @@ export function createFlights<Result>(): Flights<Result> {
     find: (key) => flights.get(key),
     ahead(passenger) {
       const all = [...(promised.get(purseOf(passenger)) ?? new Map<PaymentKey, Commitment>())]
-      const own = all.findIndex(([key]) => key === passenger.key)
+      const own = all.findIndex(([key]) => key === passenger.payment.key)
       return all.slice(0, own === -1 ? all.length : own).map(([, commitment]) => commitment)
     },
     async idle() {
@@ -78,6 +74,6 @@ export function createFlights<Result>(): Flights<Result> {
 }
 
 /** A balance is one payer's on one network. */
-function purseOf({ payload: { network, from } }: Passenger): string {
-  return `${network}/${from}`
+function purseOf({ payment: { network, payer } }: Passenger): string {
+  return `${network}/${payer}`
 }

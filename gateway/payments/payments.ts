@@ -7,26 +7,33 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
-import { createExactOn, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'
+import type { Network } from '../config/networks.ts'
+import {
+  decodePayment,
+  type DecodedPayment,
+  methodOf,
+  type PaymentKey,
+  type PaymentMethod,
+  type Settler,
+} from '../methods/payment-method.ts'
+import { createRequirements, isForAnotherRoute, offeredOn } from '../x402/payment-requirements.ts'
 import { placeOf, type PresentedPayment } from './presented-payment.ts'
 import { identifierOf } from '../x402/payment-identifier.ts'
 import { createFlights } from './in-flight.ts'
 import { assertNotLate } from './late-settlement.ts'
 import type { Offers } from '../x402/signed-offers.ts'
-import { networkOf, type Network } from '../config/networks.ts'
-import { decodePayment, type PaymentPayload } from '../x402/payload.ts'
 import type { Journal } from './journal/journal.ts'
-import { paymentKey, type PaymentKey, type Settler } from '../methods/payment-method.ts'
 import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './replay.ts'
 import { createUnproven } from '../methods/exact-evm/unverified-limit.ts'
 import { createQuotes, type Quote } from '../x402/quotes.ts'
-import { createRequirements, isForAnother, offeredOn } from '../methods/exact-evm/requirements.ts'
 
 export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
   readonly journal: Journal
+  /** One per network. */
+  readonly methods: readonly PaymentMethod[]
   readonly settler: Settler
   readonly now: () => Date
   /** Waits some milliseconds; the default is a timer. */
@@ -71,48 +78,45 @@ export interface Payments {
 }
 
 export function createPayments(parts: PaymentsParts): Payments {
-  const { baseUrl, journal, settler, now } = parts
+  const { baseUrl, journal, methods, settler, now } = parts
   const payees = recipientsOf(parts)
   const networks = payees.map(({ network }) => network)
-  const exact = createExactOn(networks)
   const flights = createFlights<PaidAnswer>()
   const nowSeconds = (): number => Math.floor(now().getTime() / 1000)
   const { pause = delay } = parts
   const unproven = createUnproven()
-  const recall = createRecall({ networks, journal, settler, exact, flights, nowSeconds, pause })
+  const recall = createRecall({ methods, journal, settler, flights, nowSeconds, pause })
   const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
 
   const isReady = (network: Network): boolean => settler.health(network).ready
-  const keyOf = (payload: PaymentPayload): PaymentKey => paymentKey(networkOf(networks, payload.network), payload)
 
   /** The requirements this payment meets: the price, or a former one that is still honoured; and which catalog's. */
-  function asked(operation: Operation, { value, network }: PaymentPayload, version: string) {
+  function asked(operation: Operation, { amount, network }: DecodedPayment, version: string) {
     const offered = offeredOn(operation, payees)
     const payee = offered.find((each) => each.network.caip2 === network) ?? offered[0]
-    const requirements = createRequirements(operation, payee.network, payee.payTo)
-    const former = value === requirements.amount ? undefined : parts.formerPrices?.(operation).get(value)
+    const requirements = createRequirements(operation, methodOf(methods, payee.network.caip2), payee.payTo)
+    const former = amount === requirements.amount ? undefined : parts.formerPrices?.(operation).get(amount)
     if (former === undefined) return { requirements, priceVersion: version }
-    return { requirements: { ...requirements, amount: value }, priceVersion: former }
+    return { requirements: { ...requirements, amount }, priceVersion: former }
   }
 
   return {
     quote(catalog, operation, url, error) {
       let make = quotes.get(catalog)
-      if (!make) quotes.set(catalog, (make = createQuotes({ ...parts, catalog, isReady })))
+      if (!make) quotes.set(catalog, (make = createQuotes({ ...parts, catalog, formats: methods, isReady })))
       return make(operation, url, error)
     },
 
     present({ id, signal, credential, idempotencyKey, client }, fingerprint) {
-      const payloads = (credential?.payments ?? []).map((payment) => decodePayment(payment, networks))
-      const [payload, ...others] = payloads
-      if (!payload) return null
-      const key = keyOf(payload)
-      if (others.some((other) => keyOf(other) !== key))
+      const decoded = (credential?.payments ?? []).map((each) => decodePayment(each, methods))
+      const [payment, ...others] = decoded
+      if (!payment) return null
+      if (others.some(({ key }) => key !== payment.key))
         throw new ServiceError('payment_invalid', 'Two different payments came with one call. Send one of them.', {
           reason: 'invalid_payload',
         })
-      const identifier = identifierOf(payload, idempotencyKey)
-      return { payload, key, fingerprint, identifier, place: placeOf(client), callId: id, signal }
+      const identifier = identifierOf(payment.envelope, idempotencyKey)
+      return { payment, fingerprint, identifier, place: placeOf(client), callId: id, signal }
     },
 
     recall: (operation, presented) => legible(() => recall(operation, presented)),
@@ -123,8 +127,8 @@ export function createPayments(parts: PaymentsParts): Payments {
   }
 
   /** The token takes a payment only in a block later than validAfter: one signed for this very second would fail. */
-  async function begun({ validAfter }: PaymentPayload): Promise<void> {
-    const left = (Number(validAfter) + 1) * 1000 - now().getTime()
+  async function begun({ startsAt }: DecodedPayment): Promise<void> {
+    const left = (Number(startsAt) + 1) * 1000 - now().getTime()
     // A timer may wake a moment early.
     if (left > 0) await pause(left + 10)
   }
@@ -134,13 +138,14 @@ export function createPayments(parts: PaymentsParts): Payments {
     presented: PresentedPayment,
     version: string,
   ): Promise<Purchase | PaidAnswer> {
-    const { payload, key, fingerprint, identifier, place, callId, signal } = presented
-    const { requirements, priceVersion } = asked(operation, payload, version)
-    const refusal = exact(payload, requirements, nowSeconds())
+    const { payment, fingerprint, identifier, place, callId, signal } = presented
+    const { key, network: caip2, payer } = payment
+    const { requirements, priceVersion } = asked(operation, payment, version)
+    const refusal = methodOf(methods, requirements.network.caip2).verify(payment, requirements, nowSeconds())
     const proven = refusal === null
-    if (refusal && refusal.reason !== NOT_SIGNED)
+    if (refusal && !refusal.needsSettler)
       throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
-    if (isForAnother(operation, baseUrl, payload.resource))
+    if (isForAnotherRoute(operation, baseUrl, payment.envelope))
       throw new ServiceError('payment_invalid', 'The payment was made for the quote of another route. Ask this one.', {
         reason: 'invalid_payment_requirements',
       })
@@ -148,15 +153,15 @@ export function createPayments(parts: PaymentsParts): Payments {
     const health = settler.health(network)
     if (!health.ready) throw new ServiceError('settler_unavailable', undefined, { cause: health.reason })
 
-    const named = identifier === null ? null : await journal.findByIdentifier(payload.from, identifier)
+    const named = identifier === null ? null : await journal.findByIdentifier(payer, identifier)
     if (named && named.key !== key) throw identifierConflict(named)
     const flight = flights.takeOff(presented)
     if (!flight) return (await recall(operation, presented)) ?? admit(operation, presented, version)
     try {
-      await begun(payload)
-      if (!proven) await unproven(payload.from)
+      await begun(payment)
+      if (!proven) await unproven(payer)
       if (proven) flight.commit()
-      const doubt = await settler.check(payload, requirements, { proven, ahead: flights.ahead(presented) })
+      const doubt = await settler.check(payment, requirements, { proven, ahead: flights.ahead(presented) })
       if (doubt) {
         // What a twin has sent meanwhile, here or in another process, is used or spent now: its outcome is ours.
         const standing = await journal.find(key)
@@ -175,16 +180,16 @@ export function createPayments(parts: PaymentsParts): Payments {
         fingerprint,
         operation: operation.id,
         route: operation.route,
-        network: network.caip2,
+        network: caip2,
         asset: network.asset,
-        payer: payload.from,
+        payer,
         payTo: requirements.payTo,
         amount: requirements.amount,
-        nonce: payload.nonce,
-        validAfter: payload.validAfter,
-        validBefore: payload.validBefore,
-        signature: payload.signature,
-        version: payload.version,
+        identity: payment.identity,
+        startsAt: payment.startsAt,
+        expiresAt: payment.expiresAt,
+        proof: payment.proof,
+        version: payment.envelope.version,
         priceVersion,
         callId,
         identifier,
@@ -195,7 +200,8 @@ export function createPayments(parts: PaymentsParts): Payments {
           journal,
           settler,
           record,
-          payload,
+          payment,
+          method: methodOf(methods, caip2),
           requirements,
           wait: operation.wait,
           flight,

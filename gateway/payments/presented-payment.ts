@@ -1,7 +1,6 @@
 /** A payment as it comes with one request, and what tells its caller from others. */
 import { createHash } from 'node:crypto'
-import type { PaymentKey } from '../methods/payment-method.ts'
-import type { PaymentPayload } from '../x402/payload.ts'
+import type { DecodedPayment } from '../methods/payment-method.ts'
 
 /** What tells one caller from another. */
 export interface Caller {
@@ -18,8 +17,7 @@ export function placeOf(client: string): string {
 
 /** A payment as presented with one request, bound to that request's fingerprint. */
 export interface PresentedPayment extends Caller {
-  readonly payload: PaymentPayload
-  readonly key: PaymentKey
+  readonly payment: DecodedPayment
   readonly fingerprint: string
   readonly callId: string
   readonly signal: AbortSignal

@@ -5,8 +5,7 @@
 import { ServiceError } from '../errors.ts'
 import type { Flight } from './in-flight.ts'
 import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
-import type { Outcome, Settler, Wait } from '../methods/payment-method.ts'
-import type { PaymentPayload } from '../x402/payload.ts'
+import type { DecodedPayment, PaymentMethod, Outcome, Settler, Wait } from '../methods/payment-method.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Network } from '../config/networks.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
@@ -61,7 +60,8 @@ export interface PurchaseParts {
   readonly journal: Journal
   readonly settler: Settler
   readonly record: PaymentRecord
-  readonly payload: PaymentPayload
+  readonly payment: DecodedPayment
+  readonly method: PaymentMethod
   readonly requirements: PaymentRequirements
   readonly wait: Wait
   readonly flight: Flight<PaidAnswer>
@@ -108,21 +108,20 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 /** A transaction needs a block. */
 const BLOCK_SECONDS = 2
 /** What a slow product leaves of a short signature would fail on the chain, at our expense. */
-const OVER: Outcome = {
-  state: 'refused',
-  reason: 'invalid_exact_evm_payload_authorization_valid_before',
-  message: 'The payment ended while its answer was made. Let a new one live longer.',
+function expired({ expiredReason }: PaymentMethod): Outcome {
+  const message = 'The payment ended while its answer was made. Let a new one live longer.'
+  return { state: 'refused', reason: expiredReason, message }
 }
 
 /** Settles a stored answer and lands the flight, whatever happens. */
 export async function send(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
-  const { journal, settler, record, payload, requirements, wait, flight, nowSeconds } = parts
+  const { journal, settler, method, record, payment, requirements, wait, flight, nowSeconds } = parts
   let submitted = false
   try {
-    const isOver = Number(payload.validBefore) < nowSeconds() + BLOCK_SECONDS
+    const isOver = Number(payment.expiresAt) < nowSeconds() + BLOCK_SECONDS
     const outcome = isOver
-      ? OVER
-      : await settler.settle(payload, requirements, {
+      ? expired(method)
+      : await settler.settle(payment, requirements, {
           wait,
           record: async (intent) => (submitted = await journal.submitted(record.key, record.attempt, intent)),
         })
@@ -138,14 +137,14 @@ export async function send(parts: PurchaseParts, answer: StoredAnswer): Promise<
 
 /** Writes what became of the settlement and returns the answer, or throws what the caller is to be told. */
 export async function conclude(
-  parts: Pick<PurchaseParts, 'journal' | 'record' | 'payload' | 'requirements' | 'wait'>,
+  parts: Pick<PurchaseParts, 'journal' | 'record' | 'payment' | 'requirements' | 'wait'>,
   outcome: Outcome,
   answer: StoredAnswer,
 ): Promise<PaidAnswer> {
-  const { journal, record, payload, requirements } = parts
+  const { journal, record, payment, requirements } = parts
   const { key, attempt } = record
   const receipt = (transaction: Receipt['transaction'], reason?: string): Receipt =>
-    receiptOf(record, requirements.network, payload.version, transaction, reason)
+    receiptOf(record, requirements.network, payment.envelope.version, transaction, reason)
   switch (outcome.state) {
     case 'settled':
       if (!outcome.provisional) await journal.settled(key, attempt, outcome.transaction)
@@ -195,11 +194,11 @@ export function pending(receipt: Receipt): SettlementError {
  * open: a write that was reported as failed may have been done, and what is recorded may yet be sent.
  */
 async function interrupted(parts: PurchaseParts, thrown: unknown, submitted: boolean): Promise<ServiceError> {
-  const { journal, record, payload, requirements } = parts
+  const { journal, record, payment, requirements } = parts
   const released =
     !submitted && (await journal.released(record.key, record.attempt, reasonOf(thrown)).catch(() => false))
   if (released) return new ServiceError('settler_unavailable', undefined, { cause: thrown })
-  const error = pending(receiptOf(record, requirements.network, payload.version, '', 'settlement_pending'))
+  const error = pending(receiptOf(record, requirements.network, payment.envelope.version, '', 'settlement_pending'))
   error.cause = thrown
   return error
 }

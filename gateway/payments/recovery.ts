@@ -82,7 +82,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const { key, attempt, state } = row
     const isOrphan = !living.has(row.owner)
     const idleSeconds = (now().getTime() - row.updatedAt) / 1000
-    const expiredSeconds = now().getTime() / 1000 - Number(row.validBefore)
+    const expiredSeconds = now().getTime() / 1000 - Number(row.expiresAt)
     switch (state) {
       case 'reserved': {
         const isStale = idleSeconds > staleSeconds && expiredSeconds > CHAIN_LAG_SECONDS

@@ -5,22 +5,19 @@
 import type { Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { isBuyer, isWithheld } from './replay-access.ts'
-import { type Exact, NOT_SIGNED } from '../methods/exact-evm/authorization.ts'
 import type { Flights } from './in-flight.ts'
 import type { Journal, PaymentRecord } from './journal/journal.ts'
-import type { Settler } from '../methods/payment-method.ts'
-import type { PaymentPayload } from '../x402/payload.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import { type Network, networkOf } from '../config/networks.ts'
+import { type DecodedPayment, methodOf, type PaymentMethod, type Settler } from '../methods/payment-method.ts'
+import type { Network } from '../config/networks.ts'
 import { owedError } from './late-settlement.ts'
 import type { PresentedPayment } from './presented-payment.ts'
 import { conclude, type PaidAnswer, pending, receiptOf, send } from './purchase.ts'
 
 export interface RecallParts {
-  readonly networks: readonly Network[]
+  readonly methods: readonly PaymentMethod[]
   readonly journal: Journal
   readonly settler: Settler
-  readonly exact: Exact
   readonly flights: Flights<PaidAnswer>
   readonly nowSeconds: () => number
   readonly pause: (ms: number) => Promise<unknown>
@@ -32,16 +29,17 @@ const POLL_MS = 100
 const DELIVERY_MS = 10_000
 
 export function createRecall(parts: RecallParts) {
-  const { networks, journal, settler, exact, flights, nowSeconds, pause } = parts
-  const on = ({ network }: { readonly network: string }): Network => networkOf(networks, network)
+  const { methods, journal, settler, flights, nowSeconds, pause } = parts
+  const on = ({ network }: { readonly network: string }): Network => methodOf(methods, network).network
 
   return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
-    const { key, payload } = presented
+    const { payment } = presented
+    const { key } = payment
     const giveUp = nowSeconds() + operation.timeoutSeconds
     for (;;) {
       const flight = flights.find(key)
       if (flight) {
-        const isTwin = flight.passenger.payload.signature === payload.signature || isSigned(payload)
+        const isTwin = flight.passenger.payment.proof === payment.proof || isSigned(payment)
         if (isTwin && flight.passenger.fingerprint !== presented.fingerprint) throw conflict(null)
         const landing = await flight.landed
         // Somebody who cannot show the signature waits, and is then told what anybody is told.
@@ -55,7 +53,7 @@ export function createRecall(parts: RecallParts) {
         if (flights.find(key)) continue
         return null
       }
-      if (!isGenuine(record, payload)) return null
+      if (!isGenuine(record, payment)) return null
       if (record.fingerprint !== presented.fingerprint) throw conflict(record)
       if (flights.find(key)) continue
       // Another process works on it, or it is on its way to its buyer: the journal is what all can see.
@@ -65,7 +63,7 @@ export function createRecall(parts: RecallParts) {
         if (paid) return paid
         continue
       }
-      if (nowSeconds() > giveUp || presented.signal.aborted) throw pendingOf(record, payload)
+      if (nowSeconds() > giveUp || presented.signal.aborted) throw pendingOf(record, payment)
       await pause(POLL_MS)
     }
   }
@@ -74,32 +72,32 @@ export function createRecall(parts: RecallParts) {
     return nowSeconds() * 1000 - updatedAt < DELIVERY_MS
   }
 
-  function pendingOf(record: PaymentRecord, { version }: PaymentPayload): Error {
+  function pendingOf(record: PaymentRecord, { envelope: { version } }: DecodedPayment): Error {
     return pending(receiptOf(record, on(record), version, '', 'settlement_pending'))
   }
 
   /** A stored answer is of no use to anybody who cannot show the payment itself. */
-  function isGenuine(record: PaymentRecord, payload: PaymentPayload): boolean {
-    if (record.signature.toLowerCase() === payload.signature.toLowerCase()) return true
-    return exact(payload, requirementsOf(record), Number(record.validAfter) + 1) === null
+  function isGenuine(record: PaymentRecord, payment: DecodedPayment): boolean {
+    if (record.proof === payment.proof) return true
+    return verify(payment, requirementsOf(record), Number(record.startsAt) + 1) === null
+  }
+
+  function verify(payment: DecodedPayment, requirements: PaymentRequirements, seconds: number) {
+    return methodOf(methods, requirements.network.caip2).verify(payment, requirements, seconds)
   }
 
   /** One authorization can be signed in several ways, each as good as the other. */
-  function isSigned(payload: PaymentPayload): boolean {
-    const { value: amount, to: payTo, validAfter } = payload
-    const asked = {
-      scheme: 'exact',
-      network: on(payload),
-      amount,
-      payTo,
-      maxTimeoutSeconds: Number.MAX_SAFE_INTEGER,
-    } as const
-    return exact(payload, asked, Number(validAfter) + 1) === null
+  function isSigned(payment: DecodedPayment): boolean {
+    const { amount, payTo, startsAt } = payment
+    const { scheme, network } = methodOf(methods, payment.network)
+    const asked = { scheme, network, amount, payTo, maxTimeoutSeconds: Number.MAX_SAFE_INTEGER }
+    return verify(payment, asked, Number(startsAt) + 1) === null
   }
 
   function requirementsOf(record: PaymentRecord): PaymentRequirements {
-    const maxTimeoutSeconds = Number(record.validBefore - record.validAfter)
-    return { scheme: 'exact', network: on(record), amount: record.amount, payTo: record.payTo, maxTimeoutSeconds }
+    const { amount, payTo, startsAt, expiresAt } = record
+    const { scheme, network } = methodOf(methods, record.network)
+    return { scheme, network, amount, payTo, maxTimeoutSeconds: Number(expiresAt - startsAt) }
   }
 
   /** Delivers, or finishes, what a stored answer's payment is worth now. Null: another process was at it, look again. */
@@ -108,7 +106,8 @@ export function createRecall(parts: RecallParts) {
     record: PaymentRecord,
     presented: PresentedPayment,
   ): Promise<PaidAnswer | null> {
-    const { payload } = presented
+    const { payment } = presented
+    const method = methodOf(methods, record.network)
     const { answer } = record
     if (record.state === 'owed') throw owedError(record.transaction)
     if (record.state === 'settled') {
@@ -116,7 +115,7 @@ export function createRecall(parts: RecallParts) {
         throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', {
           fields: { transaction: record.transaction },
         })
-      if (answer.body.length === 0 && nowSeconds() >= Number(record.validBefore))
+      if (answer.body.length === 0 && nowSeconds() >= Number(record.expiresAt))
         throw new ServiceError(
           'payment_already_used',
           'This payment is spent, and its time to fetch the stream again is over.',
@@ -124,7 +123,7 @@ export function createRecall(parts: RecallParts) {
             fields: { transaction: record.transaction },
           },
         )
-      const receipt = receiptOf(record, on(record), payload.version, record.transaction ?? '')
+      const receipt = receiptOf(record, on(record), payment.envelope.version, record.transaction ?? '')
       return replayed({ ...answer, receipt })
     }
     if (answer?.body.length === 0 && record.state === 'answered') {
@@ -137,12 +136,23 @@ export function createRecall(parts: RecallParts) {
     const flight = flights.takeOff(presented)
     if (!flight) throw new Error(`payment ${record.key} took off twice`)
     const { signal } = presented
-    const work = { journal, settler, record, payload, requirements, wait: operation.wait, flight, signal, nowSeconds }
+    const work = {
+      journal,
+      settler,
+      method,
+      record,
+      payment,
+      requirements,
+      wait: operation.wait,
+      flight,
+      signal,
+      nowSeconds,
+    }
     try {
       if (record.state === 'answered') {
-        const refusal = exact(payload, requirements, nowSeconds())
+        const refusal = verify(payment, requirements, nowSeconds())
         // A contract wallet's signature was judged by the chain when it was reserved.
-        const isKept = refusal?.reason === NOT_SIGNED && record.signature === payload.signature
+        const isKept = refusal?.needsSettler === true && record.proof === payment.proof
         if (!refusal || isKept) return await send(work, answer)
         if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
           flight.land(null)

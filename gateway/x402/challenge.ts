@@ -3,8 +3,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { ServiceError } from '../errors.ts'
 import { type Bazaar, bazaar, type Detail, outputSchema, withPathParams } from './bazaar.ts'
 import type { Offers, SignedOffer } from './signed-offers.ts'
-import type { PaymentRequirements } from './payment-requirements.ts'
-import { offerOfV1, offerOfV2 } from '../methods/exact-evm/requirements.ts'
+import { formatOf, type PaymentRequirements, type RequirementFormat } from './payment-requirements.ts'
 
 export interface Quote {
   /** Value of the PAYMENT-REQUIRED header: base64 of the v2 object. */
@@ -59,6 +58,7 @@ export interface QuoterParts {
   readonly catalog: Catalog
   /** One per network. */
   readonly requirements: readonly PaymentRequirements[]
+  readonly formats: readonly RequirementFormat[]
   readonly bareUrl: string
   /** Where a person reads on. */
   readonly docs: string
@@ -67,10 +67,18 @@ export interface QuoterParts {
 }
 
 /** The maker of the 402s of one operation. */
-export function createQuoter({ operation, catalog, requirements, bareUrl, docs, offers }: QuoterParts): Quoter {
+export function createQuoter({
+  operation,
+  catalog,
+  requirements,
+  formats,
+  bareUrl,
+  docs,
+  offers,
+}: QuoterParts): Quoter {
   const schemaV1 = outputSchema(operation, catalog)
   const full = clipped([operation.summary, operation.description].filter(Boolean).join(' '))
-  const offered = requirements.map(offerOfV2)
+  const offered = requirements.map((each) => formatOf(formats, each.network).acceptsV2(each))
   const offeredInV1 = requirements.filter(({ network }) => !network.v2Only)
   const service = serviceOf(catalog, operation)
   const hint = limitHint(operation)
@@ -116,7 +124,9 @@ export function createQuoter({ operation, catalog, requirements, bareUrl, docs, 
       ...error.fields,
       x402Version: 1,
       error: said,
-      accepts: offeredInV1.map((each) => offerOfV1(each, { url, description: full, outputSchema: schemaV1 })),
+      accepts: offeredInV1.map((each) =>
+        formatOf(formats, each.network).acceptsV1(each, { url, description: full, outputSchema: schemaV1 }),
+      ),
       code: error.code,
       message: error.code === 'payment_required' ? [error.message, hint].filter(Boolean).join(' ') : error.message,
       retry: error.retry,

@@ -4,7 +4,7 @@
  * stopped here instead of paying twice.
  */
 import { InvalidInput, ServiceError } from '../errors.ts'
-import type { PaymentPayload } from './payload.ts'
+import type { PaymentEnvelope } from './payment-envelope.ts'
 
 export const EXTENSION = 'payment-identifier'
 
@@ -18,7 +18,7 @@ const OF_HEADER = /^[\x21-\x7e]{1,255}$/
  * @throws ServiceError `payment_invalid` where the extension's id is malformed; InvalidInput where the header is, or
  *   where the two differ
  */
-export function identifierOf({ extensions }: PaymentPayload, header: string | undefined): string | null {
+export function identifierOf({ extensions }: PaymentEnvelope, header: string | undefined): string | null {
   const [inPayment, inHeader] = [extensionId(extensions[EXTENSION]), header === undefined ? null : headerId(header)]
   if (inPayment !== null && inHeader !== null && inPayment !== inHeader)
     throw invalidHeader(`Idempotency-Key differs from the ${EXTENSION} in the payment. Send one of them.`)

@@ -5,7 +5,7 @@ import { type Recipients, type Recipient, recipientsOf } from '../config/pay-to.
 import type { Network } from '../config/networks.ts'
 import type { Offers } from './signed-offers.ts'
 import { createQuoter, type Quote, type Quoter } from './challenge.ts'
-import { createRequirements, offeredOn } from '../methods/exact-evm/requirements.ts'
+import { createRequirements, formatOf, offeredOn, type RequirementFormat } from './payment-requirements.ts'
 
 export type { Quote } from './challenge.ts'
 
@@ -14,6 +14,8 @@ const URL_CHARACTERS = 2_000
 
 export interface QuoteParts extends Recipients {
   readonly catalog: Catalog
+  /** One per network. */
+  readonly formats: readonly RequirementFormat[]
   /** False while nothing can be settled there: the network is left out, as long as another one can. Absent: always. */
   readonly isReady?: (network: Network) => boolean
   /** Public address without a trailing slash. */
@@ -36,7 +38,7 @@ interface Made {
  * sentence.
  */
 export function createQuotes(parts: QuoteParts): (operation: Operation, url: string, error: ServiceError) => Quote {
-  const { catalog, isReady, baseUrl, offers } = parts
+  const { catalog, formats, isReady, baseUrl, offers } = parts
   const payees = recipientsOf(parts)
   const plain = new ServiceError('payment_required')
   /** By the networks that are offered: all of them, unless one is down. */
@@ -50,10 +52,12 @@ export function createQuotes(parts: QuoteParts): (operation: Operation, url: str
     const known = quoters.get(operation.id)
     if (known) return known
     const bareUrl = baseUrl + operation.path
-    const requirements = offered.map(({ network, payTo }) => createRequirements(operation, network, payTo))
+    const requirements = offered.map(({ network, payTo }) =>
+      createRequirements(operation, formatOf(formats, network), payTo),
+    )
     const docs = `${baseUrl}/docs`
     const signing = offers ? { offers } : {}
-    const quote = createQuoter({ operation, catalog, requirements, bareUrl, docs, ...signing })
+    const quote = createQuoter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
     const fresh = { quote, bareUrl, bare: quote(bareUrl, plain), step: offers?.step() ?? 0 }
     quoters.set(operation.id, fresh)
     return fresh

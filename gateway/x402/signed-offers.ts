@@ -13,7 +13,7 @@ export const OFFER_TYPE = 'x402-offer'
 export interface OfferStatement {
   readonly version: 1
   readonly resourceUrl: string
-  readonly scheme: 'exact'
+  readonly scheme: string
   /** CAIP-2, for payers of x402 v1 too. */
   readonly network: string
   readonly asset: Hex

@@ -1,11 +1,11 @@
 /** One payment checked offline, against viem's recovery of the same signature: prints microseconds and the ratio. */
 import { recoverTypedDataAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
+import { transferOf } from '../../gateway/methods/exact-evm/eip3009.ts'
+import { decodePayment } from '../../gateway/methods/payment-method.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
-import { decodePayment } from '../../gateway/x402/payload.ts'
 import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
-import { offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
 import { base64, createPayment, type Requirement, typedData } from '../../test/support/wallet.ts'
 
 const network = NETWORKS.base
@@ -17,18 +17,19 @@ const requirements: PaymentRequirements = {
   maxTimeoutSeconds: 300,
 }
 const account = privateKeyToAccount(generatePrivateKey())
-const requirement = offerOfV2(requirements) as unknown as Requirement
+const method = createExactEvm(network)
+const requirement = method.acceptsV2(requirements) as unknown as Requirement
 const payment = await createPayment({ account, requirement, version: 2 })
 const header = base64(payment)
-const payload = decodePayment(header, [network])
-const { from, to, nonce, signature } = payload
+const payload = decodePayment(header, [method])
+const transfer = transferOf(payload)
+const { from, to, nonce, signature } = transfer
 const texts = {
-  value: String(payload.value),
-  validAfter: String(payload.validAfter),
-  validBefore: String(payload.validBefore),
+  value: String(transfer.value),
+  validAfter: String(transfer.validAfter),
+  validBefore: String(transfer.validBefore),
 }
 const data = typedData(requirement, { from, to, nonce, ...texts })
-const exact = createExact(network)
 const now = Math.floor(Date.now() / 1000)
 
 /** Mean microseconds of CPU per run. */
@@ -40,16 +41,16 @@ async function measure(runs: number, work: () => unknown): Promise<number> {
   return (user + system) / runs
 }
 
-if (exact(payload, requirements, now) !== null) throw new Error('the payment is not accepted')
+if (method.verify(payload, requirements, now) !== null) throw new Error('the payment is not accepted')
 const viem = await measure(300, () => recoverTypedDataAddress({ ...data, signature }))
-const ours = await measure(5_000, () => exact(payload, requirements, now))
-const whole = await measure(5_000, () => exact(decodePayment(header, [network]), requirements, now))
+const ours = await measure(5_000, () => method.verify(payload, requirements, now))
+const whole = await measure(5_000, () => method.verify(decodePayment(header, [method]), requirements, now))
 const line = (name: string, us: number): string =>
   `${name.padEnd(40)} ${us.toFixed(1).padStart(8)} µs   ${(viem / us).toFixed(1)}x`
 process.stdout.write(
   `${[
     line('viem recoverTypedDataAddress', viem),
-    line('createExact, all checks', ours),
-    line('decodePayment and createExact', whole),
+    line('verify, all checks', ours),
+    line('decodePayment and verify', whole),
   ].join('\n')}\n`,
 )

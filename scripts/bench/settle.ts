@@ -12,12 +12,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type { Settler } from '../../gateway/methods/payment-method.ts'
-import { type PaymentPayload, decodePayment } from '../../gateway/x402/payload.ts'
+import { decodePayment, type DecodedPayment, type Settler } from '../../gateway/methods/payment-method.ts'
 import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
-import { offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { mintData } from '../../gateway/sandbox/contracts.ts'
 import { openSandbox } from '../../gateway/sandbox/sandbox.ts'
@@ -49,6 +48,7 @@ const dataDir = mkdtempSync(join(tmpdir(), 'bench-settle-'))
 const log = createLog('error')
 const sandbox = await openSandbox({ dataDir, blockSeconds: 0, log })
 const { network, rpcUrl, payTo } = sandbox
+const method = createExactEvm(network)
 const rpc = createRpc(rpcUrl, 60)
 const requirements: PaymentRequirements = { scheme: 'exact', network, amount: PRICE, payTo, maxTimeoutSeconds: 3_600 }
 const faucet: Hex = '0x00000000000000000000000000000000000fa0ce'
@@ -61,12 +61,12 @@ async function fund(payers: readonly PrivateKeyAccount[]): Promise<void> {
     await rpc.call('eth_sendTransaction', { from: faucet, to: network.asset, data: mintData(address, 1_000_000n), gas })
 }
 
-async function sign(account: PrivateKeyAccount): Promise<PaymentPayload> {
-  const requirement = offerOfV2(requirements) as unknown as Requirement
-  return decodePayment(await createPayment({ account, requirement, version: 2 }), [network])
+async function sign(account: PrivateKeyAccount): Promise<DecodedPayment> {
+  const requirement = method.acceptsV2(requirements) as unknown as Requirement
+  return decodePayment(await createPayment({ account, requirement, version: 2 }), [method])
 }
 
-async function settleAll(settler: Settler, payloads: readonly PaymentPayload[], together: number): Promise<Set<Hex>> {
+async function settleAll(settler: Settler, payloads: readonly DecodedPayment[], together: number): Promise<Set<Hex>> {
   const hashes = new Set<Hex>()
   const queue = payloads.values()
   const work = async (): Promise<void> => {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import secp256k1 from 'secp256k1'
 import { privateKeyToAddress } from 'viem/accounts'
-import { createDigest } from '../../gateway/methods/exact-evm/authorization.ts'
+import { createDigest } from '../../gateway/methods/exact-evm/authorization-check.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 
 /** What an offer asks, as its `accepts` entry of x402 v2 says it. */

@@ -118,7 +118,7 @@ describe('a gateway on two chains', function () {
     expect(new Set(answers.map((answer) => receipt(answer)['transaction'])).size).to.equal(2)
     expect(await place.received()).to.deep.equal({ base: PRICE, 'base-sepolia': PRICE })
     const rows = await place.gateway.journal.list({ payer: place.buyer.address, limit: 100 })
-    const twins = rows.filter(({ nonce }) => nonce === signed.nonce)
+    const twins = rows.filter(({ identity }) => identity === signed.nonce)
     expect(twins.map(({ network }) => network)).to.have.members(['eip155:84532', 'eip155:8453'])
   })
 

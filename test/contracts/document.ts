@@ -1,5 +1,7 @@
 /** What the documents of any catalog must keep: they are valid, complete, and say the same. */
 import { expect } from 'chai'
+import { recipientsOf } from '../../gateway/config/pay-to.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import { apiCatalog } from '../../gateway/documents/api-catalog.ts'
 import { discovery } from '../../gateway/documents/discovery.ts'
 import { family } from '../../gateway/documents/family-index.ts'
@@ -51,7 +53,11 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
       )
       const lines = llms(catalog, place).matchAll(/^- \[([A-Z]+ [^\]]+)\]\([^)]*\): \$([\d.]+)\. /gm)
       expect(Object.fromEntries([...lines].map((line) => [line[1], atomic(line[2] as string)]))).to.deep.equal(prices())
-      const quoteOf = createQuotes({ catalog, ...place })
+      const quoteOf = createQuotes({
+        catalog,
+        ...place,
+        formats: recipientsOf(place).map(({ network }) => createExactEvm(network)),
+      })
       for (const operation of paid) {
         const { v2 } = quoteOf(operation, place.baseUrl + operation.path, new ServiceError('payment_required'))
         const [offer] = v2['accepts'] as [{ amount: string }]

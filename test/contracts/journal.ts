@@ -31,7 +31,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
     after(async () => ledger?.drop())
 
     it('keeps every field of a reservation, amounts of 256 bits exactly', async () => {
-      const reservation = reservationOf({ amount: 2n ** 256n - 1n, validBefore: 2n ** 256n - 1n, validAfter: 0n })
+      const reservation = reservationOf({ amount: 2n ** 256n - 1n, expiresAt: 2n ** 256n - 1n, startsAt: 0n })
       ledger.now = 1_770_000_000_123
       const { reserved, record } = await journal.reserve(reservation)
       expect(reserved).to.equal(true)

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Journal, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
-import type { Intent } from '../../gateway/methods/payment-method.ts'
+import type { ChainIntent } from '../../gateway/methods/exact-evm/intent.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 
 const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`
@@ -10,7 +10,7 @@ const hex = (bytes: number): Hex => `0x${randomBytes(bytes).toString('hex')}`
 export const TRANSACTION: Hex = `0x${'ab'.repeat(32)}`
 export const REFUSED = { state: 'refused', reason: 'insufficient_funds', message: 'The payer has too little.' } as const
 
-export const INTENT: Intent = {
+export const INTENT: ChainIntent = {
   kind: 'chain',
   transaction: TRANSACTION,
   raw: '0x02f8',
@@ -25,9 +25,9 @@ export function answerOf(text: string): StoredAnswer {
 
 /** A payment of 5000 units nobody has seen before. */
 export function reservationOf(change: Partial<Reservation> = {}): Reservation {
-  const nonce = change.nonce ?? hex(32)
+  const identity = change.identity ?? hex(32)
   return {
-    key: `eip155:84532/0x036c/0xbuyer/${nonce}`,
+    key: `eip155:84532/0x036c/0xbuyer/${identity}`,
     fingerprint: 'a'.repeat(64),
     operation: 'getEcho',
     route: 'GET /v1/echo',
@@ -36,10 +36,10 @@ export function reservationOf(change: Partial<Reservation> = {}): Reservation {
     payer: '0x00000000000000000000000000000000000000B1',
     payTo: '0x00000000000000000000000000000000000000A1',
     amount: 5000n,
-    nonce,
-    validAfter: 0n,
-    validBefore: 2_000_000_000n,
-    signature: hex(65),
+    identity,
+    startsAt: 0n,
+    expiresAt: 2_000_000_000n,
+    proof: hex(65),
     version: 2,
     priceVersion: 'c0ffee',
     callId: 'call-1',

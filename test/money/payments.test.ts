@@ -175,8 +175,8 @@ describe('money', () => {
     }
     const statuses = await Promise.all([early(0), early(1)].map(async (response) => (await response).status))
     expect(statuses).to.deep.equal([200, 200])
-    for (const { createdAt, validAfter } of await shop.gateway.journal.list({ limit: 10 }))
-      expect(Math.floor(createdAt / 1000)).to.be.greaterThan(Number(validAfter))
+    for (const { createdAt, startsAt } of await shop.gateway.journal.list({ limit: 10 }))
+      expect(Math.floor(createdAt / 1000)).to.be.greaterThan(Number(startsAt))
     const refused = await json(await early(60))
     expect(refused).to.include({ error: 'invalid_exact_evm_payload_authorization_valid_after' })
     expect(shop.settler.transfers).to.have.length(2)

@@ -2,8 +2,10 @@ import { expect } from 'chai'
 import secp256k1 from 'secp256k1'
 import { generatePrivateKey, type LocalAccount, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
-import { createDigest } from '../../gateway/methods/exact-evm/authorization.ts'
-import { decodePayment } from '../../gateway/x402/payload.ts'
+import { createDigest } from '../../gateway/methods/exact-evm/authorization-check.ts'
+import { decodePayment } from '../../gateway/methods/payment-method.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
+import { transferOf } from '../../gateway/methods/exact-evm/eip3009.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
@@ -149,7 +151,7 @@ describe('one authorization with two signatures', () => {
         requirement: v2.accepts[0] as never,
         version: 2,
       })
-      const digest = createDigest(network)(decodePayment(one, [network]))
+      const digest = createDigest(network)(transferOf(decodePayment(one, [createExactEvm(network)])))
       const options = { data: Buffer.alloc(32, 7) }
       const { signature, recid } = secp256k1.ecdsaSign(digest, Buffer.from(key.slice(2), 'hex'), options)
       const other = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`

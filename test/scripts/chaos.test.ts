@@ -19,7 +19,7 @@ describe('the verdict of a chaos run', () => {
   async function faults(state: PaymentState, paid: number, held: Partial<Purchase>, extra = 0n): Promise<string> {
     const nonce: Hex = `0x${'0e'.repeat(32)}`
     const key = `${network.caip2}/${network.asset}/${payer}/${nonce}`.toLowerCase()
-    await paymentIn(journal, state, { key, nonce })
+    await paymentIn(journal, state, { key, identity: nonce })
     const purchase: Purchase = {
       url: 'http://127.0.0.1/x',
       payment: { header: '', payer, nonce },

@@ -1,8 +1,7 @@
 /** A chain settler on a real chain behind a proxy that can fail, with a new buyer, payee and gas key for each test. */
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type { Intent, Outcome, Settler } from '../../gateway/methods/payment-method.ts'
-import type { PaymentPayload } from '../../gateway/x402/payload.ts'
+import type { DecodedPayment, Intent, Outcome, Settler } from '../../gateway/methods/payment-method.ts'
 import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
@@ -18,8 +17,8 @@ export interface Scene {
   requirements: PaymentRequirements
   /** A settler with the key of the test; closed when the test ends. */
   open(change?: Partial<ChainSettlerOptions>): Promise<Settler>
-  pay(account?: PrivateKeyAccount): Promise<PaymentPayload>
-  settle(settler: Settler, payload: PaymentPayload, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
+  pay(account?: PrivateKeyAccount): Promise<DecodedPayment>
+  settle(settler: Settler, payload: DecodedPayment, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
   /** What the payee of this test got. */
   received(): Promise<bigint>
 }
@@ -72,7 +71,7 @@ export function recorder(): { readonly intents: Intent[]; readonly record: (inte
 }
 
 /** The intent of a payment whose process died right after the record. */
-export async function crashed(scene: Scene, settler: Settler, payload: PaymentPayload): Promise<Intent> {
+export async function crashed(scene: Scene, settler: Settler, payload: DecodedPayment): Promise<Intent> {
   const { intents, record } = recorder()
   const dying = settler.settle(payload, scene.requirements, {
     wait: 'confirmed',

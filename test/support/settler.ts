@@ -3,9 +3,9 @@
  * transfers on which, as on a token, an authorization counts once.
  */
 import { createHash } from 'node:crypto'
-import { createExact } from '../../gateway/methods/exact-evm/authorization.ts'
-import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
-import { type Outcome, paymentKey, type PaymentKey, type Settler } from '../../gateway/methods/payment-method.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
+import type { ChainIntent } from '../../gateway/methods/exact-evm/intent.ts'
+import { type Outcome, type PaymentKey, type Settler } from '../../gateway/methods/payment-method.ts'
 import type { Refusal } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 
@@ -44,7 +44,7 @@ export interface ScriptedSettler extends Settler {
 
 export function createScriptedSettler(options: { network: Network; now?: () => Date }): ScriptedSettler {
   const { network, now = () => new Date() } = options
-  const exact = createExact(network)
+  const { verify } = createExactEvm(network)
   const transfers: ScriptedTransfer[] = []
   const calls: string[] = []
   const script: Behaviour[] = []
@@ -81,29 +81,28 @@ export function createScriptedSettler(options: { network: Network; now?: () => D
       expired = true
     },
 
-    async check(payload, requirements) {
+    async check(payment, requirements) {
       calls.push('check')
-      const refusal = exact(payload, requirements, Math.floor(now().getTime() / 1000))
+      const refusal = verify(payment, requirements, Math.floor(now().getTime() / 1000))
       if (refusal) return refusal
       if (script[0] === 'refuse') {
         script.shift()
         return { reason: 'insufficient_funds', message: 'The payer holds less USDC than the payment moves.' }
       }
-      return transferOf(paymentKey(network, payload))
+      return transferOf(payment.key)
         ? { reason: 'invalid_transaction_state', message: 'This authorization is used.' }
         : null
     },
 
-    async settle(payload, { amount, payTo }, { record }) {
+    async settle({ key, payer }, { amount, payTo }, { record }) {
       calls.push('settle')
       const behaviour = script.shift() ?? 'ok'
-      const key = paymentKey(network, payload)
       const transaction = hashOf(key, transfers.length)
       const raw = hashOf(transaction, 0)
-      const sent = await record({ kind: 'chain', transaction, raw, sender: payTo, senderNonce: 0, fromBlock: 0 })
-      if (!sent) return { state: 'pending', transaction: null }
+      const intent: ChainIntent = { kind: 'chain', transaction, raw, sender: payTo, senderNonce: 0, fromBlock: 0 }
+      if (!(await record(intent))) return { state: 'pending', transaction: null }
       await gate
-      const transfer = { key, from: payload.from, to: payTo, amount, transaction }
+      const transfer = { key, from: payer, to: payTo, amount, transaction }
       switch (behaviour) {
         case 'crash':
           throw new Error('the settler died before it sent anything')
@@ -125,10 +124,10 @@ export function createScriptedSettler(options: { network: Network; now?: () => D
       }
     },
 
-    async status(record: PaymentRecord) {
+    async status(record) {
       calls.push('status')
       const transfer = transferOf(record.key)
-      const transaction = record.intent?.kind === 'chain' ? record.intent.transaction : null
+      const transaction = record.intent?.transaction ?? null
       if (transfer) return settled(transfer)
       if (reverted.has(record.key))
         return refused({ reason: 'insufficient_funds', message: 'The transaction failed on the chain.' })

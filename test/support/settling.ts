@@ -1,11 +1,10 @@
 /** What tests of settlers share: funded buyers, their payments, and journal rows of payments that were sent. */
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
-import { decodePayment, type PaymentPayload } from '../../gateway/x402/payload.ts'
 import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
-import { type Intent, paymentKey } from '../../gateway/methods/payment-method.ts'
+import { decodePayment, type DecodedPayment, type Intent } from '../../gateway/methods/payment-method.ts'
 import type { PaymentRequirements } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
-import { offerOfV1, offerOfV2 } from '../../gateway/methods/exact-evm/requirements.ts'
+import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import type { TestChain } from './chain.ts'
 import { createPayment, type PaymentOptions, type Requirement } from './wallet.ts'
 
@@ -36,39 +35,35 @@ export async function newPayload(
   account: PrivateKeyAccount,
   requirements: PaymentRequirements,
   options: Partial<PaymentOptions> = {},
-): Promise<PaymentPayload> {
+): Promise<DecodedPayment> {
   const version = options.version ?? 2
+  const method = createExactEvm(requirements.network)
   const offer =
     version === 2
-      ? offerOfV2(requirements)
-      : offerOfV1(requirements, { url: 'https://shop.example/v1/x', description: 'x' })
+      ? method.acceptsV2(requirements)
+      : method.acceptsV1(requirements, { url: 'https://shop.example/v1/x', description: 'x' })
   const nowSeconds = Math.max(Math.floor(Date.now() / 1000), await chain.time())
   const requirement = offer as unknown as Requirement
   const payment = await createPayment({ account, requirement, version, nowSeconds, ...options })
-  return decodePayment(payment, [requirements.network])
+  return decodePayment(payment, [method])
 }
 
 /** The journal row of a payment whose intent was recorded. */
-export function submitted(payload: PaymentPayload, requirements: PaymentRequirements, intent: Intent): PaymentRecord {
+export function submitted(payment: DecodedPayment, requirements: PaymentRequirements, intent: Intent): PaymentRecord {
   const { network, amount, payTo } = requirements
   const now = Date.now()
+  const { envelope, ...signed } = payment
   return {
-    key: paymentKey(network, payload),
+    ...signed,
     state: 'submitted',
     attempt: 1,
     fingerprint: 'f',
     operation: 'getX',
     route: 'GET /v1/x',
-    network: network.caip2,
     asset: network.asset,
-    payer: payload.from,
     payTo,
     amount,
-    nonce: payload.nonce,
-    validAfter: payload.validAfter,
-    validBefore: payload.validBefore,
-    signature: payload.signature,
-    version: payload.version,
+    version: envelope.version,
     priceVersion: 'p',
     callId: 'c',
     identifier: null,

@@ -182,7 +182,7 @@ async function readRows(parts: ComparisonParts, from: number, to: number): Promi
 async function rowOfTransfer(parts: ComparisonParts, transfer: Transfer): Promise<Row> {
   const { network, journal, own, now } = parts
   const { from: payer, nonce, transaction, logIndex, block, amount } = transfer
-  const payment = nonce ? paymentKey(network, { from: payer, nonce }) : null
+  const payment = nonce ? paymentKey(network, payer, nonce) : null
   const record = payment === null ? null : await recordLateSettlement(parts, transfer, await journal.find(payment))
   const { bucket, note } = bucketOfTransfer(transfer, record)
   const isOwn = own.has(payer.toLowerCase())

@@ -39,7 +39,7 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
   /** `id` is a name or a CAIP-2 id. */
   async function find(id: string, payer: Hex, nonce: Hex): Promise<PaymentRecord | null> {
     const network = findNetwork(networks, id)
-    return network && journal ? journal.find(paymentKey(network, { from: payer, nonce })) : null
+    return network && journal ? journal.find(paymentKey(network, payer, nonce)) : null
   }
 
   async function verify(jws: string): Promise<Verified> {
@@ -63,7 +63,7 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
   async function getPayment({ input }: Call<{ params: PaymentParams; query: { signature: string }; body: unknown }>) {
     const { network, payer, nonce } = input.params
     const record = await find(network, payer, nonce)
-    if (record?.signature.toLowerCase() !== input.query.signature.toLowerCase())
+    if (record?.proof.toLowerCase() !== input.query.signature.toLowerCase())
       throw new NotFound('There is no such payment, or this is not its signature.')
     const body = paymentOf(record)
     return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })
@@ -88,7 +88,7 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
 const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString())
 
 function paymentOf(record: PaymentRecord) {
-  const { state, network, asset, payer, payTo, amount, nonce, transaction, route, reason } = record
+  const { state, network, asset, payer, payTo, amount, identity, transaction, route, reason } = record
   return {
     state,
     network,
@@ -96,12 +96,12 @@ function paymentOf(record: PaymentRecord) {
     payer,
     pay_to: payTo,
     amount: String(amount),
-    nonce,
+    nonce: identity,
     route,
     transaction,
     /** Why it was given back or is owed. */
     reason: state === 'released' || state === 'owed' ? reason : null,
-    valid_before: iso(Number(record.validBefore) * 1000),
+    valid_before: iso(Number(record.expiresAt) * 1000),
     created_at: iso(record.createdAt),
     updated_at: iso(record.updatedAt),
     settled_at: iso(record.settledAt),

@@ -51,7 +51,7 @@ export function withReceipts({ tokens, journal, payments, log }: SigningParts, s
     if (!receipt?.success) return answer
     try {
       const presented = payments.present(request, '')
-      const record = presented && (await journal.find(presented.key))
+      const record = presented && (await journal.find(presented.payment.key))
       // Submitted: the answer leaves before the settlement is final, and its transaction is known.
       if (!record || !['settled', 'submitted'].includes(record.state)) return answer
       const booked = { ...record, transaction: record.state === 'settled' ? record.transaction : receipt.transaction }
@@ -65,7 +65,8 @@ export function withReceipts({ tokens, journal, payments, log }: SigningParts, s
 }
 
 function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream }: Answer): ReceiptStatement {
-  const { network, payer, settledAt, updatedAt, transaction, asset, payTo, amount, nonce, fingerprint, answer } = record
+  const { network, payer, settledAt, updatedAt, transaction, asset, payTo, amount, identity, fingerprint, answer } =
+    record
   const bytes = answer?.body ?? body
   return {
     version: 1,
@@ -78,7 +79,7 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream 
     asset,
     payTo,
     amount: String(amount),
-    nonce,
+    nonce: identity,
     requestDigest: `sha256:${fingerprint}`,
     ...(stream ? {} : { responseDigest: digestOf(bytes) }),
   }

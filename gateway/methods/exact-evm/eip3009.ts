@@ -1,17 +1,20 @@
 /** The token's side of EIP-3009: call data, event topics, and what its reverts mean. Works for FiatTokenV2_2 (USDC). */
-import type { SubmittedPayment } from '../payment-method.ts'
-import type { PaymentPayload } from '../../x402/payload.ts'
+import type { Payment } from '../payment-method.ts'
 import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
 
-/** What the token must know to move the money. A journal row has it, and so does a presented payment. */
-export interface Transfer {
+/** The message that the payer signs (EIP-3009, TransferWithAuthorization). */
+export interface Authorization {
   readonly from: Hex
   readonly to: Hex
   readonly value: bigint
   readonly validAfter: bigint
   readonly validBefore: bigint
   readonly nonce: Hex
+}
+
+/** What the token needs to move the money. */
+export interface Transfer extends Authorization {
   readonly signature: Hex
 }
 
@@ -35,9 +38,18 @@ const SELECTORS = {
   authorizationState: '0xe94a0102',
 } as const
 
-export function transferOf(record: SubmittedPayment): Transfer {
-  const { payer, payTo, amount, validAfter, validBefore, nonce, signature } = record
-  return { from: payer, to: payTo, value: amount, validAfter, validBefore, nonce, signature }
+/** A payment of this method in the words of EIP-3009: its identity is the nonce, its proof the signature. */
+export function transferOf(payment: Payment): Transfer {
+  const { payer, payTo, amount, startsAt, expiresAt, identity, proof } = payment
+  return {
+    from: payer,
+    to: payTo,
+    value: amount,
+    validAfter: startsAt,
+    validBefore: expiresAt,
+    nonce: identity as Hex,
+    signature: proof as Hex,
+  }
 }
 
 /** Left-padded to 32 bytes, without 0x. */
@@ -46,7 +58,7 @@ export function word(value: Hex | bigint | number): string {
 }
 
 /** Call data that settles a payment: the r, s, v form for a key's 65 bytes, the bytes form for a contract wallet. */
-export function settleData(transfer: Transfer | PaymentPayload): Hex {
+export function settleData(transfer: Transfer): Hex {
   const { from, to, value, validAfter, validBefore, nonce, signature } = transfer
   const head = [from, to, value, validAfter, validBefore, nonce].map(word).join('')
   const bytes = signature.slice(2)

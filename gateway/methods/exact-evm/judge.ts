@@ -3,13 +3,13 @@
  * cancel, and after a transfer to somebody else), so the judge reads what the token logged: AuthorizationUsed of this
  * payer and nonce, with the Transfer that followed it.
  */
-import type { Outcome, SubmittedPayment } from '../payment-method.ts'
+import type { Outcome } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Rpc } from './nodes/rpc.ts'
-import { stateData, TOPICS, word } from './eip3009.ts'
+import { type Authorization, stateData, TOPICS, word } from './eip3009.ts'
 
 /** The authorization asked about. Only what happened in `fromBlock` or later can be our settlement. */
-export type Question = Pick<SubmittedPayment, 'payer' | 'payTo' | 'amount' | 'nonce' | 'validBefore'> & {
+export type Question = Pick<Authorization, 'from' | 'to' | 'value' | 'nonce' | 'validBefore'> & {
   readonly fromBlock: number | null
 }
 
@@ -46,7 +46,7 @@ export function createJudge(rpc: Rpc, network: Network, depth = 1): Judge {
   const { asset } = network
 
   return async (question) => {
-    const { payer, nonce, validBefore } = question
+    const { from: payer, nonce, validBefore } = question
     const head = await rpc.call<{ number: Hex; timestamp: Hex }>('eth_getBlockByNumber', 'latest', false)
     const height = Number(head.number)
     const fromBlock = question.fromBlock ?? Math.max(0, height - LOOK_BACK)
@@ -65,7 +65,11 @@ export function createJudge(rpc: Rpc, network: Network, depth = 1): Judge {
     )
   }
 
-  async function findLog({ payer, nonce }: Question, fromBlock: number, height: number): Promise<Log | undefined> {
+  async function findLog(
+    { from: payer, nonce }: Question,
+    fromBlock: number,
+    height: number,
+  ): Promise<Log | undefined> {
     const topics = [[TOPICS.used, TOPICS.canceled], `0x${word(payer)}`, nonce]
     for (let from = fromBlock; from <= height; from += RANGE) {
       const range = { fromBlock: hex(from), toBlock: hex(Math.min(from + RANGE - 1, height)) }
@@ -103,19 +107,19 @@ export function settled(transaction: Hex, isShallow: boolean): Outcome {
 export function hasTransfer(
   { status, logs }: TransactionReceipt,
   { asset }: Network,
-  { payer, payTo, amount, nonce }: Omit<Question, 'fromBlock' | 'validBefore'>,
+  { from, to, value, nonce }: Omit<Question, 'fromBlock' | 'validBefore'>,
 ): boolean {
   const isOf = (log: Log | undefined, topics: readonly string[]): boolean =>
     log !== undefined &&
     log.address.toLowerCase() === asset.toLowerCase() &&
     topics.every((topic, at) => log.topics[at]?.toLowerCase() === topic)
-  const used = logs.findIndex((log) => isOf(log, [TOPICS.used, `0x${word(payer)}`, nonce]))
+  const used = logs.findIndex((log) => isOf(log, [TOPICS.used, `0x${word(from)}`, nonce]))
   const next = logs[used + 1]
   return (
     BigInt(status) === 1n &&
     used >= 0 &&
-    isOf(next, [TOPICS.transfer, `0x${word(payer)}`, `0x${word(payTo)}`]) &&
-    BigInt(next?.data ?? 0) === amount
+    isOf(next, [TOPICS.transfer, `0x${word(from)}`, `0x${word(to)}`]) &&
+    BigInt(next?.data ?? 0) === value
   )
 }
 

@@ -1,5 +1,4 @@
 /** Asks the token what it would say to a payment now: balance, used nonce, contract wallets, black list, all in one call. */
-import type { PaymentPayload } from '../../x402/payload.ts'
 import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
 import { aggregateData, aggregateResults } from './multicall.ts'
@@ -8,7 +7,7 @@ import { refusalOf, revertText, type Transfer } from './eip3009.ts'
 import type { Wallets } from './wallets.ts'
 
 /** Null: the transfer would go through. Throws RpcError where the chain cannot be read. */
-export type Simulate = (transfer: Transfer | PaymentPayload) => Promise<Refusal | null>
+export type Simulate = (transfer: Transfer) => Promise<Refusal | null>
 
 export function createSimulate(rpc: Rpc, wallets: Wallets): Simulate {
   return async (transfer) => {

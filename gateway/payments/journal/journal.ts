@@ -3,7 +3,7 @@
  * one. The ledger, which accounting exports, is derived from the journal's events.
  */
 import type { Hex } from '../../config/networks.ts'
-import type { Intent, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
+import type { Intent, Payment, PaymentKey, RefusedOutcome } from '../../methods/payment-method.ts'
 import type { PaymentState } from './payment-states.ts'
 
 /** An answer, stored beside its payment so that a retry gets the same bytes. */
@@ -13,8 +13,8 @@ export interface StoredAnswer {
   readonly body: Buffer
 }
 
-export interface PaymentRecord {
-  readonly key: PaymentKey
+/** One payment: what was presented, and everything that has happened to it. */
+export interface PaymentRecord extends Payment {
   readonly state: PaymentState
   /** 1, and one more each time a released payment is used again. */
   readonly attempt: number
@@ -22,18 +22,7 @@ export interface PaymentRecord {
   readonly operation: string
   /** "GET /v1/..." as called; a stored answer can be replayed after the route is gone. */
   readonly route: string
-  /** CAIP-2. */
-  readonly network: string
   readonly asset: Hex
-  readonly payer: Hex
-  readonly payTo: Hex
-  /** Atomic units. */
-  readonly amount: bigint
-  readonly nonce: Hex
-  /** Seconds since the epoch. */
-  readonly validAfter: bigint
-  readonly validBefore: bigint
-  readonly signature: Hex
   /** The x402 version the payer used. */
   readonly version: 1 | 2
   /** The catalog version that the price was taken from. */

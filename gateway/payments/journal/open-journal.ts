@@ -139,10 +139,10 @@ function reserveChange(reservation: Reservation, stamp: Stamp): Change {
     payer: reservation.payer,
     pay_to: reservation.payTo,
     amount: String(reservation.amount),
-    nonce: reservation.nonce,
-    valid_after: String(reservation.validAfter),
-    valid_before: String(reservation.validBefore),
-    signature: reservation.signature,
+    nonce: reservation.identity,
+    valid_after: String(reservation.startsAt),
+    valid_before: String(reservation.expiresAt),
+    signature: reservation.proof,
     version: reservation.version,
     price_version: reservation.priceVersion,
     call_id: callId,
@@ -176,11 +176,11 @@ function answeredFields(answer: StoredAnswer): Fields {
 }
 
 function submittedFields(intent: Intent): Fields {
-  const transaction = intent.kind === 'chain' ? { transaction_hash: intent.transaction } : {}
+  const { kind, transaction, url } = intent
   return {
-    detail: storable(intent.kind === 'chain' ? intent.transaction : intent.url),
+    detail: storable(transaction ?? url ?? kind),
     intent: JSON.stringify(intent),
-    ...transaction,
+    ...(transaction === undefined ? {} : { transaction_hash: transaction }),
   }
 }
 

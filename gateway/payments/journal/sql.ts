@@ -7,7 +7,11 @@ import type { Intent } from '../../methods/payment-method.ts'
 import type { OpenPayment } from './journal.ts'
 import type { PaymentState } from './payment-states.ts'
 
-/** The columns of `payments` that make a record. The answer's body comes last, so that a row without it is cheap to read. */
+/**
+ * The columns of `payments` that make a record. Four are named after the first payment method and hold the same parts of
+ * every other: `nonce` the identity, `valid_after` and `valid_before` the seconds between which the payment settles, and
+ * `signature` the proof. The answer's body comes last, so that a row without it is cheap to read.
+ */
 export const COLUMNS = `key, state, attempt, fingerprint, operation, route, network, asset, payer, pay_to, amount, nonce,
   valid_after, valid_before, signature, version, price_version, call_id, identifier, place, owner, intent, transaction_hash,
   reason, created_at, updated_at, settled_at, delivered_at, answer_status, answer_headers, answer_body`
@@ -54,10 +58,10 @@ export function toRecord(row: Row): OpenPayment {
     payer: text(row, 'payer') as Hex,
     payTo: text(row, 'pay_to') as Hex,
     amount: BigInt(text(row, 'amount')),
-    nonce: text(row, 'nonce') as Hex,
-    validAfter: BigInt(text(row, 'valid_after')),
-    validBefore: BigInt(text(row, 'valid_before')),
-    signature: text(row, 'signature') as Hex,
+    identity: text(row, 'nonce'),
+    startsAt: BigInt(text(row, 'valid_after')),
+    expiresAt: BigInt(text(row, 'valid_before')),
+    proof: text(row, 'signature'),
     version: Number(row['version']) as 1 | 2,
     priceVersion: text(row, 'price_version'),
     callId: text(row, 'call_id'),

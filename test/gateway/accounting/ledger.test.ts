@@ -103,8 +103,8 @@ for (const [name, create] of Object.entries(LEDGERS))
 
     it('exports neither signatures nor answers', async () => {
       const all = (await text('csv')) + (await text('json'))
-      const { signature } = (await journal.list({ limit: 1 }))[0] ?? {}
-      expect(all).to.not.contain('the answer that was bought').and.not.contain(signature)
+      const { proof } = (await journal.list({ limit: 1 }))[0] ?? {}
+      expect(all).to.not.contain('the answer that was bought').and.not.contain(proof)
     })
 
     it('exports the same bytes of a past month, whatever happens to its payments later', async () => {

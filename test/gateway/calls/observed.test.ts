@@ -192,5 +192,6 @@ function keyOf(header: string): string {
   const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
     readonly payload: { readonly authorization: Authorization }
   }
-  return paymentKey(NETWORKS['base-sepolia'], payload.authorization)
+  const { from, nonce } = payload.authorization
+  return paymentKey(NETWORKS['base-sepolia'], from, nonce)
 }

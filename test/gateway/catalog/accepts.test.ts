@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { CatalogError, lineOf } from '../../../gateway/validation/issue.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
-import { offeredOn } from '../../../gateway/methods/exact-evm/requirements.ts'
+import { offeredOn } from '../../../gateway/x402/payment-requirements.ts'
 import { SERVICE, thing } from '../../support/catalog.ts'
 import { OPERATION } from '../../support/operation.ts'
 

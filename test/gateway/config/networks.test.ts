@@ -5,7 +5,7 @@ import { getDefaultAsset } from '@x402/evm'
 import { expect } from 'chai'
 import { CatalogError } from '../../../gateway/validation/issue.ts'
 import { findNetwork, readNetworks } from '../../../gateway/config/networks.ts'
-import { createDigest } from '../../../gateway/methods/exact-evm/authorization.ts'
+import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 
 const catalog = resolve(import.meta.dirname, '../../../catalog')
 const GNOSIS = {

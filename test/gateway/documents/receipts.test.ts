@@ -68,7 +68,7 @@ describe('signed receipts', () => {
       asset: record?.asset,
       payTo: record?.payTo,
       amount: '5000',
-      nonce: record?.nonce,
+      nonce: record?.identity,
       requestDigest: `sha256:${record?.fingerprint}`,
       responseDigest: `sha256:${createHash('sha256').update(body).digest('hex')}`,
     })

@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { createFlights } from '../../../gateway/payments/in-flight.ts'
-import type { PaymentPayload } from '../../../gateway/x402/payload.ts'
+import type { DecodedPayment } from '../../../gateway/methods/payment-method.ts'
 
-const passenger = { key: 'k', payload: {} as PaymentPayload, fingerprint: 'f', identifier: null, place: null }
+const passenger = { payment: { key: 'k' } as DecodedPayment, fingerprint: 'f', identifier: null, place: null }
 
 describe('a payment in flight', () => {
   it('takes off once, however often it is tried', () => {
@@ -42,12 +42,13 @@ describe('a payment in flight', () => {
 
   it('counts among what its payer has promised once it is known to be his, until it has landed', () => {
     const flights = createFlights<string>()
-    const of = (from: string, nonce: string, value: bigint) => {
-      const payload = { network: 'eip155:8453', from, nonce, value } as unknown as PaymentPayload
-      return { ...passenger, key: `${from}/${nonce}`, payload }
+    const of = (payer: string, identity: string, amount: bigint) => {
+      const key = `${payer}/${identity}`
+      const payment = { key, network: 'eip155:8453', payer, identity, amount } as unknown as DecodedPayment
+      return { ...passenger, payment }
     }
     const [one, other, stranger] = [of('0xa', '1', 5n), of('0xa', '2', 7n), of('0xb', '1', 9n)]
-    const values = (of: typeof one) => flights.ahead(of).map(({ value }) => value)
+    const values = (of: typeof one) => flights.ahead(of).map(({ amount }) => amount)
     const flight = flights.takeOff(one)
     expect(values(other)).to.deep.equal([])
     flight?.commit()

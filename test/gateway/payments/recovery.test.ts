@@ -58,7 +58,7 @@ describe('reconciling', () => {
     await process.close()
     return key
   }
-  const validFor = (seconds: number) => ({ validBefore: BigInt(Math.floor(ledger.now / 1000) + seconds) })
+  const validFor = (seconds: number) => ({ expiresAt: BigInt(Math.floor(ledger.now / 1000) + seconds) })
   const stateOf = async (key: string): Promise<string | undefined> => (await journal.find(key))?.state
 
   it('gives back what a dead process had reserved, at the start and on the timer', async () => {

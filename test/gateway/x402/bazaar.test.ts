@@ -2,6 +2,7 @@ import { resolve } from 'node:path'
 import { parsePaymentRequired } from '@x402/core/schemas'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { expect } from 'chai'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
@@ -29,6 +30,7 @@ for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
       make = createQuotes({
         catalog,
         network: NETWORKS.base,
+        formats: [createExactEvm(NETWORKS.base)],
         payTo: '0x00000000000000000000000000000000000000A1',
         baseUrl,
       })

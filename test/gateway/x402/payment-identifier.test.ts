@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { EXTENSION, identifierOf } from '../../../gateway/x402/payment-identifier.ts'
-import type { PaymentPayload } from '../../../gateway/x402/payload.ts'
+import type { PaymentEnvelope } from '../../../gateway/x402/payment-envelope.ts'
 
 const ID = 'order-2026-11-20-0001'
-const paying = (extension?: unknown): PaymentPayload =>
-  ({ extensions: extension === undefined ? {} : { [EXTENSION]: extension } }) as unknown as PaymentPayload
+const paying = (extension?: unknown): PaymentEnvelope =>
+  ({ extensions: extension === undefined ? {} : { [EXTENSION]: extension } }) as unknown as PaymentEnvelope
 const codeOf = (work: () => unknown): string => {
   try {
     return String(work())

@@ -1,15 +1,16 @@
 import { expect } from 'chai'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
+import { createRequirements } from '../../../gateway/x402/payment-requirements.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { createOffers, OFFER_TYPE } from '../../../gateway/x402/signed-offers.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createQuotes } from '../../../gateway/x402/quotes.ts'
-import { createRequirements } from '../../../gateway/methods/exact-evm/requirements.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { decode } from '../../support/quote.ts'
 
 const payTo = '0x00000000000000000000000000000000000000A1'
 const url = 'https://shop.example/v1/things'
-const on = (name: keyof typeof NETWORKS) => createRequirements(OPERATION, NETWORKS[name], payTo)
+const on = (name: keyof typeof NETWORKS) => createRequirements(OPERATION, createExactEvm(NETWORKS[name]), payTo)
 
 describe('signed offers', () => {
   let seconds: number
@@ -72,6 +73,7 @@ describe('signed offers', () => {
       createQuotes({
         catalog: catalogOf(OPERATION),
         network: NETWORKS.base,
+        formats: Object.values(NETWORKS).map(createExactEvm),
         payTo,
         baseUrl: 'https://shop.example',
         offers,

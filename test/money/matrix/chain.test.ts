@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect } from 'chai'
 import { privateKeyToAccount } from 'viem/accounts'
+import { intentOf } from '../../../gateway/methods/exact-evm/intent.ts'
 import { createSigner } from '../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
 import { json, receipt } from '../../support/agent.ts'
 import { until } from '../../support/scene.ts'
@@ -84,7 +85,7 @@ describe('the chain matrix', () => {
     expect(told).to.include({ code: 'payment_already_used' })
     await ends(payment, OWED)
     expect(await payment.row()).to.include({ transaction: told['transaction'], answer: null })
-    expect((await till.gateway.journal.debts()).map(({ nonce }) => nonce)).to.include(payment.authorization.nonce)
+    expect((await till.gateway.journal.debts()).map(({ identity }) => identity)).to.include(payment.authorization.nonce)
     expect(await till.received()).to.equal(GATED_PRICE)
   })
 
@@ -108,7 +109,7 @@ describe('the chain matrix', () => {
     await till.chain.rpc.call('evm_setAutomine', false)
     const answer = payment.pay()
     await until(async () => (await payment.path()).includes('submitted'))
-    const { intent } = await payment.row()
+    const intent = intentOf(await payment.row())
     if (intent?.kind !== 'chain') throw new Error('it was not sent to the chain')
     await until(async () => (await till.chain.rpc.call('eth_getTransactionByHash', intent.transaction)) !== null)
     await till.chain.rpc.call('anvil_dropTransaction', intent.transaction)

@@ -1,11 +1,12 @@
 /** What the matrices of faults share: a shop on a chain, and the ways a chain can change under a payment. */
 import { expect } from 'chai'
 import { createLog } from '../../../gateway/observe/log.ts'
-import { decodePayment } from '../../../gateway/x402/payload.ts'
+import { decodePayment } from '../../../gateway/methods/payment-method.ts'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import type { PaymentState } from '../../../gateway/payments/journal/payment-states.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
-import { settleData, word } from '../../../gateway/methods/exact-evm/eip3009.ts'
+import { settleData, transferOf, word } from '../../../gateway/methods/exact-evm/eip3009.ts'
 import { ask } from '../../support/agent.ts'
 import { until } from '../../support/scene.ts'
 import { newSettleKey } from '../../support/settling.ts'
@@ -88,5 +89,5 @@ export const hex = (value: bigint): Hex => `0x${value.toString(16)}`
 
 /** The call that moves the money of a payment. */
 export function dataOf({ chain }: Till, { header }: Signed): Hex {
-  return settleData(decodePayment(header, [chain.network]))
+  return settleData(transferOf(decodePayment(header, [createExactEvm(chain.network)])))
 }

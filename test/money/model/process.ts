@@ -1,4 +1,6 @@
 /** One gateway process of the model: the real flow, payments, ledger and reconciler, held at every call to the outside. */
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
+import type { ChainIntent } from '../../../gateway/methods/exact-evm/intent.ts'
 import { createServe } from '../../../gateway/calls/serve.ts'
 import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
@@ -7,7 +9,7 @@ import { ServiceError } from '../../../gateway/errors.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { bookLate, isOpenToLate } from '../../../gateway/payments/late-settlement.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
-import { type Outcome, paymentKey, type Settler } from '../../../gateway/methods/payment-method.ts'
+import { type Outcome, type Settler } from '../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { createPayments } from '../../../gateway/payments/payments.ts'
 import { createReconciler } from '../../../gateway/payments/recovery.ts'
@@ -56,6 +58,7 @@ export function createGateway(world: World, id: string): Gateway {
     payTo: PAY_TO,
     baseUrl: 'https://gate.test',
     journal,
+    methods: [createExactEvm(NETWORK)],
     settler,
     now,
     pause: () => steps.gate(process, 'pause', () => world.advance(1)),
@@ -173,33 +176,31 @@ function createSettler(world: World, process: Process): Settler {
 
   return {
     kind: 'scripted',
-    check: (payload) =>
+    check: (payment) =>
       gate('check', () => {
-        const key = paymentKey(NETWORK, payload)
-        if (chain.transferOf(key)) return { reason: 'invalid_transaction_state', message: 'Used.' }
-        if ((chain.balances.get(payload.from) ?? 0n) < payload.value)
+        if (chain.transferOf(payment.key)) return { reason: 'invalid_transaction_state', message: 'Used.' }
+        if ((chain.balances.get(payment.payer) ?? 0n) < payment.amount)
           return { reason: 'insufficient_funds', message: 'Too little.' }
         return null
       }),
 
-    async settle(payload, { amount }, { record }) {
-      const key = paymentKey(NETWORK, payload)
+    async settle({ key, payer, expiresAt }, { amount }, { record }) {
       const tx: Tx = {
         hash: world.newHash(),
         key,
-        payer: payload.from,
+        payer,
         amount,
-        validBefore: Number(payload.validBefore),
+        validBefore: Number(expiresAt),
       }
       sent.set(tx.hash, tx)
-      const intent = {
+      const intent: ChainIntent = {
         kind: 'chain',
         transaction: tx.hash,
         raw: '0x',
         sender: PAY_TO,
         senderNonce: 0,
         fromBlock: 0,
-      } as const
+      }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
       const way = await gate('send', (choice) => {
         const chosen = (['sent', 'sent', 'sent', 'limbo', 'lost', 'unsent'] as const)[choice % 6]
@@ -223,7 +224,7 @@ function createSettler(world: World, process: Process): Settler {
 
     status: ({ intent }) =>
       gate('status', (choice): Outcome => {
-        const tx = intent?.kind === 'chain' ? sent.get(intent.transaction) : undefined
+        const tx = intent?.transaction ? sent.get(intent.transaction) : undefined
         if (!tx) return { state: 'pending', transaction: null }
         const judged = verdict(tx)
         const isOpen = judged.state === 'pending' || (judged.state === 'settled' && judged.provisional)

@@ -1,10 +1,11 @@
 /** Everything that outlives a process: the clock, the chain, the ledger, the buyers and what they have been given. */
-import { createDigest } from '../../../gateway/methods/exact-evm/authorization.ts'
+import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { paymentKey, type PaymentKey } from '../../../gateway/methods/payment-method.ts'
-import { createRequirements, offerOfV2 } from '../../../gateway/methods/exact-evm/requirements.ts'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
+import { createRequirements } from '../../../gateway/x402/payment-requirements.ts'
 import secp256k1 from 'secp256k1'
 import { privateKeyToAccount } from 'viem/accounts'
 import { PAY_TO } from '../../support/gateway.ts'
@@ -22,7 +23,8 @@ const LAG_SECONDS = 4
 const KEYS: readonly Hex[] = [`0x${'11'.repeat(32)}`, `0x${'22'.repeat(32)}`]
 export const PAYERS = KEYS.map((key) => ({ key, address: privateKeyToAccount(key).address.toLowerCase() as Hex }))
 const digestOf = createDigest(NETWORK)
-const accepted = offerOfV2(createRequirements(OPERATION, NETWORK, PAY_TO))
+const method = createExactEvm(NETWORK)
+const accepted = method.acceptsV2(createRequirements(OPERATION, method, PAY_TO))
 
 /** A signed authorization, as the buyer holds it. */
 export interface Payment {
@@ -89,7 +91,7 @@ export async function createWorld(onKill: (id: string) => void): Promise<World> 
       const bytes = Buffer.concat([signature, Buffer.from([27 + recid])])
       const { to } = fields
       const numbers = { value: String(PRICE), validAfter: '0', validBefore: String(validBefore) }
-      const payment = paymentKey(NETWORK, { from, nonce })
+      const payment = paymentKey(NETWORK, from, nonce)
       return {
         key: payment,
         payload: {

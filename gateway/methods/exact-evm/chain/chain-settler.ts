@@ -4,7 +4,7 @@
  */
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Intent, Outcome, Settler, SubmittedPayment } from '../../payment-method.ts'
+import type { Outcome, Settler } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck } from '../check.ts'
 import { batchGas, createDispatch } from './dispatch.ts'
@@ -18,7 +18,8 @@ import { RpcError } from '../nodes/rpc.ts'
 import { createSender } from './sender.ts'
 import { createSigner } from './transaction-signer.ts'
 import { createSimulate } from '../simulate.ts'
-import { transferOf } from '../eip3009.ts'
+import { type Transfer, transferOf } from '../eip3009.ts'
+import { type ChainIntent, type EvmIntent, intentOf } from '../intent.ts'
 import { createVerdicts, type Sent } from './verdict.ts'
 import { createWallets, KEY_GAS } from '../wallets.ts'
 
@@ -128,14 +129,15 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   return {
     kind: 'chain',
 
-    check: (payload, _requirements, options) =>
+    check: (payment, _requirements, options) =>
       reading(async () => {
         await sender.price()
-        return check(payload, options)
+        return check(transferOf(payment), options)
       }),
 
-    async settle(payload, { payTo, amount }, { record, wait }) {
-      const settlement = await reading(() => wallets.settlementOf(payload))
+    async settle(payment, _requirements, { record, wait }) {
+      const transfer = transferOf(payment)
+      const settlement = await reading(() => wallets.settlementOf(transfer))
       if ('reason' in settlement) return { state: 'refused', ...settlement }
       const dispatched = await reading(() => dispatch({ settlement, record }))
       if (dispatched === null) return { state: 'pending', transaction: null }
@@ -146,9 +148,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
         return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
       }
       const { sending, accepted, isShared } = dispatched
-      const { from: payer, nonce, validBefore } = payload
-      const question = { payer, payTo, amount, nonce, validBefore, fromBlock: sending.fromBlock }
-      const sent = { transfer: payload, question, isShared }
+      const sent = { transfer, fromBlock: sending.fromBlock, isShared }
       const first =
         wait === 'submitted' && accepted
           ? ({ state: 'settled', transaction: sending.hash, provisional: true } as const)
@@ -157,14 +157,14 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       return { ...first, later: followed(sent, sending) }
     },
 
-    async status(record) {
-      const { intent } = record
+    async status(payment) {
+      const intent = intentOf(payment)
       const pending = { state: 'pending', transaction: intent?.kind === 'chain' ? intent.transaction : null } as const
       if (!intent) return pending
       try {
-        return await decided(record, intent)
+        return await decided(transferOf(payment), intent)
       } catch (error) {
-        log.warn({ err: error, key: record.key }, 'the chain could not be asked about a payment')
+        log.warn({ err: error, key: payment.key }, 'the chain could not be asked about a payment')
         return pending
       }
     },
@@ -189,22 +189,22 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     return outcome
   }
 
-  async function decided(record: SubmittedPayment, intent: Intent): Promise<Outcome> {
-    const question = { ...record, fromBlock: intent.fromBlock }
-    if (intent.kind !== 'chain') return judge(question)
+  async function decided(transfer: Transfer, intent: EvmIntent): Promise<Outcome> {
+    const { fromBlock } = intent
+    if (intent.kind !== 'chain') return judge({ ...transfer, fromBlock })
     const { transaction, batch: shared } = intent
-    const sent = { transfer: transferOf(record), question, isShared: shared !== undefined }
+    const sent = { transfer, fromBlock, isShared: shared !== undefined }
     const [receipt, height] = await rpc.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
     if (receipt instanceof Error || height instanceof Error) throw receipt instanceof Error ? receipt : height
     if (receipt) return concluded(sent, receipt as TransactionReceipt, Number(height))
-    const verdict = await judge(question)
+    const verdict = await judge({ ...transfer, fromBlock })
     if (verdict.state !== 'pending') return verdict
     await revive(sent, intent)
     return { state: 'pending', transaction }
   }
 
   /** Of a transaction that is in no block: the same again, or, where that can never be mined, the payment by itself. */
-  async function revive(sent: Sent, intent: Extract<Intent, { kind: 'chain' }>): Promise<void> {
+  async function revive(sent: Sent, intent: ChainIntent): Promise<void> {
     const isOurs = intent.sender.toLowerCase() === address.toLowerCase()
     if (intent.batch === undefined) {
       if (isOurs && !(await sender.resend(intent))) await alone(sent)

@@ -2,7 +2,7 @@
  * Payments on their way to the chain, alone or several in one transaction: signed, recorded, sent. Nothing is sent for
  * a payment that is not recorded.
  */
-import type { Intent } from '../../payment-method.ts'
+import type { ChainIntent } from '../intent.ts'
 import type { Hex } from '../../../config/networks.ts'
 import { createBatches, type Launch } from './batches.ts'
 import type { Sending } from './pending-transaction.ts'
@@ -14,7 +14,7 @@ import { KEY_GAS, type Settlement } from '../wallets.ts'
 /** A payment that wants to be sent, and how that is recorded. */
 export interface Parcel {
   readonly settlement: Settlement
-  readonly record: (intent: Intent) => Promise<boolean>
+  readonly record: (intent: ChainIntent) => Promise<boolean>
 }
 
 /** Null: the record was refused, nothing was sent for it. */
@@ -50,7 +50,7 @@ export function createDispatch({ sender, address, size }: DispatchOptions): (par
     const { hash: transaction, nonce: senderNonce, fromBlock } = sending
     // A batch is never sent again as it was: each of its payments can go alone, whatever became of the others.
     const [raw, batch] = isShared ? (['0x', { batch: parcels.length }] as const) : [sending.raw, {}]
-    const intent: Intent = { kind: 'chain', transaction, raw, sender: address, senderNonce, fromBlock, ...batch }
+    const intent: ChainIntent = { kind: 'chain', transaction, raw, sender: address, senderNonce, fromBlock, ...batch }
     const recorded = await Promise.allSettled(parcels.map(({ record }) => record(intent)))
     const going = parcels.filter((_, at) => isTrue(recorded[at]))
     const sent = going.length === 0 ? null : await leave(sending, going, parcels)

@@ -5,7 +5,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
-import type { Intent } from '../../payment-method.ts'
+import type { ChainIntent } from '../intent.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import { faultOf, type Fault } from './send-errors.ts'
@@ -35,7 +35,7 @@ export interface Sender {
    * Sends a recorded transaction again unchanged and watches it, unless it is watched already. False: its nonce has
    * gone to another, so it will never be in a block.
    */
-  resend(intent: Extract<Intent, { kind: 'chain' }>): Promise<boolean>
+  resend(intent: ChainIntent): Promise<boolean>
   close(): void
 }
 

@@ -3,14 +3,15 @@ import type { Logger } from '../../../plugin/plugin.ts'
 import type { Outcome } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { Sending } from './pending-transaction.ts'
-import { depthOf, hasTransfer, type Judge, type Question, settled, type TransactionReceipt } from '../judge.ts'
+import { depthOf, hasTransfer, type Judge, settled, type TransactionReceipt } from '../judge.ts'
 import type { Simulate } from '../simulate.ts'
 import type { Transfer } from '../eip3009.ts'
 
 /** A payment that was sent: what it asks of the token, and what is asked of the chain. */
 export interface Sent {
   readonly transfer: Transfer
-  readonly question: Question
+  /** Only what happened in this block or later can be our settlement. */
+  readonly fromBlock: number | null
   /** It shared its transaction with others, which may have failed it. */
   readonly isShared: boolean
 }
@@ -43,12 +44,12 @@ export function createVerdicts(parts: VerdictParts): Verdicts {
    * payment succeeds. One that failed may have lost against another that moved the same payment.
    */
   async function concluded(sent: Sent, receipt: TransactionReceipt, height: number): Promise<Outcome> {
-    const { transfer, question, isShared } = sent
+    const { transfer, fromBlock, isShared } = sent
     const transaction = receipt.transactionHash
     const isShallow = depthOf(receipt, height) < depth
-    if (hasTransfer(receipt, network, question)) return settled(transaction, isShallow)
+    if (hasTransfer(receipt, network, transfer)) return settled(transaction, isShallow)
     if (isShallow) return { state: 'pending', transaction }
-    const verdict = await judge(question)
+    const verdict = await judge({ ...transfer, fromBlock })
     if (verdict.state !== 'pending') return verdict
     const named = await simulate(transfer)
     if (named?.reason === 'invalid_transaction_state') return { state: 'pending', transaction }
@@ -68,11 +69,11 @@ export function createVerdicts(parts: VerdictParts): Verdicts {
     const until = performance.now() + confirmSeconds * 1000
     try {
       const mined = await before(until, wait === 'mined' ? sending.mined : sending.confirmed)
-      if (mined && wait === 'mined' && hasTransfer(mined, network, sent.question))
+      if (mined && wait === 'mined' && hasTransfer(mined, network, sent.transfer))
         return settled(mined.transactionHash, depth > 1)
       const receipt = mined && (await before(until, sending.confirmed))
       if (receipt) return await concluded(sent, receipt, Number(receipt.blockNumber) + depth - 1)
-      const verdict = await judge(sent.question)
+      const verdict = await judge({ ...sent.transfer, fromBlock: sent.fromBlock })
       const isFar = verdict.state !== 'settled' || wait === 'mined' || !verdict.provisional
       return verdict.state !== 'pending' && isFar ? verdict : { state: 'pending', transaction: sending.hash }
     } catch (error) {

@@ -1,9 +1,11 @@
 /** One x402 facilitator over HTTP (spec v2, section 7), with answers sorted by what they prove. */
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { PaymentPayload } from '../../../x402/payload.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
-import { offerOfV1, offerOfV2 } from '../requirements.ts'
+import type { PaymentEnvelope } from '../../../x402/payment-envelope.ts'
+import type { DecodedPayment } from '../../payment-method.ts'
+import { type Transfer, transferOf } from '../eip3009.ts'
+import { createExactEvm } from '../exact-evm.ts'
 import { isUnsent } from '../nodes/rpc.ts'
 
 /**
@@ -20,7 +22,7 @@ export interface Remote {
   able(): boolean | null
   /** Looks at /supported. Throws where it cannot be reached. */
   look(): Promise<void>
-  settle(payload: PaymentPayload, requirements: PaymentRequirements): Promise<SettleAnswer>
+  settle(payment: DecodedPayment, requirements: PaymentRequirements): Promise<SettleAnswer>
 }
 
 export interface RemoteOptions {
@@ -40,22 +42,23 @@ const UNCLEAR_STATUS = new Set([408, 409, 425])
 
 export function createRemote({ url: given, network, baseUrl, timeoutSeconds, log }: RemoteOptions): Remote {
   const url = given.replace(/\/+$/, '')
+  const method = createExactEvm(network)
   let versions: ReadonlySet<unknown> | null = null
 
   /** The payer's own envelope, or the other one where only that is understood: the signature is the same. */
-  function requestOf(payload: PaymentPayload, requirements: PaymentRequirements): Fields {
-    const spoken = versions === null || versions.size === 0 || versions.has(payload.version)
-    const version = spoken ? payload.version : 3 - payload.version
-    const signed = signedPart(payload)
+  function requestOf({ envelope, ...payment }: DecodedPayment, requirements: PaymentRequirements): Fields {
+    const spoken = versions === null || versions.size === 0 || versions.has(envelope.version)
+    const version = spoken ? envelope.version : 3 - envelope.version
+    const signed = signedPart(transferOf(payment))
     if (version === 1)
       return {
         x402Version: 1,
-        paymentPayload: { x402Version: 1, scheme: payload.scheme, network: network.name, payload: signed },
-        paymentRequirements: offerOfV1(requirements, { url: resourceOf(payload) ?? baseUrl, description: '' }),
+        paymentPayload: { x402Version: 1, scheme: envelope.scheme, network: network.name, payload: signed },
+        paymentRequirements: method.acceptsV1(requirements, { url: resourceOf(envelope) ?? baseUrl, description: '' }),
       }
-    const offer = offerOfV2(requirements)
-    const { resource, extensions } = payload
-    const accepted = payload.accepted ?? offer
+    const offer = method.acceptsV2(requirements)
+    const { resource, extensions } = envelope
+    const accepted = envelope.accepted ?? offer
     const described = resource ? { resource } : {}
     return {
       x402Version: 2,
@@ -88,12 +91,12 @@ export function createRemote({ url: given, network, baseUrl, timeoutSeconds, log
       }
     },
 
-    async settle(payload, requirements) {
+    async settle(payment, requirements) {
       try {
         const response = await fetch(`${url}/settle`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(requestOf(payload, requirements)),
+          body: JSON.stringify(requestOf(payment, requirements)),
           redirect: 'error',
           signal: AbortSignal.timeout(timeoutSeconds * 1000),
         })
@@ -112,12 +115,12 @@ export function createRemote({ url: given, network, baseUrl, timeoutSeconds, log
   }
 }
 
-function signedPart({ signature, from, to, value, validAfter, validBefore, nonce }: PaymentPayload): Fields {
+function signedPart({ signature, from, to, value, validAfter, validBefore, nonce }: Transfer): Fields {
   const numbers = { value: String(value), validAfter: String(validAfter), validBefore: String(validBefore) }
   return { signature, authorization: { from, to, ...numbers, nonce } }
 }
 
-function resourceOf({ resource }: PaymentPayload): string | null {
+function resourceOf({ resource }: PaymentEnvelope): string | null {
   const url = resource?.['url']
   return typeof url === 'string' ? url : null
 }

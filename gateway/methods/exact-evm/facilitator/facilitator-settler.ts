@@ -5,8 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Outcome, Settler, Wait, NodeState } from '../../payment-method.ts'
-import type { PaymentPayload } from '../../../x402/payload.ts'
+import type { DecodedPayment, Outcome, Settler, Wait, NodeState } from '../../payment-method.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck } from '../check.ts'
@@ -16,6 +15,8 @@ import { createNodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { createRemote, type Remote, type SettleAnswer } from './facilitator-client.ts'
 import { createSimulate } from '../simulate.ts'
 import { createWallets } from '../wallets.ts'
+import { transferOf } from '../eip3009.ts'
+import { type FacilitatorIntent, intentOf } from '../intent.ts'
 
 export interface FacilitatorSettlerOptions {
   /** Base addresses, first choice first. */
@@ -81,9 +82,9 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   }
 
   /** Asks one after the other, and goes on only where the last one certainly broadcast nothing. */
-  async function ask(payload: PaymentPayload, requirements: PaymentRequirements): Promise<SettleAnswer> {
+  async function ask(payment: DecodedPayment, requirements: PaymentRequirements): Promise<SettleAnswer> {
     for (const remote of willing(remotes)) {
-      const answer = await remote.settle(payload, requirements)
+      const answer = await remote.settle(payment, requirements)
       if (!isUntaken(answer)) return answer
       log.warn({ facilitator: remote.url }, 'the facilitator did not take a settlement; the next one is asked')
     }
@@ -127,24 +128,21 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   return {
     kind: 'facilitator',
 
-    check: (payload, _requirements, options) => reading(() => check(payload, options)),
+    check: (payment, _requirements, options) => reading(() => check(transferOf(payment), options)),
 
-    async settle(payload, requirements, { record, wait }) {
+    async settle(payment, requirements, { record, wait }) {
       const [first] = willing(remotes)
       if (!first) throw new ServiceError('settler_unavailable')
       const fromBlock = Number(await reading(() => rpc.call<Hex>('eth_blockNumber')))
-      if (!(await record({ kind: 'facilitator', url: first.url, fromBlock })))
-        return { state: 'pending', transaction: null }
-      const { payTo, amount } = requirements
-      const { from: payer, nonce, validBefore } = payload
-      const question = { payer, payTo, amount, nonce, validBefore, fromBlock }
-      return concluded(await ask(payload, requirements), question, wait)
+      const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock }
+      if (!(await record(intent))) return { state: 'pending', transaction: null }
+      return concluded(await ask(payment, requirements), { ...transferOf(payment), fromBlock }, wait)
     },
 
-    async status(record) {
-      if (!record.intent) return { state: 'pending', transaction: null }
-      const { intent } = record
-      const verdict = await verdictOf({ ...record, fromBlock: intent.fromBlock })
+    async status(payment) {
+      const intent = intentOf(payment)
+      if (!intent) return { state: 'pending', transaction: null }
+      const verdict = await verdictOf({ ...transferOf(payment), fromBlock: intent.fromBlock })
       if (verdict.state !== 'pending') return verdict
       return { state: 'pending', transaction: intent.kind === 'chain' ? intent.transaction : null }
     },

@@ -4,8 +4,7 @@ import { expect } from 'chai'
 import { createLog } from '../../../../gateway/observe/log.ts'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
-import { paymentKey, type Settler } from '../../../../gateway/methods/payment-method.ts'
-import type { PaymentPayload } from '../../../../gateway/x402/payload.ts'
+import type { DecodedPayment, Settler } from '../../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../../gateway/config/networks.ts'
 import { createRpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { createAlertSender } from '../../../../gateway/accounting/alerts.ts'
@@ -67,7 +66,7 @@ describe('reconciliation with the chain', () => {
   })
 
   /** Settles a payment on the chain and returns the transaction. */
-  async function transfer(payload: PaymentPayload): Promise<Hex> {
+  async function transfer(payload: DecodedPayment): Promise<Hex> {
     const outcome = await settler.settle(payload, scene.requirements, { ...recorder(), wait: 'confirmed' })
     if (outcome.state !== 'settled') throw new Error(outcome.state)
     return outcome.transaction
@@ -75,17 +74,16 @@ describe('reconciliation with the chain', () => {
 
   /** Records a payment in the journal, up to a state. */
   async function recordPayment(
-    payload: PaymentPayload,
+    payload: DecodedPayment,
     to: 'submitted' | 'settled' | 'released',
-    amount = payload.value,
+    amount = payload.amount,
     hash?: Hex,
   ) {
     const { network } = scene.chain
-    const key = paymentKey(network, payload)
-    const { from: payer, nonce, signature } = payload
+    const { key, payer, identity, proof } = payload
     const { payTo } = scene.requirements
     const place = { network: network.caip2, asset: network.asset, payTo }
-    await journal.reserve(reservationOf({ key, payer, nonce, signature, amount, ...place }))
+    await journal.reserve(reservationOf({ key, payer, identity, proof, amount, ...place }))
     if (to === 'released') return void (await journal.released(key, 1, 'gone'))
     await journal.answered(key, 1, answerOf('{}'))
     await journal.submitted(key, 1, INTENT)
@@ -97,9 +95,9 @@ describe('reconciliation with the chain', () => {
 
   it('puts every payment and transfer in one bucket, alerts each finding once, and continues where the last run ended', async () => {
     const matched = await scene.pay()
-    await recordPayment(matched, 'settled', matched.value, await transfer(matched))
+    await recordPayment(matched, 'settled', matched.amount, await transfer(matched))
     const differs = await scene.pay()
-    await recordPayment(differs, 'settled', differs.value + 1n, await transfer(differs))
+    await recordPayment(differs, 'settled', differs.amount + 1n, await transfer(differs))
     const unrecorded = await transfer(await scene.pay())
     const released = await scene.pay()
     await recordPayment(released, 'released')
@@ -134,8 +132,8 @@ describe('reconciliation with the chain', () => {
       unknown: 3,
       unreadable: 0,
     })
-    expect((await newest('missing')).map(({ id }) => id)).to.deep.equal([paymentKey(scene.chain.network, lost)])
-    expect((await newest('amount_differs')).map(({ amount }) => amount)).to.deep.equal([differs.value])
+    expect((await newest('missing')).map(({ id }) => id)).to.deep.equal([lost.key])
+    expect((await newest('amount_differs')).map(({ amount }) => amount)).to.deep.equal([differs.amount])
     const unknown = await newest('unknown')
     expect(unknown.map(({ amount }) => amount)).to.include(123n)
     expect(unknown.map(({ transaction }) => transaction)).to.include.members([unrecorded, reclaimed])
@@ -146,7 +144,7 @@ describe('reconciliation with the chain', () => {
     ])
     expect(alerts.find(({ event }) => event === 'reconciliation.unknown')?.details.rows).to.have.length(3)
 
-    await journal.settled(paymentKey(scene.chain.network, sent), 1, TRANSACTION)
+    await journal.settled(sent.key, 1, TRANSACTION)
     await transfer(lost)
     const third = await compare()
     expect(third.buckets).to.deep.equal({
@@ -163,7 +161,7 @@ describe('reconciliation with the chain', () => {
 
   it('records a debt if a payment arrives on the chain after it was released', async () => {
     const payload = await scene.pay()
-    const key = paymentKey(scene.chain.network, payload)
+    const key = payload.key
     await recordPayment(payload, 'submitted')
     await journal.refused(key, 1, { state: 'refused', reason: 'insufficient_funds', message: 'It failed.' })
     expect((await compare()).buckets).to.include({ matched: 0, unknown: 0 })
@@ -182,7 +180,7 @@ describe('reconciliation with the chain', () => {
 
   it('reports a transfer as unreadable while the node withholds its receipt, and reads it later', async () => {
     const payload = await scene.pay()
-    await recordPayment(payload, 'settled', payload.value, await transfer(payload))
+    await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
     const refusal = JSON.stringify([{ jsonrpc: '2.0', id: 0, error: { code: -32000, message: 'no' } }])
     scene.proxy.script((_path, body) =>
       body.includes('eth_getTransactionReceipt') ? { status: 200, body: refusal } : 'pass',
@@ -195,7 +193,7 @@ describe('reconciliation with the chain', () => {
 
   it('reports an unreadable chain once, and skips no block afterwards', async () => {
     const payload = await scene.pay()
-    await recordPayment(payload, 'settled', payload.value, await transfer(payload))
+    await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
     const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'range too wide' } })
     scene.proxy.script((_path, body) => (body.includes('eth_getLogs') ? { status: 200, body: refusal } : 'pass'))
     const blind = await compare()

@@ -15,7 +15,7 @@ const nonceOf = (byte: string): Hex => `0x${byte.repeat(32)}`
 const hash = nonceOf('ee')
 const [payer, payTo, stranger] = [address('a1'), address('b2'), address('c3')]
 const [nonce, otherNonce] = [nonceOf('01'), nonceOf('02')]
-const question = { payer, payTo, amount: 5000n, nonce, validBefore: 1_000n, fromBlock: 100 }
+const question = { from: payer, to: payTo, value: 5000n, nonce, validBefore: 1_000n, fromBlock: 100 }
 
 const log = (topics: readonly string[], data = '0x', contract: Hex = network.asset): Log => ({
   address: contract,

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import type { Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
-import type { PaymentPayload } from '../../../../../gateway/x402/payload.ts'
+import type { DecodedPayment, Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createBatches } from '../../../../../gateway/methods/exact-evm/chain/batches.ts'
 import { MULTICALL3 } from '../../../../../gateway/methods/exact-evm/multicall.ts'
@@ -60,7 +59,7 @@ describe('the chain settler with batches', () => {
   /** Settles the first alone and the others in the batch behind it. */
   async function together(
     settler: Settler,
-    payloads: readonly PaymentPayload[],
+    payloads: readonly DecodedPayment[],
     records: readonly ((intent: Intent) => Promise<boolean>)[] = [],
   ): Promise<{ readonly outcomes: readonly Outcome[]; readonly intents: readonly Intent[] }> {
     const { intents, record } = recorder()
@@ -75,7 +74,7 @@ describe('the chain settler with batches', () => {
     expect(await first).to.include({ state: 'settled' })
     return { outcomes: await Promise.all(all), intents }
   }
-  const pays = (count: number): Promise<PaymentPayload[]> =>
+  const pays = (count: number): Promise<DecodedPayment[]> =>
     Promise.all(Array.from({ length: count }, () => scene.pay()))
   const hashOf = (outcome: Outcome | undefined): Hex | null | undefined =>
     outcome && 'transaction' in outcome ? outcome.transaction : null
@@ -100,7 +99,7 @@ describe('the chain settler with batches', () => {
   it('isolates a bad entry: its neighbours settle, and it is refused by its own name', async () => {
     const poor = await scene.pay(await newBuyer(scene.chain, 0n))
     const [first, second, third] = await pays(3)
-    const payloads = [first, poor, second, third] as PaymentPayload[]
+    const payloads = [first, poor, second, third] as DecodedPayment[]
     const { outcomes } = await together(await open(), payloads)
     expect(outcomes.map(({ state }) => state)).to.deep.equal(['settled', 'refused', 'settled', 'settled'])
     expect(outcomes[1]).to.include({ reason: 'insufficient_funds' })
@@ -126,7 +125,7 @@ describe('the chain settler with batches', () => {
     expect(await racing.catch((error: Error) => error.message)).to.equal('disk full')
     await until(async () => (await scene.received()) === 3n * PRICE)
     for (const payload of [payloads[1], payloads[3]])
-      expect(await settler.check(payload as PaymentPayload, scene.requirements)).to.equal(null)
+      expect(await settler.check(payload as DecodedPayment, scene.requirements)).to.equal(null)
   })
 
   it('after a crash sends each payment of a batch that was recorded and never sent, once', async () => {

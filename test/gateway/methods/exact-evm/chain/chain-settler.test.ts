@@ -3,8 +3,7 @@ import { createWalletClient, http } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import { createLog } from '../../../../../gateway/observe/log.ts'
-import type { Intent } from '../../../../../gateway/methods/payment-method.ts'
-import type { PaymentPayload } from '../../../../../gateway/x402/payload.ts'
+import type { DecodedPayment, Intent } from '../../../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createChainSettler } from '../../../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { TOPICS } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
@@ -105,10 +104,10 @@ describe('the chain settler', () => {
       const wallet = await newBuyer(scene.chain)
       const accepting = '0x7f1626ba7e0000000000000000000000000000000000000000000000000000000060005260206000f3'
       await scene.chain.rpc.call('anvil_setCode', wallet.address, accepting)
-      const payload: PaymentPayload = { ...(await scene.pay(wallet)), signature: `0x${'ab'.repeat(97)}` }
+      const payload: DecodedPayment = { ...(await scene.pay(wallet)), proof: `0x${'ab'.repeat(97)}` }
       expect(await settler.check(payload, scene.requirements)).to.equal(null)
       expect(await scene.settle(settler, payload)).to.include({ state: 'settled' })
-      const keyOwner: PaymentPayload = { ...(await scene.pay()), signature: payload.signature }
+      const keyOwner: DecodedPayment = { ...(await scene.pay()), proof: payload.proof }
       expect(await settler.check(keyOwner, scene.requirements)).to.include({
         reason: 'invalid_exact_evm_payload_signature',
       })

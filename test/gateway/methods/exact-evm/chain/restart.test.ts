@@ -3,7 +3,7 @@ import { createWalletClient, http } from 'viem'
 import { type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
 import type { Hex, Network } from '../../../../../gateway/config/networks.ts'
-import { settleData } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
+import { settleData, transferOf } from '../../../../../gateway/methods/exact-evm/eip3009.ts'
 import { crashed, until, useScene } from '../../../../support/scene.ts'
 import { newPayload, newRequirements, newSettleKey, PRICE, submitted } from '../../../../support/settling.ts'
 import { newNonce } from '../../../../support/wallet.ts'
@@ -43,7 +43,10 @@ describe('the chain settler after a restart', () => {
     const intent = await crashed(scene, await scene.open(), payload)
     const account = privateKeyToAccount(await newSettleKey(scene.chain))
     const other = createWalletClient({ account, chain: baseSepolia, transport: http(scene.chain.rpcUrl) })
-    const transaction = await other.sendTransaction({ to: scene.chain.network.asset, data: settleData(payload) })
+    const transaction = await other.sendTransaction({
+      to: scene.chain.network.asset,
+      data: settleData(transferOf(payload)),
+    })
     const settler = await scene.open({ key: await newSettleKey(scene.chain) })
     await until(async () => (await scene.chain.rpc.call('eth_getTransactionReceipt', transaction)) !== null)
     const row = submitted(payload, scene.requirements, intent)
@@ -62,7 +65,9 @@ describe('the chain settler after a restart', () => {
     const payload = await newPayload(scene.chain, scene.buyer, scene.requirements, { signed: { nonce } })
     const intent = await crashed(scene, await scene.open(), payload)
     await send(
-      settleData(await newPayload(scene.chain, scene.buyer, newRequirements(scene.chain), { signed: { nonce } })),
+      settleData(
+        transferOf(await newPayload(scene.chain, scene.buyer, newRequirements(scene.chain), { signed: { nonce } })),
+      ),
     )
     expect(await settler.status(submitted(payload, scene.requirements, intent))).to.include({
       state: 'refused',
@@ -70,7 +75,7 @@ describe('the chain settler after a restart', () => {
     })
     const doomed = await scene.pay()
     const lost = await crashed(scene, await scene.open(), doomed)
-    await send(await cancelData(scene.chain.network, scene.buyer, doomed.nonce))
+    await send(await cancelData(scene.chain.network, scene.buyer, transferOf(doomed).nonce))
     const outcome = await settler.status(submitted(doomed, scene.requirements, lost))
     expect(outcome).to.include({ state: 'refused', message: 'The payer cancelled the authorization.' })
     expect(await scene.received()).to.equal(0n)

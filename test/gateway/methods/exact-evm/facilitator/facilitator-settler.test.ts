@@ -1,8 +1,7 @@
 import { expect } from 'chai'
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
-import type { Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
-import type { PaymentPayload } from '../../../../../gateway/x402/payload.ts'
+import type { DecodedPayment, Intent, Outcome, Settler } from '../../../../../gateway/methods/payment-method.ts'
 import type { PaymentRequirements } from '../../../../../gateway/x402/payment-requirements.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
@@ -44,7 +43,7 @@ describe('the facilitator settler', () => {
     settlers.push(settler)
     return settler
   }
-  const settle = async (settler: Settler, payload: PaymentPayload): Promise<Outcome & { intent?: Intent }> => {
+  const settle = async (settler: Settler, payload: DecodedPayment): Promise<Outcome & { intent?: Intent }> => {
     const intents: Intent[] = []
     const outcome = await settler.settle(payload, requirements, {
       wait: 'confirmed',
@@ -52,7 +51,7 @@ describe('the facilitator settler', () => {
     })
     return { ...outcome, ...(intents[0] ? { intent: intents[0] } : {}) }
   }
-  const pay = (version: 1 | 2 = 2): Promise<PaymentPayload> => newPayload(chain, buyer, requirements, { version })
+  const pay = (version: 1 | 2 = 2): Promise<DecodedPayment> => newPayload(chain, buyer, requirements, { version })
   const received = (): Promise<bigint> => chain.balanceOf(requirements.payTo)
   before(async function () {
     chain = await startChain(this)

@@ -1,6 +1,6 @@
 /** One settler for several networks: each payment goes to the settler of its own. */
-import type { Settler } from '../payment-method.ts'
-import type { Network } from '../../config/networks.ts'
+import type { Settler } from './payment-method.ts'
+import type { Network } from '../config/networks.ts'
 
 export interface NetworkSettler {
   readonly network: Network
@@ -19,8 +19,8 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
 
   return {
     kind: settlers[0].settler.kind,
-    check: (payload, requirements, options) => on(requirements.network.caip2).check(payload, requirements, options),
-    settle: (payload, requirements, options) => on(requirements.network.caip2).settle(payload, requirements, options),
+    check: (payment, requirements, options) => on(payment.network).check(payment, requirements, options),
+    settle: (payment, requirements, options) => on(payment.network).settle(payment, requirements, options),
     // A payment of a network that is taken no more stays open until its settler is back.
     status: async (record) => (await byNetwork.get(record.network)?.status(record)) ?? UNKNOWN,
     health(network) {

@@ -4,39 +4,41 @@ import { hashTypedData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import {
   createDigest,
-  createExact,
   SETTLE_SECONDS,
   SLACK_SECONDS,
-} from '../../../../gateway/methods/exact-evm/authorization.ts'
+} from '../../../../gateway/methods/exact-evm/authorization-check.ts'
+import { createExactEvm } from '../../../../gateway/methods/exact-evm/exact-evm.ts'
+import { decodePayment, type DecodedPayment } from '../../../../gateway/methods/payment-method.ts'
 import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
-import { decodePayment, type PaymentPayload } from '../../../../gateway/x402/payload.ts'
 import type { PaymentRequirements } from '../../../../gateway/x402/payment-requirements.ts'
-import { offerOfV1, offerOfV2 } from '../../../../gateway/methods/exact-evm/requirements.ts'
 import { createPayment, type PaymentOptions, type Requirement, typedData } from '../../../support/wallet.ts'
 
 const network = NETWORKS['base-sepolia']
+const method = createExactEvm(network)
 const payTo: Hex = '0x00000000000000000000000000000000000000A1'
 const requirements: PaymentRequirements = { scheme: 'exact', network, amount: 5000n, payTo, maxTimeoutSeconds: 300 }
 const account = privateKeyToAccount(`0x${'22'.repeat(32)}`)
 const NOW = 1_800_000_000
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 
-async function sign(change: Partial<PaymentOptions> = {}): Promise<PaymentPayload> {
+async function sign(change: Partial<PaymentOptions> = {}): Promise<DecodedPayment> {
   const version = change.version ?? 2
   const offer =
-    version === 2 ? offerOfV2(requirements) : offerOfV1(requirements, { url: 'https://a.example', description: '' })
+    version === 2
+      ? method.acceptsV2(requirements)
+      : method.acceptsV1(requirements, { url: 'https://a.example', description: '' })
   const requirement = offer as unknown as Requirement
-  return decodePayment(await createPayment({ account, requirement, version, nowSeconds: NOW, ...change }), [network])
+  return decodePayment(await createPayment({ account, requirement, version, nowSeconds: NOW, ...change }), [method])
 }
 
 describe('the exact scheme', () => {
-  const exact = createExact(network)
-  const reason = (payload: PaymentPayload, now = NOW, asked = requirements): string | undefined =>
-    exact(payload, asked, now)?.reason
+  const { verify } = method
+  const reason = (payload: DecodedPayment, now = NOW, asked = requirements): string | undefined =>
+    verify(payload, asked, now)?.reason
 
   for (const version of [1, 2] as const)
     it(`accepts what a wallet signs in version ${version}`, async () => {
-      expect(exact(await sign({ version }), requirements, NOW)).to.equal(null)
+      expect(verify(await sign({ version }), requirements, NOW)).to.equal(null)
     })
 
   it('hashes as EIP-712 says, on every network', () => {
@@ -45,7 +47,7 @@ describe('the exact scheme', () => {
     const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => hex(bytes))
     for (const each of Object.values(NETWORKS)) {
       const digestOf = createDigest(each)
-      const requirement = offerOfV2({ ...requirements, network: each }) as unknown as Requirement
+      const requirement = createExactEvm(each).acceptsV2(requirements) as unknown as Requirement
       fc.assert(
         fc.property(
           address,
@@ -73,7 +75,7 @@ describe('the exact scheme', () => {
       ['4000', 'below'],
       ['5001', 'above'],
     ] as const) {
-      const refusal = exact(await sign({ signed: { value } }), requirements, NOW)
+      const refusal = verify(await sign({ signed: { value } }), requirements, NOW)
       expect(refusal?.reason).to.equal('invalid_exact_evm_payload_authorization_value_mismatch')
       expect(refusal?.message).to.equal(`The amount ${value} is ${side} the price of 5000; ask for a fresh quote.`)
     }
@@ -82,9 +84,9 @@ describe('the exact scheme', () => {
 
   it('refuses a v2 payment that accepted something else, whatever was signed', async () => {
     const payload = await sign()
-    const accepting = (change: Record<string, unknown>): PaymentPayload => ({
+    const accepting = (change: Record<string, unknown>): DecodedPayment => ({
       ...payload,
-      accepted: { ...payload.accepted, ...change },
+      envelope: { ...payload.envelope, accepted: { ...payload.envelope.accepted, ...change } },
     })
     for (const change of [
       { scheme: 'upto' },
@@ -125,14 +127,14 @@ describe('the exact scheme', () => {
       await sign({ claimed: { nonce: `0x${'0'.repeat(64)}` } }),
       await sign({ claimed: { validAfter: '1' } }),
       await sign({ account: stranger, signed: { from: account.address } }),
-      await sign({ requirement: { ...offerOfV2(requirements), extra } as unknown as Requirement }),
+      await sign({ requirement: { ...method.acceptsV2(requirements), extra } as unknown as Requirement }),
     ])
       expect(reason(payload)).to.equal('invalid_exact_evm_payload_signature')
   })
 
   it('refuses signatures the token would refuse: length, v, high s, no point', async () => {
     const payload = await sign()
-    const [r, s, v] = [payload.signature.slice(2, 66), payload.signature.slice(66, 130), payload.signature.slice(130)]
+    const [r, s, v] = [payload.proof.slice(2, 66), payload.proof.slice(66, 130), payload.proof.slice(130)]
     const highS = (ORDER - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
     const otherV = v === '1b' ? '1c' : '1b'
     const wrong = [
@@ -146,17 +148,17 @@ describe('the exact scheme', () => {
       ['r beyond the order', `${'f'.repeat(64)}${s}${v}`],
     ] as const
     for (const [name, signature] of wrong)
-      expect(reason({ ...payload, signature: `0x${signature}` }), name).to.equal('invalid_exact_evm_payload_signature')
+      expect(reason({ ...payload, proof: `0x${signature}` }), name).to.equal('invalid_exact_evm_payload_signature')
   })
 
   it('accepts no payload with one changed byte', async () => {
     const payload = await sign()
-    const bytes = Buffer.from(payload.signature.slice(2), 'hex')
+    const bytes = Buffer.from(payload.proof.slice(2), 'hex')
     fc.assert(
       fc.property(fc.nat(64), fc.integer({ min: 1, max: 255 }), (at, flip) => {
         const changed = Buffer.from(bytes)
         changed[at] = (changed[at] as number) ^ flip
-        expect(reason({ ...payload, signature: `0x${changed.toString('hex')}` })).to.be.a('string')
+        expect(reason({ ...payload, proof: `0x${changed.toString('hex')}` })).to.be.a('string')
       }),
     )
   })

@@ -3,27 +3,29 @@ import * as fc from 'fast-check'
 import { privateKeyToAccount } from 'viem/accounts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
-import { decodePayment } from '../../../gateway/x402/payload.ts'
-import { createRequirements, offerOfV1, offerOfV2 } from '../../../gateway/methods/exact-evm/requirements.ts'
+import { decodePayment } from '../../../gateway/methods/payment-method.ts'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
+import { createRequirements } from '../../../gateway/x402/payment-requirements.ts'
 import { base64, createPayment, type Requirement } from '../../support/wallet.ts'
 
 const network = NETWORKS['base-sepolia']
+const method = createExactEvm(network)
 const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const requirements = createRequirements(
   { price: 5000n, id: 'x' } as never,
-  network,
+  method,
   '0x00000000000000000000000000000000000000A1',
 )
 const offers = {
-  1: offerOfV1(requirements, { url: 'https://a.example/v1/x', description: 'x' }),
-  2: offerOfV2(requirements),
+  1: method.acceptsV1(requirements, { url: 'https://a.example/v1/x', description: 'x' }),
+  2: method.acceptsV2(requirements),
 } as unknown as Record<1 | 2, Requirement>
 
 type Json = Record<string, unknown>
 
 function refusalOf(presented: string | object): ServiceError {
   try {
-    decodePayment(presented, [network])
+    decodePayment(presented, [method])
   } catch (error) {
     expect(error).to.be.instanceOf(ServiceError)
     return error as ServiceError
@@ -40,19 +42,25 @@ describe('a presented payment', () => {
 
   for (const version of [1, 2] as const)
     it(`is read in version ${version}, as base64 and as an object alike`, () => {
-      const read = decodePayment(base64(payments[version]), [network])
-      expect(read).to.deep.equal(decodePayment(payments[version], [network]))
-      expect(read).to.include({ version, scheme: 'exact', network: 'eip155:84532', value: 5000n })
-      expect(read.from).to.equal(account.address.toLowerCase())
-      expect(read.nonce).to.match(/^0x[0-9a-f]{64}$/)
-      expect(read.accepted).to.deep.equal(version === 1 ? null : offers[2])
+      const read = decodePayment(base64(payments[version]), [method])
+      expect(read).to.deep.equal(decodePayment(payments[version], [method]))
+      expect(read).to.include({ network: 'eip155:84532', amount: 5000n })
+      expect(read.envelope).to.include({ version, scheme: 'exact', network: 'eip155:84532' })
+      expect(read.payer).to.equal(account.address.toLowerCase())
+      expect(read.identity).to.match(/^0x[0-9a-f]{64}$/)
+      expect(read.envelope.accepted).to.deep.equal(version === 1 ? null : offers[2])
     })
 
   it('keeps the extensions and the resource a v2 client sends along, and takes null for none', () => {
     const resource = { url: 'https://a.example/v1/x' }
     const extensions = { bazaar: { info: {} } }
-    expect(decodePayment({ ...payments[2], resource, extensions }, [network])).to.deep.include({ resource, extensions })
-    expect(decodePayment({ ...payments[2], resource: null, extensions: null }, [network]).extensions).to.deep.equal({})
+    expect(decodePayment({ ...payments[2], resource, extensions }, [method]).envelope).to.deep.include({
+      resource,
+      extensions,
+    })
+    expect(
+      decodePayment({ ...payments[2], resource: null, extensions: null }, [method]).envelope.extensions,
+    ).to.deep.equal({})
   })
 
   it('may lack the padding of base64', () => {
@@ -60,7 +68,7 @@ describe('a presented payment', () => {
       (spaces) => base64(payments[1]) && btoa(JSON.stringify(payments[1]) + ' '.repeat(spaces)),
     )
     for (const text of padded)
-      expect(decodePayment(text.replace(/=+$/, ''), [network]).nonce).to.equal(decodePayment(text, [network]).nonce)
+      expect(decodePayment(text.replace(/=+$/, ''), [method]).identity).to.equal(decodePayment(text, [method]).identity)
   })
 
   const change = (version: 1 | 2, edit: (payment: Json, authorization: Json) => void): Json => {
@@ -102,8 +110,8 @@ describe('a presented payment', () => {
     expect(
       decodePayment(
         change(1, (_, a) => (a['value'] = String(most))),
-        [network],
-      ).value,
+        [method],
+      ).amount,
     ).to.equal(most)
   })
 
@@ -136,7 +144,7 @@ describe('a presented payment', () => {
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.jsonValue(), (path, value) => {
         try {
-          decodePayment({ ...payments[1], [path]: value }, [network])
+          decodePayment({ ...payments[1], [path]: value }, [method])
         } catch (error) {
           expect((error as ServiceError).code).to.equal('payment_invalid')
           expect((error as ServiceError).message).to.match(ours)

@@ -1,12 +1,13 @@
 import { parsePaymentRequired } from '@x402/core/schemas'
 import { expect } from 'chai'
-import type { Operation } from '../../../../gateway/plugin/catalog.ts'
-import { ServiceError } from '../../../../gateway/errors.ts'
-import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
-import { createQuotes, type Quote } from '../../../../gateway/x402/quotes.ts'
-import { createRequirements } from '../../../../gateway/methods/exact-evm/requirements.ts'
-import { catalogOf, OPERATION } from '../../../support/operation.ts'
-import { bodyOf, decode, entryOfV1 } from '../../../support/quote.ts'
+import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
+import { createRequirements } from '../../../gateway/x402/payment-requirements.ts'
+import type { Operation } from '../../../gateway/plugin/catalog.ts'
+import { ServiceError } from '../../../gateway/errors.ts'
+import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
+import { createQuotes, type Quote } from '../../../gateway/x402/quotes.ts'
+import { catalogOf, OPERATION } from '../../support/operation.ts'
+import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
 const baseUrl = 'https://shop.example'
 const network = NETWORKS.base
@@ -15,7 +16,13 @@ const required = new ServiceError('payment_required')
 
 function quoteOf(change: Partial<Operation> = {}, url?: string, error = required): Quote {
   const operation = { ...OPERATION, ...change }
-  const make = createQuotes({ catalog: catalogOf(operation), network, payTo, baseUrl })
+  const make = createQuotes({
+    catalog: catalogOf(operation),
+    network,
+    payTo,
+    baseUrl,
+    formats: [createExactEvm(network)],
+  })
   return make(operation, url ?? baseUrl + operation.path, error)
 }
 
@@ -41,14 +48,14 @@ function messageOf(price: bigint, priceText: string): unknown {
 
 describe('the requirements of an operation', () => {
   it('ask for its price in atomic units', () => {
-    expect(createRequirements(OPERATION, network, payTo)).to.deep.equal({
+    expect(createRequirements(OPERATION, createExactEvm(network), payTo)).to.deep.equal({
       scheme: 'exact',
       network,
       amount: 5000n,
       payTo,
       maxTimeoutSeconds: 300,
     })
-    expect(() => createRequirements({ ...OPERATION, price: null }, network, payTo)).to.throw('free')
+    expect(() => createRequirements({ ...OPERATION, price: null }, createExactEvm(network), payTo)).to.throw('free')
   })
 })
 
@@ -89,7 +96,13 @@ describe('a quote', () => {
   })
 
   it('is built once for the bare address, and says the address that was asked otherwise', () => {
-    const make = createQuotes({ catalog: catalogOf(OPERATION), network, payTo, baseUrl })
+    const make = createQuotes({
+      catalog: catalogOf(OPERATION),
+      network,
+      payTo,
+      baseUrl,
+      formats: [createExactEvm(network)],
+    })
     const bare = baseUrl + OPERATION.path
     expect(make(OPERATION, bare, required)).to.equal(make(OPERATION, bare, new ServiceError('payment_required')))
     const url = `${baseUrl}/v1/things/nut/parts/9?limit=5&side=buy`

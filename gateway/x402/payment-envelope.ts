@@ -1,0 +1,101 @@
+/**
+ * The envelope of a payment, whichever way it came: the headers PAYMENT-SIGNATURE and X-PAYMENT, the MCP argument
+ * payment_signature, or the MCP _meta object. The payload inside belongs to the payment method and is not read here.
+ * Every refusal has a message of ours, never the text of a JSON parser.
+ */
+import { ServiceError } from '../errors.ts'
+import { findNetwork, type Network } from '../config/networks.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A payment as it was presented, with the payload of its method unread. */
+export interface PaymentEnvelope {
+  readonly version: 1 | 2
+  readonly scheme: string
+  /** CAIP-2. */
+  readonly network: string
+  /** The part that the payment method defines. */
+  readonly payload: Fields
+  /** v2: the `accepts` entry that the client says it accepted. */
+  readonly accepted: Fields | null
+  /** v2: the extensions that the client echoes. */
+  readonly extensions: Fields
+  /** v2: the resource that the client says it pays for. Facilitators list resources by it. */
+  readonly resource?: Fields
+}
+
+/** A payment has about 1,000 characters, one of a contract wallet a few thousand. */
+const MAX_CHARACTERS = 16_384
+
+/**
+ * Reads the envelope of a payment of x402 v1 or v2 (spec: transports/http).
+ *
+ * @param presented base64 text (standard alphabet), or the payload object itself
+ * @param taken the schemes and networks that payments are taken on
+ * @throws ServiceError `payment_invalid` with an x402 reason and advice
+ */
+export function decodeEnvelope(
+  presented: string | object,
+  taken: readonly { readonly scheme: string; readonly network: Network }[],
+): PaymentEnvelope {
+  const envelope = fieldsOf(typeof presented === 'string' ? decodeBase64(presented) : bounded(presented), 'the payment')
+  const version = envelope['x402Version']
+  if (version !== 1 && version !== 2) throw invalid('x402Version must be the number 1 or 2.', 'invalid_x402_version')
+  const accepted = version === 2 ? fieldsOf(envelope['accepted'], 'accepted') : null
+  const { scheme, network: id } = (accepted ?? envelope) as { scheme?: unknown; network?: unknown }
+  const networks = taken.filter((each) => each.scheme === scheme).map(({ network }) => network)
+  if (typeof scheme !== 'string' || networks.length === 0) {
+    const schemes = [...new Set(taken.map((each) => `"${each.scheme}"`))]
+    throw invalid(`The only scheme taken here is ${schemes.join(' or ')}.`, 'unsupported_scheme')
+  }
+  const network = findNetwork(networks, id)
+  if (!network) throw invalid(`The payment is for another network. ${payOn(networks)}`, 'invalid_network')
+  return {
+    version,
+    scheme,
+    network: network.caip2,
+    payload: fieldsOf(envelope['payload'], 'payload'),
+    accepted,
+    extensions: isFields(envelope['extensions']) ? envelope['extensions'] : {},
+    ...(isFields(envelope['resource']) ? { resource: envelope['resource'] } : {}),
+  }
+}
+
+/** The JSON object called `name` in a payment. Throws ServiceError `payment_invalid` where it is anything else. */
+export function fieldsOf(value: unknown, name: string): Fields {
+  if (!isFields(value)) throw invalid(`${name} must be a JSON object.`)
+  return value
+}
+
+/** The refusal of a payment that cannot be read. */
+export function invalid(message: string, reason = 'invalid_payload'): ServiceError {
+  return new ServiceError('payment_invalid', message, { reason })
+}
+
+function decodeBase64(text: string): unknown {
+  if (text.length > MAX_CHARACTERS) throw tooLong()
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text))
+    throw invalid('The payment must be base64 (standard alphabet) of a JSON object.')
+  try {
+    return JSON.parse(Buffer.from(text, 'base64').toString('utf8'))
+  } catch {
+    throw invalid('The payment is base64, but what it holds is not JSON.')
+  }
+}
+
+function bounded(payment: object): object {
+  if (JSON.stringify(payment).length > MAX_CHARACTERS) throw tooLong()
+  return payment
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function payOn(networks: readonly Network[]): string {
+  return `Pay on ${networks.map(({ name, caip2 }) => `${name} (${caip2})`).join(' or ')}.`
+}
+
+function tooLong(): ServiceError {
+  return invalid(`The payment is longer than ${MAX_CHARACTERS} characters.`)
+}
