@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 import { GAZETTEER_SOURCES, GAZETTEER_VERSION } from './entities/gazetteer.ts'
 import { SOURCES_VERSION } from './sources/source.ts'
-import { LEXICON_VERSION, TOPICS, weightOf } from './entities/topics.ts'
+import { LEXICON_VERSION, TOPICS, topicWeight } from './entities/topics.ts'
 
 /** Written by scripts/bench/potus.ts --write. */
 const measured = JSON.parse(readFileSync(new URL('data/measured.json', import.meta.url), 'utf8')) as NonNullable<
@@ -39,7 +39,7 @@ export function method(): Method {
       {
         caption: 'Topics and their weights in relevance: a judgement, not a measurement',
         columns: ['topic', 'weight'],
-        rows: TOPICS.map((topic) => [topic, weightOf(topic)]),
+        rows: TOPICS.map((topic) => [topic, topicWeight(topic)]),
       },
     ],
     limits: [

@@ -10,7 +10,7 @@ import { openDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 import { createWriter } from '../../plugins/potus/ingest/event-writer.ts'
 import { readRecordings } from '../../plugins/potus/replay/recordings.ts'
-import { play } from '../../plugins/potus/replay/replay-feed.ts'
+import { playEntries } from '../../plugins/potus/replay/replay-feed.ts'
 import { readSources } from '../../plugins/potus/sources/source.ts'
 import { migrations } from '../../plugins/potus/store/tables.ts'
 import { LABELLED, recordedTexts, scoreEntities } from './potus/entity-scores.ts'
@@ -53,7 +53,7 @@ async function replayFigures(folder: string): Promise<Figures> {
   const sum = { polls: 0, skipped: 0, items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
   const begun = performance.now()
   for (const entry of set) {
-    const written = await play(writer, sources, [entry])
+    const written = await playEntries(writer, sources, [entry])
     if (entry.body) sum.polls += 1
     if (written.outcome === 'unchanged') sum.skipped += 1
     for (const name of ['items', 'fresh', 'revised', 'held', 'repeated', 'joined'] as const) sum[name] += written[name]

@@ -23,7 +23,7 @@ interface Row {
 }
 
 /** Entities of the events available in the range and by the moment; an event counts once, as it was known then. */
-export async function entitiesIn(db: Knex, range: Range, asOf: number, { type, q, limit, min_count }: EntityQuery) {
+export async function countEntities(db: Knex, range: Range, asOf: number, { type, q, limit, min_count }: EntityQuery) {
   const counted = ({ from, to }: Range) => {
     const query = db('potus_mentions')
       .where('available_at', '>=', from)

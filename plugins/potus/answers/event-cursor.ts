@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { InvalidInput } from 'tollgate/plugin'
 
-export interface Place {
+export interface CursorPosition {
   readonly availableAt: number
   readonly seq: number
 }
@@ -15,14 +15,14 @@ export function filterHash(filter: Readonly<Record<string, unknown>>): string {
 }
 
 /** @example readCursor(writeCursor('asc', place, hash), 'asc', hash) // the place again */
-export function writeCursor(order: string, { availableAt, seq }: Place, hash: string): string {
+export function writeCursor(order: string, { availableAt, seq }: CursorPosition, hash: string): string {
   return Buffer.from(JSON.stringify({ v: 1, order, available_at: availableAt, seq, filter_hash: hash })).toString(
     'base64url',
   )
 }
 
 /** Throws InvalidInput where the cursor is not one of ours, or of another list. */
-export function readCursor(cursor: string, order: string, hash: string): Place {
+export function readCursor(cursor: string, order: string, hash: string): CursorPosition {
   const refuse = (msg: string): never => {
     throw new InvalidInput([{ loc: ['query', 'cursor'], msg, type: 'value_error' }])
   }

@@ -2,15 +2,15 @@
 import { type Ask, type Knex, NotFound } from 'tollgate/plugin'
 import { wordDiff } from './word-diff.ts'
 import { HOUR, iso, isoOrNull } from '../moment.ts'
-import type { Reader, Row } from '../store/event-reader.ts'
+import type { Reader, EventAtMoment } from '../store/event-reader.ts'
 import type { VersionRow } from '../store/tables.ts'
-import { symbolOf } from '../entities/topics.ts'
-import { type Known, known, type Marks, recordOf } from './event-record.ts'
+import { assetSymbol } from '../entities/topics.ts'
+import { type KnownEvent, knownEvents, type RecordContext, eventRecord } from './event-record.ts'
 
 const SELECTOR = /^(?:(evt_[0-9a-f]{16})|(latest)|seq:(\d{1,15}))$/
 
 /** The event a selector names: an id, `latest`, or `seq:` and a number. Throws NotFound, which costs nothing. */
-export async function selected(reader: Reader, selector: string, asOf: number): Promise<Row> {
+export async function findSelected(reader: Reader, selector: string, asOf: number): Promise<EventAtMoment> {
   const [, id, latest, seq] = selector.match(SELECTOR) ?? []
   const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null, limit: 1 } as const
   const row = id
@@ -25,13 +25,13 @@ export async function selected(reader: Reader, selector: string, asOf: number): 
 }
 
 /** Record, revisions with word differences, cluster, chain of hashes, counts. */
-export async function detailsOf(db: Knex, reader: Reader, row: Row, asOf: number, marks: Marks) {
-  const [one] = (await known(reader, [row], asOf, marks)) as [Known]
+export async function eventDetails(db: Knex, reader: Reader, row: EventAtMoment, asOf: number, marks: RecordContext) {
+  const [one] = (await knownEvents(reader, [row], asOf, marks)) as [KnownEvent]
   const versions = await reader.versions(row.seq, asOf)
   const counts = (await db('potus_engagement').where({ seq: row.seq }).where('observed_at', '<=', asOf).first()) as
     { observed_at: number; replies: number; reblogs: number; favourites: number } | undefined
   return {
-    event: recordOf(one, marks),
+    event: eventRecord(one, marks),
     revisions: versions.map((version, at) => revisionOf(version, versions[at - 1])),
     cluster_members: one.members.map(({ id, seq, source, available_at }, at) => ({
       id,
@@ -82,7 +82,7 @@ interface Columns {
 /** Minutes of the first covered asset, an hour either side and never beyond the moment; null where none is covered. */
 export async function barsAround(ask: Ask, assets: readonly { readonly id: string }[], at: number, asOf: number) {
   for (const { id } of assets) {
-    const symbol = symbolOf(id)
+    const symbol = assetSymbol(id)
     if (symbol === null) continue
     const seconds = (time: number): number => Math.floor(time / 60_000) * 60
     const query = { symbol, from: seconds(at - HOUR), to: Math.min(seconds(at + HOUR), seconds(asOf)), interval: 60 }

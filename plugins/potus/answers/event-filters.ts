@@ -1,12 +1,12 @@
 /** Filters of lists, and reading through a list until enough events fit. */
 import { InvalidInput } from 'tollgate/plugin'
-import type { Place } from './event-cursor.ts'
+import type { CursorPosition } from './event-cursor.ts'
 import { KINDS } from '../sources/source.ts'
-import type { Reader, Row, Scan } from '../store/event-reader.ts'
+import type { Reader, EventAtMoment, Scan } from '../store/event-reader.ts'
 import { TOPICS } from '../entities/topics.ts'
-import { type Known, known, type Marks } from './event-record.ts'
+import { type KnownEvent, knownEvents, type RecordContext } from './event-record.ts'
 
-export interface Asked {
+export interface FilterQuery {
   readonly kinds?: string
   readonly topics?: string
   readonly source?: string
@@ -20,12 +20,12 @@ export interface Filter {
   readonly isOpen: boolean
   readonly term: string | undefined
   readonly source: string | undefined
-  fits(known: Known): boolean
+  matches(known: KnownEvent): boolean
 }
 
 /** Reads comma-separated words. Throws InvalidInput for one that does not exist. */
-export function filterOf(
-  { kinds, topics, source, entity, q, min_relevance: least = 0 }: Asked,
+export function parseFilter(
+  { kinds, topics, source, entity, q, min_relevance: least = 0 }: FilterQuery,
   sources: Iterable<string>,
 ): Filter {
   const wantedKinds = listOf('kinds', kinds, KINDS)
@@ -37,7 +37,7 @@ export function filterOf(
     isOpen: wantedKinds.length + words.length === 0 && wantedTopics.length < 2 && least === 0,
     term: entity ?? (only === undefined ? undefined : `topic:${only}`),
     source,
-    fits({ row, topics: own, entities, relevance }) {
+    matches({ row, topics: own, entities, relevance }) {
       if (wantedKinds.length > 0 && !wantedKinds.some((kind) => row.kind === kind || row.kind.startsWith(`${kind}.`)))
         return false
       if (wantedTopics.length > 0 && !wantedTopics.some((topic) => own.includes(topic))) return false
@@ -64,9 +64,9 @@ function listOf(field: string, text: string | undefined, known: readonly string[
 }
 
 export interface Page {
-  readonly found: readonly Known[]
+  readonly events: readonly KnownEvent[]
   /** Where the next page begins: after the last event looked at. Null where there is nothing more. */
-  readonly next: Place | null
+  readonly next: CursorPosition | null
 }
 
 const BATCH = 200
@@ -74,29 +74,35 @@ const BATCH = 200
 const MOST = 4000
 
 /** Up to `limit` events that fit, read in batches by index. */
-export async function pageOf(
+export async function readPage(
   reader: Reader,
-  marks: Marks,
+  marks: RecordContext,
   filter: Filter,
   scan: Omit<Scan, 'limit' | 'term' | 'source'>,
   limit: number,
   signal: AbortSignal,
 ): Promise<Page> {
-  const found: Known[] = []
+  const found: KnownEvent[] = []
   const size = filter.isOpen ? limit + 1 : Math.max(BATCH, limit + 1)
   let after = scan.after
   for (let looked = 0; looked < MOST;) {
     signal.throwIfAborted()
-    const rows: Row[] = await reader.scan({ ...scan, after, term: filter.term, source: filter.source, limit: size })
-    for (const one of await known(reader, rows, scan.asOf, marks)) {
-      if (filter.fits(one)) {
-        if (found.length === limit) return { found, next: after }
+    const rows: EventAtMoment[] = await reader.scan({
+      ...scan,
+      after,
+      term: filter.term,
+      source: filter.source,
+      limit: size,
+    })
+    for (const one of await knownEvents(reader, rows, scan.asOf, marks)) {
+      if (filter.matches(one)) {
+        if (found.length === limit) return { events: found, next: after }
         found.push(one)
       }
       after = { availableAt: one.row.available_at, seq: one.row.seq }
     }
-    if (rows.length < size) return { found, next: null }
+    if (rows.length < size) return { events: found, next: null }
     looked += rows.length
   }
-  return { found, next: after }
+  return { events: found, next: after }
 }

@@ -2,13 +2,13 @@
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import type { Mention } from '../entities/entity-recognition.ts'
 import { iso, isoOrNull } from '../moment.ts'
-import { type Grounds, type Relevance, relevanceOf } from '../entities/relevance.ts'
+import { type Grounds, type Relevance, finalRelevance } from '../entities/relevance.ts'
 import type { Source, Media } from '../sources/source.ts'
-import type { Member, Reader, Row } from '../store/event-reader.ts'
+import type { Member, Reader, EventAtMoment } from '../store/event-reader.ts'
 import type { Asset } from '../entities/topics.ts'
 
 /** How the records of this store are marked. */
-export interface Marks {
+export interface RecordContext {
   readonly dataMode: DataMode
   /** Milliseconds a replay is shifted by, or null. */
   readonly shift: () => number | null
@@ -16,8 +16,8 @@ export interface Marks {
 }
 
 /** A row with what the rest of the store said of it at the moment. */
-export interface Known {
-  readonly row: Row
+export interface KnownEvent {
+  readonly row: EventAtMoment
   readonly members: readonly Member[]
   readonly leads: boolean
   readonly relevance: Relevance
@@ -30,13 +30,13 @@ export interface Known {
  * Adds clusters and relevance as of the moment, or as of an earlier one of each row's own: a closed window does not
  * change because a second source confirms the news later.
  */
-export async function known(
+export async function knownEvents(
   reader: Reader,
-  rows: readonly Row[],
+  rows: readonly EventAtMoment[],
   asOf: number,
-  { sources }: Marks,
-  by: (row: Row) => number = () => asOf,
-): Promise<Known[]> {
+  { sources }: RecordContext,
+  by: (row: EventAtMoment) => number = () => asOf,
+): Promise<KnownEvent[]> {
   const clusters = new Map<string, Member[]>()
   for (const member of await reader.members(
     rows.map(({ cluster }) => cluster),
@@ -51,7 +51,7 @@ export async function known(
       row,
       members,
       leads,
-      relevance: relevanceOf(JSON.parse(row.grounds) as Grounds, leads, publishers.size > 1),
+      relevance: finalRelevance(JSON.parse(row.grounds) as Grounds, leads, publishers.size > 1),
       topics: JSON.parse(row.topics) as string[],
       entities: JSON.parse(row.entities) as Mention[],
       assets: JSON.parse(row.assets) as Asset[],
@@ -62,9 +62,9 @@ export async function known(
 const TEXT = 20_000
 
 /** The full record (potus/1). */
-export function recordOf(
-  { row, members, leads, relevance, topics, entities, assets }: Known,
-  { dataMode, shift, sources }: Marks,
+export function eventRecord(
+  { row, members, leads, relevance, topics, entities, assets }: KnownEvent,
+  { dataMode, shift, sources }: RecordContext,
 ) {
   const moved = shift()
   const source = sources.get(row.source)
@@ -119,7 +119,7 @@ export function recordOf(
 const EXCERPT = 280
 
 /** What a window shows of an event. */
-export function compactOf({ row, leads, relevance, topics, assets }: Known) {
+export function eventSummary({ row, leads, relevance, topics, assets }: KnownEvent) {
   return {
     id: row.id,
     seq: row.seq,

@@ -3,10 +3,10 @@
  * of the events, so it is the same after a restart; it is published when its end and a short grace have passed, and
  * from then on only a new version of a member changes it, which raises its revision.
  */
-import type { Place } from './event-cursor.ts'
+import type { CursorPosition } from './event-cursor.ts'
 import { iso, MINUTE, type Range } from '../moment.ts'
-import type { Reader, Row } from '../store/event-reader.ts'
-import { compactOf, type Known, known, type Marks } from './event-record.ts'
+import type { Reader, EventAtMoment } from '../store/event-reader.ts'
+import { eventSummary, type KnownEvent, knownEvents, type RecordContext } from './event-record.ts'
 
 export interface Granularity<Name extends string = '1m' | '15m'> {
   readonly name: Name
@@ -20,35 +20,46 @@ export const QUARTER: Granularity<'15m'> = { name: '15m', size: 15 * MINUTE, gra
 
 export interface Window {
   readonly start: number
-  readonly events: readonly Known[]
+  readonly events: readonly KnownEvent[]
 }
 
 /** End of the last window that is closed at a moment. */
-export function closedUntil(asOf: number, { size, grace }: Granularity): number {
+export function lastClosedEnd(asOf: number, { size, grace }: Granularity): number {
   return Math.floor((asOf - grace) / size) * size
 }
 
 const BATCH = 250
 
 /** Up to `limit` windows that begin in the range, oldest first, and where the next page begins. */
-export async function windowsIn(
+export async function readWindows(
   reader: Reader,
-  marks: Marks,
+  marks: RecordContext,
   granularity: Granularity,
   { from, to }: Range,
   asOf: number,
-  { after, limit, withEmpty }: { readonly after: Place | null; readonly limit: number; readonly withEmpty: boolean },
-): Promise<{ readonly windows: readonly Window[]; readonly next: Place | null }> {
+  {
+    after,
+    limit,
+    withEmpty,
+  }: { readonly after: CursorPosition | null; readonly limit: number; readonly withEmpty: boolean },
+): Promise<{ readonly windows: readonly Window[]; readonly next: CursorPosition | null }> {
   const { size } = granularity
   const startOf = (time: number): number => Math.floor(time / size) * size
   const first = after ? after.availableAt + 1 : startOf(from + size - 1)
-  const end = Math.min(startOf(to + size - 1), closedUntil(asOf, granularity))
+  const end = Math.min(startOf(to + size - 1), lastClosedEnd(asOf, granularity))
   const reach = withEmpty ? Math.min(end, first + limit * size) : end
-  const rows: Row[] = []
+  const rows: EventAtMoment[] = []
   const starts: number[] = []
-  let place: Place | null = null
+  let place: CursorPosition | null = null
   for (let more = first < reach; more;) {
-    const batch: Row[] = await reader.scan({ asOf, order: 'asc', from: first, to: reach, after: place, limit: BATCH })
+    const batch: EventAtMoment[] = await reader.scan({
+      asOf,
+      order: 'asc',
+      from: first,
+      to: reach,
+      after: place,
+      limit: BATCH,
+    })
     for (const row of batch) {
       const start = startOf(row.available_at)
       if (starts.at(-1) !== start) starts.push(start)
@@ -58,10 +69,10 @@ export async function windowsIn(
     more = batch.length === BATCH && starts.length <= limit
   }
   const shown = withEmpty ? emptyToo(first, reach, size) : starts.slice(0, limit)
-  const closing = (row: Row): number => startOf(row.available_at) + size + granularity.grace
+  const closing = (row: EventAtMoment): number => startOf(row.available_at) + size + granularity.grace
   const inside = rows.filter(({ available_at: at }) => shown.length > 0 && at < (shown.at(-1) as number) + size)
-  const events = await known(reader, inside, asOf, marks, closing)
-  const byStart = new Map<number, Known[]>()
+  const events = await knownEvents(reader, inside, asOf, marks, closing)
+  const byStart = new Map<number, KnownEvent[]>()
   for (const one of events) {
     const start = startOf(one.row.available_at)
     byStart.set(start, [...(byStart.get(start) ?? []), one])
@@ -102,12 +113,12 @@ function frameOf<Name extends '1m' | '15m'>({ start, events }: Window, { name, s
 }
 
 /** A minute with its events in short. */
-export function minuteOf(window: Window) {
-  return { ...frameOf(window, ONE_MINUTE), events: window.events.map(compactOf) }
+export function minuteWindow(window: Window) {
+  return { ...frameOf(window, ONE_MINUTE), events: window.events.map(eventSummary) }
 }
 
 /** A quarter of an hour in figures, and which events are in it. */
-export function quarterOf(window: Window) {
+export function quarterWindow(window: Window) {
   const sources: Record<string, number> = {}
   for (const { row } of window.events) sources[row.source] = (sources[row.source] ?? 0) + 1
   return { ...frameOf(window, QUARTER), sources, event_ids: window.events.map(({ row }) => row.id) }

@@ -19,7 +19,7 @@ interface Counted {
   readonly n: number
 }
 
-export async function feedsAt(db: Knex, sources: readonly Source[], asOf: number, dataMode: DataMode) {
+export async function feedHealth(db: Knex, sources: readonly Source[], asOf: number, dataMode: DataMode) {
   const counted = (from: number, only?: readonly string[]): Promise<Counted[]> => {
     const query = db('potus_polls').whereBetween('at', [from, asOf]).groupBy('source', 'outcome')
     if (only) void query.whereIn('source', [...only])

@@ -3,13 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex, ServerEvent } from 'tollgate/plugin'
 import { DAY, HOUR, iso } from '../moment.ts'
 import type { Reader } from '../store/event-reader.ts'
-import { type Filter, pageOf } from './event-filters.ts'
-import type { Marks } from './event-record.ts'
-import { closedUntil, ONE_MINUTE, QUARTER } from './event-windows.ts'
+import { type Filter, readPage } from './event-filters.ts'
+import type { RecordContext } from './event-record.ts'
+import { lastClosedEnd, ONE_MINUTE, QUARTER } from './event-windows.ts'
 
 const BASELINE_DAYS = 30
 const TOP = 5
-const EVERYTHING: Filter = { isOpen: true, term: undefined, source: undefined, fits: () => true }
+const EVERYTHING: Filter = { isOpen: true, term: undefined, source: undefined, matches: () => true }
 const MOST_IN_AN_HOUR = 500
 
 export interface Health {
@@ -18,10 +18,10 @@ export interface Health {
 }
 
 /** Everything about the store as of a moment that a poller would have to work out for itself. */
-export async function stateOf(
+export async function liveState(
   db: Knex,
   reader: Reader,
-  marks: Marks,
+  marks: RecordContext,
   asOf: number,
   health: Health,
   signal: AbortSignal,
@@ -42,8 +42,8 @@ export async function stateOf(
   }
   const usual = baseline / Math.max(1, Math.min(BASELINE_DAYS, (asOf - (first.at ?? asOf)) / DAY))
   const hour = { asOf, order: 'desc', from: asOf - HOUR + 1, to: asOf + 1, after: null } as const
-  const { found } =
-    lastHour === 0 ? { found: [] } : await pageOf(reader, marks, EVERYTHING, hour, MOST_IN_AN_HOUR, signal)
+  const { events: found } =
+    lastHour === 0 ? { events: [] } : await readPage(reader, marks, EVERYTHING, hour, MOST_IN_AN_HOUR, signal)
   const topics = (await db('potus_mentions')
     .where('type', 'topic')
     .whereBetween('available_at', [asOf - DAY + 1, asOf])
@@ -54,8 +54,8 @@ export async function stateOf(
     .count('* as n')) as { name: string; n: number }[]
   return {
     window_open: {
-      '1m': iso(closedUntil(asOf + ONE_MINUTE.grace, ONE_MINUTE)),
-      '15m': iso(closedUntil(asOf + QUARTER.grace, QUARTER)),
+      '1m': iso(lastClosedEnd(asOf + ONE_MINUTE.grace, ONE_MINUTE)),
+      '15m': iso(lastClosedEnd(asOf + QUARTER.grace, QUARTER)),
     },
     events_1h: lastHour,
     events_24h: lastDay,

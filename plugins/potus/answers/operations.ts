@@ -22,19 +22,27 @@ import { LEXICON_VERSION, TOPICS } from '../entities/topics.ts'
 import { DAY, iso, isoOrNull, rangeOf } from '../moment.ts'
 import { method } from '../potus-methodology.ts'
 import { KINDS, type Source, SOURCES_VERSION } from '../sources/source.ts'
-import type { Reader, Row } from '../store/event-reader.ts'
-import { entitiesIn } from './entity-counts.ts'
-import { barsAround, detailsOf, selected } from './event-details.ts'
-import { type Filter, filterOf, pageOf } from './event-filters.ts'
-import { known, type Marks, recordOf } from './event-record.ts'
-import { type Granularity, minuteOf, ONE_MINUTE, QUARTER, quarterOf, type Window, windowsIn } from './event-windows.ts'
-import { feedsAt } from './feed-health.ts'
-import { createTail, stateOf } from './live-feed.ts'
+import type { Reader, EventAtMoment } from '../store/event-reader.ts'
+import { countEntities } from './entity-counts.ts'
+import { barsAround, eventDetails, findSelected } from './event-details.ts'
+import { type Filter, parseFilter, readPage } from './event-filters.ts'
+import { knownEvents, type RecordContext, eventRecord } from './event-record.ts'
+import {
+  type Granularity,
+  minuteWindow,
+  ONE_MINUTE,
+  QUARTER,
+  quarterWindow,
+  type Window,
+  readWindows,
+} from './event-windows.ts'
+import { feedHealth } from './feed-health.ts'
+import { createTail, liveState } from './live-feed.ts'
 
 export interface HandlerParts {
   readonly db: Knex
   readonly reader: Reader
-  readonly marks: Marks
+  readonly marks: RecordContext
   readonly sources: readonly Source[]
   readonly product: string
   readonly now: () => Date
@@ -73,32 +81,32 @@ export function createHandlers({
   /** The newest that fit, or, after a number, the oldest after it: so that nobody who asks again and again misses one. */
   async function getPotusLive(call: Asked<PotusLiveQuery>) {
     const { limit, since_seq: since, ...asked } = call.input.query
-    const filter = filterOf(asked, ids)
+    const filter = parseFilter(asked, ids)
     if (call.stream && call.access.kind === 'token') return Reply.events(await followed(call))
     const asOf = call.asOf.getTime()
     const on = sources.filter(({ enabled }) => enabled)
-    const feeds = await feedsAt(db, on, asOf, marks.dataMode)
+    const feeds = await feedHealth(db, on, asOf, marks.dataMode)
     const late = feeds.filter(({ status }) => status === 'late' || status === 'failing').length
     const health = { ok: feeds.length - late, late }
-    const state = await stateOf(db, reader, marks, asOf, health, call.signal)
+    const state = await liveState(db, reader, marks, asOf, health, call.signal)
     if (since === undefined) {
       const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null } as const
-      const { found } = await pageOf(reader, marks, filter, scan, limit, call.signal)
-      const items = found.map((one) => recordOf(one, marks))
+      const { events: found } = await readPage(reader, marks, filter, scan, limit, call.signal)
+      const items = found.map((one) => eventRecord(one, marks))
       return { ...envelope(call), count: items.length, items, next_since_seq: state.last_seq, state }
     }
     const found = []
     let next = since
     for (let more = true; more;) {
       const rows = await reader.since(next, asOf, limit)
-      const fitting = (await known(reader, rows, asOf, marks)).filter((one) => filter.fits(one))
+      const fitting = (await knownEvents(reader, rows, asOf, marks)).filter((one) => filter.matches(one))
       const taken = fitting.slice(0, limit - found.length)
       found.push(...taken)
       const isFull = found.length === limit
       next = (isFull ? taken.at(-1)?.row.seq : rows.at(-1)?.seq) ?? next
       more = !isFull && rows.length === limit
     }
-    const items = found.map((one) => recordOf(one, marks)).reverse()
+    const items = found.map((one) => eventRecord(one, marks)).reverse()
     return { ...envelope(call), count: items.length, items, next_since_seq: next, state }
   }
 
@@ -109,16 +117,18 @@ export function createHandlers({
   async function followed(call: Asked<PotusLiveQuery>): Promise<AsyncIterable<ServerEvent>> {
     assertReady()
     const { since_seq: since, limit, ...asked } = call.input.query
-    const filter = filterOf(asked, ids)
+    const filter = parseFilter(asked, ids)
     // The gate itself, not what has passed since asOf: a moment that lags passes over what has come meanwhile.
     const moment = (): number => now().getTime() - gateOf(call) * 1000
     const id = call.stream?.lastEventId ?? ''
     const after = /^\d{1,15}$/.test(id) ? Number(id) : (since ?? (await beforeNewest(call, filter, limit)))
-    return tail.follow<Row>(after, {
+    return tail.follow<EventAtMoment>(after, {
       read: (place, portion) => reader.since(place, moment(), portion),
       async show(rows) {
-        const shown = await known(reader, rows, moment(), marks)
-        return shown.map((one) => (filter.fits(one) ? { id: String(one.row.seq), data: recordOf(one, marks) } : null))
+        const shown = await knownEvents(reader, rows, moment(), marks)
+        return shown.map((one) =>
+          filter.matches(one) ? { id: String(one.row.seq), data: eventRecord(one, marks) } : null,
+        )
       },
     })
   }
@@ -131,7 +141,7 @@ export function createHandlers({
   ): Promise<number> {
     const asOf = at.getTime()
     const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null } as const
-    const { found } = await pageOf(reader, marks, filter, scan, limit, signal)
+    const { events: found } = await readPage(reader, marks, filter, scan, limit, signal)
     const lowest = Math.min(...found.map(({ row }) => row.seq))
     return found.length === 0 ? await reader.lastSeq(asOf) : lowest - 1
   }
@@ -149,7 +159,7 @@ export function createHandlers({
       const hash = filterHash({ of: granularity.name, from, to, withEmpty })
       const after = cursor === undefined ? null : readCursor(cursor, 'asc', hash)
       const range = rangeOf(asked, asOf, longest)
-      const page = await windowsIn(reader, marks, granularity, range, asOf, { after, limit, withEmpty })
+      const page = await readWindows(reader, marks, granularity, range, asOf, { after, limit, withEmpty })
       return {
         ...envelope(call),
         granularity: granularity.name,
@@ -170,11 +180,11 @@ export function createHandlers({
     const moments = { ...(from === undefined ? { from: 0 } : { from }), ...(to === undefined ? {} : { to }) }
     const range = rangeOf(moments, asOf, null)
     const scan = { asOf, order, from: range.from, to: range.to, after } as const
-    const page = await pageOf(reader, marks, filterOf(asked, ids), scan, limit, call.signal)
+    const page = await readPage(reader, marks, parseFilter(asked, ids), scan, limit, call.signal)
     return {
       ...envelope(call),
-      count: page.found.length,
-      items: page.found.map((one) => recordOf(one, marks)),
+      count: page.events.length,
+      items: page.events.map((one) => eventRecord(one, marks)),
       next_cursor: page.next === null ? null : writeCursor(order, page.next, hash),
     }
   }
@@ -185,13 +195,13 @@ export function createHandlers({
       return { ...envelope(call), ...(await familyAt(db, reader, call.catalog, product, sources, asOf)) }
     },
     getPotusLive,
-    getPotusEvents1m: windows(ONE_MINUTE, DAY, minuteOf),
-    getPotusEvents15m: windows(QUARTER, 7 * DAY, quarterOf),
+    getPotusEvents1m: windows(ONE_MINUTE, DAY, minuteWindow),
+    getPotusEvents15m: windows(QUARTER, 7 * DAY, quarterWindow),
     getPotusArchive,
     async getPotusEvent(call: Call<{ readonly params: { readonly selector: string } }>) {
       const asOf = call.asOf.getTime()
-      const row = await selected(reader, call.input.params.selector, asOf)
-      const details = await detailsOf(db, reader, row, asOf, marks)
+      const row = await findSelected(reader, call.input.params.selector, asOf)
+      const details = await eventDetails(db, reader, row, asOf, marks)
       const hasBars = call.catalog.operations.has('getBars')
       const bars = hasBars ? await barsAround(call.ask, details.event.assets, row.available_at, asOf) : null
       return { ...envelope(call), ...details, bars }
@@ -201,13 +211,13 @@ export function createHandlers({
       const asOf = call.asOf.getTime()
       const moments = { ...(from === undefined ? {} : { from }), ...(to === undefined ? {} : { to }) }
       const range = rangeOf(moments, asOf, 31 * DAY, 7 * DAY)
-      const { total, items } = await entitiesIn(db, range, asOf, asked)
+      const { total, items } = await countEntities(db, range, asOf, asked)
       return { ...envelope(call), from: iso(range.from), to: iso(range.to), total, count: items.length, items }
     },
     getPotusMethod: method,
     async getPotusFeeds(call: Asked<PotusFeedsQuery>) {
       const { status } = call.input.query
-      const all = await feedsAt(db, sources, call.asOf.getTime(), marks.dataMode)
+      const all = await feedHealth(db, sources, call.asOf.getTime(), marks.dataMode)
       const feeds = all.filter((feed) => status === undefined || feed.status === status)
       return { ...envelope(call), count: feeds.length, feeds }
     },

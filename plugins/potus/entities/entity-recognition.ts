@@ -33,7 +33,7 @@ interface Span {
 }
 
 /** Entities of a text, the most frequent first. */
-export function entitiesOf(written: string): Mention[] {
+export function recogniseEntities(written: string): Mention[] {
   const text = unglued(written)
   const words = nameWords(text)
   const hits = findNames(words)

@@ -4,8 +4,8 @@
  * a judgement and not fitted to prices: two public studies disagree on whether such posts move markets at all.
  */
 import type { Item, Source } from '../sources/source.ts'
-import { entitiesOf, type Mention } from './entity-recognition.ts'
-import { type Asset, assetsOf, isCeremonial, kindWeight, topicsOf, weightOf } from './topics.ts'
+import { recogniseEntities, type Mention } from './entity-recognition.ts'
+import { type Asset, matchAssets, isCeremonial, kindWeight, matchTopics, topicWeight } from './topics.ts'
 
 /** What is known of a record by itself: stored with each revision. */
 export interface Grounds {
@@ -26,10 +26,14 @@ const SLIGHT = 0.2
 const VAGUE = 0.05
 
 /** Everything but novelty and corroboration, which depend on what else was known. */
-export function groundsOf(item: Item, source: Source, topics = topicsOf(`${item.title ?? ''}\n${item.text}`)): Grounds {
+export function relevanceGrounds(
+  item: Item,
+  source: Source,
+  topics = matchTopics(`${item.title ?? ''}\n${item.text}`),
+): Grounds {
   const [strongest] = topics
   const parts: [number, string][] = [[WEIGHTS.source * SOURCE[source.role], `source:${source.role}`]]
-  if (strongest !== undefined) parts.push([WEIGHTS.topic * weightOf(strongest), `topic:${strongest}`])
+  if (strongest !== undefined) parts.push([WEIGHTS.topic * topicWeight(strongest), `topic:${strongest}`])
   parts.push([WEIGHTS.kind * kindWeight(item.kind), `kind:${item.kind}`])
   if (isCeremonial(item.title, item.text)) parts.push([-CEREMONIAL, 'penalty:ceremonial'])
   if (item.kind === 'social.link' || item.kind === 'social.media') parts.push([-SLIGHT, 'penalty:no_text'])
@@ -41,7 +45,7 @@ export function groundsOf(item: Item, source: Source, topics = topicsOf(`${item.
  * The relevance as it was known at a moment: whether the record leads its cluster, and whether an independent source
  * had confirmed it.
  */
-export function relevanceOf({ score, reasons }: Grounds, leads: boolean, corroborated: boolean): Relevance {
+export function finalRelevance({ score, reasons }: Grounds, leads: boolean, corroborated: boolean): Relevance {
   const whole = score + (leads ? WEIGHTS.novelty : 0) + (corroborated ? WEIGHTS.corroboration : 0)
   const clamped = Math.round(Math.min(1, Math.max(0, whole)) * 100) / 100
   return {
@@ -53,7 +57,7 @@ export function relevanceOf({ score, reasons }: Grounds, leads: boolean, corrobo
 
 /* --- What is worked out about a text, once per revision: topics, entities, assets, grounds of relevance. --- */
 
-export interface Description {
+export interface Annotations {
   readonly topics: readonly string[]
   readonly entities: readonly Mention[]
   readonly assets: readonly Asset[]
@@ -61,14 +65,14 @@ export interface Description {
 }
 
 /** Everything an item says: its title on a line of its own, then its text. */
-export function wordsOf({ title, text }: Pick<Item, 'title' | 'text'>): string {
+export function fullText({ title, text }: Pick<Item, 'title' | 'text'>): string {
   return [title ?? '', text].filter(Boolean).join('\n')
 }
 
-export function describe(item: Item, source: Source): Description {
-  const words = wordsOf(item)
-  const topics = topicsOf(words)
-  const entities = entitiesOf(words)
-  const assets = assetsOf(words, topics, new Set(entities.map(({ id }) => id)))
-  return { topics, entities, assets, grounds: groundsOf(item, source, topics) }
+export function annotate(item: Item, source: Source): Annotations {
+  const words = fullText(item)
+  const topics = matchTopics(words)
+  const entities = recogniseEntities(words)
+  const assets = matchAssets(words, topics, new Set(entities.map(({ id }) => id)))
+  return { topics, entities, assets, grounds: relevanceGrounds(item, source, topics) }
 }

@@ -52,15 +52,15 @@ function patternOf(words: readonly string[]): RegExp {
 }
 
 /** Topics named in a text, the weightiest first. */
-export function topicsOf(text: string): string[] {
+export function matchTopics(text: string): string[] {
   return patterns
     .filter(({ pattern }) => pattern.test(text))
     .map(({ topic }) => topic)
-    .sort((a, b) => weightOf(b) - weightOf(a))
+    .sort((a, b) => topicWeight(b) - topicWeight(a))
 }
 
 /** How much a topic moves markets, 0 to 1: a judgement, not a measurement. */
-export function weightOf(topic: string): number {
+export function topicWeight(topic: string): number {
   return lexicon.topics[topic]?.weight ?? 0
 }
 
@@ -74,7 +74,7 @@ export function isCeremonial(title: string | null, text: string): boolean {
 }
 
 /** Assets that topics and entities point to, each once, at its highest confidence. Never a direction. */
-export function assetsOf(text: string, topics: readonly string[], entities: ReadonlySet<string>): Asset[] {
+export function matchAssets(text: string, topics: readonly string[], entities: ReadonlySet<string>): Asset[] {
   const best = new Map<string, Asset>()
   for (const { id, topics: wanted, entities: named, pattern, confidence } of rules) {
     const topic = wanted.find((one) => topics.includes(one))
@@ -94,7 +94,7 @@ export function assetsOf(text: string, topics: readonly string[], entities: Read
 }
 
 /** Symbol of an asset where bars are sold of it. */
-export function symbolOf(asset: string): string | null {
+export function assetSymbol(asset: string): string | null {
   if (asset.startsWith('eq:')) return asset.slice(3)
   return rules.find(({ id }) => id === asset)?.symbol ?? null
 }

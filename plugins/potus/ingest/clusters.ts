@@ -35,7 +35,7 @@ const WIDTH = 3
  *
  * @example wordsFor('RT @Example Hello, World! https://example.org') // ["hello", "world"]
  */
-export function wordsFor(text: string): string[] {
+export function comparableWords(text: string): string[] {
   const plain = text
     .normalize('NFKC')
     .toLowerCase()
@@ -57,7 +57,7 @@ export function wordsFor(text: string): string[] {
 
 /** Sets of three words in a row; a shorter text is one shingle, no text is none. */
 export function shinglesOf(text: string): Set<string> {
-  const words = wordsFor(text)
+  const words = comparableWords(text)
   if (words.length === 0) return new Set()
   if (words.length < WIDTH) return new Set([words.join(' ')])
   return new Set(words.slice(WIDTH - 1).map((_, at) => words.slice(at, at + WIDTH).join(' ')))
@@ -98,7 +98,7 @@ export function candidateOf(
     at,
     post: item.post,
     second: Math.floor((item.occurredAt ?? item.publishedAt) / 1000),
-    title: wordsFor((item.title ?? '').replace(SUFFIX, '')).join(' '),
+    title: comparableWords((item.title ?? '').replace(SUFFIX, '')).join(' '),
     signedOn: item.signedOn,
     isSocial: item.kind.startsWith('social.'),
     shingles: item.kind.startsWith('fr.') ? new Set() : shinglesOf(item.text),
@@ -106,7 +106,7 @@ export function candidateOf(
 }
 
 /** The earliest earlier record that is the same news, or null. `among` is in order of appearance. */
-export function twinOf(one: Candidate, among: readonly Candidate[]): Candidate | null {
+export function findDuplicate(one: Candidate, among: readonly Candidate[]): Candidate | null {
   return among.find((other) => one.at - other.at <= REMEMBERED_MS && isSame(one, other)) ?? null
 }
 

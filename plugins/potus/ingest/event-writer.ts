@@ -7,11 +7,11 @@ import { gzipSync } from 'node:zlib'
 import type { Knex } from 'tollgate/plugin'
 import { FeedError, type Item, type Source } from '../sources/source.ts'
 import { withoutNoise } from '../sources/feed-body.ts'
-import { parse, type Parsed } from '../sources/parsers.ts'
+import { parseBody, type ParsedBody } from '../sources/parsers.ts'
 import type { Outcome, PollRow } from '../store/tables.ts'
-import { settleWaiting } from './revisions.ts'
-import { createMemory, EVERYTHING, type Stretch } from './writer-state.ts'
-import { take, type Sight, type Written } from './new-events.ts'
+import { confirmPending } from './revisions.ts'
+import { createWriterState, FULL_RANGE, type SequenceRange } from './writer-state.ts'
+import { storeItems, type Timing, type WriteResult } from './new-events.ts'
 
 /** One look at a source. */
 export interface Poll {
@@ -29,34 +29,40 @@ export interface Poll {
 }
 
 export interface WriteOptions {
-  readonly sight?: Partial<Sight>
-  readonly stretch?: Stretch
+  readonly timing?: Partial<Timing>
+  readonly range?: SequenceRange
   /** The poll is a recording: its own time counts, moved by this many milliseconds as all its times are. */
   readonly shift?: number
   /** How often the recording was played before: the same item comes again under a key of its own. */
-  readonly turn?: number
+  readonly round?: number
   /** Written in the same transaction as what the poll changes, or its last where there are several. */
-  readonly alongside?: (tx: Knex) => Promise<void>
+  readonly inTransaction?: (tx: Knex) => Promise<void>
 }
 
 export interface Writer {
   /** Stores a poll and what is new in it. Polls of all sources are written one after another. */
-  write(poll: Poll, options?: WriteOptions): Promise<Written>
+  write(poll: Poll, options?: WriteOptions): Promise<WriteResult>
   /** Stores items that were seen one by one, without a poll. */
-  add(poll: Poll, items: readonly Item[], options?: WriteOptions): Promise<Written>
+  add(poll: Poll, items: readonly Item[], options?: WriteOptions): Promise<WriteResult>
 }
 
 const nothing = async (): Promise<void> => {}
 const NOTHING = { items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
 
 export function createWriter(db: Knex, now: () => number, publisherOf: (source: string) => string): Writer {
-  const memory = createMemory(publisherOf)
+  const memory = createWriterState(publisherOf)
   let last: Promise<unknown> = Promise.resolve()
 
   async function write(
     recorded: Poll,
-    { sight = {}, stretch = EVERYTHING, shift, turn = 0, alongside = nothing }: WriteOptions,
-  ): Promise<Written> {
+    {
+      timing: sight = {},
+      range: stretch = FULL_RANGE,
+      shift,
+      round: turn = 0,
+      inTransaction: alongside = nothing,
+    }: WriteOptions,
+  ): Promise<WriteResult> {
     const poll = { ...recorded, at: recorded.at + (shift ?? 0) }
     const { source, at, body, status } = poll
     const time = shift === undefined ? Math.max(at, now()) : at
@@ -70,9 +76,9 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     const known = (await db('potus_feeds').where({ source: source.id }).first()) as FeedRow | undefined
     if (known?.sha256 === sha256 && known.parser === source.parser)
       return again(poll, { outcome: 'unchanged', sha256 }, { stretch, time, alongside })
-    let parsed: Parsed
+    let parsed: ParsedBody
     try {
-      parsed = parse(source, body, recorded.at)
+      parsed = parseBody(source, body, recorded.at)
     } catch (error) {
       if (!(error instanceof FeedError)) throw error
       const detail = `${error.reason}: ${error.message}`
@@ -80,10 +86,10 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     }
     const items = parsed.items.map((item) => moved(item, shift, turn))
     // What a source showed before we first looked was not seen appearing.
-    const seen: Sight = { now: time, ingest: known ? 'live' : 'backfill', measured: true, ...sight }
+    const seen: Timing = { now: time, ingest: known ? 'live' : 'backfill', measured: true, ...sight }
     const raw = { sha256, at, url: poll.url, parser: source.parser }
     const taking = { source, items, isWhole: parsed.leftOut === 0, sight: seen, raw, memory, stretch }
-    return take(db, taking, async (tx, { complete, fresh }) => {
+    return storeItems(db, taking, async (tx, { complete, fresh }) => {
       await keepValidators(tx, poll, complete ? sha256 : null)
       await tx('potus_polls').insert(
         rowOf(poll, {
@@ -103,14 +109,14 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   async function again(
     poll: Poll,
     row: Partial<PollRow> & { outcome: Outcome },
-    { stretch, time, alongside }: { stretch: Stretch; time: number; alongside: (tx: Knex) => Promise<void> },
-  ): Promise<Written> {
+    { stretch, time, alongside }: { stretch: SequenceRange; time: number; alongside: (tx: Knex) => Promise<void> },
+  ): Promise<WriteResult> {
     const settled = await db.transaction(async (tx) => {
       await memory.takeTurn(tx)
       await alongside(tx)
       await tx('potus_polls').insert(rowOf(poll, row))
       if (row.sha256) await keepValidators(tx, poll, row.sha256)
-      return settleWaiting(tx, poll.source, { poll, now: time, memory, stretch })
+      return confirmPending(tx, poll.source, { poll, now: time, memory, stretch })
     })
     return { ...NOTHING, outcome: row.outcome, ...settled }
   }
@@ -120,7 +126,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
     poll: Poll,
     row: Partial<PollRow> & { outcome: Outcome },
     alongside: (tx: Knex) => Promise<void>,
-  ): Promise<Written> {
+  ): Promise<WriteResult> {
     await db.transaction(async (tx) => {
       await tx('potus_polls').insert(rowOf(poll, row))
       await alongside(tx)
@@ -131,18 +137,24 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   async function add(
     { source, at, url }: Poll,
     items: readonly Item[],
-    { sight = {}, stretch = EVERYTHING, shift = 0, turn = 0, alongside = nothing }: WriteOptions,
-  ): Promise<Written> {
+    {
+      timing: sight = {},
+      range: stretch = FULL_RANGE,
+      shift = 0,
+      round: turn = 0,
+      inTransaction: alongside = nothing,
+    }: WriteOptions,
+  ): Promise<WriteResult> {
     const { seenAt, ...own } = sight
     const now = at + shift
-    const seen: Sight = { now, ingest: 'live', measured: true, ...own, ...(seenAt ? { seenAt } : {}) }
+    const seen: Timing = { now, ingest: 'live', measured: true, ...own, ...(seenAt ? { seenAt } : {}) }
     const raw = { sha256: '', at: now, url, parser: source.parser }
     const shifted = items.map((item) => moved(item, shift, turn))
-    return take(db, { source, items: shifted, isWhole: true, sight: seen, raw, memory, stretch }, alongside)
+    return storeItems(db, { source, items: shifted, isWhole: true, sight: seen, raw, memory, stretch }, alongside)
   }
 
   /** One after another; after a failure nothing remembered is certain. */
-  function queued(work: () => Promise<Written>): Promise<Written> {
+  function queued(work: () => Promise<WriteResult>): Promise<WriteResult> {
     const run = last.then(work).catch((error: unknown) => {
       memory.forget()
       throw error
@@ -158,7 +170,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
 }
 
 /** What the log says of entries that could not be taken. */
-function remark({ leftOut }: Parsed): string | null {
+function remark({ leftOut }: ParsedBody): string | null {
   return leftOut === 0 ? null : `${leftOut} left out: without a key or a date`
 }
 

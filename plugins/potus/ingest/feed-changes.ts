@@ -3,10 +3,10 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'tollgate/plugin'
 import type { Counts, Item, Source } from '../sources/source.ts'
 import type { Status } from '../store/tables.ts'
-import type { Stretch } from './writer-state.ts'
+import type { SequenceRange } from './writer-state.ts'
 
 /** The newest version of a known event, and every text it ever had. */
-export interface Current {
+export interface KnownVersion {
   readonly seq: number
   readonly key: string
   readonly version: number
@@ -19,19 +19,19 @@ export interface Current {
 }
 
 export interface Revision {
-  readonly current: Current
+  readonly current: KnownVersion
   readonly item: Item
   readonly hash: string
 }
 
-export interface Change {
+export interface FeedChanges {
   readonly fresh: readonly Item[]
   readonly revised: readonly Revision[]
   readonly held: readonly Revision[]
   /** Known texts that came again: whatever waited for them is settled. */
-  readonly repeated: readonly Current[]
+  readonly repeated: readonly KnownVersion[]
   /** Retracted before, and in the feed again. */
-  readonly returned: readonly Current[]
+  readonly returned: readonly KnownVersion[]
   /** Newer than the feed's oldest item, and not in it. */
   readonly missing: readonly number[]
   readonly counts: readonly { readonly seq: number; readonly counts: Counts }[]
@@ -65,19 +65,24 @@ export function isStub(before: string, after: string): boolean {
 export interface Within {
   /** Everything in the body was read, so what is not there is missing. */
   readonly complete: boolean
-  readonly stretch: Stretch
+  readonly stretch: SequenceRange
   readonly at: number
 }
 
 /** Compares the items of a good poll with what is known. A text that was seen before is never a new revision. */
-export async function changesOf(db: Knex, source: Source, items: readonly Item[], within: Within): Promise<Change> {
+export async function compareWithStore(
+  db: Knex,
+  source: Source,
+  items: readonly Item[],
+  within: Within,
+): Promise<FeedChanges> {
   const known = await currents(db, source, items)
   const change = {
     fresh: [] as Item[],
     revised: [] as Revision[],
     held: [] as Revision[],
-    repeated: [] as Current[],
-    returned: [] as Current[],
+    repeated: [] as KnownVersion[],
+    returned: [] as KnownVersion[],
     counts: [] as { seq: number; counts: Counts }[],
   }
   for (const item of items) {
@@ -97,8 +102,8 @@ export async function changesOf(db: Knex, source: Source, items: readonly Item[]
   return { ...change, missing }
 }
 
-async function currents(db: Knex, source: Source, items: readonly Item[]): Promise<Map<string, Current>> {
-  const found = new Map<string, Current>()
+async function currents(db: Knex, source: Source, items: readonly Item[]): Promise<Map<string, KnownVersion>> {
+  const found = new Map<string, KnownVersion>()
   for (let from = 0; from < items.length; from += 200) {
     const ids = items.slice(from, from + 200).map(({ key }) => eventId(source.id, key))
     const rows = (await db('potus_events as e')
@@ -114,7 +119,7 @@ async function currents(db: Knex, source: Source, items: readonly Item[]): Promi
         'v.title',
         'v.text',
         'v.content_hash as hash',
-      )) as Omit<Current, 'hashes'>[]
+      )) as Omit<KnownVersion, 'hashes'>[]
     for (const row of rows) {
       const hashes = new Set([...(found.get(row.key)?.hashes ?? []), row.hash])
       found.set(row.key, { ...row, hashes })

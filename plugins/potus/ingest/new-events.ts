@@ -1,17 +1,17 @@
 /** Items into the store: compared, described, and written a hundred at a time. */
 import { setImmediate as breathe } from 'node:timers/promises'
 import type { Knex } from 'tollgate/plugin'
-import { describe, type Description } from '../entities/relevance.ts'
+import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
 import { type Outcome, type EventRow, insertAll, type MentionRow, type VersionRow } from '../store/tables.ts'
-import { candidateOf, twinOf } from './clusters.ts'
+import { candidateOf, findDuplicate } from './clusters.ts'
 
-import { changesOf, contentHash, eventId } from './feed-changes.ts'
-import { applyChanges, mentionRows, type Raw, versionRow } from './revisions.ts'
-import type { Memory, Stretch } from './writer-state.ts'
+import { compareWithStore, contentHash, eventId } from './feed-changes.ts'
+import { applyChanges, buildMentionRows, type Provenance, buildVersionRow } from './revisions.ts'
+import type { WriterState, SequenceRange } from './writer-state.ts'
 
 /** How the time of an item's appearance is told. */
-export interface Sight {
+export interface Timing {
   /** The clock when the events are written. */
   readonly now: number
   /** Where each item was seen at a time of its own. */
@@ -21,7 +21,7 @@ export interface Sight {
   readonly measured: boolean
 }
 
-export interface Written {
+export interface WriteResult {
   readonly outcome: Outcome
   readonly items: number
   readonly fresh: number
@@ -31,20 +31,20 @@ export interface Written {
   readonly joined: number
 }
 
-export interface Taking {
+export interface StoreOptions {
   readonly source: Source
   /** Oldest first. */
   readonly items: readonly Item[]
   /** Nothing in the body was left out, so what is not there is missing. */
   readonly isWhole: boolean
-  readonly sight: Sight
-  readonly raw: Raw
-  readonly memory: Memory
-  readonly stretch: Stretch
+  readonly sight: Timing
+  readonly raw: Provenance
+  readonly memory: WriterState
+  readonly stretch: SequenceRange
 }
 
 /** Told in the last transaction, which also keeps the poll. */
-export interface Taken {
+export interface StoreOutcome {
   /** Nothing was left for a later look. */
   readonly complete: boolean
   readonly fresh: number
@@ -56,15 +56,15 @@ const PORTION = 100
  * Takes what is due. An item dated ahead of the clock stays where it is until its time comes, so that numbers and times
  * of appearance rise together.
  */
-export async function take(
+export async function storeItems(
   db: Knex,
-  { source, items, isWhole, sight, raw, memory, stretch }: Taking,
-  finish: (tx: Knex, taken: Taken) => Promise<void>,
-): Promise<Written> {
+  { source, items, isWhole, sight, raw, memory, stretch }: StoreOptions,
+  finish: (tx: Knex, taken: StoreOutcome) => Promise<void>,
+): Promise<WriteResult> {
   const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= sight.now)
   const complete = due.length === items.length
   const within = { complete: complete && isWhole, stretch, at: sight.now }
-  let change = await changesOf(db, source, due, within)
+  let change = await compareWithStore(db, source, due, within)
   const descriptions = await described(source, [...change.fresh, ...change.revised.map(({ item }) => item)])
   const shared = { source, raw, memory, stretch, descriptions }
   let pending = change.fresh
@@ -72,7 +72,7 @@ export async function take(
   for (;;) {
     const result = await db.transaction(async (tx) => {
       if (!(await memory.takeTurn(tx))) {
-        change = await changesOf(tx, source, due, within)
+        change = await compareWithStore(tx, source, due, within)
         pending = change.fresh
       }
       const portion = pending.slice(0, PORTION)
@@ -90,10 +90,10 @@ export async function take(
 }
 
 /** Worked out before the transaction, with room for others in between: a long order takes tens of milliseconds. */
-async function described(source: Source, items: readonly Item[]): Promise<Map<Item, Description>> {
-  const descriptions = new Map<Item, Description>()
+async function described(source: Source, items: readonly Item[]): Promise<Map<Item, Annotations>> {
+  const descriptions = new Map<Item, Annotations>()
   for (const item of items) {
-    descriptions.set(item, describe(item, source))
+    descriptions.set(item, annotate(item, source))
     await breathe()
   }
   return descriptions
@@ -105,11 +105,11 @@ export interface Insertion {
   readonly source: Source
   /** Oldest first. */
   readonly items: readonly Item[]
-  readonly sight: Sight
-  readonly raw: Raw
-  readonly memory: Memory
-  readonly stretch: Stretch
-  readonly descriptions: ReadonlyMap<Item, Description>
+  readonly sight: Timing
+  readonly raw: Provenance
+  readonly memory: WriterState
+  readonly stretch: SequenceRange
+  readonly descriptions: ReadonlyMap<Item, Annotations>
 }
 
 const DAY_MS = 86_400_000
@@ -136,7 +136,7 @@ export async function insertEvents(
     if (sight.ingest === 'live') appeared = availableAt
     const id = eventId(source.id, item.key)
     const own = candidateOf(item, source, availableAt, seq, `clu_${id.slice(4, 14)}`)
-    const twin = twinOf(own, recent)
+    const twin = findDuplicate(own, recent)
     if (twin) joined += 1
     const cluster = twin?.cluster ?? own.cluster
     memory.add({ ...own, cluster })
@@ -159,11 +159,18 @@ export async function insertEvents(
       signed_on: item.signedOn,
     })
     const numbered = { seq, version: 1, revision: 1, status: 'active', knownAt: availableAt, revisedAt: null } as const
-    const description = descriptions.get(item) as Description
+    const description = descriptions.get(item) as Annotations
     versions.push(
-      await versionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, contentHash(item), description),
+      await buildVersionRow(
+        db,
+        { source: source.id, raw, memory, stretch },
+        numbered,
+        item,
+        contentHash(item),
+        description,
+      ),
     )
-    mentions.push(...mentionRows(numbered, availableAt, description))
+    mentions.push(...buildMentionRows(numbered, availableAt, description))
     if (item.counts) engagement.push({ seq, observed_at: seenAt, ...item.counts })
   }
   await insertAll(db, 'potus_events', events)
@@ -181,7 +188,7 @@ export async function insertEvents(
  */
 function availableFrom(
   { publishedAt, precision }: Item,
-  { now, ingest, appeared }: Pick<Sight, 'now' | 'ingest'> & { readonly appeared: number },
+  { now, ingest, appeared }: Pick<Timing, 'now' | 'ingest'> & { readonly appeared: number },
 ): number {
   if (ingest === 'live') return Math.max(appeared, now, precision === 'day' ? 0 : publishedAt)
   const published = precision === 'day' ? Math.floor(publishedAt / DAY_MS) * DAY_MS + DAY_MS - 1 : publishedAt

@@ -68,8 +68,8 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
       const isGood = written.outcome !== 'failed' && written.outcome !== 'quarantined'
       standing.failures = isGood ? 0 : standing.failures + 1
       standing.notBefore = isGood
-        ? begun + paceOf(source, at) * 1000 - TOLERANCE_MS
-        : at + pauseOf(source, standing.failures, fetched.headers, at)
+        ? begun + pollSecondsAt(source, at) * 1000 - TOLERANCE_MS
+        : at + pauseAfterFailure(source, standing.failures, fetched.headers, at)
       if (!isGood)
         log.warn(
           { source: source.id, failures: standing.failures, detail: fetched.failure },
@@ -83,7 +83,7 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
     .filter(({ enabled }) => enabled)
     .map((source) => ({
       name: `poll ${source.id}`,
-      everySeconds: shortestPace(source),
+      everySeconds: shortestPollSeconds(source),
       run: ({ signal }) => poll(source, signal),
     }))
 }
@@ -92,7 +92,7 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
 const TOLERANCE_MS = 500
 
 /** How long a source is left alone: as Retry-After says, else twice as long each time, give or take a quarter. */
-export function pauseOf(
+export function pauseAfterFailure(
   { pollSeconds }: Pick<Source, 'pollSeconds'>,
   failures: number,
   headers: Readonly<Record<string, string>>,
@@ -129,13 +129,13 @@ const slots = new Map<string, Cron>()
 const hours = new Intl.DateTimeFormat('en-US', { timeZone: ZONE, hour: 'numeric', hour12: false, weekday: 'short' })
 
 /** Seconds from one look at a source to the next, at a moment. */
-export function paceOf({ slots: times, pollSeconds, nightSeconds }: Source, at: number): number {
+export function pollSecondsAt({ slots: times, pollSeconds, nightSeconds }: Source, at: number): number {
   if (times.some((time) => isNear(time, at))) return Math.min(SLOT_SECONDS, pollSeconds)
   return nightSeconds > 0 && isNight(at) ? Math.max(nightSeconds, pollSeconds) : pollSeconds
 }
 
 /** The shortest pace a source is ever asked at: how often to look whether it is due. */
-export function shortestPace({ slots: times, pollSeconds }: Source): number {
+export function shortestPollSeconds({ slots: times, pollSeconds }: Source): number {
   return times.length > 0 ? Math.min(SLOT_SECONDS, pollSeconds) : pollSeconds
 }
 

@@ -1,11 +1,11 @@
 /** Revisions, stubs, retractions and returns into the store. The version before stays and says until when it stood. */
 import { createHash } from 'node:crypto'
 import type { Knex } from 'tollgate/plugin'
-import { describe, type Description } from '../entities/relevance.ts'
+import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
 import { insertAll, type MentionRow, type Status, type VersionRow } from '../store/tables.ts'
-import type { Change, Current, Revision } from './feed-changes.ts'
-import type { Memory, Stretch } from './writer-state.ts'
+import type { FeedChanges, KnownVersion, Revision } from './feed-changes.ts'
+import type { WriterState, SequenceRange } from './writer-state.ts'
 
 /** So many good polls must agree before a stub or an absence is believed. */
 const AGREEING = 3
@@ -16,14 +16,14 @@ export interface Applied {
   readonly repeated: number
 }
 
-export interface Application {
+export interface ChangeContext {
   readonly source: Source
-  readonly change: Change
-  readonly raw: Raw
+  readonly change: FeedChanges
+  readonly raw: Provenance
   readonly now: number
-  readonly memory: Memory
-  readonly stretch: Stretch
-  readonly descriptions: ReadonlyMap<Item, Description>
+  readonly memory: WriterState
+  readonly stretch: SequenceRange
+  readonly descriptions: ReadonlyMap<Item, Annotations>
 }
 
 interface HeldRow {
@@ -35,10 +35,10 @@ interface HeldRow {
 }
 
 /** Applies what a good poll changes. */
-export async function applyChanges(db: Knex, application: Application): Promise<Applied> {
+export async function applyChanges(db: Knex, application: ChangeContext): Promise<Applied> {
   const { change, source, descriptions } = application
   for (const { current, item, hash } of change.revised)
-    await revise(db, application, current, item, hash, descriptions.get(item) ?? describe(item, source))
+    await revise(db, application, current, item, hash, descriptions.get(item) ?? annotate(item, source))
   for (const revision of change.held) await hold(db, application, revision)
   for (const current of change.returned)
     await restate(db, application, current.seq, current.revision > 1 ? 'corrected' : 'active')
@@ -53,12 +53,12 @@ export async function applyChanges(db: Knex, application: Application): Promise<
 export interface Waiting {
   readonly poll: { readonly at: number; readonly url: string }
   readonly now: number
-  readonly memory: Memory
-  readonly stretch: Stretch
+  readonly memory: WriterState
+  readonly stretch: SequenceRange
 }
 
 /** An unchanged poll agrees with the one before it: what waits for agreement has one more voice. */
-export async function settleWaiting(
+export async function confirmPending(
   db: Knex,
   source: Source,
   { poll, now, memory, stretch }: Waiting,
@@ -91,7 +91,7 @@ export async function settleWaiting(
   return { revised }
 }
 
-async function newest(db: Knex, seq: number): Promise<Current> {
+async function newest(db: Knex, seq: number): Promise<KnownVersion> {
   const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
   return { ...row, key: '', hash: row.content_hash, hashes: new Set() }
 }
@@ -99,11 +99,11 @@ async function newest(db: Knex, seq: number): Promise<Current> {
 /** A new text. */
 async function revise(
   db: Knex,
-  application: Application,
-  current: Current,
+  application: ChangeContext,
+  current: KnownVersion,
   item: Item,
   hash: string,
-  description: Description,
+  description: Annotations,
 ): Promise<void> {
   await supersede(db, application, current, item, hash, description, {
     revision: current.revision + 1,
@@ -113,11 +113,11 @@ async function revise(
 
 async function supersede(
   db: Knex,
-  { source, raw, now, memory, stretch }: Application,
-  current: Pick<Current, 'seq' | 'version' | 'revision'>,
+  { source, raw, now, memory, stretch }: ChangeContext,
+  current: Pick<KnownVersion, 'seq' | 'version' | 'revision'>,
   item: Item,
   hash: string,
-  description: Description,
+  description: Annotations,
   { revision, status, revisedAt }: { revision: number; status: Status; revisedAt?: number | null },
 ): Promise<void> {
   const { seq, version } = current
@@ -137,22 +137,22 @@ async function supersede(
   }
   await db('potus_versions').where({ seq, version }).update({ superseded_at: knownAt })
   await db('potus_mentions').where({ seq, version }).update({ superseded_at: knownAt })
-  const row = await versionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, hash, description)
+  const row = await buildVersionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, hash, description)
   await insertAll(db, 'potus_versions', [row])
-  await insertAll(db, 'potus_mentions', mentionRows(numbered, before.available_at, description))
+  await insertAll(db, 'potus_mentions', buildMentionRows(numbered, before.available_at, description))
 }
 
 /** Keeps a stub back, or believes it when enough polls agree. True where it became a revision. */
 async function hold(
   db: Knex,
-  application: Application,
+  application: ChangeContext,
   { current, item, hash }: Revision,
   seen?: number,
 ): Promise<boolean> {
   const known = (await db('potus_held').where({ seq: current.seq }).first()) as HeldRow | undefined
   const polls = (known?.content_hash === hash ? (seen ?? known.polls) : 0) + 1
   if (polls >= AGREEING) {
-    await revise(db, application, current, item, hash, describe(item, application.source))
+    await revise(db, application, current, item, hash, annotate(item, application.source))
     await db('potus_held').where({ seq: current.seq }).delete()
     return true
   }
@@ -162,7 +162,7 @@ async function hold(
 }
 
 /** One more poll without them; those that are back are no longer missing. */
-async function countMissing(db: Knex, application: Application, missing: readonly number[]): Promise<void> {
+async function countMissing(db: Knex, application: ChangeContext, missing: readonly number[]): Promise<void> {
   const { source } = application
   const before = (await db('potus_missing').where({ source: source.id })) as { seq: number; polls: number }[]
   const polls = new Map(before.map((row) => [row.seq, row.polls]))
@@ -180,7 +180,7 @@ async function countMissing(db: Knex, application: Application, missing: readonl
 }
 
 /** The same text under another status. */
-async function restate(db: Knex, application: Application, seq: number, status: Status): Promise<void> {
+async function restate(db: Knex, application: ChangeContext, seq: number, status: Status): Promise<void> {
   const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
   const event = (await db('potus_events').where({ seq }).first('source_key as key')) as { key: string }
   const item = { ...row, key: event.key, media: JSON.parse(row.media) } as unknown as Item
@@ -189,7 +189,7 @@ async function restate(db: Knex, application: Application, seq: number, status: 
     entities: JSON.parse(row.entities),
     assets: JSON.parse(row.assets),
     grounds: JSON.parse(row.grounds),
-  } as Description
+  } as Annotations
   const { revision, revised_at: revisedAt } = row
   await supersede(db, application, row, item, row.content_hash, description, { revision, status, revisedAt })
 }
@@ -197,14 +197,14 @@ async function restate(db: Knex, application: Application, seq: number, status: 
 /* --- Versions of events as rows: each is chained to the record its source had before, so that a removal would show. --- */
 
 /** Where a version comes from. */
-export interface Raw {
+export interface Provenance {
   readonly sha256: string
   readonly at: number
   readonly url: string
   readonly parser: string
 }
 
-export interface Numbered {
+export interface VersionNumbers {
   readonly seq: number
   readonly version: number
   readonly revision: number
@@ -215,19 +215,19 @@ export interface Numbered {
 
 interface Parts {
   readonly source: string
-  readonly raw: Raw
-  readonly memory: Memory
-  readonly stretch: Stretch
+  readonly raw: Provenance
+  readonly memory: WriterState
+  readonly stretch: SequenceRange
 }
 
 /** The row of one version; its hash covers what it says, when it was known, and the record before it. */
-export async function versionRow(
+export async function buildVersionRow(
   db: Knex,
   { source, raw, memory, stretch }: Parts,
-  { seq, version, revision, status, knownAt, revisedAt }: Numbered,
+  { seq, version, revision, status, knownAt, revisedAt }: VersionNumbers,
   item: Item,
   hash: string,
-  { topics, entities, assets, grounds }: Description,
+  { topics, entities, assets, grounds }: Annotations,
 ): Promise<VersionRow> {
   const prev = await memory.chainEnd(db, source, stretch)
   const said = JSON.stringify([prev, source, item.key, version, status, hash, knownAt])
@@ -262,10 +262,10 @@ export async function versionRow(
 }
 
 /** Topics and entities of a version, to be counted and searched. */
-export function mentionRows(
-  { seq, version, knownAt }: Pick<Numbered, 'seq' | 'version' | 'knownAt'>,
+export function buildMentionRows(
+  { seq, version, knownAt }: Pick<VersionNumbers, 'seq' | 'version' | 'knownAt'>,
   availableAt: number,
-  { topics, entities }: Pick<Description, 'topics' | 'entities'>,
+  { topics, entities }: Pick<Annotations, 'topics' | 'entities'>,
 ): MentionRow[] {
   const plain = { seq, version, available_at: availableAt, known_at: knownAt, superseded_at: null }
   return [

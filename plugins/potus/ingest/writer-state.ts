@@ -4,23 +4,23 @@ import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from './clu
 import type { EventRow } from '../store/tables.ts'
 
 /** A stretch of sequence numbers. Made-up days each have their own, so that they can be written in any order. */
-export interface Stretch {
+export interface SequenceRange {
   readonly first: number
   readonly last: number
 }
 
-export const EVERYTHING: Stretch = { first: 1, last: Number.MAX_SAFE_INTEGER }
+export const FULL_RANGE: SequenceRange = { first: 1, last: Number.MAX_SAFE_INTEGER }
 
-export interface Memory {
+export interface WriterState {
   /** Records of the last month, in order of appearance; what another process wrote is read first. */
-  recent(db: Knex, stretch: Stretch, at: number): Promise<readonly Candidate[]>
+  recent(db: Knex, stretch: SequenceRange, at: number): Promise<readonly Candidate[]>
   add(candidate: Candidate): void
   /** The newest sequence number of a stretch, 0 or the number before its first where it is empty. */
-  lastSeq(db: Knex, stretch: Stretch): Promise<number>
+  lastSeq(db: Knex, stretch: SequenceRange): Promise<number>
   /** When the newest live record of a stretch appeared; 0 where there is none. Within a transaction of our turn. */
-  lastAppearance(db: Knex, stretch: Stretch): Promise<number>
+  lastAppearance(db: Knex, stretch: SequenceRange): Promise<number>
   /** Hash of the last record written of a source, or null. */
-  chainEnd(db: Knex, source: string, stretch: Stretch): Promise<string | null>
+  chainEnd(db: Knex, source: string, stretch: SequenceRange): Promise<string | null>
   setChainEnd(source: string, hash: string): void
   /**
    * Waits for the writer's turn, in a transaction: those of several processes follow each other, so numbers only rise.
@@ -33,7 +33,7 @@ export interface Memory {
 
 type Row = Compared & Pick<EventRow, 'seq' | 'cluster' | 'source' | 'available_at'>
 
-export function createMemory(publisherOf: (source: string) => string): Memory {
+export function createWriterState(publisherOf: (source: string) => string): WriterState {
   let first = -1
   let candidates: Candidate[] = []
   let chains = new Map<string, string | null>()
@@ -45,7 +45,7 @@ export function createMemory(publisherOf: (source: string) => string): Memory {
     candidates = []
     chains = new Map()
   }
-  const enter = (stretch: Stretch): void => {
+  const enter = (stretch: SequenceRange): void => {
     if (first === stretch.first) return
     forget()
     first = stretch.first

@@ -4,7 +4,7 @@
  */
 import { gunzipSync } from 'node:zlib'
 import type { Knex } from 'tollgate/plugin'
-import type { Row } from '../sources/feed-body.ts'
+import type { JsonRow } from '../sources/feed-body.ts'
 import type { PollRow } from '../store/tables.ts'
 
 /** What came with a recorded body, or instead of one. */
@@ -50,7 +50,7 @@ export async function* logLines(db: Knex): AsyncGenerator<string> {
 }
 
 /** Reads the lines of one log in order; null for a row that is no poll, or whose body came before the log began. */
-export function createLogReader(): (row: Row) => LoggedPoll | null {
+export function createLogReader(): (row: JsonRow) => LoggedPoll | null {
   const bodies = new Map<string, Buffer>()
   return (row) => {
     const { source, fetched_at: fetched, url, status, headers, sha256, failure, body } = row

@@ -5,13 +5,13 @@
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { feedText, jsonValue, objectsOf, type Row } from '../sources/feed-body.ts'
-import { parse } from '../sources/parsers.ts'
+import { feedText, jsonValue, objectsOf, type JsonRow } from '../sources/feed-body.ts'
+import { parseBody } from '../sources/parsers.ts'
 import { FeedError, type Item, type Source } from '../sources/source.ts'
-import { postOf, postRow } from '../sources/truth-social.ts'
+import { postItem, archivePost } from '../sources/truth-social.ts'
 import { type Answer, createLogReader, unpacked } from './poll-log.ts'
 
-export interface Recorded {
+export interface RecordedEntry {
   readonly source: string
   /** As recorded. */
   readonly at: number
@@ -30,15 +30,15 @@ const BODY = /\.(?:xml|rss|atom|jsonc?)(?:\.gz)?$/
 const ROWS = /\.(?:jsonl|ndjson)(?:\.gz)?$/
 
 /** Reads every recording below a folder, in order of time; files that are none are left alone. */
-export async function readRecordings(folder: string, sources: ReadonlyMap<string, Source>): Promise<Recorded[]> {
+export async function readRecordings(folder: string, sources: ReadonlyMap<string, Source>): Promise<RecordedEntry[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  const recorded: Recorded[] = []
+  const recorded: RecordedEntry[] = []
   for (const path of paths.sort()) recorded.push(...(await readOne(path, sources)))
   return recorded.sort((a, b) => a.at - b.at)
 }
 
-async function readOne(path: string, sources: ReadonlyMap<string, Source>): Promise<Recorded[]> {
+async function readOne(path: string, sources: ReadonlyMap<string, Source>): Promise<RecordedEntry[]> {
   const name = basename(path)
   const parent = basename(dirname(path))
   const polled = STAMP.test(name) ? sources.get(FOLDERS[parent] ?? parent) : undefined
@@ -47,7 +47,7 @@ async function readOne(path: string, sources: ReadonlyMap<string, Source>): Prom
   const body = await bytesOf(path)
   if (body === null) return []
   if (isRows) return rowsOf(body, sources)
-  const source = polled ?? sources.get(sourceOf(body, sources) ?? '')
+  const source = polled ?? sources.get(recogniseBody(body, sources) ?? '')
   const at = source ? fetchedAt(source, name, body) : null
   return source && at !== null ? [{ source: source.id, at, url: source.url, body, item: null }] : []
 }
@@ -75,7 +75,7 @@ function fetchedAt(source: Source, name: string, body: Buffer): number | null {
 /** A minute after the newest item; not a number where the body is broken. */
 function newestIn(source: Source, body: Buffer): number {
   try {
-    const { items } = parse(source, body, Infinity)
+    const { items } = parseBody(source, body, Infinity)
     return Math.max(...items.map(({ publishedAt }) => publishedAt)) + 60_000
   } catch (error) {
     if (error instanceof FeedError) return NaN
@@ -84,22 +84,22 @@ function newestIn(source: Source, body: Buffer): number {
 }
 
 /** Polls of a log, and posts recorded by themselves; rows that do not say what they are and when are left alone. */
-function rowsOf(bytes: Buffer, sources: ReadonlyMap<string, Source>): Recorded[] {
+function rowsOf(bytes: Buffer, sources: ReadonlyMap<string, Source>): RecordedEntry[] {
   const logged = createLogReader()
   return bytes
     .toString('utf8')
     .split('\n')
-    .flatMap((line): Recorded[] => {
+    .flatMap((line): RecordedEntry[] => {
       const row = rowIn(line)
       const poll = row && logged(row)
       if (poll) return sources.has(poll.source) ? [{ ...poll, item: null }] : []
-      const source = sources.get((row && sourceOfRow(row)) ?? '')
+      const source = sources.get((row && recogniseRow(row)) ?? '')
       const item = row && source ? itemOf(row) : null
       return source && item ? [{ source: source.id, at: item.publishedAt, url: source.url, body: null, item }] : []
     })
 }
 
-function rowIn(line: string): Row | null {
+function rowIn(line: string): JsonRow | null {
   try {
     return objectsOf([JSON.parse(line)])[0] ?? null
   } catch {
@@ -108,11 +108,11 @@ function rowIn(line: string): Row | null {
 }
 
 /** A row of an archive, or one that a mirror was recorded by. */
-function itemOf(row: Row): Item | null {
-  if (typeof row['id'] === 'string') return postRow(row)
+function itemOf(row: JsonRow): Item | null {
+  if (typeof row['id'] === 'string') return archivePost(row)
   const word = (name: string): string => (typeof row[name] === 'string' ? row[name] : '')
   const [key, html, date, url] = [word('post_id'), word('text'), word('timestamp_utc'), word('url')]
-  return postOf({ id: null, key, html, date, precise: false, url, media: [], counts: null })
+  return postItem({ id: null, key, html, date, precise: false, url, media: [], counts: null })
 }
 
 /* --- Which source a recorded body is of: known by what is inside, whatever the file is called. --- */
@@ -122,7 +122,7 @@ const MIRRORED = /<truth:originalId>|https?:\/\/(?:www\.)?trumpstruth\.org\//
 const POST_ID = /^\d{15,20}$/
 
 /** Id of the source of a whole body, null where it is of none. */
-export function sourceOf(body: Buffer, sources: ReadonlyMap<string, Source>): string | null {
+export function recogniseBody(body: Buffer, sources: ReadonlyMap<string, Source>): string | null {
   try {
     return ofFeed(feedText(body), sources)
   } catch {
@@ -136,7 +136,7 @@ export function sourceOf(body: Buffer, sources: ReadonlyMap<string, Source>): st
 }
 
 /** Id of the source of one recorded row. */
-export function sourceOfRow(row: Row): string | null {
+export function recogniseRow(row: JsonRow): string | null {
   if (typeof row['id'] === 'string' && POST_ID.test(row['id']) && 'created_at' in row) return 'truth.archive'
   return 'post_id' in row && 'timestamp_utc' in row ? 'truth.mirror' : null
 }
@@ -158,10 +158,10 @@ function ofJson(value: unknown): string | null {
   const [first] = objectsOf(rows)
   if (!first) return null
   if ('document_number' in first) return 'filed_at' in first ? 'fr.pi' : 'fr.docs'
-  return sourceOfRow(first)
+  return recogniseRow(first)
 }
 
 function listIn(value: unknown): readonly unknown[] {
-  const [{ results, orders } = {} as Row] = objectsOf([value])
+  const [{ results, orders } = {} as JsonRow] = objectsOf([value])
   return [results, orders].find((list) => Array.isArray(list)) ?? []
 }

@@ -4,9 +4,9 @@ import { dataSettings } from '../../lib/feeds/data-settings.ts'
 import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer } from '../ingest/event-writer.ts'
-import type { Written } from '../ingest/new-events.ts'
+import type { WriteResult } from '../ingest/new-events.ts'
 import { DAY } from '../moment.ts'
-import { type Recorded, readRecordings } from './recordings.ts'
+import { type RecordedEntry, readRecordings } from './recordings.ts'
 
 const WEEK = 7 * DAY
 /** So much of the recording is past when it is first opened; the rest goes on in real time, then it begins anew. */
@@ -48,7 +48,7 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
   const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
   const recorded = await readRecordings(folder, sources)
   const entries = recorded.length
-  const mine = { folder, setting, entries, shift: shiftOf(recorded, setting, now()), written: 0, ready: false }
+  const mine = { folder, setting, entries, shift: replayShiftMs(recorded, setting, now()), written: 0, ready: false }
   const { shift } = await positioned(db, mine)
   let written = 0
   let isReady = false
@@ -58,11 +58,13 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
   const repeats = setting === 'auto' || /^-?\d+$/.test(setting)
 
   /** The nth entry and by how much its times are moved; null after the end of a recording that does not begin anew. */
-  const entry = (n: number): { readonly recorded: Recorded; readonly moved: number; readonly turn: number } | null => {
+  const entry = (
+    n: number,
+  ): { readonly recorded: RecordedEntry; readonly moved: number; readonly turn: number } | null => {
     if (recorded.length === 0) return null
     const turn = Math.floor(n / recorded.length)
     if (turn > 0 && !repeats) return null
-    return { recorded: recorded[n % recorded.length] as Recorded, moved: shift + turn * round, turn }
+    return { recorded: recorded[n % recorded.length] as RecordedEntry, moved: shift + turn * round, turn }
   }
 
   const due = (n: number, time: number): ReturnType<typeof entry> => {
@@ -89,7 +91,7 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
       const count = Math.max(1, rows.length)
       const position = { ...mine, shift, written: written + count, ready: isReady }
       const alongside = (tx: Knex): Promise<void> => keep(tx, position)
-      await play(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
+      await playEntries(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
       written += count
       shown?.advance(count)
     }
@@ -118,10 +120,10 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
 
 /** Rows of one source that follow each other, to be written together. */
 function rowsFrom(
-  first: { readonly recorded: Recorded; readonly turn: number },
-  at: (n: number) => { readonly recorded: Recorded; readonly turn: number } | null,
-): Recorded[] {
-  const rows: Recorded[] = []
+  first: { readonly recorded: RecordedEntry; readonly turn: number },
+  at: (n: number) => { readonly recorded: RecordedEntry; readonly turn: number } | null,
+): RecordedEntry[] {
+  const rows: RecordedEntry[] = []
   for (let next: typeof first | null = first; next?.recorded.item && rows.length < 100; next = at(rows.length)) {
     if (next.turn !== first.turn || next.recorded.source !== first.recorded.source) break
     rows.push(next.recorded)
@@ -136,25 +138,28 @@ export interface Playing {
 }
 
 /** One poll, or rows that were recorded by themselves, through the writer. */
-export async function play(
+export async function playEntries(
   writer: Writer,
   sources: ReadonlyMap<string, Source>,
-  entries: readonly Recorded[],
+  entries: readonly RecordedEntry[],
   { moved = 0, turn = 0, alongside }: Playing = {},
-): Promise<Written> {
-  const [{ source: id, url, body, item: first, answer }, last] = [entries[0] as Recorded, entries.at(-1) as Recorded]
+): Promise<WriteResult> {
+  const [{ source: id, url, body, item: first, answer }, last] = [
+    entries[0] as RecordedEntry,
+    entries.at(-1) as RecordedEntry,
+  ]
   const poll = { source: sources.get(id) as Source, at: last.at, url, status: 200, headers: {}, body, ...answer }
   const options = { shift: moved, turn, ...(alongside ? { alongside } : {}) }
   if (first === null) return writer.write(poll, options)
   const items = entries.map(({ item }) => item as Item)
-  return writer.add(poll, items, { ...options, sight: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
+  return writer.add(poll, items, { ...options, timing: { seenAt: ({ publishedAt }) => publishedAt, measured: false } })
 }
 
 /**
  * Milliseconds to add. `auto` moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
  * recording by number of entries.
  */
-export function shiftOf(recorded: readonly Recorded[], setting: string, now: number): number {
+export function replayShiftMs(recorded: readonly RecordedEntry[], setting: string, now: number): number {
   if (/^-?\d+$/.test(setting)) return Number(setting) * 1000
   const anchor = recorded[Math.floor(STARTS_AT * (recorded.length - 1))]
   if (setting !== 'auto' || !anchor) return 0
@@ -162,7 +167,7 @@ export function shiftOf(recorded: readonly Recorded[], setting: string, now: num
 }
 
 /** Length of a round: whole weeks, and a day at least between the end and the new beginning. */
-function roundOf(recorded: readonly Recorded[]): number {
+function roundOf(recorded: readonly RecordedEntry[]): number {
   const length = (recorded.at(-1)?.at ?? 0) - (recorded[0]?.at ?? 0)
   return Math.ceil((length + DAY) / WEEK) * WEEK
 }

@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { DAY, HOUR, MINUTE } from '../moment.ts'
 
 /** A body as one source would send it, and when it was seen. */
-export interface Sight {
+export interface SampleBody {
   readonly source: 'truth.mirror' | 'wh.news' | 'fr.pi'
   readonly at: number
   readonly body: Buffer
@@ -32,15 +32,15 @@ const MARK = 'SAMPLE, made up:'
 const topics = Object.keys(pools.posts)
 
 /** Everything that is seen on the day, in order of sight. */
-export function sampleDay(midnight: number): Sight[] {
-  const random = randomOf(Math.floor(midnight / DAY))
+export function sampleDay(midnight: number): SampleBody[] {
+  const random = seededRandom(Math.floor(midnight / DAY))
   const sights = [...posts(random, midnight), ...papers(random, midnight)]
   return sights.filter(({ at }) => at < midnight + DAY).sort((a, b) => a.at - b.at)
 }
 
 /** Posts come mostly between noon and three in the morning, UTC, now and then several in a row. */
-function posts(random: Random, midnight: number): Sight[] {
-  const sights: Sight[] = []
+function posts(random: Random, midnight: number): SampleBody[] {
+  const sights: SampleBody[] = []
   const count = random.whole(14, 24)
   for (let n = 0; n < count; n += 1) {
     const hour = random.next() < 0.85 ? 12 + random.next() * 15 : random.next() * 24
@@ -54,15 +54,15 @@ function posts(random: Random, midnight: number): Sight[] {
   return sights
 }
 
-function post(at: number, random: Random, text: string): Sight {
+function post(at: number, random: Random, text: string): SampleBody {
   const id = String((BigInt(at + random.whole(0, 900)) << 16n) + BigInt(random.whole(0, 65_535)))
   const item = `<item><title><![CDATA[${text.slice(0, 60)}]]></title><description><![CDATA[<p>${text}</p>]]></description><pubDate>${new Date(at).toUTCString()}</pubDate><truth:originalUrl>https://sample.invalid/posts/${id}</truth:originalUrl><truth:originalId>${id}</truth:originalId></item>`
   const body = `<rss version="2.0" xmlns:truth="https://truthsocial.com/ns"><channel><title>Sample</title>${item}</channel></rss>`
   return { source: 'truth.mirror', at: at + random.whole(20, 170) * 1000, body: Buffer.from(body) }
 }
 
-function papers(random: Random, midnight: number): Sight[] {
-  const sights: Sight[] = []
+function papers(random: Random, midnight: number): SampleBody[] {
+  const sights: SampleBody[] = []
   const weekday = new Date(midnight).getUTCDay()
   const isWeekend = weekday === 0 || weekday === 6
   const count = isWeekend ? random.whole(0, 2) : random.whole(3, 6)
@@ -103,7 +103,7 @@ interface Paper {
   readonly key: string
 }
 
-function page(seen: number, { at, path, title, text, key }: Paper): Sight {
+function page(seen: number, { at, path, title, text, key }: Paper): SampleBody {
   const link = `https://sample.invalid/${path}/${new Date(at).toISOString().slice(0, 7).replace('-', '/')}/${title.toLowerCase().replace(/[^a-z0-9]+/g, '-')}/`
   const item = `<item><title>${title}</title><link>${link}</link><pubDate>${new Date(at).toUTCString()}</pubDate><guid isPermaLink="false">${key}</guid><content:encoded><![CDATA[<nav>Menu</nav><p>${text}</p>]]></content:encoded></item>`
   const body = `<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><title>Sample</title>${item}</channel></rss>`
@@ -111,7 +111,7 @@ function page(seen: number, { at, path, title, text, key }: Paper): Sight {
 }
 
 /** The paper on public inspection: filed the same day here, so that a day needs no other. */
-function inspection(random: Random, midnight: number, n: number, title: string): Sight {
+function inspection(random: Random, midnight: number, n: number, title: string): SampleBody {
   const filed = midnight + 22 * HOUR + random.whole(0, 50) * MINUTE
   const date = new Date(midnight).toISOString().slice(0, 10)
   const number = `S${date.slice(0, 4)}-${Math.floor(midnight / DAY)}${n}`
@@ -170,7 +170,7 @@ export interface Random {
 }
 
 /** The sequence that belongs to a number, e.g. a day. */
-export function randomOf(seed: number): Random {
+export function seededRandom(seed: number): Random {
   let at = mixed(seed ^ 0x9e3779b9)
   const next = (): number => {
     at = (at + 0x6d2b79f5) | 0

@@ -2,11 +2,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Knex, Unavailable } from 'tollgate/plugin'
 import type { Writer } from '../ingest/event-writer.ts'
-import type { Stretch } from '../ingest/writer-state.ts'
+import type { SequenceRange } from '../ingest/writer-state.ts'
 import { DAY } from '../moment.ts'
-import { parse } from '../sources/parsers.ts'
+import { parseBody } from '../sources/parsers.ts'
 import type { Source } from '../sources/source.ts'
-import { sampleDay, type Sight } from './sample-day.ts'
+import { sampleDay, type SampleBody } from './sample-day.ts'
 
 /** First day of the sample. */
 export const SAMPLE_START = Date.UTC(2026, 1, 1)
@@ -44,7 +44,7 @@ export function createSample(
   let isOpening = false
 
   const midnightOf = (time: number): number => Math.floor(time / DAY) * DAY
-  const stretchOf = (midnight: number): Stretch => {
+  const stretchOf = (midnight: number): SequenceRange => {
     const first = ((midnight - SAMPLE_START) / DAY) * NUMBERS_A_DAY + 1
     return { first, last: first + NUMBERS_A_DAY - 1 }
   }
@@ -60,11 +60,11 @@ export function createSample(
     }
   }
 
-  async function show({ source: id, at, body }: Sight, stretch: Stretch): Promise<void> {
+  async function show({ source: id, at, body }: SampleBody, stretch: SequenceRange): Promise<void> {
     const source = sources.get(id) as Source
     const poll = { source, at, url: `https://sample.invalid/${id}`, status: 200, headers: {}, body }
     const sight = { now: at, ingest: 'live', measured: true } as const
-    await writer.add(poll, parse(source, body, at).items, { sight, stretch })
+    await writer.add(poll, parseBody(source, body, at).items, { timing: sight, range: stretch })
   }
 
   /** True where there was anything left to write. */

@@ -1,7 +1,7 @@
 /** The Federal Register: papers on public inspection, and published documents. */
 import { oneLine } from './html-text.ts'
 import { FeedError, type Item, type Precision } from './source.ts'
-import { dayOf, jsonValue, objectsOf, type Row, timeOf } from './feed-body.ts'
+import { dayOf, jsonValue, objectsOf, type JsonRow, timeOf } from './feed-body.ts'
 
 /** Documents of the President among those on public inspection. Others of the same list are not ours. */
 export function parseInspection(body: Buffer): (Item | null)[] {
@@ -24,7 +24,7 @@ export function parseDocuments(body: Buffer): (Item | null)[] {
     .map((row) => documentOf(row, timeOf(textOf(row, 'publication_date')), 'day', 'fr.published'))
 }
 
-function rowsOf(body: Buffer): Row[] {
+function rowsOf(body: Buffer): JsonRow[] {
   const value = jsonValue(body) as { results?: unknown; orders?: unknown; count?: unknown } | null
   const rows = Array.isArray(value) ? value : (value?.results ?? value?.orders)
   if (Array.isArray(rows)) return objectsOf(rows)
@@ -33,14 +33,14 @@ function rowsOf(body: Buffer): Row[] {
 }
 
 /** By its type, "Presidential Document" or "PRESDOCU"; without one, by the office that sent it. */
-function isPresidential(row: Row): boolean {
+function isPresidential(row: JsonRow): boolean {
   const type = textOf(row, 'type')
   if (type !== '') return /^presid|^presdocu$/i.test(type)
   const agencies = Array.isArray(row['agencies']) ? objectsOf(row['agencies']) : []
   return agencies.some(({ slug }) => slug === 'executive-office-of-the-president')
 }
 
-function textOf(row: Row, name: string): string {
+function textOf(row: JsonRow, name: string): string {
   const value = row[name]
   return typeof value === 'string' ? value.trim() : typeof value === 'number' ? String(value) : ''
 }
@@ -49,7 +49,7 @@ function textOf(row: Row, name: string): string {
 const SIGNED = /\([^()]* of ([A-Z][a-z]+ \d{1,2}, \d{4})\)\s*$/
 
 /** Null where the paper has no number, or no date at all. */
-function documentOf(row: Row, published: number | null, precision: Precision, kind: Item['kind']): Item | null {
+function documentOf(row: JsonRow, published: number | null, precision: Precision, kind: Item['kind']): Item | null {
   const number = textOf(row, 'document_number')
   if (number === '' || published === null) return null
   const [order, proclamation] = [textOf(row, 'executive_order_number'), textOf(row, 'proclamation_number')]

@@ -61,11 +61,11 @@ function read(body: Buffer, encoding: string, fatal = false): string {
   return decoder.encoding === 'windows-1252' ? western(text) : text
 }
 
-export type Row = Readonly<Record<string, unknown>>
+export type JsonRow = Readonly<Record<string, unknown>>
 
 /** Those of a list that are objects. */
-export function objectsOf(list: readonly unknown[]): Row[] {
-  return list.filter((one): one is Row => typeof one === 'object' && one !== null && !Array.isArray(one))
+export function objectsOf(list: readonly unknown[]): JsonRow[] {
+  return list.filter((one): one is JsonRow => typeof one === 'object' && one !== null && !Array.isArray(one))
 }
 
 /**

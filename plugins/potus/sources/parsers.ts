@@ -22,7 +22,7 @@ const PARSERS: Readonly<Record<string, Parser>> = {
 /** A date further ahead than this is a mistake of the source. */
 const AHEAD_MS = 5 * 60_000
 
-export interface Parsed {
+export interface ParsedBody {
   /** Oldest first, each key once. */
   readonly items: readonly Item[]
   /** Entries that cannot be placed: they have no key or no date. */
@@ -33,7 +33,7 @@ export interface Parsed {
  * The items of a body fetched at `at`; of two with one key the first in the feed counts. Throws FeedError where the body
  * is not the feed, holds too few items or none that can be placed, or one dated more than five minutes ahead.
  */
-export function parse(source: Source, body: Buffer, at: number): Parsed {
+export function parseBody(source: Source, body: Buffer, at: number): ParsedBody {
   const parser = PARSERS[source.parser]
   if (!parser) throw new RangeError(`no parser ${source.parser}`)
   const entries = parser(body, source)

@@ -1,7 +1,7 @@
 /** Truth Social posts, as a mirror's RSS with elements of its own, and as JSON: archive rows or the platform's form. */
 import { XMLParser } from 'fast-xml-parser'
 import { type Counts, FeedError, type Item, type Kind, type Media } from './source.ts'
-import { feedText, jsonValue, objectsOf, type Row, timeOf } from './feed-body.ts'
+import { feedText, jsonValue, objectsOf, type JsonRow, timeOf } from './feed-body.ts'
 import { tidy, toText } from './html-text.ts'
 
 const xml = new XMLParser({
@@ -17,7 +17,7 @@ const CLOCK_MS = 60_000
 /** The mirror's feed. Its own address is the key where the post's id is missing. */
 export function parseMirror(body: Buffer): (Item | null)[] {
   const text = feedText(body)
-  let rows: Row[]
+  let rows: JsonRow[]
   try {
     const { rss } = xml.parse(text) as { rss?: { channel?: { item?: unknown[] } } }
     rows = objectsOf(rss?.channel?.item ?? [])
@@ -28,7 +28,7 @@ export function parseMirror(body: Buffer): (Item | null)[] {
     const word = (name: string): string => words(row[name])
     const id = word('truth:originalId')
     const [address, html] = [word('link') || word('guid'), word('description') || word('title')]
-    return postOf({
+    return postItem({
       id: /^\d+$/.test(id) ? id : null,
       key: id || word('guid') || address,
       html,
@@ -45,11 +45,11 @@ export function parseMirror(body: Buffer): (Item | null)[] {
 export function parsePosts(body: Buffer): (Item | null)[] {
   const rows = jsonValue(body)
   if (!Array.isArray(rows)) throw new FeedError('wrong_shape', 'The body is not a list of posts.')
-  return objectsOf(rows).map(postRow)
+  return objectsOf(rows).map(archivePost)
 }
 
 /** One post of an archive; null where it has no date. Throws FeedError where its id cannot be trusted. */
-export function postRow(row: Row): Item | null {
+export function archivePost(row: JsonRow): Item | null {
   const id = typeof row['id'] === 'string' ? row['id'] : ''
   if (!/^\d+$/.test(id))
     throw new FeedError('wrong_shape', 'A post has no id, or one that is a number: digits are lost then.')
@@ -64,7 +64,7 @@ export function postRow(row: Row): Item | null {
     reblogs: count('reblogs_count'),
     favourites: count('favourites_count'),
   }
-  return postOf({
+  return postItem({
     id,
     key: id,
     html: repostIn(row) ?? (words(row['content']) || words(row['text'])),
@@ -77,7 +77,7 @@ export function postRow(row: Row): Item | null {
 }
 
 /** The platform puts what is posted again aside, with its author; the archive writes it as text. */
-function repostIn({ reblog }: Row): string | null {
+function repostIn({ reblog }: JsonRow): string | null {
   const [again] = objectsOf([reblog])
   if (!again) return null
   const [account] = objectsOf([again['account']])
@@ -105,13 +105,13 @@ export interface Post {
 }
 
 /** The post as an item; null where it has no key, or neither a date nor an id that tells it. */
-export function postOf({ id, key, html, date, precise, url, media, counts }: Post): Item | null {
+export function postItem({ id, key, html, date, precise, url, media, counts }: Post): Item | null {
   const said = timeOf(date)
   const born = id === null ? null : snowflakeTime(id)
   const trusted = born === null || (said !== null && Math.abs(born - said) <= CLOCK_MS)
   const published = trusted ? said : born
   if (key === '' || published === null) return null
-  const written = mended(toText(html))
+  const written = repairLinks(toText(html))
   const text = written.startsWith('[No Title] - Post from ') ? '' : written
   return {
     key,
@@ -140,7 +140,7 @@ const GLUED =
  *
  * @example mended('https:// www. example.org/a/very/long/path/x yz') // "https://www.example.org/a/very/long/path/xyz"
  */
-export function mended(text: string): string {
+export function repairLinks(text: string): string {
   return tidy(
     text
       .replace(/(https?:\/\/)[ ]?(www\.)?[ ]?(?=\S)/g, (_, scheme: string, www?: string) => scheme + (www ?? ''))

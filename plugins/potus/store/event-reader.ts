@@ -3,10 +3,10 @@
  * of its cluster the members that were available then. Nothing else enters an answer.
  */
 import type { Knex } from 'tollgate/plugin'
-import type { Place } from '../answers/event-cursor.ts'
+import type { CursorPosition } from '../answers/event-cursor.ts'
 import type { EventRow, VersionRow } from './tables.ts'
 
-export type Row = EventRow & Omit<VersionRow, 'seq' | 'source'>
+export type EventAtMoment = EventRow & Omit<VersionRow, 'seq' | 'source'>
 
 /** A member of a cluster that was available at the moment. */
 export interface Member {
@@ -23,7 +23,7 @@ export interface Scan {
   readonly from: number
   /** Exclusive. */
   readonly to: number
-  readonly after: Place | null
+  readonly after: CursorPosition | null
   /** An entity id or "topic:..." that all must name. */
   readonly term?: string | undefined
   readonly source?: string | undefined
@@ -32,10 +32,10 @@ export interface Scan {
 
 export interface Reader {
   /** Up to `limit` events in order of appearance, by index: its cost does not depend on the size of the store. */
-  scan(scan: Scan): Promise<Row[]>
+  scan(scan: Scan): Promise<EventAtMoment[]>
   /** Live events numbered above `seq`, oldest first. */
-  since(seq: number, asOf: number, limit: number): Promise<Row[]>
-  find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<Row | null>
+  since(seq: number, asOf: number, limit: number): Promise<EventAtMoment[]>
+  find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<EventAtMoment | null>
   /** Every version known by the moment, oldest first. */
   versions(seq: number, asOf: number): Promise<VersionRow[]>
   members(clusters: readonly string[], asOf: number): Promise<Member[]>
@@ -102,7 +102,7 @@ export function createReader(db: Knex): Reader {
           after.seq,
         ])
       const rows: unknown = await query
-      return rows as Row[]
+      return rows as EventAtMoment[]
     },
     async since(seq, asOf, limit) {
       const rows: unknown = await standing(asOf)
@@ -112,12 +112,12 @@ export function createReader(db: Knex): Reader {
         .orderBy('e.seq')
         .limit(limit)
         .select(COLUMNS)
-      return rows as Row[]
+      return rows as EventAtMoment[]
     },
     async find(where, asOf) {
       const [column, value] = 'id' in where ? ['e.id', where.id] : ['e.seq', where.seq]
       const row: unknown = await standing(asOf).where(column, value).where('e.available_at', '<=', asOf).first(COLUMNS)
-      return (row as Row | undefined) ?? null
+      return (row as EventAtMoment | undefined) ?? null
     },
     async versions(seq, asOf) {
       return db<VersionRow>('potus_versions').where({ seq }).where('known_at', '<=', asOf).orderBy('version')

@@ -1,11 +1,11 @@
 /** Precision and recall of entities on texts that were labelled by hand: ids and labels only, the texts stay where they are. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { entitiesOf } from '../../../plugins/potus/entities/entity-recognition.ts'
+import { recogniseEntities } from '../../../plugins/potus/entities/entity-recognition.ts'
 import { UNSCORED } from '../../../plugins/potus/entities/gazetteer.ts'
-import { wordsOf } from '../../../plugins/potus/entities/relevance.ts'
+import { fullText } from '../../../plugins/potus/entities/relevance.ts'
 import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
-import { parse } from '../../../plugins/potus/sources/parsers.ts'
+import { parseBody } from '../../../plugins/potus/sources/parsers.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 
 export interface Score {
@@ -34,8 +34,8 @@ export async function recordedTexts(folder: string): Promise<Texts> {
   for (const { source: id, item, body } of await readRecordings(folder, sources)) {
     const known = texts.get(id) ?? new Map<string, string>()
     texts.set(id, known)
-    for (const one of item ? [item] : parse(sources.get(id) as Source, body as Buffer, Infinity).items) {
-      const words = wordsOf(one)
+    for (const one of item ? [item] : parseBody(sources.get(id) as Source, body as Buffer, Infinity).items) {
+      const words = fullText(one)
       if (words.length > (known.get(one.key)?.length ?? -1)) known.set(one.key, words)
     }
   }
@@ -58,7 +58,7 @@ export function scoreEntities(recorded: Texts, set: (typeof LABELLED)[number]): 
       const text = recorded.get(source)?.get(key)
       if (text === undefined) throw new RangeError(`no recorded text ${key} of ${source}`)
       const wanted = labelled.filter((label) => !label.startsWith('?'))
-      const found = entitiesOf(text).map(({ id }) => id)
+      const found = recogniseEntities(text).map(({ id }) => id)
       const scored = found.filter((id) => !UNSCORED.has(id) && !labelled.includes(`?${id}`))
       texts += 1
       said += scored.length

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import type { Knex } from 'tollgate/plugin'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
-import { filterOf, pageOf } from '../../../plugins/potus/answers/event-filters.ts'
-import { recordOf } from '../../../plugins/potus/answers/event-record.ts'
-import { minuteOf, ONE_MINUTE, windowsIn } from '../../../plugins/potus/answers/event-windows.ts'
+import { parseFilter, readPage } from '../../../plugins/potus/answers/event-filters.ts'
+import { eventRecord } from '../../../plugins/potus/answers/event-record.ts'
+import { minuteWindow, ONE_MINUTE, readWindows } from '../../../plugins/potus/answers/event-windows.ts'
 import { readSources } from '../../../plugins/potus/sources/source.ts'
 import { createReader, type Reader } from '../../../plugins/potus/store/event-reader.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
@@ -27,7 +27,7 @@ const marks = {
   sources: new Map(sources.map((source) => [source.id, source])),
 } as const
 const { signal } = new AbortController()
-const none = filterOf({}, [])
+const none = parseFilter({}, [])
 
 type Question = (reader: Reader, size: number) => Promise<number>
 
@@ -36,33 +36,33 @@ const archive =
   async (reader, size) => {
     const after = { availableAt: END - Math.floor(where(size)) * APART_MS, seq: 1 }
     const scan = { asOf: END - DAY, order, from: 0, to: END, after } as const
-    const { found } = await pageOf(reader, marks, filter, scan, 100, signal)
-    return JSON.stringify(found.map((one) => recordOf(one, marks))).length
+    const { events: found } = await readPage(reader, marks, filter, scan, 100, signal)
+    return JSON.stringify(found.map((one) => eventRecord(one, marks))).length
   }
 
 const QUESTIONS: Readonly<Record<string, Question>> = {
   'events/1m, a day, 60 windows': async (reader) => {
     const range = { from: END - DAY, to: END }
-    const { windows } = await windowsIn(reader, marks, ONE_MINUTE, range, END, {
+    const { windows } = await readWindows(reader, marks, ONE_MINUTE, range, END, {
       after: null,
       limit: 60,
       withEmpty: false,
     })
-    return JSON.stringify(windows.map(minuteOf)).length
+    return JSON.stringify(windows.map(minuteWindow)).length
   },
   'events/1m, a day, 1440 windows': async (reader) => {
     const range = { from: END - DAY, to: END }
-    const { windows } = await windowsIn(reader, marks, ONE_MINUTE, range, END, {
+    const { windows } = await readWindows(reader, marks, ONE_MINUTE, range, END, {
       after: null,
       limit: 1440,
       withEmpty: false,
     })
-    return JSON.stringify(windows.map(minuteOf)).length
+    return JSON.stringify(windows.map(minuteWindow)).length
   },
   'archive, first page': archive((size) => size),
   'archive, a page in the middle': archive((size) => size / 2),
   'archive, newest page': archive(() => 1440, none, 'desc'),
-  'archive, one topic': archive((size) => size / 2, filterOf({ topics: 'trade' }, [])),
+  'archive, one topic': archive((size) => size / 2, parseFilter({ topics: 'trade' }, [])),
 }
 
 /** Every store comes first as often as any other. */

@@ -1,11 +1,11 @@
 /** Who and what a text names: measured on labelled texts, and the names that are something else. */
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
-import { entitiesOf } from '../../../plugins/potus/entities/entity-recognition.ts'
+import { recogniseEntities } from '../../../plugins/potus/entities/entity-recognition.ts'
 import { LABELLED, recordedTexts, scoreEntities, type Texts } from '../../../scripts/bench/potus/entity-scores.ts'
 import { SHARED } from './newsroom.ts'
 
-const ids = (text: string): string[] => entitiesOf(text).map(({ id }) => id)
+const ids = (text: string): string[] => recogniseEntities(text).map(({ id }) => id)
 
 describe('the entities of a text', () => {
   let recorded: Texts

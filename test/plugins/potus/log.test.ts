@@ -8,7 +8,7 @@ import { expect } from 'chai'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { logLines } from '../../../plugins/potus/replay/poll-log.ts'
 import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
-import { play } from '../../../plugins/potus/replay/replay-feed.ts'
+import { playEntries } from '../../../plugins/potus/replay/replay-feed.ts'
 import { feedOf, type Newsroom, openNewsroom, postId, postsOf, root } from './newsroom.ts'
 
 const MINUTE = 60_000
@@ -61,7 +61,7 @@ describe('the log of what the sources sent', () => {
     const replayed = await openNewsroom({ time: START, dataMode: 'replay', shift: 0 })
     const recorded = await readRecordings(folder, replayed.sources)
     expect(recorded).to.have.length(10)
-    for (const entry of recorded) await play(replayed, replayed.sources, [entry], { moved: 0 })
+    for (const entry of recorded) await playEntries(replayed, replayed.sources, [entry], { moved: 0 })
     const before = await kept(room)
     expect(before['versions']).to.have.length(5)
     expect(await kept(replayed)).to.deep.equal(before)

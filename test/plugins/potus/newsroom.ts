@@ -10,7 +10,7 @@ import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { createHandlers } from '../../../plugins/potus/answers/operations.ts'
 import { createWriter, type Writer } from '../../../plugins/potus/ingest/event-writer.ts'
-import type { Written } from '../../../plugins/potus/ingest/new-events.ts'
+import type { WriteResult } from '../../../plugins/potus/ingest/new-events.ts'
 import { readSources, type Source, type SourceSettings } from '../../../plugins/potus/sources/source.ts'
 import { createReader } from '../../../plugins/potus/store/event-reader.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
@@ -45,7 +45,11 @@ export interface Newsroom {
   /** The clock; tests move it. */
   time: number
   /** A body as the source would send it, fetched now. */
-  poll(source: string, body: Buffer | string | null, more?: Partial<Parameters<Newsroom['write']>[0]>): Promise<Written>
+  poll(
+    source: string,
+    body: Buffer | string | null,
+    more?: Partial<Parameters<Newsroom['write']>[0]>,
+  ): Promise<WriteResult>
   readonly write: Writer['write']
   readonly add: Writer['add']
   /** The answer of an operation, checked against its schema. */

@@ -2,17 +2,17 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { candidateOf, jaccard, shinglesOf, twinOf } from '../../../plugins/potus/ingest/clusters.ts'
+import { candidateOf, jaccard, shinglesOf, findDuplicate } from '../../../plugins/potus/ingest/clusters.ts'
 import { type Item, readSources } from '../../../plugins/potus/sources/source.ts'
-import { type Recorded, readRecordings } from '../../../plugins/potus/replay/recordings.ts'
-import { parse } from '../../../plugins/potus/sources/parsers.ts'
+import { type RecordedEntry, readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { parseBody } from '../../../plugins/potus/sources/parsers.ts'
 import { snowflakeTime } from '../../../plugins/potus/sources/truth-social.ts'
 import { SHARED } from './newsroom.ts'
 
 const sources = new Map(readSources().map((source) => [source.id, source]))
 
 describe('the recorded sources', () => {
-  let recorded: Recorded[]
+  let recorded: RecordedEntry[]
   before(async function () {
     if (!existsSync(SHARED)) {
       this.test?.parent?.tests.forEach(
@@ -31,10 +31,10 @@ describe('the recorded sources', () => {
     recorded.flatMap(({ source: id, item }) => (id === source && item ? [item] : []))
 
   it('begin each entry of the White House with a menu of nine thousand characters, which is left out', () => {
-    const poll = recorded.find(({ source }) => source === 'wh.news') as Recorded
+    const poll = recorded.find(({ source }) => source === 'wh.news') as RecordedEntry
     const body = poll.body as Buffer
     expect(body.toString()).to.match(/<nav[\s\S]{5000,}<\/nav>/)
-    const [item] = parse(sources.get('wh.news')!, body, Infinity).items
+    const [item] = parseBody(sources.get('wh.news')!, body, Infinity).items
     expect(item?.text.length).to.be.within(500, 2000)
     expect(item?.text).to.match(/^Today, President Donald J\. Trump’s Council of Economic Advisers/)
     expect(item?.text).not.to.match(/Menu|Search|svg|<|Select Category|appeared first on/i)
@@ -68,7 +68,7 @@ describe('the recorded sources', () => {
     expect(first.key).not.to.equal(second.key)
     expect(jaccard(shinglesOf(first.text), shinglesOf(second.text))).to.be.within(0.85, 0.97)
     const before = candidateOf(first, mirror, first.publishedAt, 1, 'clu_first')
-    expect(twinOf(candidateOf(second, mirror, second.publishedAt, 2, 'clu_second'), [before])?.cluster).to.equal(
+    expect(findDuplicate(candidateOf(second, mirror, second.publishedAt, 2, 'clu_second'), [before])?.cluster).to.equal(
       'clu_first',
     )
   })

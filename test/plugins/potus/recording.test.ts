@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
-import { type Recorded, readRecordings } from '../../../plugins/potus/replay/recordings.ts'
+import { type RecordedEntry, readRecordings } from '../../../plugins/potus/replay/recordings.ts'
 import { readSources } from '../../../plugins/potus/sources/source.ts'
 import { feedOf, postId, postsOf } from './newsroom.ts'
 
@@ -24,14 +24,14 @@ describe('the files of a recording', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-  async function recorded(files: Readonly<Record<string, string | Buffer>>): Promise<readonly Recorded[]> {
+  async function recorded(files: Readonly<Record<string, string | Buffer>>): Promise<readonly RecordedEntry[]> {
     for (const [name, content] of Object.entries(files)) {
       mkdirSync(dirname(join(folder, name)), { recursive: true })
       writeFileSync(join(folder, name), content)
     }
     return readRecordings(folder, sources)
   }
-  const seen = (all: readonly Recorded[]): string[] =>
+  const seen = (all: readonly RecordedEntry[]): string[] =>
     all.map(({ source, at, body }) => `${source} ${new Date(at).toISOString()} ${body ? 'body' : 'row'}`).sort()
 
   it('are known by what is in them, packed or not, and seen when they say or when their newest item was out', async () => {

@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
 import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
-import { play, shiftOf } from '../../../plugins/potus/replay/replay-feed.ts'
-import type { Written } from '../../../plugins/potus/ingest/new-events.ts'
+import { playEntries, replayShiftMs } from '../../../plugins/potus/replay/replay-feed.ts'
+import type { WriteResult } from '../../../plugins/potus/ingest/new-events.ts'
 import { LIVE, type Newsroom, openNewsroom, SHARED } from './newsroom.ts'
 
 const DAY = 86_400_000
@@ -43,7 +43,7 @@ describe('a recording', function () {
     const sum: Record<string, number> = {}
     const polls: Record<string, number> = {}
     for (const entry of recorded) {
-      const written: Written = await play(room, room.sources, [entry])
+      const written: WriteResult = await playEntries(room, room.sources, [entry])
       const { outcome, ...figures } = written
       for (const [name, figure] of Object.entries(figures)) sum[name] = (sum[name] ?? 0) + figure
       if (entry.body) polls[outcome] = (polls[outcome] ?? 0) + 1
@@ -135,7 +135,7 @@ describe('a recording', function () {
       'fr.pi': 1,
     })
     for (const entry of recorded.filter(({ body }) => body !== null))
-      expect(['new', 'unchanged']).to.include((await play(room, room.sources, [entry])).outcome)
+      expect(['new', 'unchanged']).to.include((await playEntries(room, room.sources, [entry])).outcome)
     await room.close()
   })
 
@@ -148,13 +148,13 @@ describe('a recording', function () {
       item: null,
     }))
     const now = 100 * DAY + 12_345
-    const shift = shiftOf(recorded, 'auto', now)
+    const shift = replayShiftMs(recorded, 'auto', now)
     expect(shift % (7 * DAY)).to.equal(0)
     expect(Math.abs(8 * DAY + shift - now)).to.be.at.most(3.5 * DAY)
     expect([
-      shiftOf(recorded, 'none', now),
-      shiftOf(recorded, 'frozen:2026-01-01', now),
-      shiftOf(recorded, '-60', now),
+      replayShiftMs(recorded, 'none', now),
+      replayShiftMs(recorded, 'frozen:2026-01-01', now),
+      replayShiftMs(recorded, '-60', now),
     ]).to.deep.equal([0, 0, -60_000])
   })
 })

@@ -1,6 +1,6 @@
 /** When a source is asked again. */
 import { expect } from 'chai'
-import { pauseOf, paceOf } from '../../../plugins/potus/ingest/polling.ts'
+import { pauseAfterFailure, pollSecondsAt } from '../../../plugins/potus/ingest/polling.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 
 const START = Date.UTC(2026, 4, 1, 12)
@@ -8,16 +8,20 @@ const START = Date.UTC(2026, 4, 1, 12)
 describe('the pace of a source', () => {
   it('waits twice as long after each failure, rests after five, and never longer than an hour', () => {
     const source = { pollSeconds: 60 }
-    const waits = [1, 2, 3, 4, 5, 6, 7].map((failures) => pauseOf(source, failures, {}, START, () => 0.5) / 1000)
+    const waits = [1, 2, 3, 4, 5, 6, 7].map(
+      (failures) => pauseAfterFailure(source, failures, {}, START, () => 0.5) / 1000,
+    )
     expect(waits).to.deep.equal([60, 120, 240, 480, 960, 1920, 3600])
-    expect(pauseOf(source, 1, { 'retry-after': '90' }, START)).to.equal(90_000)
-    expect(pauseOf(source, 1, { 'retry-after': new Date(START + 45_000).toUTCString() }, START)).to.equal(45_000)
-    expect(pauseOf(source, 1, { 'retry-after': '999999' }, START)).to.equal(3_600_000)
+    expect(pauseAfterFailure(source, 1, { 'retry-after': '90' }, START)).to.equal(90_000)
+    expect(pauseAfterFailure(source, 1, { 'retry-after': new Date(START + 45_000).toUTCString() }, START)).to.equal(
+      45_000,
+    )
+    expect(pauseAfterFailure(source, 1, { 'retry-after': '999999' }, START)).to.equal(3_600_000)
   })
 
   it('is quick around the slots of the Federal Register in New York, summer and winter', () => {
     const source = readSources().find(({ id }) => id === 'fr.pi') as Source
-    const pace = (moment: string) => paceOf(source, Date.parse(moment))
+    const pace = (moment: string) => pollSecondsAt(source, Date.parse(moment))
     expect(['2026-07-01T15:13:00Z', '2026-07-01T15:15:00Z', '2026-07-01T15:35:00Z'].map(pace)).to.deep.equal([
       120, 120, 120,
     ])
@@ -28,8 +32,8 @@ describe('the pace of a source', () => {
     expect(pace('2026-07-04T15:15:00Z')).to.equal(900)
     const docs = readSources().find(({ id }) => id === 'fr.docs') as Source
     expect([
-      paceOf(docs, Date.parse('2026-07-01T15:00:00Z')),
-      paceOf(docs, Date.parse('2026-07-01T05:00:00Z')),
+      pollSecondsAt(docs, Date.parse('2026-07-01T15:00:00Z')),
+      pollSecondsAt(docs, Date.parse('2026-07-01T05:00:00Z')),
     ]).to.deep.equal([900, 3600])
   })
 

@@ -1,6 +1,6 @@
 /** The list of sources: every one that was looked at is there with a switch of its own, and says what it is. */
 import { expect } from 'chai'
-import { parse } from '../../../plugins/potus/sources/parsers.ts'
+import { parseBody } from '../../../plugins/potus/sources/parsers.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 import { feedOf } from './newsroom.ts'
 
@@ -78,7 +78,7 @@ describe('the list of sources', () => {
     for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
       const {
         items: [item],
-      } = parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
+      } = parseBody(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
       expect(item, source.id).to.include({ text: 'Words.', publishedAt: noon })
     }
   })
@@ -87,7 +87,7 @@ describe('the list of sources', () => {
     const source = sources.find(({ id }) => id === 'doj.press') as Source
     const noon = Date.UTC(2026, 4, 1, 12)
     const precisionAt = (at: number): string | undefined =>
-      parse(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
+      parseBody(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
     expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
   })
 
@@ -99,7 +99,7 @@ describe('the list of sources', () => {
       { date: null, details: 'Undated' },
       null,
     ]
-    const { items, leftOut } = parse(source, Buffer.from(JSON.stringify(entries)), Date.UTC(2026, 5, 1))
+    const { items, leftOut } = parseBody(source, Buffer.from(JSON.stringify(entries)), Date.UTC(2026, 5, 1))
     const times = items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision])
     expect([times, leftOut]).to.deep.equal([
       [
@@ -118,7 +118,7 @@ describe('the list of sources', () => {
       { title: 'Beige Book', month: '2026-11', days: '25', time: '', type: 'Beige' },
       { title: 'Nothing said of the day', month: '2026-11', days: '' },
     ]
-    const { items } = parse(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
+    const { items } = parseBody(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
     expect(
       items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision]),
     ).to.deep.equal([

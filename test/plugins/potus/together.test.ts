@@ -9,7 +9,7 @@ import { pino } from 'pino'
 import { createLease } from '../../../gateway/stores/lease.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { createWriter, type Writer } from '../../../plugins/potus/ingest/event-writer.ts'
-import type { Written } from '../../../plugins/potus/ingest/new-events.ts'
+import type { WriteResult } from '../../../plugins/potus/ingest/new-events.ts'
 import { openReplay, type Replay } from '../../../plugins/potus/replay/replay-feed.ts'
 import { createSample } from '../../../plugins/potus/sample/sample-feed.ts'
 import { readSources, type Source } from '../../../plugins/potus/sources/source.ts'
@@ -55,7 +55,7 @@ interface Line {
 /** A process that shows what it was sent. */
 interface Shown {
   readonly db: Knex
-  show(...items: Parameters<typeof feedOf>[0]): Promise<Written>
+  show(...items: Parameters<typeof feedOf>[0]): Promise<WriteResult>
 }
 
 function shown(source: Source, body: string): Parameters<Writer['write']>[0] {

@@ -1,7 +1,7 @@
 /** Payloads of the same kinds as those recorded, written otherwise: what a source may leave out, encode or call another name. */
 import { expect } from 'chai'
 import { type Item, readSources, type Source } from '../../../plugins/potus/sources/source.ts'
-import { type Parsed, parse } from '../../../plugins/potus/sources/parsers.ts'
+import { type ParsedBody, parseBody } from '../../../plugins/potus/sources/parsers.ts'
 import { feedOf, openNewsroom, postId } from './newsroom.ts'
 
 const sources = new Map(readSources().map((source) => [source.id, source]))
@@ -9,10 +9,10 @@ const NOW = Date.UTC(2026, 9, 3)
 const AT = Date.UTC(2026, 9, 2, 14)
 const ID = postId(AT)
 
-const read = (id: string, body: string | Buffer | object): Parsed => {
+const read = (id: string, body: string | Buffer | object): ParsedBody => {
   const bytes =
     typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.from(body) : Buffer.from(JSON.stringify(body))
-  return parse(sources.get(id) as Source, bytes, NOW)
+  return parseBody(sources.get(id) as Source, bytes, NOW)
 }
 const one = (id: string, body: string | Buffer | object): Item => {
   const { items } = read(id, body)

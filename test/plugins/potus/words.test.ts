@@ -1,16 +1,16 @@
 /** The pure parts: text, clusters, differences, topics, relevance, places in lists. */
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { jaccard, shinglesOf, wordsFor } from '../../../plugins/potus/ingest/clusters.ts'
+import { jaccard, shinglesOf, comparableWords } from '../../../plugins/potus/ingest/clusters.ts'
 import { filterHash, readCursor, writeCursor } from '../../../plugins/potus/answers/event-cursor.ts'
 import { wordDiff } from '../../../plugins/potus/answers/word-diff.ts'
 import { toText } from '../../../plugins/potus/sources/html-text.ts'
 import { eventId, isStub } from '../../../plugins/potus/ingest/feed-changes.ts'
 import { type Item, readSources, type Source } from '../../../plugins/potus/sources/source.ts'
 import { parseMoment, rangeOf } from '../../../plugins/potus/moment.ts'
-import { groundsOf, relevanceOf } from '../../../plugins/potus/entities/relevance.ts'
-import { snowflakeTime, mended } from '../../../plugins/potus/sources/truth-social.ts'
-import { assetsOf, topicsOf } from '../../../plugins/potus/entities/topics.ts'
+import { relevanceGrounds, finalRelevance } from '../../../plugins/potus/entities/relevance.ts'
+import { snowflakeTime, repairLinks } from '../../../plugins/potus/sources/truth-social.ts'
+import { matchAssets, matchTopics } from '../../../plugins/potus/entities/topics.ts'
 
 const source = (id: string): Source => readSources().find((one) => one.id === id) as Source
 const item = (change: Partial<Item>): Item => ({
@@ -56,8 +56,8 @@ describe('the text of the feed', () => {
 
   it('has links joined that a mirror cut after thirty characters', () => {
     const cut = 'Read: https:// www. foxnews.com/opinion/morning-gl ory-the-rest now'
-    expect(mended(cut)).to.equal('Read: https://www.foxnews.com/opinion/morning-glory-the-rest now')
-    expect(mended('RT @ realDonaldTrump Hello')).to.equal('RT @realDonaldTrump Hello')
+    expect(repairLinks(cut)).to.equal('Read: https://www.foxnews.com/opinion/morning-glory-the-rest now')
+    expect(repairLinks('RT @ realDonaldTrump Hello')).to.equal('RT @realDonaldTrump Hello')
   })
 })
 
@@ -89,10 +89,10 @@ describe('ids and times of the feed', () => {
 
 describe('clusters', () => {
   it('compare words without links, signatures and marks', () => {
-    expect(wordsFor('RT @Example Hello, World! https://example.org')).to.deep.equal(['hello', 'world'])
-    expect(wordsFor('https://example.org/a')).to.deep.equal(['exampleorga'])
+    expect(comparableWords('RT @Example Hello, World! https://example.org')).to.deep.equal(['hello', 'world'])
+    expect(comparableWords('https://example.org/a')).to.deep.equal(['exampleorga'])
     expect(
-      wordsFor('It is done. Thank you for your attention to this matter! President DONALD J. TRUMP'),
+      comparableWords('It is done. Thank you for your attention to this matter! President DONALD J. TRUMP'),
     ).to.deep.equal(['it', 'is', 'done'])
   })
 
@@ -146,37 +146,40 @@ describe('word differences', () => {
 
 describe('topics, assets and relevance', () => {
   it('are found whole and in any case, abbreviations exactly', () => {
-    expect(topicsOf('TARIFFS on Steel')).to.deep.equal(['trade', 'metals'])
-    expect(topicsOf('The tariffed stealth')).to.deep.equal(['trade'])
-    expect(topicsOf('ICE and ice')).to.include('immigration')
-    expect(topicsOf('Only ice')).to.deep.equal([])
-    expect(topicsOf('I said that it was warm')).to.deep.equal([])
+    expect(matchTopics('TARIFFS on Steel')).to.deep.equal(['trade', 'metals'])
+    expect(matchTopics('The tariffed stealth')).to.deep.equal(['trade'])
+    expect(matchTopics('ICE and ice')).to.include('immigration')
+    expect(matchTopics('Only ice')).to.deep.equal([])
+    expect(matchTopics('I said that it was warm')).to.deep.equal([])
   })
 
   it('point to assets by rule, each once, never to a direction', () => {
     expect(
-      assetsOf('Tariffs on China', ['trade'], new Set(['place:CN'])).map(({ id, why }) => [id, why]),
+      matchAssets('Tariffs on China', ['trade'], new Set(['place:CN'])).map(({ id, why }) => [id, why]),
     ).to.deep.equal([
       ['fx:CNH', 'topic_rule:trade+place:CN'],
       ['idx:SPX', 'topic_rule:trade'],
     ])
-    expect(assetsOf('Tesla', [], new Set(['company:TSLA']))[0]).to.deep.include({ id: 'eq:TSLA' })
-    expect(assetsOf('gold and copper', ['metals'], new Set()).map(({ id }) => id)).to.deep.equal(['cmd:HG', 'cmd:XAU'])
+    expect(matchAssets('Tesla', [], new Set(['company:TSLA']))[0]).to.deep.include({ id: 'eq:TSLA' })
+    expect(matchAssets('gold and copper', ['metals'], new Set()).map(({ id }) => id)).to.deep.equal([
+      'cmd:HG',
+      'cmd:XAU',
+    ])
   })
 
   it('add up, with a reason for every term', () => {
     // 0.30 × 0.9 + 0.35 × 1 + 0.15 × 0.8 = 0.74, and 0.10 for the first of its cluster.
-    const grounds = groundsOf(item({ text: 'Tariffs on copper start on Monday.' }), source('truth.mirror'))
-    expect(relevanceOf(grounds, true, false)).to.deep.equal({
+    const grounds = relevanceGrounds(item({ text: 'Tariffs on copper start on Monday.' }), source('truth.mirror'))
+    expect(finalRelevance(grounds, true, false)).to.deep.equal({
       score: 0.84,
       band: 'high',
       reasons: ['source:mirror', 'topic:trade', 'kind:social.post', 'novel'],
     })
-    expect(relevanceOf(grounds, false, true)).to.deep.include({
+    expect(finalRelevance(grounds, false, true)).to.deep.include({
       score: 0.84,
       reasons: ['source:mirror', 'topic:trade', 'kind:social.post', 'corroborated'],
     })
-    const message = groundsOf(
+    const message = relevanceGrounds(
       item({
         kind: 'statement',
         title: 'Presidential Message on Mother’s Day',
@@ -186,9 +189,9 @@ describe('topics, assets and relevance', () => {
       source('wh.news'),
     )
     expect(message.reasons).to.include.members(['penalty:ceremonial', 'penalty:day_precision'])
-    expect(relevanceOf(message, true, false).band).to.equal('low')
-    const picture = groundsOf(item({ kind: 'social.media' }), source('truth.mirror'))
-    expect(relevanceOf(picture, false, false)).to.include({ score: 0.09 })
+    expect(finalRelevance(message, true, false).band).to.equal('low')
+    const picture = relevanceGrounds(item({ kind: 'social.media' }), source('truth.mirror'))
+    expect(finalRelevance(picture, false, false)).to.include({ score: 0.09 })
   })
 
   it('stay between 0 and 1', () => {
@@ -198,7 +201,7 @@ describe('topics, assets and relevance', () => {
         fc.boolean(),
         fc.boolean(),
         (score, leads, corroborated) => {
-          expect(relevanceOf({ score, reasons: [] }, leads, corroborated).score).to.be.within(0, 1)
+          expect(finalRelevance({ score, reasons: [] }, leads, corroborated).score).to.be.within(0, 1)
         },
       ),
     )
