@@ -59,7 +59,7 @@ import { openDatabase } from './stores/database.ts'
 import { type Kv, openKv } from './stores/kv.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
-import { createOnce } from './stores/nonce-store.ts'
+import { createNonceStore } from './stores/nonce-store.ts'
 import { createTokens, type Tokens } from './tokens/access-tokens.ts'
 import { createRevocations, type Revocations } from './tokens/revocations.ts'
 import { createOffers } from './x402/signed-offers.ts'
@@ -407,7 +407,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     tokens,
     baseUrl,
     revoked: revocations.ids,
-    once: createOnce(db, clock.wall),
+    nonces: createNonceStore(db, clock.wall),
     accepts: createAccepts(readable, log),
     now: clock.wall,
   })

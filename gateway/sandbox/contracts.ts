@@ -1,4 +1,4 @@
-/** The contracts of the sandbox chain: compiled code (scripts/compile.ts) and the two calls the sandbox makes. */
+/** The contracts of the sandbox chain: their compiled code (see scripts/compile.ts) and call data for the token. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { word } from '../methods/exact-evm/eip3009.ts'
@@ -6,18 +6,18 @@ import type { Hex } from '../config/networks.ts'
 
 export { MULTICALL3 } from '../methods/exact-evm/multicall.ts'
 
-/** Deployed code of usdc.sol or multicall3.sol. */
+/** Returns the deployed code of usdc.sol or multicall3.sol. */
 export function runtimeOf(name: 'usdc' | 'multicall3'): Hex {
   const artefact = JSON.parse(readFileSync(join(import.meta.dirname, `${name}.json`), 'utf8')) as { runtime: Hex }
   return artefact.runtime
 }
 
-/** Call data of balanceOf(address); the answer is atomic units of USDC. */
+/** Call data of balanceOf(address), which returns atomic units of USDC. */
 export function balanceData(account: Hex): Hex {
   return `0x70a08231${word(account)}`
 }
 
-/** Call data of mint(address, uint256), which the test token allows anybody. */
+/** Call data of mint(address, uint256), which anybody may call on the test token. */
 export function mintData(to: Hex, value: bigint): Hex {
   return `0x40c10f19${word(to)}${word(value)}`
 }

@@ -1,4 +1,4 @@
-/** Other processes of this machine: whether they live, what they are, how they end. */
+/** Other processes of this machine: whether they are alive, what they run, and how to end them. */
 import { execFile } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
 
 const GRACE_MS = 5_000
 
-/** False for a process that has ended, also where nobody has collected it yet. */
+/** Returns false once a process has ended, even if its parent has not collected it yet (a zombie). */
 export async function isAlive(pid: number): Promise<boolean> {
   try {
     process.kill(pid, 0)
@@ -14,11 +14,11 @@ export async function isAlive(pid: number): Promise<boolean> {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // pid (name) state …; the name may hold anything, brackets too.
+  // The format is `pid (name) state …`; the name may contain anything, also brackets.
   return status.slice(status.lastIndexOf(')') + 2)[0] !== 'Z'
 }
 
-/** The command line, words joined by spaces; "" where it cannot be told. */
+/** Returns the command line with its arguments separated by spaces, or "" if it cannot be read. */
 export async function commandOf(pid: number): Promise<string> {
   try {
     return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).split('\0').join(' ').trim()
@@ -30,7 +30,7 @@ export async function commandOf(pid: number): Promise<string> {
   }
 }
 
-/** Asks a process to end, waits, and kills it where it does not. Resolves when it is gone. */
+/** Ends a process with SIGTERM, or with SIGKILL if it does not end in time. Resolves when it is gone. */
 export async function endProcess(pid: number): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
     try {
@@ -44,5 +44,5 @@ export async function endProcess(pid: number): Promise<void> {
       await pause(10)
     }
   }
-  throw new Error(`Process ${pid} does not end, not even when killed.`)
+  throw new Error(`Process ${pid} could not be killed.`)
 }

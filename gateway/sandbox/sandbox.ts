@@ -1,18 +1,20 @@
 /**
- * The embedded default: a local chain as Base Sepolia, with test USDC and Multicall3 at their real addresses, gas for
- * settlements, somebody to be paid, and a funded buyer. Never chain id 8453: what is signed here must be worthless on
- * the real network.
+ * The sandbox, the default network: a local chain that acts as Base Sepolia, with test USDC and Multicall3 at their real
+ * addresses, gas for settlements, a payee and a funded buyer. It never uses chain id 8453, so that a signature made here
+ * is worthless on Base.
  */
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
+import secp256k1 from 'secp256k1'
 import { getAddress } from 'viem/utils'
 import { NETWORKS, type Hex, type Network } from '../config/networks.ts'
 import type { Rpc } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { openChainFolder } from './chain.ts'
+import { openChainFolder } from './chain-folder.ts'
+import { keepChain } from './chain-keeper.ts'
 import { balanceData, mintData, MULTICALL3, runtimeOf } from './contracts.ts'
-import { writeWhole } from './files.ts'
-import { addressOf, newKey, readKeys } from './keys.ts'
-import { keepSafe } from './keep.ts'
+import { readJson, writeAtomically } from './files.ts'
 
 export interface Sandbox {
   readonly rpcUrl: string
@@ -22,32 +24,32 @@ export interface Sandbox {
   readonly settleKey: Hex
   readonly payTo: Hex
   readonly buyer: { readonly address: Hex; readonly privateKey: Hex }
-  /** Writes sandbox.json (mode 0600): all that a buyer must know, key included. */
+  /** Writes sandbox.json (mode 0600) with everything a buyer needs, including the buyer's private key. */
   describe(baseUrl: string): Promise<void>
-  /** Saves the chain and stops it, unless another gateway still uses it. */
+  /** Saves and stops the chain, unless another gateway still uses it. */
   close(): Promise<void>
 }
 
 export interface SandboxOptions {
-  /** The sandbox keeps sandbox.json and the folder chain/ here. */
+  /** Holds sandbox.json and the folder chain/. */
   readonly dataDir: string
-  /** 0: every transaction is mined at once. */
+  /** Seconds between blocks; 0 mines every transaction at once. */
   readonly blockSeconds: number
   readonly log: Logger
-  /** Who is paid instead of the sandbox's own payee. */
+  /** Is paid instead of the sandbox's own payee. */
   readonly payTo?: Hex | null
 }
 
 const USDC = 1_000_000n
-const FULL = 10_000n * USDC
-const LOW = 1_000n * USDC
+const BUYER_BALANCE = 10_000n * USDC
+const LOW_BALANCE = 1_000n * USDC
 const GAS: Hex = `0x${(1_000n * 10n ** 18n).toString(16)}`
-/** Mints by request of the sandbox; nobody has its key, the chain lets it send all the same. */
+/** Sends the mint transactions. Nobody has its key: the sandbox chain lets it be impersonated. */
 const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
 
 /**
- * Opens the sandbox in `dataDir`: the same keys, chain and balances as the last time. A buyer with less than 1,000 test
- * USDC is filled up to 10,000; other balances stay. Throws where no chain can be started, saying what to do.
+ * Opens the sandbox in `dataDir` with the keys, chain and balances of the last run. A buyer with less than 1,000 test
+ * USDC is topped up to 10,000; other balances stay. Throws with instructions if no chain can be started.
  */
 export async function openSandbox({ dataDir, blockSeconds, log, payTo }: SandboxOptions): Promise<Sandbox> {
   const network: Network = NETWORKS['base-sepolia']
@@ -58,7 +60,7 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
 
   const attach = async () => {
     const chain = await chains.attach()
-    // Two gateways on one chain must not count the nonces of one key.
+    // Two gateways on one chain must not use the nonces of the same key.
     const settleKey = chain.shared ? newKey() : keys.settle
     await prepare(chain.rpc, settleKey)
     return { ...chain, settleKey }
@@ -69,7 +71,7 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
     await rpc.call('anvil_setCode', MULTICALL3, runtimeOf('multicall3'))
     await rpc.call('anvil_setBalance', addressOf(settleKey), GAS)
     await fund(rpc)
-    // A chain that has slept shows its last block's time; a new block brings it to the clock.
+    // A restarted chain still has the time of its last block; a new block sets it to the present.
     await rpc.call('evm_mine')
     if (blockSeconds > 0) await rpc.call('evm_setIntervalMining', blockSeconds)
     else await rpc.call('evm_setAutomine', true)
@@ -78,18 +80,18 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
   async function fund(rpc: Rpc): Promise<void> {
     const call = { to: network.asset, data: balanceData(buyer.address) }
     const balance = BigInt(await rpc.call<Hex>('eth_call', call, 'latest'))
-    if (balance >= LOW) return
+    if (balance >= LOW_BALANCE) return
     await rpc.call('anvil_setBalance', FAUCET, GAS)
     await rpc.call('anvil_impersonateAccount', FAUCET)
-    const data = mintData(buyer.address, FULL - balance)
+    const data = mintData(buyer.address, BUYER_BALANCE - balance)
     await rpc.call('eth_sendTransaction', { from: FAUCET, to: network.asset, data, gas: '0x30d40' })
     await rpc.call('anvil_stopImpersonatingAccount', FAUCET)
-    log.info({ buyer: buyer.address, had: String(balance / USDC) }, 'sandbox: the buyer has 10,000 test USDC')
+    log.info({ buyer: buyer.address, had: String(balance / USDC) }, 'sandbox: topped the buyer up to 10,000 test USDC')
   }
 
   const chain = await attach()
   const payee = payTo ? getAddress(payTo) : addressOf(keys.payee)
-  const keeper = keepSafe({ chain, chains, attach, heartbeat: blockSeconds === 0, log })
+  const keeper = keepChain({ chain, chains, attach, heartbeat: blockSeconds === 0, log })
   let closing: Promise<void> | null = null
   return {
     rpcUrl: chain.rpcUrl,
@@ -112,11 +114,48 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
         caip2: network.caip2,
         asset_domain: network.domain,
       }
-      await writeWhole(join(dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
+      await writeAtomically(join(dataDir, 'sandbox.json'), `${JSON.stringify(description, null, 2)}\n`)
     },
     close() {
       closing ??= keeper.stop().then(() => chains.detach(keeper.chain))
       return closing
     },
   }
+}
+
+/** The private keys of the sandbox, created once and worthless on any real network. */
+interface Keys {
+  /** Pays the gas of settlements. */
+  readonly settle: Hex
+  readonly payee: Hex
+  readonly buyer: Hex
+}
+
+/** Reads the keys, or creates the file (mode 0600). */
+async function readKeys(file: string): Promise<Keys> {
+  const stored = await readJson<Partial<Keys>>(file)
+  const keys = {
+    settle: stored?.settle ?? newKey(),
+    payee: stored?.payee ?? newKey(),
+    buyer: stored?.buyer ?? newKey(),
+  }
+  if (!stored?.settle || !stored.payee || !stored.buyer)
+    await writeAtomically(file, `${JSON.stringify(keys, null, 2)}\n`)
+  return keys
+}
+
+function newKey(): Hex {
+  for (;;) {
+    const key = randomBytes(32)
+    if (secp256k1.privateKeyVerify(key)) return `0x${key.toString('hex')}`
+  }
+}
+
+/**
+ * Returns the address of a private key with its checksum (EIP-55).
+ * @example addressOf('0x' + '1'.padStart(64, '0')) → '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'
+ */
+function addressOf(key: Hex): Hex {
+  const point = secp256k1.publicKeyCreate(Buffer.from(key.slice(2), 'hex'), false)
+  return getAddress(`0x${Buffer.from(keccak_256(point.subarray(1)).subarray(12)).toString('hex')}`)
 }

@@ -1,6 +1,6 @@
 /**
- * The database of plugins and lists: SQLite by default, PostgreSQL by URL, one query layer over both. Money is not kept
- * here: the ledger has its own file and its own statements (payments/journal).
+ * The database of plugins, prices, leases and counts: SQLite by default, PostgreSQL by URL, with one query layer over
+ * both. Payments are not kept here; the journal has its own file and its own statements (payments/journal).
  */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -10,16 +10,16 @@ import type { Database } from 'sqlite3'
 
 export type DatabaseOptions = { readonly file: string } | { readonly url: string }
 
-/** Waits this long for another process's write instead of failing: a first start writes months of data at a time. */
+/** How long to wait for another process's write before failing. A first start writes months of data at once. */
 const BUSY_MS = 30_000
 const PRAGMAS = `
   PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;
   PRAGMA cache_size = -32768; PRAGMA mmap_size = 268435456;`
 
 /**
- * Opens the database; nothing is connected before the first query. `file` may be ":memory:". Close with `destroy()`.
- * Plugins may count on the same answers from both: integers are numbers, also 64-bit ones and counts. SQLite has one
- * connection: inside a transaction, ask the transaction and not the database, or both wait for each other.
+ * Opens the database; it connects with the first query. `file` may be ":memory:". Close it with `destroy()`. Both
+ * databases return integers as numbers, also 64-bit ones and counts. SQLite has one connection: inside a transaction
+ * query the transaction, because a query to the database would wait for the transaction to end.
  */
 export function openDatabase(options: DatabaseOptions): Knex {
   return 'file' in options ? openSqlite(options.file) : openPostgres(options.url)
@@ -32,12 +32,12 @@ function openSqlite(file: string): Knex {
     connection: { filename: file },
     useNullAsDefault: true,
     pool: {
-      // One connection: one writer, and ":memory:" stays one database for as long as it is open.
+      // With one connection there is one writer, and ":memory:" stays one database while it is open.
       min: 1,
       max: 1,
       afterCreate(connection: Database, done: (error: Error | null) => void) {
         connection.configure('busyTimeout', BUSY_MS)
-        takeTurns(connection)
+        lockOnBegin(connection)
         connection.exec(PRAGMAS, done)
       },
     },
@@ -45,16 +45,17 @@ function openSqlite(file: string): Knex {
 }
 
 /**
- * Lets a transaction wait for its turn to write at its beginning. One that reads first and writes later is refused at
- * once (SQLITE_BUSY, whatever the time-out) where another process has written in between.
+ * Makes every transaction take the write lock when it begins. A transaction that reads first and writes later fails at
+ * once with SQLITE_BUSY, whatever the timeout, if another process has written in between.
  */
-function takeTurns(connection: Database): void {
+function lockOnBegin(connection: Database): void {
   const all = connection.all.bind(connection) as (sql: string, ...rest: readonly unknown[]) => Database
   Object.assign(connection, {
     all: (sql: string, ...rest: readonly unknown[]) => all(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql, ...rest),
   })
 }
 
+/** Type id of bigint in PostgreSQL. */
 const INT8 = 20
 
 function openPostgres(url: string): Knex {

@@ -1,6 +1,6 @@
 /**
- * Caches by namespace: in memory, or in Redis when processes share them. What is kept here may vanish at any time, and
- * Keyv has no insert-if-absent, so money never goes through it.
+ * Caches by namespace: in memory, or in Redis if processes share them. An entry may disappear at any time and Keyv has
+ * no insert-if-absent, so nothing about payments is kept here.
  */
 import { createRequire } from 'node:module'
 import { Keyv } from 'keyv'
@@ -8,17 +8,17 @@ import { LRUCache } from 'lru-cache'
 import type { Logger } from 'pino'
 
 export interface KvOptions {
-  /** redis:// or rediss://; null keeps everything in this process. */
+  /** redis:// or rediss://; null keeps the entries in this process. */
   readonly url: string | null
   readonly log?: Logger
 }
 
-/** The cache of one namespace; the same one for the same name. `disconnect()` on any of them closes the store. */
+/** Returns the cache of a namespace, always the same one. `disconnect()` on any of them closes the store. */
 export type Kv = (namespace: string) => Keyv
 
-/** Entries per namespace in memory; the least recently used go first. */
+/** Entries per namespace in memory; the least recently used are dropped first. */
 const MAX_ENTRIES = 10_000
-/** The first calls wait this long for Redis; after that an unreachable store is an empty one. */
+/** The first calls wait this long for Redis. After that an unreachable Redis acts like an empty cache. */
 const CONNECT_MS = 2_000
 
 export function openKv({ url, log }: KvOptions): Kv {
@@ -47,21 +47,21 @@ function inRedis(url: string, log: Logger | undefined): (namespace: string) => K
   const redis = createRequire(import.meta.url)('@keyv/redis') as typeof import('@keyv/redis')
   const client = redis.createClient({
     url,
-    // Fails at once while Redis is away: a cache must not hold up a call.
+    // Commands fail at once while Redis is unreachable: a cache must not delay a call.
     disableOfflineQueue: true,
     socket: { reconnectStrategy: (attempts) => Math.min(100 * 2 ** attempts, 5_000) },
   })
   client.setMaxListeners(0)
-  let isAway = false
+  let isUnreachable = false
   client.on('error', (error: Error) => {
-    if (!isAway) log?.warn({ err: error }, 'the shared cache is unreachable; going on without it')
-    isAway = true
+    if (!isUnreachable) log?.warn({ err: error }, 'the shared cache is unreachable; continuing without it')
+    isUnreachable = true
   })
   client.on('ready', () => {
-    if (isAway) log?.info('the shared cache is back')
-    isAway = false
+    if (isUnreachable) log?.info('the shared cache is reachable again')
+    isUnreachable = false
   })
-  // Answered, refused, or not heard of in time: from then on the client says at once whether it can work.
+  // Resolves once Redis has answered, refused or timed out; from then on the client knows whether it is connected.
   const connected = new Promise<void>((resolve) => {
     client.once('ready', resolve)
     client.once('error', () => resolve())

@@ -1,15 +1,15 @@
-/** A job runs in one process at a time: whoever holds its lease. */
+/** Leases: of several processes that share a database, only the holder of a lease does its work. */
 import type { Knex } from 'knex'
-import { identify, isGone, retire } from './instance.ts'
+import { identify, isGone, retire } from './process-identity.ts'
 import { createReady, type Step } from './migrations.ts'
 
 export interface Lease {
   /**
-   * True where this process holds the lease `name` for the next `seconds`: it was free, its time had run out, its
-   * holder is dead, or it was ours already and is now prolonged.
+   * Takes or renews the lease `name` for the next `seconds`. Returns true if this process holds it now: it was free, had
+   * expired, its holder is dead, or it was ours already.
    */
   hold(name: string, seconds: number): Promise<boolean>
-  /** Gives up all leases of this process, so that another need not wait for their end. */
+  /** Releases all leases of this process, so that others need not wait until they expire. */
   end(): Promise<void>
 }
 
@@ -29,12 +29,12 @@ const STEPS: readonly Step[] = [
     }),
 ]
 
-/** `instance` is a word for this opening of the database, never used again after a restart. */
+/** `instance` names this opening of the database; it must differ after a restart. */
 export function createLease(db: Knex, instance: string, now: () => Date): Lease {
   const holder = identify(instance)
   const ready = createReady(db, 'leases', STEPS)
 
-  /** Writes our name where the lease is free, ours, or `deadHolder`'s. One statement: only one process succeeds. */
+  /** Takes the lease if it is free, ours, or `deadHolder`'s. It is one statement, so only one process succeeds. */
   async function take(name: string, seconds: number, deadHolder: string): Promise<boolean> {
     const at = now().getTime()
     const taken = await db<LeaseRow>('leases')

@@ -1,12 +1,12 @@
-/** Schema steps, each run once and in order, also when two processes start together. */
+/** Migrations: each step runs once and in order, even if two processes start at the same time. */
 import type { Knex } from 'knex'
 
 export type Step = (db: Knex) => Promise<void>
 
 /**
- * Runs the steps of `name` that have not run yet, each in its own transaction with its record in the table
- * `migrations`. Append only: a step is known by its place in the list. Steps recorded beyond the list are left alone,
- * so that an earlier release still starts. Throws what a step throws; that step and the later ones have not happened.
+ * Runs the steps of `name` that have not run yet, each in one transaction with its record in the table `migrations`.
+ * Only append to a list of steps: a step is identified by its position. Recorded steps beyond the list are ignored, so
+ * that an earlier release still starts. Throws what a step throws; that step and the later ones have no effect.
  */
 export async function migrate(db: Knex, name: string, steps: readonly Step[]): Promise<void> {
   if (steps.length === 0) return
@@ -16,7 +16,7 @@ export async function migrate(db: Knex, name: string, steps: readonly Step[]): P
     const number = at + 1
     if (number <= (done[0]?.step ?? 0)) continue
     await db.transaction(async (transaction) => {
-      // Row 0 is a lock: held until the end of the transaction, whichever process comes first.
+      // Row 0 is a lock, held until the end of the transaction by the process that comes first.
       await transaction('migrations').insert({ name, step: 0, at: Date.now() }).onConflict(['name', 'step']).merge()
       if (await transaction('migrations').where({ name, step: number }).first('step')) return
       await step(transaction)
@@ -25,7 +25,7 @@ export async function migrate(db: Knex, name: string, steps: readonly Step[]): P
   }
 }
 
-/** The steps of `name` as something to wait for before each use: run once, and tried again after a failure. */
+/** Returns a function to await before each use of the tables: it runs the steps once, and retries after a failure. */
 export function createReady(db: Knex, name: string, steps: readonly Step[]): () => Promise<void> {
   let ready: Promise<void> | null = null
   return async () => {
@@ -43,7 +43,7 @@ async function createTable(db: Knex): Promise<void> {
       'create table if not exists migrations (name text not null, step integer not null, at bigint not null, primary key (name, step))',
     )
   } catch (error) {
-    // PostgreSQL: two processes that create it at the same moment both try, and one of them fails.
+    // In PostgreSQL, if two processes create the table at the same moment, one of them fails.
     if (!(await db.schema.hasTable('migrations'))) throw error
   }
 }

@@ -1,35 +1,40 @@
-/** Words that count once, for all processes on one database. */
+/** Nonces that may be used once, across all processes that share a database. */
 import type { Knex } from 'knex'
 import { createReady, type Step } from './migrations.ts'
 
-export interface Once {
-  /** True for whoever says the word first; false for everybody else until `ends`, when it is forgotten. */
-  first(word: string, ends: Date): Promise<boolean>
+export interface NonceStore {
+  /**
+   * Returns true the first time a nonce is seen and false afterwards, whichever process saw it first. The nonce is
+   * forgotten at `expires`.
+   */
+  use(nonce: string, expires: Date): Promise<boolean>
 }
 
-interface WordRow {
+interface NonceRow {
   readonly word: string
   /** Milliseconds since the epoch. */
   readonly ends_at: number
 }
 
+const TABLE = 'used_words'
+
 const STEPS: readonly Step[] = [
   (db) =>
-    db.schema.createTable('used_words', (table) => {
+    db.schema.createTable(TABLE, (table) => {
       table.text('word').primary()
       table.bigInteger('ends_at').notNullable().index()
     }),
 ]
 
-export function createOnce(db: Knex, now: () => Date): Once {
+export function createNonceStore(db: Knex, now: () => Date): NonceStore {
   const ready = createReady(db, 'once', STEPS)
 
   return {
-    async first(word, ends) {
+    async use(nonce, expires) {
       await ready()
-      await db<WordRow>('used_words').where('ends_at', '<=', now().getTime()).delete()
-      const row = { word, ends_at: ends.getTime() }
-      const written = await db<WordRow>('used_words').insert(row).onConflict('word').ignore().returning('word')
+      await db<NonceRow>(TABLE).where('ends_at', '<=', now().getTime()).delete()
+      const row = { word: nonce, ends_at: expires.getTime() }
+      const written = await db<NonceRow>(TABLE).insert(row).onConflict('word').ignore().returning('word')
       return written.length === 1
     },
   }

@@ -1,4 +1,4 @@
-/** What a plugin may count on from `context.db`, the same on every database. */
+/** What a plugin may rely on from `context.db`, on every database. */
 import { expect } from 'chai'
 import type { Knex } from 'knex'
 import { createLease } from '../../gateway/stores/lease.ts'
@@ -29,7 +29,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
     })
     after(async () => database?.drop())
 
-    it('is made ready once, and after a failure tried again', async () => {
+    it('runs its migrations once before the first use, and retries after a failure', async () => {
       let tries = 0
       const ready = createReady(db, 'ready', [
         async () => {
@@ -43,7 +43,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       expect(tries).to.equal(2)
     })
 
-    it('gives back numbers as numbers, 64-bit integers and counts too', async () => {
+    it('returns numbers as numbers, including 64-bit integers and counts', async () => {
       const row = { name: 'now', at: 1_770_000_000_123, value: 0.1, note: null }
       await db('shop_readings').insert(row)
       expect(await db('shop_readings').where({ name: 'now' }).first()).to.deep.equal(row)
@@ -51,7 +51,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       expect(await db('shop_readings').max({ newest: 'at' }).first()).to.deep.equal({ newest: row.at })
     })
 
-    it('inserts or updates in one statement, and says what it wrote', async () => {
+    it('inserts or updates in one statement, and returns what it wrote', async () => {
       const write = (value: number) =>
         db('shop_readings').insert({ name: 'upsert', value }).onConflict('name').merge(['value']).returning('value')
       expect(await write(1)).to.deep.equal([{ value: 1 }])
@@ -61,7 +61,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       ).to.deep.equal([])
     })
 
-    it('takes back a transaction that fails', async () => {
+    it('rolls back a transaction that fails', async () => {
       const failed = await db
         .transaction(async (transaction) => {
           await transaction('shop_readings').insert({ name: 'gone' })
@@ -72,7 +72,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       expect(await db('shop_readings').where({ name: 'gone' }).first()).to.equal(undefined)
     })
 
-    it('takes work at the same time from many callers', async () => {
+    it('serves many callers at the same time', async () => {
       await Promise.all(
         Array.from({ length: 50 }, (_, at) =>
           db.transaction(async (transaction) => {
@@ -84,13 +84,13 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       expect(total).to.deep.equal({ value: 1225 })
     })
 
-    it('runs each migration step once and in order, and later steps later', async () => {
+    it('runs each migration step once and in order, and steps added later afterwards', async () => {
       const ran: string[] = []
       const step =
-        (word: string): Step =>
+        (name: string): Step =>
         async (db) => {
-          ran.push(word)
-          await db('shop_readings').insert({ name: `step ${word}` })
+          ran.push(name)
+          await db('shop_readings').insert({ name: `step ${name}` })
         }
       await migrate(db, 'steps', [step('one')])
       await migrate(db, 'steps', [step('one'), step('two'), step('three')])
@@ -99,7 +99,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       expect(ran).to.deep.equal(['one', 'two', 'three', 'else'])
     })
 
-    it('leaves no trace of a step that fails, and tries it again', async () => {
+    it('leaves no trace of a step that fails, and runs it again', async () => {
       let works = false
       const steps: Step[] = [
         async (db) => {
@@ -115,7 +115,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       expect(await db.schema.hasTable('shop_late')).to.equal(true)
     })
 
-    it('runs a step once when several start together', async () => {
+    it('runs a step once when several processes start together', async () => {
       const open = database.open ?? (() => db)
       let ran = 0
       const steps: Step[] = [
@@ -137,7 +137,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
       let seconds = 1_770_000_000
       const now = (): Date => new Date(seconds * 1000)
 
-      it('lets one process hold a lease until its time runs out, prolonged while it asks again', async () => {
+      it('lets one process hold a lease until it expires, and renew it before', async () => {
         const [first, second] = [createLease(db, 'first', now), createLease(db, 'second', now)]
         expect(await first.hold('classify', 60)).to.equal(true)
         expect(await second.hold('classify', 60)).to.equal(false)
@@ -152,7 +152,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
         await Promise.all([first.end(), second.end()])
       })
 
-      it('gives a lease to one of many that ask at once', async () => {
+      it('gives a lease to one of many that ask at the same time', async () => {
         const leases = [db, database.open?.() ?? db, database.open?.() ?? db].map((one, at) =>
           createLease(one, `one ${at}`, now),
         )
@@ -161,7 +161,7 @@ export function databaseContract(name: string, create: () => Promise<TestDatabas
         await Promise.all(leases.map((lease) => lease.end()))
       })
 
-      it('frees a lease when its process ends, and takes one over from a process that is dead', async () => {
+      it('releases a lease when its process ends, and takes over the lease of a dead process', async () => {
         const [first, second] = [createLease(db, 'ending', now), createLease(db, 'starting', now)]
         expect(await first.hold('nightly', 3600)).to.equal(true)
         await first.end()

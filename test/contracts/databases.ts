@@ -1,4 +1,4 @@
-/** The databases a plugin may meet, each empty. */
+/** An empty test database of each supported kind. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,12 +8,12 @@ import { openSchema } from './postgres.ts'
 
 export interface TestDatabase {
   readonly db: Knex
-  /** Opens it a second time, as another process would; null for a database in memory. */
+  /** Opens a second connection, as another process would; null for a database in memory. */
   readonly open: (() => Knex) | null
   drop(): Promise<void>
 }
 
-/** Each makes an empty database, or null where its server does not answer. */
+/** Each creates an empty database, or returns null if its server does not answer. */
 export const DATABASES: Readonly<Record<string, () => Promise<TestDatabase | null>>> = {
   memory: async () => {
     const db = openDatabase({ file: ':memory:' })

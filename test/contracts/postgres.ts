@@ -1,4 +1,4 @@
-/** A schema of its own in the real PostgreSQL, dropped after the test. */
+/** A schema of its own on a real PostgreSQL server, dropped after the test. */
 import { randomBytes } from 'node:crypto'
 import { Client } from 'pg'
 import { POSTGRES_URL } from '../support/services.ts'
@@ -6,13 +6,13 @@ import { POSTGRES_URL } from '../support/services.ts'
 const SERVER = POSTGRES_URL
 
 export interface Schema {
-  /** Address whose connections see only this schema. */
+  /** Connections to this address see only this schema. */
   readonly url: string
   sql(text: string): Promise<void>
   drop(): Promise<void>
 }
 
-/** Null where no server answers: the test then skips and says so. */
+/** Creates the schema. Returns null if no server answers; the test then skips. */
 export async function openSchema(): Promise<Schema | null> {
   const name = `test_${randomBytes(6).toString('hex')}`
   const url = `${SERVER}?options=${encodeURIComponent(`-c search_path=${name}`)}`

@@ -9,7 +9,7 @@ import type { Hex } from '../../config/networks.ts'
 import type { Accepts } from '../../methods/exact-evm/erc1271.ts'
 import { createUnproven } from '../../methods/exact-evm/unverified-limit.ts'
 import { InvalidInput, Unavailable } from '../../plugin/plugin.ts'
-import type { Once } from '../../stores/nonce-store.ts'
+import type { NonceStore } from '../../stores/nonce-store.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 import { type BoughtPlan, boughtPlans } from './purchases.ts'
 
@@ -20,8 +20,8 @@ export interface ReissueParts {
   readonly baseUrl: string
   /** Ids of tokens taken back. */
   readonly revoked: ReadonlySet<string>
-  /** Signatures that were used: each is good once. */
-  readonly once: Once
+  /** Remembers used signatures: each is accepted once. */
+  readonly nonces: NonceStore
   /** Judges contract wallets. */
   readonly accepts: Accepts
   readonly now: () => Date
@@ -51,7 +51,7 @@ export function reissueMessage(baseUrl: string, address: string, issuedAt: strin
   return `Give me my access tokens for ${baseUrl} again.\n\nWallet: ${address}\nIssued At: ${issuedAt}`
 }
 
-export function createReissue({ journal, tokens, baseUrl, revoked, once, accepts, now }: ReissueParts): Reissue {
+export function createReissue({ journal, tokens, baseUrl, revoked, nonces, accepts, now }: ReissueParts): Reissue {
   const admitLook = createUnproven()
 
   /**
@@ -91,7 +91,7 @@ export function createReissue({ journal, tokens, baseUrl, revoked, once, accepts
     const running = owned.filter(({ id, expiresAt }) => expiresAt > now() && !revoked.has(id))
     if (running.length === 0) return []
     // Whoever overhears the request must not get the tokens too. Kept longer than fresh: clocks of processes differ.
-    if (!(await once.first(`reissue ${digest}`, new Date(signedAt + 2 * FRESH_MS))))
+    if (!(await nonces.use(`reissue ${digest}`, new Date(signedAt + 2 * FRESH_MS))))
       throw wrong('signature', 'was used before; sign afresh, with the present time')
     const again = await Promise.all(
       running.map(async ({ id, plan, payer, issuedAt: from, durationSeconds }) => {

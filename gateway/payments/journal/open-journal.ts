@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Intent, RefusedOutcome } from '../../methods/payment-method.ts'
-import { identify, isGone, retire } from '../../stores/instance.ts'
+import { identify, isGone, retire } from '../../stores/process-identity.ts'
 import { createGroupCommit } from './group-commit.ts'
 import type { Journal, Reservation, StoredAnswer } from './journal.ts'
 import { repaidDetail } from './ledger-sql.ts'

@@ -126,7 +126,7 @@ describe('a lost access token', () => {
       tokens: { issue: async ({ id }) => ({ token: id, issuedAt: new Date(), expiresAt: new Date() }) },
       baseUrl: open.url,
       revoked: new Set(),
-      once: { first: async () => true },
+      nonces: { use: async () => true },
       accepts: async ({ caip2 }) => caip2 === there,
       now: () => new Date(),
     })

@@ -8,8 +8,8 @@ import { DATABASES } from '../../contracts/databases.ts'
 
 for (const [name, create] of Object.entries(DATABASES)) databaseContract(name, create)
 
-describe('the SQLite file of the plugins', () => {
-  it('is opened for many readers beside one writer, patient with other processes', async () => {
+describe('the SQLite database', () => {
+  it('allows many readers beside one writer, and waits for the writes of other processes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'database-'))
     const db = openDatabase({ file: join(folder, 'products.sqlite') })
     try {
@@ -22,7 +22,7 @@ describe('the SQLite file of the plugins', () => {
     }
   })
 
-  it('lets transactions of several openings read first and write later, each after the other', async () => {
+  it('serialises transactions of several connections that read first and write later', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'database-'))
     const opened = [1, 2, 3].map(() => openDatabase({ file: join(folder, 'products.sqlite') }))
     try {

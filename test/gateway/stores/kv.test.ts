@@ -19,9 +19,9 @@ for (const [name, url] of [
   ['memory', null],
   ['Redis', REDIS_URL],
 ] as const)
-  describe(`the caches in ${name}`, () => {
+  describe(`the cache in ${name}`, () => {
     let kv: Kv
-    /** Own names, so that runs on one Redis do not meet. */
+    /** Names of this run, so that runs on one Redis do not interfere. */
     const run = `test-${process.pid}-${name}`
 
     before(async function () {
@@ -35,7 +35,7 @@ for (const [name, url] of [
       await kv('').disconnect()
     })
 
-    it('keep values apart by namespace, and give one cache for one name', async () => {
+    it('separates values by namespace, and returns the same cache for the same namespace', async () => {
       expect(kv(`${run}-one`)).to.equal(kv(`${run}-one`))
       await kv(`${run}-one`).set('key', { deep: [1, 'two'] })
       expect(await kv(`${run}-one`).get('key')).to.deep.equal({ deep: [1, 'two'] })
@@ -45,7 +45,7 @@ for (const [name, url] of [
       expect(await kv(`${run}-one`).get('key')).to.equal(undefined)
     })
 
-    it('forget a value when its time is over', async () => {
+    it('drops a value when it expires', async () => {
       await kv(`${run}-one`).set('brief', 'here', 5)
       await kv(`${run}-one`).set('long', 'here', 60_000)
       await new Promise((wake) => setTimeout(wake, 20))
@@ -53,7 +53,7 @@ for (const [name, url] of [
       expect(await kv(`${run}-one`).get('long')).to.equal('here')
     })
 
-    it('empty one namespace and not the others', async () => {
+    it('clears one namespace without touching the others', async () => {
       await kv(`${run}-one`).set('a', 1)
       await kv(`${run}-two`).set('a', 2)
       await kv(`${run}-one`).clear()
@@ -62,15 +62,15 @@ for (const [name, url] of [
     })
   })
 
-describe('the caches', () => {
-  it('hold a bounded number of values in memory', async () => {
+describe('the cache', () => {
+  it('holds a bounded number of values in memory', async () => {
     const kv = openKv({ url: null })('bounded')
     for (let at = 0; at < 10_001; at++) await kv.set(String(at), at)
     expect(await kv.get('0')).to.equal(undefined)
     expect(await kv.get('10000')).to.equal(10_000)
   })
 
-  it('are empty, and hold up nobody, where the shared store does not answer', async () => {
+  it('acts as an empty cache without delaying calls while Redis is unreachable', async () => {
     const kv = openKv({ url: 'redis://127.0.0.1:1' })
     try {
       await kv('away').set('key', 'value')

@@ -2,26 +2,26 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { hostname } from 'node:os'
 import { expect } from 'chai'
-import { identify, isGone, retire } from '../../../gateway/stores/instance.ts'
+import { identify, isGone, retire } from '../../../gateway/stores/process-identity.ts'
 
-describe('an instance', () => {
-  it('lives until it is retired', () => {
-    const instance = identify('a word')
+describe('the identity of a process', () => {
+  it('is alive until it is retired', () => {
+    const instance = identify('a name')
     expect(isGone(instance)).to.equal(false)
     retire(instance)
     expect(isGone(instance)).to.equal(true)
   })
 
-  it('is gone when its process is, and not before', async () => {
+  it('is gone once its process has ended, and not before', async () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
-    const instance = `${hostname()}/${child.pid}/a word`
+    const instance = `${hostname()}/${child.pid}/a name`
     expect(isGone(instance)).to.equal(false)
     child.kill('SIGKILL')
     await once(child, 'exit')
     expect(isGone(instance)).to.equal(true)
   })
 
-  it('of another machine, or of no known form, is never called gone', () => {
+  it('is never called gone if it belongs to another machine or is malformed', () => {
     for (const instance of ['elsewhere/1/x', `${hostname()}/0/x`, `${hostname()}/-1/x`, 'x', ''])
       expect(isGone(instance), instance).to.equal(false)
   })

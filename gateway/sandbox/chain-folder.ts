@@ -1,7 +1,7 @@
 /**
- * A local chain that outlives the gateway: one per folder. It is found again by its process record, its RPC answer,
- * its chain id and its genesis hash, or begun from the last saved state. Blocks, receipts, logs, balances and used
- * authorizations all survive a save; states of old blocks do not.
+ * The folder of a local chain that outlives the gateway. The running chain is recognised by its process record, its
+ * chain id and its genesis hash; otherwise a new one starts from the last saved state. Blocks, receipts, logs, balances
+ * and used authorizations survive a save; the states of old blocks do not.
  */
 import { writeFileSync } from 'node:fs'
 import { mkdir, realpath } from 'node:fs/promises'
@@ -12,22 +12,20 @@ import { gunzip } from 'node:zlib'
 import type { Hex } from '../config/networks.ts'
 import { createRpc, type Rpc } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { anvilBinary, freePort, lastWords, spawnAnvil } from './anvil.ts'
-import { readJson, writeWhole } from './files.ts'
-import { awaitGenesis, identify, urlOf } from './identity.ts'
+import { anvilBinary, awaitGenesis, freePort, identify, lastOutput, spawnAnvil, urlOf } from './anvil.ts'
+import { readJson, withLock, writeAtomically } from './files.ts'
 import { commandOf, endProcess, isAlive } from './processes.ts'
-import { inTurn } from './turn.ts'
 
-/** What is known of the chain's process: written when it starts, kept when it stops so that the port stays the same. */
+/** The record of the chain's process. It is kept after a stop, so that the next start uses the same port. */
 interface ChainRecord {
   readonly pid: number | null
   readonly port: number
   readonly chainId: number
-  /** Null while it starts. */
+  /** Null while the chain starts. */
   readonly genesis: Hex | null
-  /** A copied folder must not take over the chain of the original. */
+  /** The folder it was started from: a copied folder must not adopt the chain of the original. */
   readonly folder: string
-  /** Who uses it: "<pid> <id>". The last one to leave stops it. */
+  /** The gateways that use it, as "<pid> <id>". The last one to leave stops it. */
   readonly users: readonly string[]
 }
 
@@ -35,21 +33,22 @@ export interface Chain {
   readonly rpcUrl: string
   readonly rpc: Rpc
   readonly pid: number
-  /** Whether another living gateway uses this chain too. */
+  /** True if another running gateway uses this chain too. */
   readonly shared: boolean
 }
 
 export interface ChainFolder {
-  /** The living chain, or a new one from the last saved state. */
+  /** Returns the running chain, or starts one from the last saved state. */
   attach(): Promise<Chain>
   /** Writes the state of the chain to the folder. */
   save(chain: Chain): Promise<void>
-  /** Leaves the chain; the last to leave saves and stops it. */
+  /** Stops using the chain. The last gateway to leave saves and stops it. */
   detach(chain: Chain): Promise<void>
 }
 
-const STARTS = 3
+const START_TRIES = 3
 
+/** Opens the folder, creating it if needed. Throws if the platform has no chain program. */
 export async function openChainFolder(options: {
   readonly folder: string
   readonly chainId: number
@@ -59,13 +58,14 @@ export async function openChainFolder(options: {
   await mkdir(options.folder, { recursive: true, mode: 0o700 })
   const folder = await realpath(options.folder)
   const file = (name: string): string => join(folder, name)
-  const me = `${process.pid} ${crypto.randomUUID()}`
-  const turn = <Result>(work: () => Promise<Result>): Promise<Result> => inTurn(file('lock'), work)
+  const self = `${process.pid} ${crypto.randomUUID()}`
+  const locked = <Result>(work: () => Promise<Result>): Promise<Result> => withLock(file('lock'), work)
 
   const readRecord = (): Promise<ChainRecord | null> => readJson<ChainRecord>(file('process.json'))
-  const others = async (record: ChainRecord | null): Promise<string[]> => {
+  const otherUsers = async (record: ChainRecord | null): Promise<string[]> => {
     const living: string[] = []
-    for (const user of record?.users ?? []) if (user !== me && (await isAlive(Number.parseInt(user)))) living.push(user)
+    for (const user of record?.users ?? [])
+      if (user !== self && (await isAlive(Number.parseInt(user)))) living.push(user)
     return living
   }
 
@@ -75,29 +75,28 @@ export async function openChainFolder(options: {
       throw new Error(`${folder} holds a chain with id ${record.chainId}, not ${chainId}: use another DATA_DIR.`)
     const found = record?.folder === folder ? await adopt(record) : null
     const running = found ?? (await start(record?.port))
-    const users = found ? await others(found) : []
-    await writeWhole(file('process.json'), text({ ...running, users: [...users, me] }))
-    if (found)
-      log.info({ pid: found.pid, port: found.port }, 'sandbox: the chain of the last run lives on; it is used again')
+    const users = found ? await otherUsers(found) : []
+    await writeAtomically(file('process.json'), text({ ...running, users: [...users, self] }))
+    if (found) log.info({ pid: found.pid, port: found.port }, 'sandbox: using the chain that is already running')
     const rpcUrl = urlOf(running.port)
     return { rpcUrl, rpc: createRpc(rpcUrl, 60), pid: running.pid as number, shared: users.length > 0 }
   }
 
-  /** The chain of the record if it lives and answers as itself. One that hangs is ended; a foreign process is not. */
+  /** Returns the recorded chain if it still runs. A chain that hangs is ended; another program is left alone. */
   async function adopt(record: ChainRecord): Promise<ChainRecord | null> {
     const { pid, port, genesis } = record
     if (pid === null || !(await isAlive(pid))) return null
     if (genesis !== null && (await identify(port, pid)) === `${chainId} ${genesis}`) return record
     const command = await commandOf(pid)
     if (command.includes('anvil') && command.includes(`--port ${port} `)) {
-      log.warn({ pid, port }, 'sandbox: the chain of the last run does not answer as itself; it is stopped')
+      log.warn({ pid, port }, 'sandbox: the running chain does not answer as expected; stopping it')
       await endProcess(pid)
     }
     return null
   }
 
   async function start(preferred?: number): Promise<ChainRecord> {
-    for (let left = STARTS; ; left--) {
+    for (let triesLeft = START_TRIES; ; triesLeft--) {
       const port = await freePort(preferred)
       const child = spawnAnvil({ port, chainId, stateFile: file('state.json'), logFile: file('anvil.log') })
       let failure = ''
@@ -105,39 +104,39 @@ export async function openChainFolder(options: {
       const ended = (): boolean => failure !== '' || child.exitCode !== null || child.signalCode !== null
       if (child.pid !== undefined) {
         const record = { pid: child.pid, port, chainId, genesis: null, folder, users: [] }
-        // At once and in one go: whoever comes after a crash must find the process.
+        // Written synchronously: after a crash the next gateway must find this process.
         writeFileSync(file('process.json'), text(record), { mode: 0o600 })
         const genesis = await awaitGenesis(port, ended)
         if (genesis) return { ...record, genesis }
         await endProcess(child.pid)
       }
       await pause(0)
-      const words = failure || lastWords(file('anvil.log'))
-      if (left === 1 || !/address.*in use/i.test(words))
+      const output = failure || lastOutput(file('anvil.log'))
+      if (triesLeft === 1 || !/address.*in use/i.test(output))
         throw new Error(
-          `The sandbox chain did not start: ${words || 'no answer'}. If its saved state is at fault, remove ${folder} to begin a new chain.`,
+          `The sandbox chain did not start: ${output || 'it does not answer'}. If its saved state is damaged, remove ${folder} to begin a new chain.`,
         )
     }
   }
 
   async function save({ rpc }: Chain): Promise<void> {
     const dump = await rpc.call<Hex>('anvil_dumpState')
-    await writeWhole(file('state.json'), await promisify(gunzip)(Buffer.from(dump.slice(2), 'hex')))
+    await writeAtomically(file('state.json'), await promisify(gunzip)(Buffer.from(dump.slice(2), 'hex')))
   }
 
   async function detach(chain: Chain): Promise<void> {
     const record = await readRecord()
-    // Somebody else has started another one since, and sees to it.
+    // Another gateway has started a new chain since, and is responsible for it.
     if (record?.pid !== chain.pid) return
-    const users = await others(record)
-    if (users.length > 0) return writeWhole(file('process.json'), text({ ...record, users }))
-    await save(chain).catch((error: unknown) => log.error({ err: error }, 'sandbox: the last state was not saved'))
+    const users = await otherUsers(record)
+    if (users.length > 0) return writeAtomically(file('process.json'), text({ ...record, users }))
+    await save(chain).catch((error: unknown) => log.error({ err: error }, 'sandbox: the state could not be saved'))
     await endProcess(chain.pid)
-    await writeWhole(file('process.json'), text({ ...record, pid: null, users: [] }))
+    await writeAtomically(file('process.json'), text({ ...record, pid: null, users: [] }))
   }
 
   anvilBinary()
-  return { attach: () => turn(attach), save, detach: (chain) => turn(() => detach(chain)) }
+  return { attach: () => locked(attach), save, detach: (chain) => locked(() => detach(chain)) }
 }
 
 function text(record: ChainRecord): string {
