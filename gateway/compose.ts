@@ -53,9 +53,10 @@ import type { Journal } from './payments/journal/journal.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
 import { openPrices, type Prices } from './payments/price-history.ts'
 import { createReconciler } from './payments/recovery.ts'
-import type { Knex, Logger, Plugin } from './plugin/plugin.ts'
+import type { Logger } from 'pino'
+import type { Plugin } from './plugin/plugin.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
-import { openDatabase } from './stores/database.ts'
+import { openDatabase, type OpenDatabase } from './stores/database.ts'
 import { type Kv, openKv } from './stores/kv.ts'
 import { createLease, type Lease } from './stores/lease.ts'
 import { migrate } from './stores/migrations.ts'
@@ -333,7 +334,7 @@ function readableNetworks(settlement: Settlement, { networks }: Pick<Config, 'ne
 interface Stores {
   readonly journal: Journal
   /** Everything but payments: products, prices, leases, counts. */
-  readonly db: Knex
+  readonly db: OpenDatabase
   readonly kv: Kv
   readonly lease: Lease
   readonly prices: Prices

@@ -1,6 +1,6 @@
 /** What a plugin is handed when it is set up: its stores, its way out to the network, its clock. */
 import type { Config } from '../config/config.ts'
-import type { Keyv, Knex, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
+import type { Database, KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
 
 export interface ContextParts {
   readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>
@@ -8,8 +8,8 @@ export interface ContextParts {
   readonly plugin: string
   readonly product: string
   readonly settings: Readonly<Record<string, unknown>>
-  readonly db: Knex
-  readonly kv: (namespace: string) => Keyv
+  readonly db: Database
+  readonly kv: (namespace: string) => KeyValueStore
   readonly log: Logger
   /** The clock of the data. */
   readonly now: () => Date

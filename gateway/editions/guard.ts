@@ -1,6 +1,6 @@
 /** Keeps plugins, as far as one process can, from ending it or bending it for everybody else. */
 import { sep } from 'node:path'
-import type { Logger } from '../plugin/plugin.ts'
+import type { Logger } from 'pino'
 
 /**
  * From here on nothing can be added to the prototype of all objects, `process.exit` throws, and an error that nobody

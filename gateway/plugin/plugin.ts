@@ -2,12 +2,20 @@
  * Everything a plugin may know, imported as `tollgate/plugin`. Plugins import this module, `plugins/quant`, generated types,
  * npm packages and Node; never the gateway's inside and never another plugin.
  */
-import type { Keyv } from 'keyv'
-import type { Knex } from 'knex'
-import type { Logger } from 'pino'
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
+import type { Database } from './database.ts'
 
-export type { Knex, Keyv, Logger }
+export {
+  isPostgres,
+  type Column,
+  type Database,
+  type Insertion,
+  type JoinClause,
+  type Query,
+  type Raw,
+  type Schema,
+  type TableBuilder,
+} from './database.ts'
 export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from './catalog.ts'
 export { readCursor, writeCursor, type Place } from './cursor.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
@@ -54,7 +62,7 @@ export interface Input {
   readonly body: unknown
 }
 
-export type Migration = (db: Knex) => Promise<void>
+export type Migration = (db: Database) => Promise<void>
 
 export interface Plugin<Name extends string = string> {
   /** The word in a product's `plugin` field, before any `@version`. */
@@ -96,9 +104,9 @@ export interface PluginContext {
   readonly product: string
   readonly settings: Readonly<Record<string, unknown>>
   /** Tables prefixed by the plugin's name; the same code on SQLite and PostgreSQL. */
-  readonly db: Knex
+  readonly db: Database
   /** Namespaced; may be emptied at any time. */
-  readonly kv: Keyv
+  readonly kv: KeyValueStore
   /** Outbound, with a timeout and our user agent. */
   readonly fetch: typeof fetch
   readonly log: Logger
@@ -112,6 +120,29 @@ export interface PluginContext {
   progress(label: string, total: number): Progress
   /** The clock of the data: shifted or frozen in replay mode. Never read Date.now() in a plugin. */
   now(): Date
+}
+
+/** A structured log. The object's fields become fields of the log line; `err` takes an error. */
+export interface Logger {
+  debug: LogMethod
+  info: LogMethod
+  warn: LogMethod
+  error: LogMethod
+  /** A log whose lines all carry these fields. */
+  child(fields: object): Logger
+}
+
+export interface LogMethod {
+  (fields: object, message?: string): void
+  (message: string): void
+}
+
+/** A cache. Entries may vanish at any time, and with Redis they are shared by all processes. */
+export interface KeyValueStore {
+  get<Value = unknown>(key: string): Promise<Value | undefined>
+  /** `ttl` in milliseconds; without it the entry stays until it is evicted. */
+  set(key: string, value: unknown, ttl?: number): Promise<unknown>
+  delete(key: string): Promise<boolean>
 }
 
 export interface Progress {

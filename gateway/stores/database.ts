@@ -6,7 +6,11 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import knex, { type Knex } from 'knex'
 import type { Client } from 'pg'
-import type { Database } from 'sqlite3'
+import type { Database as Connection } from 'sqlite3'
+import type { Database } from '../plugin/database.ts'
+
+/** The database as the gateway uses it: all of Knex. It is also a Database, which is what plugins see. */
+export type OpenDatabase = Knex & Database
 
 export type DatabaseOptions = { readonly file: string } | { readonly url: string }
 
@@ -21,8 +25,10 @@ const PRAGMAS = `
  * databases return integers as numbers, also 64-bit ones and counts. SQLite has one connection: inside a transaction
  * query the transaction, because a query to the database would wait for the transaction to end.
  */
-export function openDatabase(options: DatabaseOptions): Knex {
-  return 'file' in options ? openSqlite(options.file) : openPostgres(options.url)
+export function openDatabase(options: DatabaseOptions): OpenDatabase {
+  const db = 'file' in options ? openSqlite(options.file) : openPostgres(options.url)
+  // Knex does what Database declares, but it has too many overloads for the compiler to match the two types.
+  return db as OpenDatabase
 }
 
 function openSqlite(file: string): Knex {
@@ -35,7 +41,7 @@ function openSqlite(file: string): Knex {
       // With one connection there is one writer, and ":memory:" stays one database while it is open.
       min: 1,
       max: 1,
-      afterCreate(connection: Database, done: (error: Error | null) => void) {
+      afterCreate(connection: Connection, done: (error: Error | null) => void) {
         connection.configure('busyTimeout', BUSY_MS)
         lockOnBegin(connection)
         connection.exec(PRAGMAS, done)
@@ -48,8 +54,8 @@ function openSqlite(file: string): Knex {
  * Makes every transaction take the write lock when it begins. A transaction that reads first and writes later fails at
  * once with SQLITE_BUSY, whatever the timeout, if another process has written in between.
  */
-function lockOnBegin(connection: Database): void {
-  const all = connection.all.bind(connection) as (sql: string, ...rest: readonly unknown[]) => Database
+function lockOnBegin(connection: Connection): void {
+  const all = connection.all.bind(connection) as (sql: string, ...rest: readonly unknown[]) => Connection
   Object.assign(connection, {
     all: (sql: string, ...rest: readonly unknown[]) => all(sql === 'BEGIN;' ? 'BEGIN IMMEDIATE;' : sql, ...rest),
   })

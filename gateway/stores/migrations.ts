@@ -1,7 +1,8 @@
 /** Migrations: each step runs once and in order, even if two processes start at the same time. */
 import type { Knex } from 'knex'
+import type { OpenDatabase } from './database.ts'
 
-export type Step = (db: Knex) => Promise<void>
+export type Step = (db: OpenDatabase) => Promise<void>
 
 /**
  * Runs the steps of `name` that have not run yet, each in one transaction with its record in the table `migrations`.
@@ -19,7 +20,7 @@ export async function migrate(db: Knex, name: string, steps: readonly Step[]): P
       // Row 0 is a lock, held until the end of the transaction by the process that comes first.
       await transaction('migrations').insert({ name, step: 0, at: Date.now() }).onConflict(['name', 'step']).merge()
       if (await transaction('migrations').where({ name, step: number }).first('step')) return
-      await step(transaction)
+      await step(transaction as unknown as OpenDatabase)
       await transaction('migrations').insert({ name, step: number, at: Date.now() })
     })
   }

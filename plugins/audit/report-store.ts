@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Knex, Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {
@@ -26,7 +26,7 @@ export interface ReportStore {
 
 const RID_BYTES = 18
 
-export function openReportStore(db: Knex): ReportStore {
+export function openReportStore(db: Database): ReportStore {
   let secret: Promise<string> | null = null
 
   async function readSecret(): Promise<string> {
@@ -34,7 +34,9 @@ export function openReportStore(db: Knex): ReportStore {
       .insert({ id: 1, secret: randomBytes(32).toString('hex') })
       .onConflict('id')
       .ignore()
-    const row: { secret: string } | undefined = await db('audit_key').where({ id: 1 }).first('secret')
+    const row: { secret: string } | undefined = await db<{ secret: string }>('audit_key')
+      .where({ id: 1 })
+      .first('secret')
     if (!row) throw new Error('the key of the reports is gone')
     return row.secret
   }
@@ -50,7 +52,9 @@ export function openReportStore(db: Knex): ReportStore {
       await db('audit_reports').insert(row).onConflict('rid').ignore()
     },
     async find(rid) {
-      const row: { report: string } | undefined = await db('audit_reports').where({ rid }).first('report')
+      const row: { report: string } | undefined = await db<{ report: string }>('audit_reports')
+        .where({ rid })
+        .first('report')
       return row?.report ?? null
     },
     async remove(rid) {

@@ -1,5 +1,5 @@
 /** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
-import { InvalidInput, type Knex, readCursor, writeCursor } from 'tollgate/plugin'
+import { isPostgres, InvalidInput, type Database, readCursor, writeCursor } from 'tollgate/plugin'
 import type { Body } from './directory-record.ts'
 import type { Store } from './directory-store.ts'
 import { networkOf } from './payment-terms.ts'
@@ -27,7 +27,7 @@ const UNPRICED = 1e15
 const MOST_WORDS = 10
 
 /** Throws InvalidInput for a cursor of another query. */
-export async function find(db: Knex, query: DirectoryQuery, now: number): Promise<Found> {
+export async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
   const asOf = Math.min(now, place?.asOf ?? Infinity)
   const { column, direction } = sorting(db, query.sort)
@@ -56,18 +56,18 @@ export async function find(db: Knex, query: DirectoryQuery, now: number): Promis
 }
 
 /** Only by what we saw ourselves: a source's own times and counts move nobody up. */
-function sorting(db: Knex, sort: DirectoryQuery['sort']): { column: string; direction: 'asc' | 'desc' } {
+function sorting(db: Database, sort: DirectoryQuery['sort']): { column: string; direction: 'asc' | 'desc' } {
   const direction = sort.startsWith('-') ? 'desc' : 'asc'
-  const isPostgres = db.client.config.client === 'pg'
+  const postgres = isPostgres(db)
   const columns = {
-    name: isPostgres ? 'name_key collate "C"' : 'name_key',
+    name: postgres ? 'name_key collate "C"' : 'name_key',
     price: `coalesce(price_usd, ${UNPRICED})`,
     first_seen: 'directory_records.first_seen',
   }
   return { column: columns[sort.replace('-', '') as keyof typeof columns], direction }
 }
 
-function filtered(db: Knex, query: DirectoryQuery, asOf: number) {
+function filtered(db: Database, query: DirectoryQuery, asOf: number) {
   const rows = db('directory_records')
     .where('known_at', '<=', asOf)
     .where((open) => void open.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
@@ -94,7 +94,7 @@ export interface Asked {
   readonly sources: readonly { readonly id: string; readonly enabled: boolean }[]
 }
 
-export async function answer(db: Knex, store: Store, asked: Asked): Promise<Directory> {
+export async function answer(db: Database, store: Store, asked: Asked): Promise<Directory> {
   const { query, dataMode, shiftSeconds } = asked
   const { asOf, total, records, nextCursor } = await find(db, query, asked.asOf.getTime() / 1000)
   const sources = await Promise.all(

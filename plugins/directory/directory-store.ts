@@ -1,5 +1,5 @@
 /** What is kept: listings as the sources have them, health as we saw it, and the records made of both. */
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import { type Body, columnsOf, merge, payeesOf, pricesOf, type Said } from './directory-record.ts'
 import type { EntryRow, ListingRow, SweepRow } from './directory-tables.ts'
 import { idOf, type Listing } from './listing.ts'
@@ -29,7 +29,7 @@ export interface Visited {
 
 export type Store = ReturnType<typeof createStore>
 
-export function createStore(db: Knex) {
+export function createStore(db: Database) {
   return {
     /** Takes in what a source says; a later word of the same source replaces an earlier one. */
     async hear({ source, rank, listings, sweep, at, visitAt }: Heard): Promise<void> {
@@ -208,7 +208,7 @@ interface Counted {
  * Writes the records of these services anew where they changed: the version before is superseded at `at`, and what
  * nobody lists any more has no version after it. Within the caller's transaction.
  */
-export async function refresh(trx: Knex, ids: readonly string[], at: number): Promise<void> {
+export async function refresh(trx: Database, ids: readonly string[], at: number): Promise<void> {
   // Locked, where the database can: a sweep and a visit may meet at one service, and each must see what the other wrote.
   const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
   const listings = (await trx('directory_listings').whereIn('id', ids)) as ListingRow[]

@@ -1,6 +1,6 @@
 /** The addresses of the founding list: one row each, known by a random id that only the operator's letters carry. */
 import { randomBytes } from 'node:crypto'
-import type { Knex, Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
   async (db) => {
@@ -36,7 +36,7 @@ export interface Members {
 
 const ID_BYTES = 18
 
-export function openMembers(db: Knex): Members {
+export function openMembers(db: Database): Members {
   return {
     async join(email, source, joined) {
       const id = randomBytes(ID_BYTES).toString('base64url')
@@ -47,7 +47,7 @@ export function openMembers(db: Knex): Members {
       await db('founding_members').where({ id }).delete()
     },
     async all() {
-      return db('founding_members').select('id', 'email', 'source', 'joined').orderBy(['joined', 'id'])
+      return db<Member>('founding_members').select('id', 'email', 'source', 'joined').orderBy(['joined', 'id'])
     },
   }
 }

@@ -1,6 +1,6 @@
 /** Every answer and every failure of the venues, as they came: any moment can be asked for again. */
 import { gunzipSync, gzipSync } from 'node:zlib'
-import type { Knex, Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import type { Poll, VenueName } from './funding-rate.ts'
 
@@ -36,7 +36,7 @@ export interface Store {
 
 const HELD = 32
 
-export function createStore(db: Knex): Store {
+export function createStore(db: Database): Store {
   const held = new LRUCache<number, Poll>({ max: HELD })
   const opened = ({ id, poll }: Row): Poll => {
     const known = held.get(id) ?? (JSON.parse(gunzipSync(poll!).toString('utf8')) as Poll)

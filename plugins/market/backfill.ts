@@ -3,7 +3,7 @@
  * stop at any moment loses nothing. Minutes that a window lacks become gaps, asked for again after 1, 5 and 30 minutes
  * and a day, then written as `filled`.
  */
-import type { Knex, Logger } from 'tollgate/plugin'
+import type { Database, Logger } from 'tollgate/plugin'
 import { createColumns, FILLED, type Columns, badPrints } from './bars.ts'
 import { createStore, type Bar, type Series } from './bar-store.ts'
 import { VenueError, type Venue } from './venues/venue.ts'
@@ -34,7 +34,7 @@ const RETRIES = [60, 300, 1800, 86_400]
 const CONTEXT_SECONDS = 7200
 
 export interface PlanParts {
-  readonly db: Knex
+  readonly db: Database
   readonly series: Series
   readonly venue: Venue
   /** The venue's name of the symbol. */
@@ -49,7 +49,7 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
   const size = venue.windowMinutes * 60
   const rows = () => db<WindowRow>('market_windows').where('series', series.id)
 
-  async function findGaps(db: Knex, from: number, to: number): Promise<void> {
+  async function findGaps(db: Database, from: number, to: number): Promise<void> {
     const bars = await createStore(db).read(series, from, to, Number.MAX_SAFE_INTEGER)
     const gaps: WindowRow[] = []
     const note = (t_from: number, t_to: number): void => {
@@ -64,7 +64,7 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
   }
 
   /** A gap that stays empty although the venue answers: nothing traded. */
-  async function fill(db: Knex, { t_from, t_to }: WindowRow): Promise<void> {
+  async function fill(db: Database, { t_from, t_to }: WindowRow): Promise<void> {
     const store = createStore(db)
     const before = await store.read(series, t_from - CONTEXT_SECONDS, t_to, Number.MAX_SAFE_INTEGER)
     const have = new Map([...before.time].map((time, i) => [time, before.close[i]!]))
@@ -140,7 +140,13 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
  * Stores what is new among fetched bars, puts changed ones over those known so far, and corrects misprints. Bars that
  * come more than `lateAfter` seconds after their close count as known from now on, the others from their close.
  */
-export async function storeNew(db: Knex, series: Series, bars: Columns, now: number, lateAfter: number): Promise<void> {
+export async function storeNew(
+  db: Database,
+  series: Series,
+  bars: Columns,
+  now: number,
+  lateAfter: number,
+): Promise<void> {
   if (bars.count === 0) return
   const store = createStore(db)
   const first = bars.time[0]!

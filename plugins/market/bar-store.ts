@@ -1,5 +1,5 @@
 /** The bars kept in the database: recorded ones and those of the venues. */
-import type { Knex, Migration } from 'tollgate/plugin'
+import { isPostgres, type Database, type Migration } from 'tollgate/plugin'
 import { createColumns, REVISED, type Columns, type BadPrint } from './bars.ts'
 
 export interface Series {
@@ -102,8 +102,8 @@ export interface Bar {
 }
 
 /** Bars in the tables of `migrations`. Works inside a transaction as well. */
-export function createStore(db: Knex): Store {
-  const postgres = db.client.config.client === 'pg'
+export function createStore(db: Database): Store {
+  const postgres = isPostgres(db)
   const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
   const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
   const bulk = `insert into market_bars (series, ${Object.keys(COLUMNS).join(', ')})

@@ -1,6 +1,6 @@
 /** What the President of the United States says, signs and publishes: real sources, exact times, no direction. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { definePlugin, type Job, type Knex } from 'tollgate/plugin'
+import { definePlugin, type Job, type Database } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import { LOG_DAYS } from './answers/feed-health.ts'
 import { GAZETTEER_VERSION } from './entities/gazetteer.ts'
@@ -106,7 +106,7 @@ function sampled(source: Source): Source {
 }
 
 /** Polls that brought nothing are forgotten after a while; bodies are kept. */
-async function prune(db: Knex, now: number): Promise<void> {
+async function prune(db: Database, now: number): Promise<void> {
   await db('potus_polls')
     .where('at', '<', now - LOG_DAYS * DAY)
     .whereNull('body')

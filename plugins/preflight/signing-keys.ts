@@ -1,5 +1,5 @@
 /** The keys that sign: one at a time, made on first start, followed by another from time to time; all stay listed. */
-import type { Knex, Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 
@@ -47,7 +47,7 @@ export const migrations: readonly Migration[] = [
 const DAY = 86_400
 
 export interface KeyOptions {
-  readonly db: Knex
+  readonly db: Database
   /** Signs instead of a key of our own; never stored. */
   readonly given: Hex | null
   readonly rotateDays: number

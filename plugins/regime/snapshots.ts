@@ -1,5 +1,5 @@
 /** The snapshots in the database: written once, read as of any moment. */
-import type { Knex, Migration } from 'tollgate/plugin'
+import { isPostgres, type Database, type Migration } from 'tollgate/plugin'
 import { MODEL } from './regime-model.ts'
 
 /** A snapshot as it is kept; times in epoch seconds, volatilities as fractions a year. */
@@ -75,18 +75,18 @@ export interface Snapshots {
 }
 
 /** The snapshots of a market's newest past, null where there are none: for readers who do not know its word. */
-export async function newestSnapshots(db: Knex, symbol: string): Promise<Snapshots | null> {
+export async function newestSnapshots(db: Database, symbol: string): Promise<Snapshots | null> {
   const row = (await db('regime_series').where({ symbol, model: MODEL }).orderBy('id', 'desc').first('origin')) as
     { origin: string } | undefined
   return row ? openSnapshots(db, symbol, row.origin) : null
 }
 
 /** Snapshots of one market over one past, made on first use. */
-export async function openSnapshots(db: Knex, symbol: string, origin: string): Promise<Snapshots> {
+export async function openSnapshots(db: Database, symbol: string, origin: string): Promise<Snapshots> {
   const key = { symbol, model: MODEL, origin }
   await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()
   const { id: series } = (await db('regime_series').where(key).first('id')) as { id: number }
-  const postgres = db.client.config.client === 'pg'
+  const postgres = isPostgres(db)
   const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
   const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
   const bulk = `insert into regime_snapshots (series, ${NAMES.join(', ')})

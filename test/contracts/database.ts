@@ -1,6 +1,6 @@
 /** What a plugin may rely on from `context.db`, on every database. */
 import { expect } from 'chai'
-import type { Knex } from 'knex'
+import type { OpenDatabase } from '../../gateway/stores/database.ts'
 import { createLease } from '../../gateway/stores/lease.ts'
 import { createReady, migrate, type Step } from '../../gateway/stores/migrations.ts'
 import type { TestDatabase } from './databases.ts'
@@ -13,12 +13,13 @@ const readings: Step = (db) =>
     table.text('note')
   })
 
-const holderOf = async (db: Knex, name: string): Promise<string> => (await db('leases').where({ name }).first()).holder
+const holderOf = async (db: OpenDatabase, name: string): Promise<string> =>
+  (await db('leases').where({ name }).first()).holder
 
 export function databaseContract(name: string, create: () => Promise<TestDatabase | null>): void {
   describe(`a database in ${name}`, () => {
     let database: TestDatabase
-    let db: Knex
+    let db: OpenDatabase
 
     before(async function () {
       const created = await create()

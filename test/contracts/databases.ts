@@ -2,14 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Knex } from 'knex'
-import { openDatabase } from '../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { openSchema } from './postgres.ts'
 
 export interface TestDatabase {
-  readonly db: Knex
+  readonly db: OpenDatabase
   /** Opens a second connection, as another process would; null for a database in memory. */
-  readonly open: (() => Knex) | null
+  readonly open: (() => OpenDatabase) | null
   drop(): Promise<void>
 }
 
@@ -34,9 +33,9 @@ export const DATABASES: Readonly<Record<string, () => Promise<TestDatabase | nul
   },
 }
 
-function databaseOf(connect: () => Knex, remove: () => Promise<void>): TestDatabase {
-  const opened: Knex[] = []
-  const open = (): Knex => {
+function databaseOf(connect: () => OpenDatabase, remove: () => Promise<void>): TestDatabase {
+  const opened: OpenDatabase[] = []
+  const open = (): OpenDatabase => {
     const db = connect()
     opened.push(db)
     return db

@@ -1,19 +1,9 @@
 /** Sets plugins up on a database of their own, without a gateway: what their tests stand on. */
-import type {
-  Ask,
-  Call,
-  Knex,
-  Logger,
-  OperationId,
-  OutputOf,
-  Plugin,
-  PluginContext,
-  Registration,
-} from 'tollgate/plugin'
+import type { Ask, Call, Logger, OperationId, OutputOf, Plugin, PluginContext, Registration } from 'tollgate/plugin'
 import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
-import { openDatabase, type DatabaseOptions } from '../../gateway/stores/database.ts'
+import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 
 export interface Setting {
@@ -22,7 +12,7 @@ export interface Setting {
   readonly replayDir?: string
   readonly replayShift?: string
   readonly database?: DatabaseOptions
-  readonly db?: Knex
+  readonly db?: OpenDatabase
   readonly fetch?: typeof fetch
   readonly log?: Logger
 }
@@ -33,7 +23,7 @@ export interface Placed {
 }
 
 export interface Stand {
-  readonly db: Knex
+  readonly db: OpenDatabase
   readonly registrations: readonly Registration[]
   /** Runs an operation at this moment, `maxFreshnessSeconds` late. */
   call<Id extends OperationId>(

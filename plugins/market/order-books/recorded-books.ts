@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import Papa from 'papaparse'
-import type { Knex, PluginContext } from 'tollgate/plugin'
+import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings } from '../../lib/feeds/data-settings.ts'
 import { pairName, parseRecording, recognise, seconds } from '../bar-recordings.ts'
 import type { Bar, Series, Store } from '../bar-store.ts'
@@ -90,7 +90,7 @@ export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: stri
 export async function readQuotes(
   file: string,
   text: string,
-  db: Knex,
+  db: Database,
   store: Store,
 ): Promise<(Quotes & { symbol: string }) | null> {
   const name = recognise(file)
@@ -117,7 +117,7 @@ export async function readQuotes(
 }
 
 /** How far the bars of a file were moved in time when they were stored: its first and its last are looked for. */
-async function shiftOf(series: Series, bars: Columns, db: Knex, store: Store): Promise<number | null> {
+async function shiftOf(series: Series, bars: Columns, db: Database, store: Store): Promise<number | null> {
   const [first, last] = [barOf(bars, 0), barOf(bars, bars.count - 1)]
   const { time, ...prices } = first
   const twins = (await db('market_bars')

@@ -1,5 +1,5 @@
 /** Who and what was named in a stretch of time, and how that differs from the stretch before. */
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import { DAY, iso, type Range } from '../moment.ts'
 
 export interface EntityQuery {
@@ -23,7 +23,12 @@ interface Row {
 }
 
 /** Entities of the events available in the range and by the moment; an event counts once, as it was known then. */
-export async function countEntities(db: Knex, range: Range, asOf: number, { type, q, limit, min_count }: EntityQuery) {
+export async function countEntities(
+  db: Database,
+  range: Range,
+  asOf: number,
+  { type, q, limit, min_count }: EntityQuery,
+) {
   const counted = ({ from, to }: Range) => {
     const query = db('potus_mentions')
       .where('available_at', '>=', from)
@@ -81,7 +86,7 @@ export async function countEntities(db: Knex, range: Range, asOf: number, { type
   }
 }
 
-async function idsOf(db: Knex, seqs: readonly number[]): Promise<Map<number, string>> {
+async function idsOf(db: Database, seqs: readonly number[]): Promise<Map<number, string>> {
   const ids = new Map<number, string>()
   for (let from = 0; from < seqs.length; from += 500) {
     const rows = (await db('potus_events')

@@ -1,5 +1,5 @@
 /** One event with everything known of it by a moment. */
-import { type Ask, type Knex, NotFound } from 'tollgate/plugin'
+import { type Ask, type Database, NotFound } from 'tollgate/plugin'
 import { wordDiff } from './word-diff.ts'
 import { HOUR, iso, isoOrNull } from '../moment.ts'
 import type { Reader, EventAtMoment } from '../store/event-reader.ts'
@@ -25,7 +25,13 @@ export async function findSelected(reader: Reader, selector: string, asOf: numbe
 }
 
 /** Record, revisions with word differences, cluster, chain of hashes, counts. */
-export async function eventDetails(db: Knex, reader: Reader, row: EventAtMoment, asOf: number, marks: RecordContext) {
+export async function eventDetails(
+  db: Database,
+  reader: Reader,
+  row: EventAtMoment,
+  asOf: number,
+  marks: RecordContext,
+) {
   const [one] = (await knownEvents(reader, [row], asOf, marks)) as [KnownEvent]
   const versions = await reader.versions(row.seq, asOf)
   const counts = (await db('potus_engagement').where({ seq: row.seq }).where('observed_at', '<=', asOf).first()) as

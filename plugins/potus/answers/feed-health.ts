@@ -1,5 +1,5 @@
 /** The sources and how they do, as of a moment: read from the log of polls, so nothing is kept twice. */
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import { DAY, isoOrNull } from '../moment.ts'
 import type { Source } from '../sources/source.ts'
@@ -19,7 +19,7 @@ interface Counted {
   readonly n: number
 }
 
-export async function feedHealth(db: Knex, sources: readonly Source[], asOf: number, dataMode: DataMode) {
+export async function feedHealth(db: Database, sources: readonly Source[], asOf: number, dataMode: DataMode) {
   const counted = (from: number, only?: readonly string[]): Promise<Counted[]> => {
     const query = db('potus_polls').whereBetween('at', [from, asOf]).groupBy('source', 'outcome')
     if (only) void query.whereIn('source', [...only])
@@ -94,7 +94,7 @@ function statusOf(
   return lastSuccess === null || asOf - lastSuccess > source.lateSeconds * 1000 ? 'late' : 'ok'
 }
 
-async function failuresSince(db: Knex, source: string, since: number, asOf: number) {
+async function failuresSince(db: Database, source: string, since: number, asOf: number) {
   const rows = (await db('potus_polls')
     .where({ source })
     .whereBetween('at', [since, asOf])
@@ -105,7 +105,7 @@ async function failuresSince(db: Knex, source: string, since: number, asOf: numb
   return { count: rows.length, detail: rows[0]?.detail ?? null }
 }
 
-async function lagsOf(db: Knex, source: string, asOf: number): Promise<number[]> {
+async function lagsOf(db: Database, source: string, asOf: number): Promise<number[]> {
   const rows = (await db('potus_events')
     .where({ source })
     .where('available_at', '<=', asOf)

@@ -1,6 +1,6 @@
 /** The state of the live feed in figures: what is open, how much comes, and whether that is much. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Knex, ServerEvent } from 'tollgate/plugin'
+import type { Database, ServerEvent } from 'tollgate/plugin'
 import { DAY, HOUR, iso } from '../moment.ts'
 import type { Reader } from '../store/event-reader.ts'
 import { type Filter, readPage } from './event-filters.ts'
@@ -19,7 +19,7 @@ export interface Health {
 
 /** Everything about the store as of a moment that a poller would have to work out for itself. */
 export async function liveState(
-  db: Knex,
+  db: Database,
   reader: Reader,
   marks: RecordContext,
   asOf: number,

@@ -4,7 +4,7 @@ import {
   type Call,
   type Catalog,
   type Handlers,
-  type Knex,
+  type Database,
   Reply,
   type ServerEvent,
 } from 'tollgate/plugin'
@@ -40,7 +40,7 @@ import { feedHealth } from './feed-health.ts'
 import { createTail, liveState } from './live-feed.ts'
 
 export interface HandlerParts {
-  readonly db: Knex
+  readonly db: Database
   readonly reader: Reader
   readonly marks: RecordContext
   readonly sources: readonly Source[]
@@ -236,7 +236,7 @@ const planOf = (access: Access): string | null => (access.kind === 'token' ? acc
 /* --- The free index of the family: what is sold, how fresh, from which sources. Its figures are a day old. --- */
 
 export async function familyAt(
-  db: Knex,
+  db: Database,
   reader: Reader,
   catalog: Catalog,
   product: string,

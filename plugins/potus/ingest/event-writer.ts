@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import { FeedError, type Item, type Source } from '../sources/source.ts'
 import { withoutNoise } from '../sources/feed-body.ts'
 import { parseBody, type ParsedBody } from '../sources/parsers.ts'
@@ -36,7 +36,7 @@ export interface WriteOptions {
   /** How often the recording was played before: the same item comes again under a key of its own. */
   readonly round?: number
   /** Written in the same transaction as what the poll changes, or its last where there are several. */
-  readonly inTransaction?: (tx: Knex) => Promise<void>
+  readonly inTransaction?: (tx: Database) => Promise<void>
 }
 
 export interface Writer {
@@ -49,7 +49,7 @@ export interface Writer {
 const nothing = async (): Promise<void> => {}
 const NOTHING = { items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
 
-export function createWriter(db: Knex, now: () => number, publisherOf: (source: string) => string): Writer {
+export function createWriter(db: Database, now: () => number, publisherOf: (source: string) => string): Writer {
   const memory = createWriterState(publisherOf)
   let last: Promise<unknown> = Promise.resolve()
 
@@ -109,7 +109,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   async function again(
     poll: Poll,
     row: Partial<PollRow> & { outcome: Outcome },
-    { stretch, time, alongside }: { stretch: SequenceRange; time: number; alongside: (tx: Knex) => Promise<void> },
+    { stretch, time, alongside }: { stretch: SequenceRange; time: number; alongside: (tx: Database) => Promise<void> },
   ): Promise<WriteResult> {
     const settled = await db.transaction(async (tx) => {
       await memory.takeTurn(tx)
@@ -125,7 +125,7 @@ export function createWriter(db: Knex, now: () => number, publisherOf: (source: 
   async function note(
     poll: Poll,
     row: Partial<PollRow> & { outcome: Outcome },
-    alongside: (tx: Knex) => Promise<void>,
+    alongside: (tx: Database) => Promise<void>,
   ): Promise<WriteResult> {
     await db.transaction(async (tx) => {
       await tx('potus_polls').insert(rowOf(poll, row))
@@ -200,7 +200,7 @@ function rowOf(poll: Poll, row: Partial<PollRow> & { outcome: Outcome }): PollRo
 }
 
 /** Kept only where everything in the body was taken: else the whole body is wanted again. */
-async function keepValidators(tx: Knex, { source, headers }: Poll, sha256: string | null): Promise<void> {
+async function keepValidators(tx: Database, { source, headers }: Poll, sha256: string | null): Promise<void> {
   const validators =
     sha256 === null
       ? { etag: null, last_modified: null }

@@ -1,6 +1,6 @@
 /** What a poll changes: new items, new texts, texts that shrank to stubs, items that are gone or back. */
 import { createHash } from 'node:crypto'
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import type { Counts, Item, Source } from '../sources/source.ts'
 import type { Status } from '../store/tables.ts'
 import type { SequenceRange } from './writer-state.ts'
@@ -71,7 +71,7 @@ export interface Within {
 
 /** Compares the items of a good poll with what is known. A text that was seen before is never a new revision. */
 export async function compareWithStore(
-  db: Knex,
+  db: Database,
   source: Source,
   items: readonly Item[],
   within: Within,
@@ -102,7 +102,7 @@ export async function compareWithStore(
   return { ...change, missing }
 }
 
-async function currents(db: Knex, source: Source, items: readonly Item[]): Promise<Map<string, KnownVersion>> {
+async function currents(db: Database, source: Source, items: readonly Item[]): Promise<Map<string, KnownVersion>> {
   const found = new Map<string, KnownVersion>()
   for (let from = 0; from < items.length; from += 200) {
     const ids = items.slice(from, from + 200).map(({ key }) => eventId(source.id, key))
@@ -129,7 +129,7 @@ async function currents(db: Knex, source: Source, items: readonly Item[]): Promi
 }
 
 async function missingFrom(
-  db: Knex,
+  db: Database,
   source: Source,
   items: readonly Item[],
   { stretch, at }: Within,

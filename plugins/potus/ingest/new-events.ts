@@ -1,6 +1,6 @@
 /** Items into the store: compared, described, and written a hundred at a time. */
 import { setImmediate as breathe } from 'node:timers/promises'
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
 import { type Outcome, type EventRow, insertAll, type MentionRow, type VersionRow } from '../store/tables.ts'
@@ -57,9 +57,9 @@ const PORTION = 100
  * of appearance rise together.
  */
 export async function storeItems(
-  db: Knex,
+  db: Database,
   { source, items, isWhole, sight, raw, memory, stretch }: StoreOptions,
-  finish: (tx: Knex, taken: StoreOutcome) => Promise<void>,
+  finish: (tx: Database, taken: StoreOutcome) => Promise<void>,
 ): Promise<WriteResult> {
   const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= sight.now)
   const complete = due.length === items.length
@@ -116,7 +116,7 @@ const DAY_MS = 86_400_000
 
 /** Inserts the items and says how many joined a cluster that was there. */
 export async function insertEvents(
-  db: Knex,
+  db: Database,
   { source, items, sight, raw, memory, stretch, descriptions }: Insertion,
 ): Promise<{ readonly joined: number }> {
   if (items.length === 0) return { joined: 0 }

@@ -1,13 +1,13 @@
 /** Asks the sources: one request a host at a time, patience where one fails, and a rest where it keeps failing. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cron } from 'croner'
-import type { Job, Knex, Logger } from 'tollgate/plugin'
+import type { Job, Database, Logger } from 'tollgate/plugin'
 import type { Source } from '../sources/source.ts'
 import type { Writer } from './event-writer.ts'
 import type { Fetcher, Validators } from './fetch.ts'
 
 export interface PollerParts {
-  readonly db: Knex
+  readonly db: Database
   readonly writer: Pick<Writer, 'write'>
   readonly fetcher: Fetcher
   readonly sources: readonly Source[]

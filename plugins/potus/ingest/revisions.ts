@@ -1,6 +1,6 @@
 /** Revisions, stubs, retractions and returns into the store. The version before stays and says until when it stood. */
 import { createHash } from 'node:crypto'
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
 import { insertAll, type MentionRow, type Status, type VersionRow } from '../store/tables.ts'
@@ -35,7 +35,7 @@ interface HeldRow {
 }
 
 /** Applies what a good poll changes. */
-export async function applyChanges(db: Knex, application: ChangeContext): Promise<Applied> {
+export async function applyChanges(db: Database, application: ChangeContext): Promise<Applied> {
   const { change, source, descriptions } = application
   for (const { current, item, hash } of change.revised)
     await revise(db, application, current, item, hash, descriptions.get(item) ?? annotate(item, source))
@@ -59,7 +59,7 @@ export interface Waiting {
 
 /** An unchanged poll agrees with the one before it: what waits for agreement has one more voice. */
 export async function confirmPending(
-  db: Knex,
+  db: Database,
   source: Source,
   { poll, now, memory, stretch }: Waiting,
 ): Promise<Partial<Applied>> {
@@ -91,14 +91,14 @@ export async function confirmPending(
   return { revised }
 }
 
-async function newest(db: Knex, seq: number): Promise<KnownVersion> {
+async function newest(db: Database, seq: number): Promise<KnownVersion> {
   const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
   return { ...row, key: '', hash: row.content_hash, hashes: new Set() }
 }
 
 /** A new text. */
 async function revise(
-  db: Knex,
+  db: Database,
   application: ChangeContext,
   current: KnownVersion,
   item: Item,
@@ -112,7 +112,7 @@ async function revise(
 }
 
 async function supersede(
-  db: Knex,
+  db: Database,
   { source, raw, now, memory, stretch }: ChangeContext,
   current: Pick<KnownVersion, 'seq' | 'version' | 'revision'>,
   item: Item,
@@ -144,7 +144,7 @@ async function supersede(
 
 /** Keeps a stub back, or believes it when enough polls agree. True where it became a revision. */
 async function hold(
-  db: Knex,
+  db: Database,
   application: ChangeContext,
   { current, item, hash }: Revision,
   seen?: number,
@@ -162,7 +162,7 @@ async function hold(
 }
 
 /** One more poll without them; those that are back are no longer missing. */
-async function countMissing(db: Knex, application: ChangeContext, missing: readonly number[]): Promise<void> {
+async function countMissing(db: Database, application: ChangeContext, missing: readonly number[]): Promise<void> {
   const { source } = application
   const before = (await db('potus_missing').where({ source: source.id })) as { seq: number; polls: number }[]
   const polls = new Map(before.map((row) => [row.seq, row.polls]))
@@ -180,7 +180,7 @@ async function countMissing(db: Knex, application: ChangeContext, missing: reado
 }
 
 /** The same text under another status. */
-async function restate(db: Knex, application: ChangeContext, seq: number, status: Status): Promise<void> {
+async function restate(db: Database, application: ChangeContext, seq: number, status: Status): Promise<void> {
   const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
   const event = (await db('potus_events').where({ seq }).first('source_key as key')) as { key: string }
   const item = { ...row, key: event.key, media: JSON.parse(row.media) } as unknown as Item
@@ -222,7 +222,7 @@ interface Parts {
 
 /** The row of one version; its hash covers what it says, when it was known, and the record before it. */
 export async function buildVersionRow(
-  db: Knex,
+  db: Database,
   { source, raw, memory, stretch }: Parts,
   { seq, version, revision, status, knownAt, revisedAt }: VersionNumbers,
   item: Item,

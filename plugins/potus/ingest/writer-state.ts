@@ -1,5 +1,5 @@
 /** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from './clusters.ts'
 import type { EventRow } from '../store/tables.ts'
 
@@ -13,20 +13,20 @@ export const FULL_RANGE: SequenceRange = { first: 1, last: Number.MAX_SAFE_INTEG
 
 export interface WriterState {
   /** Records of the last month, in order of appearance; what another process wrote is read first. */
-  recent(db: Knex, stretch: SequenceRange, at: number): Promise<readonly Candidate[]>
+  recent(db: Database, stretch: SequenceRange, at: number): Promise<readonly Candidate[]>
   add(candidate: Candidate): void
   /** The newest sequence number of a stretch, 0 or the number before its first where it is empty. */
-  lastSeq(db: Knex, stretch: SequenceRange): Promise<number>
+  lastSeq(db: Database, stretch: SequenceRange): Promise<number>
   /** When the newest live record of a stretch appeared; 0 where there is none. Within a transaction of our turn. */
-  lastAppearance(db: Knex, stretch: SequenceRange): Promise<number>
+  lastAppearance(db: Database, stretch: SequenceRange): Promise<number>
   /** Hash of the last record written of a source, or null. */
-  chainEnd(db: Knex, source: string, stretch: SequenceRange): Promise<string | null>
+  chainEnd(db: Database, source: string, stretch: SequenceRange): Promise<string | null>
   setChainEnd(source: string, hash: string): void
   /**
    * Waits for the writer's turn, in a transaction: those of several processes follow each other, so numbers only rise.
    * False where another process has written since our last turn: what was read before it is no longer certain.
    */
-  takeTurn(tx: Knex): Promise<boolean>
+  takeTurn(tx: Database): Promise<boolean>
   /** After a failed write nothing remembered is certain. */
   forget(): void
 }

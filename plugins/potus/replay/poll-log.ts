@@ -3,7 +3,7 @@
  * A body that came again is not written twice: its hash stands for it.
  */
 import { gunzipSync } from 'node:zlib'
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import type { JsonRow } from '../sources/feed-body.ts'
 import type { PollRow } from '../store/tables.ts'
 
@@ -26,9 +26,9 @@ export interface LoggedPoll {
 const PORTION = 500
 
 /** Every poll that is kept, in order, each as one line without its end. */
-export async function* logLines(db: Knex): AsyncGenerator<string> {
+export async function* logLines(db: Database): AsyncGenerator<string> {
   for (let last = 0; ;) {
-    const rows: (PollRow & { readonly id: number })[] = await db('potus_polls')
+    const rows: (PollRow & { readonly id: number })[] = await db<PollRow & { readonly id: number }>('potus_polls')
       .where('id', '>', last)
       .orderBy('id')
       .limit(PORTION)

@@ -1,5 +1,5 @@
 /** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
-import type { Knex, PluginContext } from 'tollgate/plugin'
+import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings } from '../../lib/feeds/data-settings.ts'
 import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
@@ -90,7 +90,7 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
       const rows = rowsFrom(next, (n) => due(written + n, time))
       const count = Math.max(1, rows.length)
       const position = { ...mine, shift, written: written + count, ready: isReady }
-      const alongside = (tx: Knex): Promise<void> => keep(tx, position)
+      const alongside = (tx: Database): Promise<void> => keep(tx, position)
       await playEntries(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
       written += count
       shown?.advance(count)
@@ -134,7 +134,7 @@ function rowsFrom(
 export interface Playing {
   readonly moved?: number
   readonly turn?: number
-  readonly alongside?: (tx: Knex) => Promise<void>
+  readonly alongside?: (tx: Database) => Promise<void>
 }
 
 /** One poll, or rows that were recorded by themselves, through the writer. */
@@ -172,12 +172,12 @@ function roundOf(recorded: readonly RecordedEntry[]): number {
   return Math.ceil((length + DAY) / WEEK) * WEEK
 }
 
-async function noteOf(db: Knex): Promise<string | null> {
+async function noteOf(db: Database): Promise<string | null> {
   const row = (await db('potus_notes').where({ name: 'replay' }).first()) as { value: string } | undefined
   return row?.value ?? null
 }
 
-async function keep(db: Knex, position: Position): Promise<void> {
+async function keep(db: Database, position: Position): Promise<void> {
   await db('potus_notes')
     .insert({ name: 'replay', value: JSON.stringify(position) })
     .onConflict('name')
@@ -187,7 +187,7 @@ async function keep(db: Knex, position: Position): Promise<void> {
 const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement', 'notes']
 
 /** Where this recording stands, whoever opened it first; what another one left is cleared away. */
-async function positioned(db: Knex, mine: Position): Promise<Position> {
+async function positioned(db: Database, mine: Position): Promise<Position> {
   return db.transaction(async (tx) => {
     await tx('potus_notes').insert({ name: 'opening', value: '' }).onConflict('name').merge()
     const earlier = JSON.parse((await noteOf(tx)) ?? 'null') as Position | null
@@ -199,6 +199,6 @@ async function positioned(db: Knex, mine: Position): Promise<Position> {
   })
 }
 
-async function clear(db: Knex): Promise<void> {
+async function clear(db: Database): Promise<void> {
   for (const table of TABLES) await db(`potus_${table}`).delete()
 }

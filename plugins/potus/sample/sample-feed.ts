@@ -1,6 +1,6 @@
 /** Writes the made-up news: the last days at once, what comes now as it comes, and the month before at the first step. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Knex, Unavailable } from 'tollgate/plugin'
+import { type Database, Unavailable } from 'tollgate/plugin'
 import type { Writer } from '../ingest/event-writer.ts'
 import type { SequenceRange } from '../ingest/writer-state.ts'
 import { DAY } from '../moment.ts'
@@ -33,7 +33,7 @@ export interface Sample {
 }
 
 export function createSample(
-  db: Knex,
+  db: Database,
   writer: Writer,
   sources: ReadonlyMap<string, Source>,
   now: () => number,
@@ -131,12 +131,12 @@ export function createSample(
 
   /** True where no other process is at it; then it is ours for a while. */
   async function claim(): Promise<boolean> {
-    const taken = await db('potus_notes')
+    const taken = (await db('potus_notes')
       .insert({ name: CLAIM, value: String(now() + CLAIM_MS) })
       .onConflict('name')
       .merge()
       .whereRaw('cast(potus_notes.value as bigint) <= ?', [now()])
-      .returning('name')
+      .returning('name')) as readonly unknown[]
     return taken.length === 1
   }
 

@@ -2,7 +2,7 @@
  * Reading as of a moment. An event is visible when it was available by then; of its versions the one that stood then;
  * of its cluster the members that were available then. Nothing else enters an answer.
  */
-import type { Knex } from 'tollgate/plugin'
+import type { Database } from 'tollgate/plugin'
 import type { CursorPosition } from '../answers/event-cursor.ts'
 import type { EventRow, VersionRow } from './tables.ts'
 
@@ -68,7 +68,7 @@ const COLUMNS = [
   ...[...VERSION, ...ABOUT, ...ORIGIN].map((name) => `v.${name}`),
 ]
 
-export function createReader(db: Knex): Reader {
+export function createReader(db: Database): Reader {
   /** Events with the version that stood at the moment. */
   const standing = (asOf: number) =>
     db('potus_events as e')

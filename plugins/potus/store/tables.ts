@@ -1,5 +1,5 @@
 /** Tables of the event store. Times are milliseconds since 1970 in 64 bits; what may change has a version. */
-import type { Knex, Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
 import type { Kind, Precision } from '../sources/source.ts'
 
 export const migrations: readonly Migration[] = [
@@ -211,6 +211,6 @@ export type Outcome = 'new' | 'unchanged' | 'not_modified' | 'quarantined' | 'fa
 /** Rows per statement: far below the number of values both databases allow. */
 const BATCH = 200
 
-export async function insertAll(db: Knex, table: string, rows: readonly object[]): Promise<void> {
+export async function insertAll(db: Database, table: string, rows: readonly object[]): Promise<void> {
   for (let from = 0; from < rows.length; from += BATCH) await db(table).insert(rows.slice(from, from + BATCH))
 }

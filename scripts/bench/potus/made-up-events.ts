@@ -1,5 +1,5 @@
 /** A store stuffed with made-up events by the database itself: what a walk and a bench need, in seconds. */
-import type { Knex } from 'tollgate/plugin'
+import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 
 /** Milliseconds between two events: the density stays the same however many there are. */
 export const APART_MS = 60_000
@@ -8,7 +8,7 @@ export const APART_MS = 60_000
  * Inserts `count` events numbered from `first`, one a minute, the last of them at `end`. Every seventh has a second
  * version. A week's worth of real news has fewer.
  */
-export async function insertMadeUpEvents(db: Knex, count: number, end: number, first = 1): Promise<void> {
+export async function insertMadeUpEvents(db: OpenDatabase, count: number, end: number, first = 1): Promise<void> {
   const start = end - (count - 1) * APART_MS
   const isSqlite = db.client.config.client === 'sqlite3'
   const numbers = isSqlite

@@ -2,8 +2,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Knex } from 'tollgate/plugin'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { parseFilter, readPage } from '../../../plugins/potus/answers/event-filters.ts'
 import { eventRecord } from '../../../plugins/potus/answers/event-record.ts'
@@ -87,7 +86,7 @@ export interface Timing {
 export async function pageTimings(sizes: readonly number[]): Promise<Timing[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   try {
-    const stores: { readonly size: number; readonly db: Knex; readonly reader: Reader }[] = []
+    const stores: { readonly size: number; readonly db: OpenDatabase; readonly reader: Reader }[] = []
     for (const size of sizes) {
       const db = openDatabase({ file: join(folder, `${size}.sqlite`) })
       await migrate(db, 'potus', migrations)

@@ -1,8 +1,8 @@
 /** The directory online: a local server that is every source, a small internet, and a clock that stands until it is moved. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { definePlugin, type Knex } from 'tollgate/plugin'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { definePlugin } from 'tollgate/plugin'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import { createDirectory } from '../../../plugins/directory/index.ts'
 import { createPace, createVisitor, LIMITS } from '../../../plugins/directory/visits.ts'
 import type { Directory, DirectoryRecord } from '../../../schemas/types.d.ts'
@@ -16,7 +16,7 @@ export const PAYEE = '0x209693Bc6afc0C5328bA36FaF03C514EF312287C'
 
 export interface Scene {
   readonly net: Internet
-  readonly db: Knex
+  readonly db: OpenDatabase
   clock: number
   /** What the sources hold: listings of `bazaar` and `second`, servers of `registry`. */
   readonly sources: Record<'bazaar' | 'second' | 'registry', unknown[]>
@@ -53,7 +53,10 @@ const documents = definePlugin({
   }),
 })
 
-export async function openScene(db: Knex = openDatabase({ file: ':memory:' }), settings: object = {}): Promise<Scene> {
+export async function openScene(
+  db: OpenDatabase = openDatabase({ file: ':memory:' }),
+  settings: object = {},
+): Promise<Scene> {
   const net = await openInternet()
   const pages: string[] = []
   const faults: Scene['faults'] = new Map()

@@ -1,6 +1,5 @@
 /** Online funding rates on a database of their own, against local venues, with a clock that stands until it is moved. */
-import type { Knex } from 'tollgate/plugin'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import funding from '../../../plugins/funding/index.ts'
 import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { VENUES } from '../../../plugins/funding/venues/venues.ts'
@@ -12,7 +11,7 @@ export const NAMES = Object.keys(VENUES) as VenueName[]
 
 export interface Scene {
   readonly venues: FakeVenues
-  readonly db: Knex
+  readonly db: OpenDatabase
   /** Epoch seconds. */
   clock: number
   poll(): Promise<void>

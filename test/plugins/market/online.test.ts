@@ -1,6 +1,5 @@
 import { expect } from 'chai'
-import type { Knex } from 'tollgate/plugin'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import market from '../../../plugins/market/index.ts'
 import { stand, type Stand } from '../stand.ts'
 import { closeAt, openVenue, type FakeVenue } from './venue.ts'
@@ -13,7 +12,7 @@ describe('market bars of the venues', () => {
   let binance: FakeVenue
   let placed: Stand
   let clock: number
-  let db: Knex
+  let db: OpenDatabase
 
   const settings = (): Record<string, unknown> => ({
     history_start: '2026-02-01T00:00:00Z',

@@ -1,12 +1,12 @@
 /** A store of its own with the real writer and the real handlers, asked as the gateway would ask them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Access, Handler, Knex } from 'tollgate/plugin'
+import type { Access, Handler } from 'tollgate/plugin'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
 import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
 import { createValidators } from '../../../gateway/catalog/validators.ts'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { createHandlers } from '../../../plugins/potus/answers/operations.ts'
 import { createWriter, type Writer } from '../../../plugins/potus/ingest/event-writer.ts'
@@ -40,7 +40,7 @@ export interface Asked {
 }
 
 export interface Newsroom {
-  readonly db: Knex
+  readonly db: OpenDatabase
   readonly sources: ReadonlyMap<string, Source>
   /** The clock; tests move it. */
   time: number
@@ -62,7 +62,7 @@ export interface Setting {
   readonly settings?: Readonly<Record<string, SourceSettings>>
   readonly dataMode?: 'sample' | 'replay' | 'online'
   readonly shift?: number | null
-  readonly db?: Knex
+  readonly db?: OpenDatabase
 }
 
 export async function openNewsroom({

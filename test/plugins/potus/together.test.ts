@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Knex } from 'tollgate/plugin'
+import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 import { pino } from 'pino'
 import { createLease } from '../../../gateway/stores/lease.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
@@ -23,7 +23,7 @@ const TIME = Date.UTC(2026, 6, 7, 15)
 const sources = new Map(readSources().map((source) => [source.id, source]))
 
 /** Every number once, every key once, every version in its row, and one chain a source. */
-async function isWhole(db: Knex): Promise<string[]> {
+async function isWhole(db: OpenDatabase): Promise<string[]> {
   const events = (await db('potus_events').orderBy('seq').select('seq', 'id', 'source', 'source_key')) as {
     seq: number
     id: string
@@ -54,7 +54,7 @@ interface Line {
 
 /** A process that shows what it was sent. */
 interface Shown {
-  readonly db: Knex
+  readonly db: OpenDatabase
   show(...items: Parameters<typeof feedOf>[0]): Promise<WriteResult>
 }
 
@@ -91,7 +91,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
     })
     afterEach(() => store?.drop())
 
-    const opened = (now = (): number => TIME): { db: Knex; writer: Writer } => {
+    const opened = (now = (): number => TIME): { db: OpenDatabase; writer: Writer } => {
       const db = store!.open!()
       return {
         db,

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
-import type { Knex } from 'knex'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
-import { openDatabase } from '../../../gateway/stores/database.ts'
+import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import { ask } from '../../support/agent.ts'
 import { feedCatalog, openStall, type Stall } from './stall.ts'
 
@@ -19,8 +18,8 @@ describe('1,000 calls with a token', function () {
   let dataDir: string
   let stall: Stall
   /** The databases as another process sees them. */
-  let products: Knex
-  let ledger: Knex
+  let products: OpenDatabase
+  let ledger: OpenDatabase
   let asked = 0
   /** Counts every question to the ledger. */
   const counted = (journal: Journal): Journal =>

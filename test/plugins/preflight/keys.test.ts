@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Knex } from 'tollgate/plugin'
+import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 import { verifyMessage } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
@@ -11,7 +11,7 @@ const DAY = 86_400
 for (const [name, create] of Object.entries(DATABASES))
   describe(`the keys of preflights in ${name}`, () => {
     let database: TestDatabase | null
-    let db: Knex
+    let db: OpenDatabase
     let clock: number
     const open = (given: `0x${string}` | null = null): Promise<Keys> =>
       openKeys({ db, given, rotateDays: 90, now: () => clock })
