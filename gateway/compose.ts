@@ -35,12 +35,11 @@ import { createContext } from './editions/context.ts'
 import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
-import { createHttp } from './http/app.ts'
-import { createHeaders } from './http/headers.ts'
-import { type Console, createConsole } from './http/operator-console.ts'
-import { createAccess } from './http/operator-session.ts'
+import { createHttpServer } from './http/app.ts'
+import { createOperatorConsole, type OperatorConsole } from './http/operator-console.ts'
+import { OperatorSessions } from './http/operator-session.ts'
 import { createRenderer, type Render } from './http/render.ts'
-import { closed } from './http/server.ts'
+import { closeServer } from './http/server.ts'
 import { createMcp } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
 import { createAccepts, type Readable } from './methods/exact-evm/erc1271.ts'
@@ -203,7 +202,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     log,
   })
   const { network } = settlement
-  const server = createHttp({ editions, serve, config, log, render, mcp, network, operator: operator.console })
+  const server = createHttpServer({ editions, serve, config, log, render, mcp, network, operator: operator.console })
 
   let watch: Watch | null = null
   return {
@@ -234,7 +233,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
       revocations.stop()
       await recovery.stop()
       mcp.close()
-      await closed(server)
+      await closeServer(server)
       await payments.idle()
       await operator.stop()
       await editions.close()
@@ -488,7 +487,7 @@ interface OperatorParts {
 
 interface Operator {
   /** Null if no OPERATOR_TOKEN is configured. */
-  readonly console: Console | null
+  readonly console: OperatorConsole | null
   start(): void
   stop(): Promise<void>
 }
@@ -539,10 +538,10 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
     log,
     now,
   })
-  const headers = createHeaders(baseUrl)
-  const access = operatorToken === null ? null : createAccess(operatorToken, baseUrl, now)
+  const sessions = operatorToken === null ? null : new OperatorSessions(operatorToken, baseUrl, now)
   return {
-    console: access && createConsole({ access, screens, downloads, actions, metrics, headers, render, baseUrl, log }),
+    console:
+      sessions && createOperatorConsole({ sessions, screens, downloads, actions, metrics, render, baseUrl, log }),
     start() {
       funnel.start()
       reconciliation?.start(COMPARE_SECONDS)

@@ -1,6 +1,6 @@
 /**
- * /.well-known/x402: the discovery document of interface 2.9, with the fields indexers read (`version` 1 and
- * `resources`, https://www.x402scan.com discovery specification, part B) beside its own.
+ * /.well-known/x402: the discovery document (docs/interface.md, section 2.9). It also has the fields that indexers read:
+ * `version` 1 and `resources`, as in part B of the discovery specification of https://www.x402scan.com.
  */
 import type { Catalog } from '../plugin/catalog.ts'
 import { addressOf, dollars, free, priced, simplest } from './listed-operations.ts'
@@ -17,7 +17,7 @@ import {
   tokenNotes,
 } from './how-to-pay.ts'
 
-/** The discovery document. Prices are strings with a leading $: "$0.005". */
+/** Returns the discovery document. Prices are strings with a leading $: "$0.005". */
 export function discovery(catalog: Catalog, place: Place) {
   const { service } = catalog
   const operations = priced(catalog)
@@ -53,7 +53,7 @@ export function discovery(catalog: Catalog, place: Place) {
     openapi: '/openapi.json',
     mcp: MCP_PATH,
     resources: operations.map((operation) => addressOf(operation, place.baseUrl)),
-    instructions: [...tokenNotes(catalog), MCP_NOTE, `The whole text: ${place.baseUrl}/llms.txt`].join(' '),
+    instructions: [...tokenNotes(catalog), MCP_NOTE, `Full text: ${place.baseUrl}/llms.txt`].join(' '),
     catalog_version: catalog.version,
   }
 }

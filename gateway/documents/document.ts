@@ -1,4 +1,4 @@
-/** A document: a pure function of the catalog, made once per catalog and served with its version. */
+/** What every document has in common: it is a pure function of the catalog, built once and served with its version. */
 import { createHash } from 'node:crypto'
 import { constant } from '../catalog/frozen.ts'
 import { type Call, type Catalog, Reply } from '../plugin/plugin.ts'
@@ -11,7 +11,7 @@ import type { DataMode } from '../config/config.ts'
 
 const CACHE_CONTROL = 'public, max-age=60'
 
-/** Makes a value once for each catalog; a new edition brings a new catalog and so a new value. */
+/** Builds a value once per catalog. A new edition has a new catalog and so gets a new value. */
 export function oncePerCatalog<Value>(build: (catalog: Catalog) => Value): (catalog: Catalog) => Value {
   const built = new WeakMap<Catalog, { readonly value: Value }>()
   return (catalog) => {
@@ -22,8 +22,8 @@ export function oncePerCatalog<Value>(build: (catalog: Catalog) => Value): (cata
 }
 
 /**
- * The handler of a document. The ETag is the catalog version and a digest of the content, so it changes with the
- * catalog and also between two deployments of one catalog. `mediaType` is for what is not application/json.
+ * Creates the handler of a document. The ETag is the catalog version plus a digest of the content, so it changes with
+ * the catalog and also between two deployments of the same catalog. The media type is application/json by default.
  */
 export function documentHandler(build: (catalog: Catalog) => unknown, mediaType?: string): (call: Call) => Reply {
   const replyOf = oncePerCatalog((catalog) => {
@@ -46,12 +46,12 @@ function versionHeaders(catalog: Catalog, body: unknown, mediaType: string | und
   }
 }
 
-/** Headers of what changes from moment to moment. */
+/** Wraps a body that changes from call to call and must not be cached. */
 export function liveReply(catalog: Catalog, body: unknown): Reply {
   return new Reply(body, { headers: { 'cache-control': 'no-store', 'x-catalog-version': catalog.version } })
 }
 
-/** Where the service stands and how it is paid: the same for every document of a process. */
+/** Where the service runs and where payments go. The same for every document of a process. */
 export interface Deployment extends Recipients {
   /** Public address without a trailing slash. */
   readonly baseUrl: string
@@ -59,16 +59,16 @@ export interface Deployment extends Recipients {
 
 export interface DocumentParts extends Deployment {
   now(): Date
-  /** The edition serving new calls. */
+  /** Returns the edition that serves new calls. */
   editions(): Edition
-  /** What the last build of an edition found wrong. */
+  /** Returns the issues of the last build of an edition. */
   mistakes(): readonly Issue[]
   readonly prices: Pick<Prices, 'history'>
-  /** Public keys of access tokens (RFC 7517). */
+  /** Returns the public keys of access tokens (RFC 7517). */
   jwks(): { readonly keys: readonly object[] }
   readonly started: Date
   readonly dataMode: DataMode
-  /** False, with a reason, while payments cannot be settled: on this network, or absent on any. */
+  /** `ready` is false, with a reason, while payments cannot be settled on this network, or on any if none is given. */
   settlerHealth(network?: Network): { readonly ready: boolean; readonly reason?: string }
 }
 
@@ -76,13 +76,13 @@ export interface DocumentParts extends Deployment {
 export interface DocumentSettings {
   /** Path of the pages that document the operations for people. */
   readonly docs: string
-  /** The product whose facts stand at the top of /v1/stats. */
+  /** The product whose facts are repeated at the top level of /v1/stats. */
   readonly stats: string | null
   /** ISO date of the last change to the pages, for the sitemap. */
   readonly updated: string | null
 }
 
-/** A deployment with its settings: what a document is a function of, beside the catalog. */
+/** A deployment and its settings: the input of a document beside the catalog. */
 export interface Place extends Deployment, DocumentSettings {}
 
 export const SETTINGS_SCHEMA = {
@@ -95,7 +95,7 @@ export const SETTINGS_SCHEMA = {
   additionalProperties: false,
 } as const
 
-/** Settings as a catalog document gives them, with what stands where it is silent. */
+/** Reads the settings of a catalog document and fills in the defaults. */
 export function readSettings(settings: Readonly<Record<string, unknown>>): DocumentSettings {
   const text = (name: string): string | null => (typeof settings[name] === 'string' ? settings[name] : null)
   return { docs: text('docs') ?? '/openapi.json', stats: text('stats'), updated: text('updated') }

@@ -1,4 +1,4 @@
-/** The built-in plugin that makes every document of the catalog. Each document is a file beside this one. */
+/** The built-in plugin that serves the documents made from the catalog. Each document has a file in this folder. */
 import { type Call, type Catalog, definePlugin, type Plugin, Reply } from '../plugin/plugin.ts'
 import { apiCatalog, LINKSET_TYPE } from './api-catalog.ts'
 import { discovery } from './discovery.ts'
@@ -22,7 +22,10 @@ export type { DocumentParts } from './document.ts'
 const PLAIN = 'text/plain; charset=utf-8'
 const XML = 'application/xml; charset=utf-8'
 
-/** The plugin "documents". Static documents carry ETag and catalog version; status and figures are never stored. */
+/**
+ * Creates the plugin "documents". Static documents have an ETag and the catalog version; status and statistics are never
+ * cached.
+ */
 export function createDocumentsPlugin(parts: DocumentParts): Plugin {
   return definePlugin({
     name: 'documents',
@@ -58,7 +61,7 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
   })
 }
 
-/** The key set. Rotation keeps old keys listed, so a short time in caches is safe. */
+/** The key set at /.well-known/jwks.json (RFC 7517). Old keys stay in it after a rotation, so it can be cached briefly. */
 function keySetReply(catalog: Catalog, keys: { readonly keys: readonly object[] }): Reply {
   return new Reply(keys, { headers: { 'cache-control': 'public, max-age=300', 'x-catalog-version': catalog.version } })
 }

@@ -7,7 +7,7 @@ import { addressOf, isPriced, listed } from './listed-operations.ts'
 import type { Place } from './document.ts'
 import { CURRENCY, networkList } from './how-to-pay.ts'
 
-/** Serves any operation at /v1/<family>; which family is read from the route, so a new one is a line of catalog. */
+/** Creates the handler of every operation at /v1/<family>. The route names the family, so a new one needs no code. */
 export function familyHandler(place: Place): (call: Call) => Reply {
   const handlers = new Map<string, (call: Call) => Reply>()
   return (call) => {
@@ -19,8 +19,8 @@ export function familyHandler(place: Place): (call: Call) => Reply {
 }
 
 /**
- * The family index at `path` ("/v1/x"): everything whose product names the family, or whose route is below `path`.
- * Schemas refer to `schemas` of the same document.
+ * Returns the index of the family at `path` ("/v1/x"): every operation whose product names the family or whose route is
+ * below `path`. Schemas refer to `schemas` in the same document.
  */
 export function family(catalog: Catalog, place: Place, path: string) {
   const name = path.slice(path.lastIndexOf('/') + 1)

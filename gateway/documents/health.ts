@@ -1,24 +1,24 @@
-/** /health: what works and what does not, with reasons. */
+/** /health: what works and what does not, with reasons; and /v1/stats: the statistics of each product. */
 import type { Edition } from '../editions/edition.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
 import type { DocumentParts } from './document.ts'
 
 /**
- * The status of this moment. `degraded`: a product is withheld or suspended, the files have mistakes and an earlier
- * edition of them serves on, or payments cannot be settled.
+ * Returns the current status. It is `degraded` if a product is disabled or suspended, if the files have errors and an
+ * earlier edition is still served, or if payments cannot be settled.
  */
 export function health(edition: Edition, parts: DocumentParts) {
   const products = edition.status()
   const settler = parts.settlerHealth()
   const mistakes = parts.mistakes()
   const now = parts.now()
-  const nothingAmiss = mistakes.length === 0 && edition.withheld.length === 0
+  const hasNoIssues = mistakes.length === 0 && edition.withheld.length === 0
   const payees = recipientsOf(parts)
   const settles = settler.ready && settler.reason === undefined
-  const whole = settles && nothingAmiss && products.every(({ status }) => status === 'ok')
+  const isOk = settles && hasNoIssues && products.every(({ status }) => status === 'ok')
   return {
-    status: whole ? 'ok' : 'degraded',
+    status: isOk ? 'ok' : 'degraded',
     service: edition.catalog.service.name,
     version: edition.catalog.service.version,
     catalog_version: edition.catalog.version,
@@ -39,7 +39,7 @@ function settlerOf(network: Network, { settlerHealth }: DocumentParts) {
   return { network: network.name, ...settlerHealth(network) }
 }
 
-/** All facts by product, and those of the leading product at the top. A product without facts is not named. */
+/** Returns the facts by product, and those of the product `leading` at the top level. Products without facts are omitted. */
 export async function stats(edition: Edition, leading: string | null) {
   const facts = Object.entries(await edition.facts()).filter(([, fact]) => Object.keys(fact).length > 0)
   const products = Object.fromEntries(facts)

@@ -1,4 +1,4 @@
-/** How to pay, in the words every document uses. */
+/** Explains how to pay, with the same text in every document. */
 import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts'
 import { type Recipient, recipientsOf } from '../config/pay-to.ts'
 import { offeredOn } from '../x402/payment-requirements.ts'
@@ -8,20 +8,20 @@ import type { Deployment } from './document.ts'
 export const CURRENCY = 'USDC'
 export const MCP_PATH = '/mcp'
 
-/** What stock clients refuse to pay until their owner raises the limit, in atomic units. */
-const CAPS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const
+/** Default spending limits of common clients, in atomic units. */
+const CLIENT_LIMITS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const
 
-/** @example namesOf of Base and Base Sepolia → "base or base-sepolia" */
+/** Lists the networks: Base and Base Sepolia give "base or base-sepolia". */
 export function namesOf(payees: readonly Recipient[]): string {
   return payees.map(({ network }) => network.name).join(' or ')
 }
 
-/** Where one operation can be paid. */
+/** Returns the networks and addresses at which an operation can be paid. */
 export function payeesFor(operation: Operation, place: Deployment): readonly [Recipient, ...Recipient[]] {
   return offeredOn(operation, recipientsOf(place))
 }
 
-/** Beside the leading network: all of them, where there is more than one. */
+/** Returns the field `networks` if payments are accepted on more than one network, otherwise nothing. */
 export function networkList(place: Deployment): { readonly networks?: readonly object[] } {
   const payees = recipientsOf(place)
   if (payees.length === 1) return {}
@@ -35,23 +35,23 @@ export function networkList(place: Deployment): { readonly networks?: readonly o
   }
 }
 
-/** The 402-then-retry flow in one paragraph. */
+/** Describes in one paragraph how a call is paid. */
 export function howToPay(place: Deployment): string {
   return (
     'Call the route. It answers 402 with the price: an x402 v2 object in the PAYMENT-REQUIRED header and a v1 object ' +
     `in the body. Sign one of the payments in accepts (scheme exact, an EIP-3009 authorization of ${CURRENCY} on ` +
     `${namesOf(recipientsOf(place))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
-    'The answer carries the receipt in PAYMENT-RESPONSE. Only a successful answer is charged, and repeating the same ' +
-    'request with the same payment gives the same answer again without a second charge. Name a purchase with the header ' +
-    'Idempotency-Key (or the extension payment-identifier) where you may repeat it from another address.'
+    'The answer has the receipt in PAYMENT-RESPONSE. Only a successful answer is charged. Repeating the same request ' +
+    'with the same payment returns the same answer without a second charge. If you may repeat it from another address, ' +
+    'send the header Idempotency-Key (or the extension payment-identifier) with the purchase.'
   )
 }
 
-/** Which routes a stock client refuses by default, and what to set. Empty where every price is below the limits. */
+/** Names the routes that common clients refuse by default and the option that allows them. Empty if there are none. */
 export function capNotes(catalog: Catalog): readonly string[] {
-  const above = (cap: bigint): readonly PricedOperation[] => priced(catalog).filter(({ price }) => price > cap)
-  const dear = above(CAPS['@x402/fetch'])
-  const dearer = above(CAPS['x402-fetch'])
+  const above = (limit: bigint): readonly PricedOperation[] => priced(catalog).filter(({ price }) => price > limit)
+  const dear = above(CLIENT_LIMITS['@x402/fetch'])
+  const dearer = above(CLIENT_LIMITS['x402-fetch'])
   return [
     ...(dear.length > 0
       ? [
@@ -72,21 +72,21 @@ function listPrices(operations: readonly PricedOperation[]): string {
   return operations.map(({ displayRoute, price }) => `${displayRoute} $${dollars(price)}`).join(', ')
 }
 
-/** How access tokens of plans are used. Empty where no plan is sold. */
+/** Explains how the access tokens of plans are used. Empty if no plan is sold. */
 export function tokenNotes({ plans }: Catalog): readonly string[] {
   if (plans.plans.length === 0) return []
   return [
-    `A plan is bought with one payment on its own route. The answer holds a signed token; send it in ${TOKEN_HEADER}, ` +
-      'and the routes the plan names are unmetered until it ends. Any other route answers 402 as if no token were there.',
+    `Buy a plan with one payment on its own route. The answer has a signed token. Send it in ${TOKEN_HEADER}, ` +
+      'and the routes of the plan are unmetered until the token expires. Other routes ignore the token and answer 402.',
   ]
 }
 
-/** How paid tools are paid over MCP. */
+/** Explains how tools are paid over MCP. */
 export const MCP_NOTE =
-  'Paid MCP tools take the payment in the argument payment_signature (base64, as in the header) or in ' +
+  'Paid MCP tools accept the payment in the argument payment_signature (base64, as in the header) or in ' +
   '_meta["x402/payment"]. An unpaid call returns the requirements as a tool error.'
 
-/** A program that pays for one address with @x402/fetch. */
+/** Returns a program that pays for one URL with @x402/fetch. */
 export function buyerProgram(address: string, payees: readonly Recipient[]): string {
   const schemes = payees.map(({ network }) => `{ network: '${network.caip2}', client: new ExactEvmScheme(account) }`)
   return `import { env } from 'node:process'
@@ -97,7 +97,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 const account = privateKeyToAccount(env.BUYER_KEY)
 const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {
   schemes: [${schemes.join(', ')}],
-  spendControls: { maxAmountPerPayment: '$1' }, // raise it for dearer routes
+  spendControls: { maxAmountPerPayment: '$1' }, // raise it for more expensive routes
 })
 const answer = await payingFetch('${address}')
 console.log(await answer.json())`

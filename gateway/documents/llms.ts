@@ -14,7 +14,7 @@ import type { Place } from './document.ts'
 import { recipientsOf } from '../config/pay-to.ts'
 import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './how-to-pay.ts'
 
-/** The text index. Every priced route stands in it with its price; every link answers 200 or 402. */
+/** Returns the text. It lists every priced route with its price. Every link answers 200 or 402. */
 export function llms(catalog: Catalog, place: Place): string {
   const { service } = catalog
   const paid = priced(catalog).filter(({ plan }) => plan === null)
@@ -70,13 +70,13 @@ function line(operation: Operation, place: Place): string {
 function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, place: Place): string {
   const routes = plan.authorizes.map((id) => catalog.operations.get(id)?.displayRoute ?? id)
   const hours = plan.durationSeconds / 3600
-  const length = hours > 24 && hours % 24 === 0 ? `${hours / 24} days` : `${hours} hours`
+  const duration = hours > 24 && hours % 24 === 0 ? `${hours / 24} days` : `${hours} hours`
   const age =
     plan.maxFreshnessSeconds === 0 ? 'real time' : `data at least ${plan.maxFreshnessSeconds / 3600} hours old`
-  return `${line(operation, place)} Plan ${plan.plan}: ${length}, ${age}; ${TOKEN_HEADER} then opens ${routes.join(', ')}.`
+  return `${line(operation, place)} Plan ${plan.plan}: ${duration}, ${age}; its token in ${TOKEN_HEADER} covers ${routes.join(', ')}.`
 }
 
-/** An address that answers a plain GET: the route itself where that is possible, else its place in the documentation. */
+/** Returns a URL that answers a plain GET: the route itself if possible, otherwise its section of the documentation. */
 function linkTo(operation: Operation, { baseUrl, docs }: Place): string {
   const filled = addressOf(operation, baseUrl)
   if (operation.method !== 'GET' || filled.includes('{')) return `${baseUrl}${docs}#${operation.id}`
@@ -90,7 +90,7 @@ function tools(catalog: Catalog): string {
     .join(', ')
 }
 
-/** One paid call from the quote to the receipt: of the simplest route. */
+/** Shows one paid call of the simplest route, from the 402 to the receipt. */
 function paidExample(catalog: Catalog, place: Place): readonly string[] {
   const operation = simplest(catalog)
   if (operation === undefined) return []
@@ -109,8 +109,8 @@ function paidExample(catalog: Catalog, place: Place): readonly string[] {
   const exchange = [
     `> ${operation.method} ${address}`,
     '< 402',
-    '< PAYMENT-REQUIRED: base64 of {"x402Version":2,"resource":{"url":...},"accepts":[one or more offers]}',
-    `<   accepts[0] holds ${JSON.stringify(accepted)} and maxTimeoutSeconds`,
+    '< PAYMENT-REQUIRED: base64 of {"x402Version":2,"resource":{"url":...},"accepts":[one or more requirements]}',
+    `<   accepts[0] has ${JSON.stringify(accepted)} and maxTimeoutSeconds`,
     `> ${operation.method} ${address}`,
     '> PAYMENT-SIGNATURE: base64 of {"x402Version":2,"accepted":accepts[0],"payload":{"signature":"0x...","authorization":{"from","to","value","validAfter","validBefore","nonce"}}}',
     '< 200',
@@ -118,7 +118,7 @@ function paidExample(catalog: Catalog, place: Place): readonly string[] {
     ...(answer === undefined ? [] : [`< ${JSON.stringify(answer)}`]),
   ]
   return [
-    `A paid call in full (${operation.displayRoute}, $${dollars(operation.price)}):`,
+    `A complete paid call (${operation.displayRoute}, $${dollars(operation.price)}):`,
     fenced(exchange.join('\n')),
     'The same with @x402/fetch, which does both steps:',
     fenced(buyerProgram(address, payees), 'js'),

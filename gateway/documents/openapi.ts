@@ -8,7 +8,7 @@ import { capNotes, CURRENCY, howToPay, MCP_NOTE, namesOf, payeesFor, tokenNotes 
 
 const VERSION = '3.1.1'
 
-/** The OpenAPI document. Prices stand at `x-payment-info`; the catalog version at `info.x-catalog-version`. */
+/** Returns the document. Prices are in `x-payment-info`, the catalog version is in `info.x-catalog-version`. */
 export function openapi(catalog: Catalog, place: Place) {
   const { service } = catalog
   const bundle = createBundle(catalog.schemas, '#/components/schemas/')
@@ -21,7 +21,7 @@ export function openapi(catalog: Catalog, place: Place) {
         place,
         plans: plansFor(operation, catalog),
       })
-  const words = [
+  const description = [
     service.description,
     ...service.notes,
     howToPay(place),
@@ -34,7 +34,7 @@ export function openapi(catalog: Catalog, place: Place) {
     info: {
       title: `${service.name}: ${service.title}`,
       summary: service.summary,
-      description: words.join('\n\n'),
+      description: description.join('\n\n'),
       version: service.version,
       ...(service.contact === undefined ? {} : { contact: contactOf(service.contact) }),
       ...(service.license === undefined ? {} : { license: { name: service.license } }),
@@ -48,13 +48,13 @@ export function openapi(catalog: Catalog, place: Place) {
   }
 }
 
-/** Each name once, as OpenAPI wants it: two products may have one title. */
+/** Tag names must be unique in OpenAPI, but two products may have the same title. */
 function tagsOf(tagged: ReturnType<typeof groups>): { readonly name: string; readonly description: string }[] {
   const names = new Map(tagged.toReversed().map(({ title, summary }) => [title, summary]))
   return [...names].toReversed().map(([name, description]) => ({ name, description }))
 }
 
-/** Plans whose token opens the operation. */
+/** Returns the plans whose token covers the operation. */
 function plansFor(operation: Operation, { plans }: Catalog): readonly string[] {
   return plans.plans.filter(({ authorizes }) => authorizes.includes(operation.id)).map(({ plan }) => plan)
 }
@@ -72,17 +72,17 @@ function components(bundle: Bundle) {
   })
   const responses = {
     PaymentRequired: {
-      description: 'Payment required, or the payment or token was refused; `code` says which. Nothing was charged.',
+      description: 'Payment is required, or the payment or token was refused; `code` says which. Nothing was charged.',
       headers: { 'PAYMENT-REQUIRED': { $ref: '#/components/headers/PaymentRequired' } },
       content: json('PaymentRequired'),
     },
     ValidationError: {
-      description: 'A parameter or the body fails validation. Nothing was charged.',
+      description: 'A parameter or the body is invalid. Nothing was charged.',
       content: json('ValidationError'),
     },
     Error: {
       description:
-        'Any other refusal or failure; `retry` says what to do next. Nothing was charged, unless it says same_payment.',
+        'Any other refusal or failure; `retry` says what to do next. Nothing was charged, unless `retry` is same_payment.',
       content: json('Error'),
     },
   }
@@ -101,15 +101,15 @@ function components(bundle: Bundle) {
   }
 }
 
-interface Surroundings {
+interface OperationContext {
   readonly bundle: Bundle
   readonly place: Place
-  /** Plans whose token opens the operation. */
+  /** Plans whose token covers the operation. */
   readonly plans: readonly string[]
 }
 
-/** An OpenAPI 3.1 Operation Object under one tag. */
-function describeOperation(operation: Operation, tag: string, { bundle, place, plans }: Surroundings) {
+/** Returns an OpenAPI 3.1 Operation Object with one tag. */
+function describeOperation(operation: Operation, tag: string, { bundle, place, plans }: OperationContext) {
   const parameters = [...parametersIn('path', operation, bundle), ...parametersIn('query', operation, bundle)]
   return {
     operationId: operation.id,
@@ -150,7 +150,7 @@ function parametersIn(place: 'path' | 'query', operation: Operation, bundle: Bun
   }))
 }
 
-/** The example belongs to the first media type; the others carry the same fields in another form. */
+/** The example is shown for the first media type. The other media types have the same fields. */
 function requestBody(operation: Operation, body: JsonSchema, bundle: Bundle): object {
   const schema = bundle.add(body, operation.id)
   const example = operation.example?.request.body
@@ -163,7 +163,7 @@ function requestBody(operation: Operation, body: JsonSchema, bundle: Bundle): ob
   return { required: true, content: Object.fromEntries(content) as object }
 }
 
-/** Sent as it is, without fields. */
+/** True for a media type without fields, such as text/csv. */
 const isRaw = (media: string): boolean => !/json$|^multipart\/|form-urlencoded$/.test(media)
 
 const rawSchema = (media: string): object =>
@@ -198,12 +198,12 @@ function responses(operation: Operation, bundle: Bundle): object {
 
 const shown = (response: string) => ({ $ref: `#/components/responses/${response}` })
 
-/** Any one of the entries will do: a v2 payment, a v1 payment, or a token of a plan. */
+/** Each entry suffices on its own: a v2 payment, a v1 payment, or the token of a plan. */
 function securityOf(plans: readonly string[]): readonly object[] {
   return [{ paymentSignature: [] }, { payment: [] }, ...(plans.length > 0 ? [{ serviceToken: [] }] : [])]
 }
 
-/** Price in dollars for people and indexers, and in atomic units in `offers`. */
+/** The price in dollars, and in atomic units in `offers`. */
 function paymentInfo(operation: PricedOperation, place: Place): object {
   return {
     protocols: [{ x402: {} }],

@@ -1,4 +1,4 @@
-/** /pricing.json, and the tool get_pricing (interface 2.8). */
+/** /pricing.json and the tool get_pricing (docs/interface.md, section 2.8), and /v1/prices/history. */
 import type { Catalog } from '../plugin/catalog.ts'
 import type { Prices } from '../payments/price-history.ts'
 import type { Call } from '../plugin/plugin.ts'
@@ -10,14 +10,14 @@ export interface PriceList {
   readonly currency: 'USDC'
   readonly network: string
   readonly pay_to: string
-  /** All networks, where payments are taken on several. */
+  /** All networks, if payments are accepted on more than one. */
   readonly networks?: readonly object[]
   /** "METHOD path" with * for parameters → US dollars. */
   readonly prices_usd: Readonly<Record<string, number>>
   readonly version: string
 }
 
-/** The price list. 5000n at "GET /v1/a" gives `{"GET /v1/a": 0.005}`. */
+/** Returns the price list. A price of 5000n at "GET /v1/a" gives `{"GET /v1/a": 0.005}`. */
 export function priceList(catalog: Catalog, place: Place): PriceList {
   const { network, payTo } = place
   const prices = priced(catalog).map(({ displayRoute, price }) => [displayRoute, Number(price) / 1e6] as const)
@@ -35,7 +35,7 @@ export interface HistoryInput {
   readonly query: { readonly limit: number; readonly route?: string }
 }
 
-/** The changes, newest first. A price of null: not sold; 0: free. 5000n is 0.005. */
+/** Returns the price changes, newest first. A price of null means not sold, 0 means free, and 5000n is 0.005. */
 export async function priceHistory({ catalog, input }: Call<HistoryInput>, prices: Pick<Prices, 'history'>) {
   const changes = await prices.history(input.query)
   return {

@@ -1,15 +1,15 @@
 /**
- * Makes schemas of many files into one flat set: `gold.json#/$defs/Bar` becomes `<prefix>gold.Bar`, and
- * every reference is rewritten to match. Only what is referred to gets in.
+ * Bundles schemas of many files into one flat set: `gold.json#/$defs/Bar` becomes `<prefix>gold.Bar`, and every
+ * reference is rewritten to match. The set has only the schemas that are referenced.
  */
 import type { JsonSchema } from '../plugin/plugin.ts'
 
 export interface Bundle {
-  /** The schema with its references rewritten. `name` is what its own `$defs` are filed under. */
+  /** Returns the schema with its references rewritten. Its own `$defs` are added under `name`. */
   add(schema: JsonSchema, name: string): JsonSchema
-  /** What an object schema says of each property, references of the schema itself followed. */
+  /** Returns the properties of an object schema, following the schema's own reference. */
   properties(schema: JsonSchema, name: string): readonly Property[]
-  /** Everything referred to so far, by its flat name. */
+  /** The schemas referenced so far, by flat name. */
   readonly schemas: Readonly<Record<string, JsonSchema>>
 }
 
@@ -27,22 +27,24 @@ interface Base {
 
 /** Values of these keywords are data, not schemas. */
 const DATA = new Set(['const', 'enum', 'default', 'example', 'examples'])
-/** Keywords that would move or name a schema once it stands inside another document. */
+/** Keywords that must not be copied into another document, because they identify or rename the schema. */
 const OWN = new Set(['$id', '$schema', '$defs', '$comment', 'tsType'])
 
+/** Creates an empty bundle over schema files by name. `prefix` is the pointer to the set, such as "#/schemas/". */
 export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: string): Bundle {
   const schemas: Record<string, JsonSchema> = {}
 
-  /** Where a reference leads: the document, the flat name, the schema there, and the pointer that is left over. */
+  /** Resolves a reference to its document, flat name and schema, and the rest of its pointer. */
   function target(reference: string, base: Base) {
     const [file = '', pointer = ''] = reference.split('#', 2)
     const root = file === '' ? base.root : files.get(file.replace(/^\.\//, ''))
-    if (root === undefined) throw new Error(`No schema ${file}, which ${base.name} refers to.`)
+    if (root === undefined) throw new Error(`${base.name} references the schema ${file}, which does not exist.`)
     const there: Base = file === '' ? base : { name: flatName(file), root }
     const [, first, definition, ...rest] = pointer.split('/').map(unescapePointer)
     if (first === '$defs' && definition !== undefined) {
       const schema = (root['$defs'] as Record<string, JsonSchema> | undefined)?.[definition]
-      if (schema === undefined) throw new Error(`No schema ${reference}, which ${base.name} refers to.`)
+      if (schema === undefined)
+        throw new Error(`${base.name} references the schema ${reference}, which does not exist.`)
       return { there, name: `${there.name}.${flatName(definition)}`, schema, rest: rest.map(escapePointer) }
     }
     return { there, name: there.name, schema: root, rest: pointer.split('/').slice(1) }
@@ -91,7 +93,7 @@ export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: str
   }
 }
 
-/** "gold.json" is "gold"; what OpenAPI does not allow in a component name becomes "_". */
+/** Turns "gold.json" into "gold". Characters that OpenAPI does not allow in a component name become "_". */
 function flatName(file: string): string {
   return file.replace(/\.json$/, '').replace(/[^A-Za-z0-9._-]+/g, '_')
 }

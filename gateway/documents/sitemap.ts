@@ -1,9 +1,9 @@
-/** /sitemap.xml (https://www.sitemaps.org/protocol.html): every page that has one address. */
+/** /sitemap.xml (https://www.sitemaps.org/protocol.html) and /robots.txt (RFC 9309). */
 import type { Catalog } from '../plugin/catalog.ts'
 import { listed } from './listed-operations.ts'
 import type { Place } from './document.ts'
 
-/** The sitemap: operations with a view and without parameters. `lastmod` is the date the catalog gives for its pages. */
+/** Returns the sitemap: every page without a path parameter. `lastmod` is the date in the settings. */
 export function sitemap(catalog: Catalog, { baseUrl, updated }: Place): string {
   const changed = updated === null ? '' : `<lastmod>${updated}</lastmod>`
   const pages = listed(catalog)
@@ -22,10 +22,13 @@ function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll("'", '&apos;')
 }
 
-/** Robots rules. A page with a path parameter ("/report/{rid}") is closed from the parameter on, below `docs` excepted. */
+/**
+ * Returns robots.txt. Everything may be crawled except pages with a path parameter ("/report/{rid}"), which may be
+ * private. Pages below `docs` are public.
+ */
 export function robots(catalog: Catalog, { baseUrl, docs }: Place): string {
-  const closed = [...catalog.operations.values()]
+  const disallowed = [...catalog.operations.values()]
     .filter(({ view, path }) => view !== null && path.includes('{') && !path.startsWith(`${docs}/`))
     .map(({ path }) => `Disallow: ${path.slice(0, path.indexOf('{'))}`)
-  return ['User-agent: *', ...new Set(closed), 'Allow: /', '', `Sitemap: ${baseUrl}/sitemap.xml`, ''].join('\n')
+  return ['User-agent: *', ...new Set(disallowed), 'Allow: /', '', `Sitemap: ${baseUrl}/sitemap.xml`, ''].join('\n')
 }

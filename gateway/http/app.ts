@@ -1,27 +1,26 @@
-/** The HTTP transport: one request in, one CallRequest to `serve`, one Answer out. */
+/** The HTTP transport: turns each request into a CallRequest for `serve`, and sends the answer. */
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import compression from 'compression'
-import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
 import type { Serve } from '../calls/serve.ts'
 import type { Config } from '../config/config.ts'
-import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
-import type { UpstreamResponse } from '../editions/upstream-request.ts'
-import { ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
+import type { BoundOperation, CurrentEdition, Edition } from '../editions/edition.ts'
+import { createUpstreamProxy, type UpstreamProxy } from '../editions/upstream-proxy.ts'
+import { ServiceError } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { createHeaders, optionsHeaders } from './headers.ts'
-import { createLimiter, type Limit } from './rate-limit.ts'
-import { createUpstreamProxy } from '../editions/upstream-proxy.ts'
+import { sendEvents } from './event-stream.ts'
+import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
+import { createLimiter, type Limit, type Limiter } from './rate-limit.ts'
 import type { Render } from './render.ts'
 import { callRequest, clientOf, headerToken, wantsPage, watchCaller } from './request.ts'
-import { createResponder, type Exchange } from './respond.ts'
+import { parseTarget, type Target } from './request-target.ts'
+import { type Exchange, respond } from './respond.ts'
 import { createRoutes } from './routes.ts'
 import { createServer } from './server.ts'
-import { sendEvents } from './event-stream.ts'
-import { parseTarget, type Target } from './request-target.ts'
 
 export interface HttpParts {
   readonly editions: CurrentEdition
@@ -32,9 +31,9 @@ export interface HttpParts {
   readonly render: Render
   readonly mcp: { handle(request: IncomingMessage, response: ServerResponse): Promise<void> }
   readonly limit?: Limit
-  /** How many event streams may be open at once; a stream costs a socket for as long as it lasts. */
+  /** How many event streams may be open at once. Each one holds a socket. Default: 2000. */
   readonly maxStreams?: number
-  /** Answers /operator and /metrics; absent or null: they do not exist. */
+  /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
   readonly operator?: ((request: Request, response: Response, visit: OperatorVisit) => Promise<void>) | null
 }
 
@@ -46,9 +45,23 @@ interface OperatorVisit {
 
 const MCP_METHODS = ['GET', 'POST']
 const ASSET_METHODS = ['GET', 'HEAD']
-const MAX_STREAMS = 2000
-const NOWHERE: Target = { path: '/', search: '' }
+const DEFAULT_MAX_STREAMS = 2000
+/** Stands in for a request target that could not be parsed. */
+const ROOT_TARGET: Target = { path: '/', search: '' }
 
+/** What every handler needs: the parts, and what the transport keeps between requests. */
+interface App extends HttpParts {
+  readonly headers: HeaderSets
+  readonly admit: Limiter
+  /** Aborts when the server begins to close. */
+  readonly closing: AbortController
+  readonly proxy: UpstreamProxy
+  readonly routers: WeakMap<Edition, RequestHandler>
+  /** Count of open event streams. */
+  openStreams: number
+}
+
+/** What is known of a request from its first line on. */
 interface Visit {
   readonly id: string
   readonly edition: Edition
@@ -57,157 +70,164 @@ interface Visit {
 
 const visitOf = (response: Response): Visit => response.locals['visit'] as Visit
 
-/** Creates the server. `close()` stops accepting, ends event streams, and lets running calls finish. */
-export function createHttp(parts: HttpParts): Server {
-  const { editions, serve, config, network, log, render, mcp, limit, operator, maxStreams = MAX_STREAMS } = parts
-  const { baseUrl, viewDir, trustedProxies } = config
-  const closing = new AbortController()
-  const headers = createHeaders(baseUrl)
-  const respond = createResponder({ headers, render, log, closing: closing.signal })
-  const admit = createLimiter(limit)
-  const routers = new WeakMap<Edition, RequestHandler>()
-  let streams = 0
-  const proxy = createUpstreamProxy()
-  const app = express()
-  app.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
-  app.set('query parser', false).set('trust proxy', ['loopback', 'linklocal', 'uniquelocal', ...trustedProxies])
-
-  function exchangeOf(request: Request, response: Response, bound?: BoundOperation): Exchange {
-    const { id, edition, target } = visitOf(response)
-    const operation = bound?.operation ?? null
-    const page = { catalog: edition.catalog, network, baseUrl, path: target.path }
-    return { request, response, operation, ...page, callId: id, browser: wantsPage(request) }
+/** Creates the server. Its `close()` stops accepting connections, ends event streams and lets running calls finish. */
+export function createHttpServer(parts: HttpParts): Server {
+  const app: App = {
+    ...parts,
+    headers: createHeaders(parts.config.baseUrl),
+    admit: createLimiter(parts.limit),
+    closing: new AbortController(),
+    proxy: createUpstreamProxy(),
+    routers: new WeakMap(),
+    openStreams: 0,
   }
+  const framework = createExpress(parts.config.trustedProxies)
+  const server = createServer(framework, app.closing)
+  addHandlers(framework, app)
+  server.once('close', () => app.proxy.close())
+  return server
+}
 
-  async function onOperation(bound: BoundOperation, request: Request, response: Response): Promise<void> {
-    const { id, edition, target } = visitOf(response)
-    const { operation } = bound
-    response.locals['route'] = operation.route
-    const caller = watchCaller(response)
-    const carrier = bound.isUpstream ? proxy : null
-    const call = callRequest({
-      request,
-      response,
-      operation,
-      target,
-      baseUrl,
-      id,
-      signal: caller.signal,
-      proxy: carrier,
-    })
-    const answer = await serve(edition, bound, call)
-    if (answer.events && streams >= maxStreams)
-      throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
-    respond(exchangeOf(request, response, bound), answer)
-    if (answer.stream) await passOn(answer.stream, request, response)
-    if (!answer.events) return
-    const signal = AbortSignal.any([caller.signal, closing.signal])
-    const isCurrent = (): boolean => request.method !== 'HEAD' && editions.current === edition
-    streams += 1
-    // However the stream ends, the source is told: it may be waiting for an event that never comes.
-    await sendEvents(response, answer.events, { signal, isCurrent }).finally(() => {
-      streams -= 1
-      caller.abort()
-    })
-  }
+function createExpress(trustedProxies: readonly string[]): Express {
+  const framework = express()
+  framework.disable('x-powered-by').disable('etag').enable('strict routing').enable('case sensitive routing')
+  framework.set('query parser', false)
+  framework.set('trust proxy', ['loopback', 'linklocal', 'uniquelocal', ...trustedProxies])
+  return framework
+}
 
-  function routerOf(edition: Edition): RequestHandler {
-    const known = routers.get(edition)
-    if (known) return known
-    const router = createRoutes(edition, onOperation, otherwise)
-    routers.set(edition, router)
-    return router
-  }
-
-  function answerOptions(response: Response, methods: readonly string[]): void {
-    const { id } = visitOf(response)
-    response.writeHead(204, { ...headers.data, ...optionsHeaders([...methods, 'OPTIONS']), 'x-call-id': id }).end()
-  }
-
-  /** OPTIONS, an unknown path, or a method the path does not have. */
-  function otherwise(request: Request, response: Response, methods: readonly string[]): void {
-    if (request.method === 'OPTIONS') return answerOptions(response, methods)
-    if (methods.length === 0) throw new ServiceError('not_found')
-    const allow = [...methods, 'OPTIONS'].join(', ')
-    const message = `${request.method} is not possible here; use ${methods.join(' or ')}.`
-    throw new ServiceError('method_not_allowed', message, { headers: { allow } })
-  }
-
-  app.use(async (request, response, next) => {
-    const target = parseTarget(request.url)
-    response.locals['visit'] = {
-      id: randomUUID(),
-      edition: editions.current,
-      target: target ?? NOWHERE,
-    } satisfies Visit
-    logWhenDone(request, response)
-    await admit(clientOf(request), headerToken(request.headers))
-    if (target) request.url = target.path + target.search
-    else if (request.url === '*' && request.method === 'OPTIONS')
-      return answerOptions(response, ['GET', 'HEAD', 'POST'])
-    else throw new ServiceError('not_found')
-    next()
-  })
-
-  app.all('/mcp', async (request, response) => {
-    response.locals['route'] = `${request.method} /mcp`
-    if (!MCP_METHODS.includes(request.method)) return otherwise(request, response, MCP_METHODS)
-    setHeaders(response, { ...headers.data, 'x-call-id': visitOf(response).id, 'cache-control': 'no-store' })
-    await mcp.handle(request, response)
-  })
-
+/** Adds the handlers in the order in which a request meets them. */
+function addHandlers(framework: Express, app: App): void {
+  const { operator, config, log } = app
+  framework.use((request, response, next) => beginVisit(app, request, response, next))
+  framework.all('/mcp', (request, response) => handleMcp(app, request, response))
   if (operator)
-    app.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
+    framework.all(['/metrics', '/operator', '/operator/*rest'], async (request, response) => {
       const { id, edition, target } = visitOf(response)
       response.locals['route'] = `${request.method} ${target.path === '/metrics' ? '/metrics' : '/operator'}`
       await operator(request, response, { id, edition, path: target.path })
     })
-
-  app.use('/assets', (request, response, next) => {
-    response.locals['route'] = 'GET /assets/*'
-    if (!ASSET_METHODS.includes(request.method)) return otherwise(request, response, ASSET_METHODS)
-    setHeaders(response, { ...headers.data, 'x-call-id': visitOf(response).id })
-    next()
-  })
-  app.use(
-    '/assets',
-    compression(),
-    express.static(join(viewDir, 'assets'), { index: false, redirect: false, maxAge: '1h' }),
-  )
-
-  app.use((request, response, next) => routerOf(visitOf(response).edition)(request, response, next))
-
-  const onError: ErrorRequestHandler = (error: unknown, request, response, _next) => {
+  framework.use('/assets', (request, response, next) => beginAsset(app, request, response, next))
+  const assets = { index: false, redirect: false, maxAge: '1h' } as const
+  framework.use('/assets', compression(), express.static(join(config.viewDir, 'assets'), assets))
+  framework.use((request, response, next) => routerOf(app, visitOf(response).edition)(request, response, next))
+  framework.use((error: unknown, request: Request, response: Response, _next: unknown) => {
     const { id } = visitOf(response)
     const answer = errorAnswer(error, id)
     if (!(error instanceof ServiceError)) log.error({ call: id, err: error }, 'a request failed')
     if (response.headersSent) response.destroy()
-    else respond(exchangeOf(request, response), answer)
-  }
-  app.use(onError)
-
-  /** One line per request: what was asked and how it ended, never what was sent. */
-  function logWhenDone(request: Request, response: Response): void {
-    const began = performance.now()
-    const { method } = request
-    response.once('close', () => {
-      const { visit, route } = response.locals as { visit: Visit; route?: string }
-      const ms = Math.round((performance.now() - began) * 10) / 10
-      const gone = response.writableFinished ? {} : { gone: true }
-      log.info({ call: visit.id, method, route: route ?? null, status: response.statusCode, ms, ...gone }, 'request')
-      if (closing.signal.aborted) setImmediate(() => server.closeIdleConnections())
-    })
-  }
-
-  const server = createServer(app, closing)
-  server.once('close', () => proxy.close())
-  return server
+    else respond(app, exchangeOf(app, request, response), answer)
+  })
 }
 
-async function passOn(stream: UpstreamResponse, request: Request, response: Response): Promise<void> {
-  if (request.method !== 'HEAD') return stream.pipe(response)
-  stream.discard()
-  response.end()
+/** Gives the request an id and an edition, applies the rate limit, and rejects malformed targets. */
+async function beginVisit(app: App, request: Request, response: Response, next: () => void): Promise<void> {
+  const target = parseTarget(request.url)
+  const visit: Visit = { id: randomUUID(), edition: app.editions.current, target: target ?? ROOT_TARGET }
+  response.locals['visit'] = visit
+  logWhenDone(app.log, request, response)
+  await app.admit(clientOf(request), headerToken(request.headers))
+  if (target) request.url = target.path + target.search
+  else if (request.url === '*' && request.method === 'OPTIONS')
+    return answerOptions(app, response, ['GET', 'HEAD', 'POST'])
+  else throw new ServiceError('not_found')
+  next()
+}
+
+async function handleMcp(app: App, request: Request, response: Response): Promise<void> {
+  response.locals['route'] = `${request.method} /mcp`
+  if (!MCP_METHODS.includes(request.method)) return answerUnrouted(app, request, response, MCP_METHODS)
+  setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id, 'cache-control': 'no-store' })
+  await app.mcp.handle(request, response)
+}
+
+function beginAsset(app: App, request: Request, response: Response, next: () => void): void {
+  response.locals['route'] = 'GET /assets/*'
+  if (!ASSET_METHODS.includes(request.method)) return answerUnrouted(app, request, response, ASSET_METHODS)
+  setHeaders(response, { ...app.headers.data, 'x-call-id': visitOf(response).id })
+  next()
+}
+
+/** The routes of an edition, built on its first request. */
+function routerOf(app: App, edition: Edition): RequestHandler {
+  const known = app.routers.get(edition)
+  if (known) return known
+  const router = createRoutes(
+    edition,
+    (bound, request, response) => handleOperation(app, bound, request, response),
+    (request, response, methods) => answerUnrouted(app, request, response, methods),
+  )
+  app.routers.set(edition, router)
+  return router
+}
+
+async function handleOperation(app: App, bound: BoundOperation, request: Request, response: Response): Promise<void> {
+  const { id, edition, target } = visitOf(response)
+  const { operation } = bound
+  const { baseUrl } = app.config
+  response.locals['route'] = operation.route
+  const caller = watchCaller(response)
+  const { signal } = caller
+  const proxy = bound.isUpstream ? app.proxy : null
+  const call = callRequest({ request, response, operation, target, baseUrl, id, signal, proxy })
+  const answer = await app.serve(edition, bound, call)
+  if (answer.events && app.openStreams >= (app.maxStreams ?? DEFAULT_MAX_STREAMS))
+    throw new ServiceError('rate_limited', 'Too many open streams.', { headers: { 'retry-after': '60' } })
+  respond(app, exchangeOf(app, request, response, bound), answer)
+  if (answer.stream && request.method !== 'HEAD') await answer.stream.pipe(response)
+  else if (answer.stream) {
+    answer.stream.discard()
+    response.end()
+  }
+  if (!answer.events) return
+  const isCurrent = (): boolean => request.method !== 'HEAD' && app.editions.current === edition
+  const options = { signal: AbortSignal.any([signal, app.closing.signal]), isCurrent }
+  app.openStreams += 1
+  // However the stream ends, the source has to stop: it may be waiting for an event that never comes.
+  await sendEvents(response, answer.events, options).finally(() => {
+    app.openStreams -= 1
+    caller.abort()
+  })
+}
+
+function exchangeOf(app: App, request: Request, response: Response, bound?: BoundOperation): Exchange {
+  const { id, edition, target } = visitOf(response)
+  return {
+    request,
+    response,
+    operation: bound?.operation ?? null,
+    catalog: edition.catalog,
+    network: app.network,
+    baseUrl: app.config.baseUrl,
+    path: target.path,
+    callId: id,
+    browser: wantsPage(request),
+  }
+}
+
+/** Answers OPTIONS, an unknown path (404), or a method that the path does not support (405). */
+function answerUnrouted(app: App, request: Request, response: Response, methods: readonly string[]): void {
+  if (request.method === 'OPTIONS') return answerOptions(app, response, methods)
+  if (methods.length === 0) throw new ServiceError('not_found')
+  const allow = [...methods, 'OPTIONS'].join(', ')
+  const message = `${request.method} is not supported here; use ${methods.join(' or ')}.`
+  throw new ServiceError('method_not_allowed', message, { headers: { allow } })
+}
+
+function answerOptions({ headers }: App, response: Response, methods: readonly string[]): void {
+  const { id } = visitOf(response)
+  response.writeHead(204, { ...headers.data, ...optionsHeaders([...methods, 'OPTIONS']), 'x-call-id': id }).end()
+}
+
+/** Logs one line per request: its route, status and duration, never its content. */
+function logWhenDone(log: Logger, { method }: Request, response: Response): void {
+  const startedAt = performance.now()
+  response.once('close', () => {
+    const { visit, route } = response.locals as { visit: Visit; route?: string }
+    const ms = Math.round((performance.now() - startedAt) * 10) / 10
+    const gone = response.writableFinished ? {} : { gone: true }
+    log.info({ call: visit.id, method, route: route ?? null, status: response.statusCode, ms, ...gone }, 'request')
+  })
 }
 
 function setHeaders(response: Response, headers: Readonly<Record<string, string>>): void {

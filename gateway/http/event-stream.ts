@@ -1,31 +1,31 @@
-/** Server-sent events (WHATWG HTML, section 9.2) over an open response. */
+/** Sends server-sent events (WHATWG HTML, section 9.2) over an open response. */
 import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { ServerEvent } from '../plugin/plugin.ts'
 
-/** Shorter than the idle timeouts of common proxies (30 s and up). */
+/** Shorter than the idle timeouts of common proxies, which start at 30 s. */
 const HEARTBEAT_MS = 15_000
-/** A reader that takes nothing for so long is cut off: it holds a place, and resumes where it was when it comes back. */
+/** A reader that accepts no data for this long is disconnected. It can reconnect and resume with Last-Event-ID. */
 const STALL_MS = 60_000
 
 export interface StreamOptions {
-  /** Ends the stream: the caller is gone, or the server closes. */
+  /** Ends the stream: the caller disconnected, or the server is closing. */
   readonly signal: AbortSignal
-  /** Asked with each heartbeat and event; false ends the stream. */
+  /** Called at each heartbeat and event. If it returns false, the stream ends. */
   readonly isCurrent: () => boolean
   readonly heartbeatMs?: number
   readonly stallMs?: number
 }
 
-/** One event as text. `{id: '7', data: {a: 1}}` is `id: 7`, `data: {"a":1}` and a blank line. */
+/** Formats one event. `{id: '7', data: {a: 1}}` becomes the lines `id: 7`, `data: {"a":1}` and a blank line. */
 export function eventText({ id, data }: ServerEvent): string {
   return `id: ${id.replace(/[\r\n\0]/g, '')}\ndata: ${JSON.stringify(data ?? null)}\n\n`
 }
 
 /**
- * Writes events as fast as the caller reads them, and ends the response: no event is asked for before the last one has
- * gone, so a slow reader costs one event and a socket's buffer. The source is told to stop (`return`) when the stream
- * ends first. Rejects with what the source throws.
+ * Writes events as fast as the caller reads them, then ends the response. The next event is requested only after the
+ * last one was written, so a slow reader costs one event and a socket buffer. If the stream ends before the source, the
+ * source's `return` is called. Rejects with the error that the source throws.
  */
 export async function sendEvents(
   response: ServerResponse,
@@ -55,12 +55,12 @@ export async function sendEvents(
   } finally {
     clearInterval(heartbeat)
     response.end()
-    // Not awaited: a source that waits for its next event would hold the connection's end back.
+    // Not awaited: a source that is waiting for its next event would keep the connection open.
     events.return?.()?.catch(() => {})
   }
 }
 
-/** Waits until the reader has taken what was written, or the stream is over. False: it took nothing for too long. */
+/** Waits until the reader has accepted the data, or the stream is over. Returns false if it stalled for `stallMs`. */
 async function drained(response: ServerResponse, over: AbortSignal, stallMs: number): Promise<boolean> {
   const stalled = AbortSignal.timeout(stallMs)
   await once(response, 'drain', { signal: AbortSignal.any([over, stalled]) }).catch(() => {})

@@ -1,4 +1,4 @@
-/** Headers every answer carries, and what browsers elsewhere may send and read. */
+/** Security and CORS headers of every answer. */
 
 const EXPOSED = [
   'PAYMENT-REQUIRED',
@@ -14,7 +14,7 @@ const EXPOSED = [
   'Mcp-Protocol-Version',
 ]
 
-/** Clients of x402 send Access-Control-Expose-Headers as a request header, so that name must be allowed too. */
+/** x402 clients send Access-Control-Expose-Headers as a request header, so CORS must allow it too. */
 const ALLOWED = [
   'Content-Type',
   'Accept',
@@ -45,13 +45,13 @@ const PAGE_POLICY = [
 export type Headers = Readonly<Record<string, string>>
 
 export interface HeaderSets {
-  /** JSON and other machine answers. */
+  /** For JSON and other data. */
   readonly data: Headers
-  /** HTML: may load our own assets and nothing else. */
+  /** For HTML, which may load only our own assets. */
   readonly page: Headers
 }
 
-/** The fixed headers. Prices and answers are public to read from any web page: there are no cookies to steal. */
+/** Returns the fixed headers. Any web page may read the answers: no cookie grants access to them. */
 export function createHeaders(baseUrl: string): HeaderSets {
   const always = {
     'access-control-allow-origin': '*',
@@ -68,7 +68,7 @@ export function createHeaders(baseUrl: string): HeaderSets {
   }
 }
 
-/** Headers of the answer to OPTIONS, for the methods of one path. */
+/** Returns the headers of the answer to OPTIONS for a path with these methods. */
 export function optionsHeaders(methods: readonly string[]): Headers {
   const list = methods.join(', ')
   return {

@@ -1,25 +1,24 @@
 /**
- * The operator's side: /operator as pages and as JSON, and /metrics. It is no product and stands in no document; where
- * no token is configured it does not exist.
+ * Serves the operator console: /operator as pages and as JSON, and /metrics. It is not a product and appears in no
+ * document. It exists only if OPERATOR_TOKEN is configured.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Request, Response } from 'express'
+import type { Metrics } from '../accounting/metrics.ts'
+import type { Action, Download, Fields, OperatorScreens, Screen } from '../accounting/operator-screens.ts'
 import type { Edition } from '../editions/edition.ts'
 import { errorBody, ServiceError } from '../errors.ts'
-import type { Metrics } from '../accounting/metrics.ts'
 import type { Logger } from '../plugin/plugin.ts'
+import { createHeaders } from './headers.ts'
+import type { OperatorSessions } from './operator-session.ts'
+import type { Render } from './render.ts'
 import { readBody } from './request-body.ts'
 import { wantsPage } from './request.ts'
-import type { HeaderSets } from './headers.ts'
-import type { Render } from './render.ts'
-import type { Action, Download, Fields, OperatorScreens, Screen } from '../accounting/operator-screens.ts'
-import type { Access } from './operator-session.ts'
 
 export interface ConsoleParts extends OperatorScreens {
-  readonly access: Access
+  readonly sessions: OperatorSessions
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>
-  readonly headers: HeaderSets
   readonly render: Render
   readonly baseUrl: string
   readonly log: Logger
@@ -31,124 +30,150 @@ export interface Visit {
   readonly path: string
 }
 
-/** Answers one request below /operator, or to /metrics. Throws ServiceError where there is nothing at the path. */
-export type Console = (request: Request, response: Response, visit: Visit) => Promise<void>
+/** Answers one request to /metrics or below /operator. Rejects with ServiceError if the path does not exist. */
+export type OperatorConsole = (request: Request, response: Response, visit: Visit) => Promise<void>
 
 const LOGIN = '/operator/login'
 const LOGOUT = '/operator/logout'
 const HTML = 'text/html; charset=utf-8'
 const JSON_TYPE = 'application/json; charset=utf-8'
-const BODY = { bodyMedia: ['application/x-www-form-urlencoded', 'application/json'], maxBytes: 10_000 }
+const BODY_RULES = { bodyMedia: ['application/x-www-form-urlencoded', 'application/json'], maxBytes: 10_000 }
 
-export function createConsole(parts: ConsoleParts): Console {
-  const { access, screens, downloads, actions, metrics, render, baseUrl, log } = parts
-  const { 'access-control-allow-origin': _any, 'access-control-expose-headers': _names, ...closed } = parts.headers.page
-  const menu = Object.entries(screens).map(([href, { label }]) => ({ href, label }))
-  // A browser that sends no referrer at all sends no Origin with a form either.
-  const fixed = { ...closed, 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex', 'cache-control': 'no-store' }
+interface ConsoleAnswer {
+  readonly status?: number
+  readonly type: string
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
 
-  type Answer = { status?: number; type: string; body: string; headers?: Record<string, string> }
+/** One request, with what is needed to answer it. */
+interface Exchange extends ConsoleParts, Visit {
+  readonly fixedHeaders: Readonly<Record<string, string>>
+  readonly request: Request
+  readonly response: Response
+}
 
-  function send(request: Request, response: Response, { id }: Visit, answer: Answer): void {
-    const { status = 200, type, body, headers = {} } = answer
-    const length = { 'content-type': type, 'content-length': Buffer.byteLength(body) }
-    response.writeHead(status, { ...fixed, ...length, 'x-call-id': id, ...headers })
-    response.end(request.method === 'HEAD' ? undefined : body)
-  }
-
-  function page(request: Request, { edition, path, id }: Visit, view: string, locals: object): string {
-    const { catalog } = edition
-    const word = access.formWord(request.headers)
-    const place = { catalog, service: catalog.service, base_url: baseUrl, path, call_id: id }
-    return render(`operator/${view}`, { ...place, menu, word, ...locals })
-  }
-
-  function refuse(request: Request, response: Response, visit: Visit, error: ServiceError): void {
-    const headers = error.status === 401 ? { 'www-authenticate': 'Bearer realm="operator"' } : {}
-    if (!wantsPage(request)) {
-      const body = JSON.stringify({ ...errorBody(error), call_id: visit.id })
-      return send(request, response, visit, { status: error.status, type: JSON_TYPE, body, headers })
-    }
-    const problem = visit.path === LOGIN && request.method === 'POST' ? error.message : null
-    const body = page(request, visit, 'login', { value: { problem } })
-    send(request, response, visit, { status: error.status, type: HTML, body })
-  }
-
-  function go(request: Request, response: Response, visit: Visit, location: string, cookie?: string): void {
-    const headers = { location, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
-    send(request, response, visit, { status: 303, type: HTML, body: '', headers })
-  }
-
-  const bodyOf = async (request: Request): Promise<Fields> => {
-    const body = await readBody(request, BODY)
-    return typeof body === 'object' && body !== null ? (body as Fields) : {}
-  }
-
-  async function login(request: Request, response: Response, visit: Visit): Promise<void> {
-    if (request.method !== 'POST') {
-      if (access.of(request.headers) !== null) return go(request, response, visit, '/operator')
-      const body = page(request, visit, 'login', { value: { problem: null } })
-      return send(request, response, visit, { type: HTML, body })
-    }
-    const { token } = await bodyOf(request)
-    if (typeof token === 'string' && access.isToken(token.trim()))
-      return go(request, response, visit, '/operator', access.open())
-    log.warn({ call: visit.id }, 'a login to the operator console was refused')
-    refuse(request, response, visit, new ServiceError('unauthorized', 'This is not the operator token.'))
-  }
-
-  function show(request: Request, response: Response, visit: Visit, screen: Screen, value: object): void {
-    const body = wantsPage(request)
-      ? page(request, visit, screen.view, { value, title: screen.label })
-      : JSON.stringify(value)
-    send(request, response, visit, { type: wantsPage(request) ? HTML : JSON_TYPE, body })
-  }
-
-  async function download(request: Request, response: Response, { id }: Visit, { type, name, text }: Download) {
-    const disposition = `attachment; filename="${name}"`
-    response.writeHead(200, { ...fixed, 'content-type': type, 'content-disposition': disposition, 'x-call-id': id })
-    if (request.method === 'HEAD') response.end()
-    else await pipeline(Readable.from(text), response)
-  }
-
-  async function act(request: Request, response: Response, visit: Visit, action: Action): Promise<void> {
-    const fields = await bodyOf(request)
-    const isForm = access.of(request.headers) === 'cookie'
-    const { word } = fields
-    if (isForm && !access.isOwnForm(request.headers, typeof word === 'string' ? word : ''))
-      throw new ServiceError('unauthorized', 'This form did not come from the console, or its session has ended.')
-    log.info({ call: visit.id, action: visit.path }, 'an operator acted')
-    const value = await action.run(fields, visit.edition)
-    if (action.back !== undefined && wantsPage(request)) return go(request, response, visit, action.back)
-    if (action.screen) return show(request, response, visit, action.screen, value)
-    send(request, response, visit, { type: JSON_TYPE, body: JSON.stringify(value) })
-  }
-
-  async function answer(request: Request, response: Response, visit: Visit): Promise<void> {
-    const { path } = visit
-    const { method } = request
-    if (path === LOGIN && ['GET', 'HEAD', 'POST'].includes(method)) return login(request, response, visit)
-    if (access.of(request.headers) === null) throw new ServiceError('unauthorized')
-    const isRead = method === 'GET' || method === 'HEAD'
-    if (path === '/metrics' && isRead)
-      return send(request, response, visit, { type: metrics.contentType, body: await metrics.text() })
-    const query = new URL(request.url, baseUrl).searchParams
-    const screen = isRead ? screens[path] : undefined
-    if (screen) return show(request, response, visit, screen, await screen.data(visit.edition, query))
-    const file = isRead ? downloads[path] : undefined
-    if (file) return download(request, response, visit, file(query))
-    if (path === LOGOUT && method === 'POST') return go(request, response, visit, LOGIN, access.close())
-    const action = method === 'POST' ? actions[path] : undefined
-    if (!action) throw new ServiceError('not_found', 'The operator console has nothing at this address.')
-    await act(request, response, visit, action)
-  }
-
+/** Creates the console over the given screens, downloads and actions. */
+export function createOperatorConsole(parts: ConsoleParts): OperatorConsole {
+  const fixedHeaders = consoleHeaders(parts.baseUrl)
   return async (request, response, visit) => {
+    const exchange: Exchange = { ...parts, ...visit, fixedHeaders, request, response }
     try {
-      await answer(request, response, visit)
+      await answer(exchange)
     } catch (error) {
       if (!(error instanceof ServiceError) || error.status !== 401) throw error
-      refuse(request, response, visit, error)
+      sendUnauthorized(exchange, error)
     }
   }
+}
+
+/** Headers of every console answer: those of a page, but unreadable for other sites and never cached. */
+function consoleHeaders(baseUrl: string): Readonly<Record<string, string>> {
+  const { page } = createHeaders(baseUrl)
+  const { 'access-control-allow-origin': _origin, 'access-control-expose-headers': _exposed, ...headers } = page
+  // Without a referrer, browsers do not send Origin with a form either.
+  return { ...headers, 'referrer-policy': 'same-origin', 'x-robots-tag': 'noindex', 'cache-control': 'no-store' }
+}
+
+async function answer(exchange: Exchange): Promise<void> {
+  const { request, path, edition, sessions, metrics, baseUrl } = exchange
+  const { method } = request
+  if (path === LOGIN && ['GET', 'HEAD', 'POST'].includes(method)) return logIn(exchange)
+  if (sessions.authenticate(request.headers) === null) throw new ServiceError('unauthorized')
+  const isRead = method === 'GET' || method === 'HEAD'
+  if (path === '/metrics' && isRead)
+    return sendAnswer(exchange, { type: metrics.contentType, body: await metrics.text() })
+  const query = new URL(request.url, baseUrl).searchParams
+  const screen = isRead ? exchange.screens[path] : undefined
+  if (screen) return sendScreen(exchange, screen, await screen.data(edition, query))
+  const download = isRead ? exchange.downloads[path] : undefined
+  if (download) return sendDownload(exchange, download(query))
+  if (path === LOGOUT && method === 'POST') return redirect(exchange, LOGIN, sessions.close())
+  const action = method === 'POST' ? exchange.actions[path] : undefined
+  if (!action) throw new ServiceError('not_found', 'The operator console has no such page.')
+  await runAction(exchange, action)
+}
+
+async function logIn(exchange: Exchange): Promise<void> {
+  const { request, sessions, log, id } = exchange
+  if (request.method !== 'POST') {
+    if (sessions.authenticate(request.headers) !== null) return redirect(exchange, '/operator')
+    return sendAnswer(exchange, { type: HTML, body: renderPage(exchange, 'login', { value: { problem: null } }) })
+  }
+  const { token } = await readFields(request)
+  if (typeof token === 'string' && sessions.isToken(token.trim()))
+    return redirect(exchange, '/operator', sessions.open())
+  log.warn({ call: id }, 'a login to the operator console was refused')
+  sendUnauthorized(exchange, new ServiceError('unauthorized', 'This is not the operator token.'))
+}
+
+async function runAction(exchange: Exchange, action: Action): Promise<void> {
+  const { request, path, edition, sessions, log, id } = exchange
+  const fields = await readFields(request)
+  const { word } = fields
+  const isForm = sessions.authenticate(request.headers) === 'cookie'
+  if (isForm && !sessions.isOwnForm(request.headers, typeof word === 'string' ? word : ''))
+    throw new ServiceError('unauthorized', 'This form did not come from the console, or its session has ended.')
+  log.info({ call: id, action: path }, 'an operator acted')
+  const value = await action.run(fields, edition)
+  if (action.back !== undefined && wantsPage(request)) return redirect(exchange, action.back)
+  if (action.screen) return sendScreen(exchange, action.screen, value)
+  sendAnswer(exchange, { type: JSON_TYPE, body: JSON.stringify(value) })
+}
+
+async function readFields(request: Request): Promise<Fields> {
+  const body = await readBody(request, BODY_RULES)
+  return typeof body === 'object' && body !== null ? (body as Fields) : {}
+}
+
+function sendScreen(exchange: Exchange, screen: Screen, value: object): void {
+  if (!wantsPage(exchange.request)) return sendAnswer(exchange, { type: JSON_TYPE, body: JSON.stringify(value) })
+  sendAnswer(exchange, { type: HTML, body: renderPage(exchange, screen.view, { value, title: screen.label }) })
+}
+
+async function sendDownload(exchange: Exchange, { type, name, text }: Download): Promise<void> {
+  const { request, response, fixedHeaders, id } = exchange
+  const disposition = `attachment; filename="${name}"`
+  response.writeHead(200, {
+    ...fixedHeaders,
+    'content-type': type,
+    'content-disposition': disposition,
+    'x-call-id': id,
+  })
+  if (request.method === 'HEAD') response.end()
+  else await pipeline(Readable.from(text), response)
+}
+
+/** Answers 401: the login page to a browser, JSON to any other caller. */
+function sendUnauthorized(exchange: Exchange, error: ServiceError): void {
+  const { request, path, id } = exchange
+  const { status } = error
+  if (!wantsPage(request)) {
+    const headers = { 'www-authenticate': 'Bearer realm="operator"' }
+    const body = JSON.stringify({ ...errorBody(error), call_id: id })
+    return sendAnswer(exchange, { status, type: JSON_TYPE, body, headers })
+  }
+  const problem = path === LOGIN && request.method === 'POST' ? error.message : null
+  sendAnswer(exchange, { status, type: HTML, body: renderPage(exchange, 'login', { value: { problem } }) })
+}
+
+function redirect(exchange: Exchange, location: string, cookie?: string): void {
+  const headers = { location, ...(cookie === undefined ? {} : { 'set-cookie': cookie }) }
+  sendAnswer(exchange, { status: 303, type: HTML, body: '', headers })
+}
+
+function sendAnswer({ request, response, fixedHeaders, id }: Exchange, answer: ConsoleAnswer): void {
+  const { status = 200, type, body, headers = {} } = answer
+  const content = { 'content-type': type, 'content-length': Buffer.byteLength(body) }
+  response.writeHead(status, { ...fixedHeaders, ...content, 'x-call-id': id, ...headers })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+function renderPage(exchange: Exchange, view: string, locals: object): string {
+  const { edition, path, id, screens, sessions, request, render, baseUrl } = exchange
+  const { catalog } = edition
+  const menu = Object.entries(screens).map(([href, { label }]) => ({ href, label }))
+  const csrfToken = sessions.csrfToken(request.headers)
+  const page = { catalog, service: catalog.service, base_url: baseUrl, path, call_id: id }
+  return render(`operator/${view}`, { ...page, menu, csrfToken, ...locals })
 }

@@ -1,74 +1,86 @@
 /**
- * Who may see the operator's side: whoever sends OPERATOR_TOKEN as a bearer, or a browser that logged in with it. The
- * cookie holds an end and a MAC of it, never the token.
+ * Access to the operator console. A request sends OPERATOR_TOKEN as a bearer token, or a browser logs in with it and
+ * gets a session cookie. The cookie holds the end of the session and a MAC of it, never the token.
  */
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-export interface Access {
-  /** How a request proves itself; null where it does not. */
-  of(headers: IncomingHttpHeaders): 'bearer' | 'cookie' | null
-  /** Whether this is the token, in constant time. */
-  isToken(text: string): boolean
-  /** Set-Cookie of a new session. */
-  open(): string
-  /** Set-Cookie that ends the session. */
-  close(): string
-  /** The word a form of this session must carry, so that no other page can send it. */
-  formWord(headers: IncomingHttpHeaders): string
-  /** Whether a form came from a page of ours: its word, and its Origin where the browser tells. */
-  isOwnForm(headers: IncomingHttpHeaders, word: string): boolean
-}
-
-const NAME = 'operator'
+const COOKIE_NAME = 'operator'
 const SESSION_SECONDS = 12 * 3600
 
-export function createAccess(token: string, baseUrl: string, now: () => Date): Access {
-  const key = Buffer.from(hkdfSync('sha256', token, '', 'tollgate operator session', 32))
-  const mac = (purpose: string, text: string): string =>
-    createHmac('sha256', key).update(`${purpose}:${text}`).digest('base64url')
-  const secure = baseUrl.startsWith('https:') ? '; Secure' : ''
-  const cookie = (value: string, seconds: number): string =>
-    `${NAME}=${value}; Path=/operator; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
-  const isToken = (text: string): boolean => same(mac('token', text), mac('token', token))
+/** Checks and issues credentials of the operator console. */
+export class OperatorSessions {
+  readonly #token: string
+  readonly #baseUrl: string
+  readonly #now: () => Date
+  readonly #key: Buffer
 
-  function sessionOf({ cookie: sent = '' }: IncomingHttpHeaders): string | null {
-    const value = new RegExp(`(?:^|;\\s*)${NAME}=([\\w.-]+)`).exec(sent)?.[1] ?? ''
-    const [end = '', proof = ''] = value.split('.')
-    return same(proof, mac('session', end)) && Number(end) > now().getTime() ? value : null
+  constructor(token: string, baseUrl: string, now: () => Date) {
+    this.#token = token
+    this.#baseUrl = baseUrl
+    this.#now = now
+    this.#key = Buffer.from(hkdfSync('sha256', token, '', 'tollgate operator session', 32))
   }
 
-  const formWord = (headers: IncomingHttpHeaders): string => mac('form', sessionOf(headers) ?? '')
-
-  return {
-    of(headers) {
-      const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
-      if (bearer !== undefined) return isToken(bearer) ? 'bearer' : null
-      return sessionOf(headers) === null ? null : 'cookie'
-    },
-    isToken,
-    open() {
-      const end = String(now().getTime() + SESSION_SECONDS * 1000)
-      return cookie(`${end}.${mac('session', end)}`, SESSION_SECONDS)
-    },
-    close: () => cookie('', 0),
-    formWord,
-    isOwnForm(headers, word) {
-      const { origin, 'sec-fetch-site': site } = headers
-      const isForeign =
-        (site !== undefined && site !== 'same-origin') || (origin !== undefined && !isOwn(origin, headers))
-      return !isForeign && same(word, formWord(headers))
-    },
+  /** Returns how a request is authenticated, or null if it is not. */
+  authenticate(headers: IncomingHttpHeaders): 'bearer' | 'cookie' | null {
+    const bearer = /^bearer +(\S+)$/i.exec(headers.authorization ?? '')?.[1]
+    if (bearer !== undefined) return this.isToken(bearer) ? 'bearer' : null
+    return this.#sessionOf(headers) === null ? null : 'cookie'
   }
 
-  /** The public address, or the very host the page was asked from (a tunnel to loopback). */
-  function isOwn(origin: string, { host }: IncomingHttpHeaders): boolean {
-    if (origin === new URL(baseUrl).origin) return true
+  /** Returns true if `text` is the operator token. Compares in constant time. */
+  isToken(text: string): boolean {
+    return isEqual(this.#mac('token', text), this.#mac('token', this.#token))
+  }
+
+  /** Returns the Set-Cookie header of a new session. */
+  open(): string {
+    const end = String(this.#now().getTime() + SESSION_SECONDS * 1000)
+    return this.#cookie(`${end}.${this.#mac('session', end)}`, SESSION_SECONDS)
+  }
+
+  /** Returns the Set-Cookie header that ends the session. */
+  close(): string {
+    return this.#cookie('', 0)
+  }
+
+  /** Returns the CSRF token that every form of this session must send back. */
+  csrfToken(headers: IncomingHttpHeaders): string {
+    return this.#mac('form', this.#sessionOf(headers) ?? '')
+  }
+
+  /** Returns true if a form was sent from the console's own pages: right CSRF token, and no foreign Origin. */
+  isOwnForm(headers: IncomingHttpHeaders, csrfToken: string): boolean {
+    const { origin, 'sec-fetch-site': site } = headers
+    if (site !== undefined && site !== 'same-origin') return false
+    if (origin !== undefined && !this.#isOwnOrigin(origin, headers)) return false
+    return isEqual(csrfToken, this.csrfToken(headers))
+  }
+
+  /** The public address, or the host from which the page was loaded, such as a tunnel to loopback. */
+  #isOwnOrigin(origin: string, { host }: IncomingHttpHeaders): boolean {
+    if (origin === new URL(this.#baseUrl).origin) return true
     return URL.canParse(origin) && new URL(origin).host === host
+  }
+
+  #sessionOf({ cookie = '' }: IncomingHttpHeaders): string | null {
+    const value = new RegExp(`(?:^|;\\s*)${COOKIE_NAME}=([\\w.-]+)`).exec(cookie)?.[1] ?? ''
+    const [end = '', mac = ''] = value.split('.')
+    return isEqual(mac, this.#mac('session', end)) && Number(end) > this.#now().getTime() ? value : null
+  }
+
+  #mac(purpose: string, text: string): string {
+    return createHmac('sha256', this.#key).update(`${purpose}:${text}`).digest('base64url')
+  }
+
+  #cookie(value: string, seconds: number): string {
+    const secure = this.#baseUrl.startsWith('https:') ? '; Secure' : ''
+    return `${COOKIE_NAME}=${value}; Path=/operator; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`
   }
 }
 
-function same(one: string, other: string): boolean {
+function isEqual(one: string, other: string): boolean {
   const [a, b] = [Buffer.from(one), Buffer.from(other)]
   return a.length === b.length && timingSafeEqual(a, b)
 }

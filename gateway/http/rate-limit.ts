@@ -1,4 +1,4 @@
-/** Rate limits by caller's address and token: generous, since indexers take a 429 for a dead service. */
+/** Limits requests per caller address and per token. The limit is generous, because indexers treat a 429 as an outage. */
 import { isIPv6 } from 'node:net'
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { ServiceError } from '../errors.ts'
@@ -8,26 +8,26 @@ export interface Limit {
   readonly seconds: number
 }
 
-/** Characters of an Ed25519 signature in base64url. */
-const SIGNATURE = 86
+/** Length of an Ed25519 signature in base64url. */
+const SIGNATURE_LENGTH = 86
 
 export const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
 
-/** Admits a request or throws ServiceError rate_limited (429) with Retry-After. */
+/** Counts a request. Rejects with ServiceError rate_limited (429) and Retry-After if the caller is over the limit. */
 export type Limiter = (address: string, token: string | null) => Promise<void>
 
-/** Counts requests per address, and per token, and window. Callers on this very machine are not counted. */
+/** Creates a limiter per address and per token. Callers on the same machine are not limited. */
 export function createLimiter({ requests, seconds }: Limit = DEFAULT_LIMIT): Limiter {
   const counts = new RateLimiterMemory({ points: requests, duration: seconds })
   return async (address, token) => {
     if (isLoopback(address)) return
     try {
       await counts.consume(bucketOf(address))
-      // Its signature names it; what stands before could be pages long.
-      if (token !== null) await counts.consume(`token ${token.slice(-SIGNATURE)}`)
-    } catch (refusal) {
-      if (!(refusal instanceof RateLimiterRes)) throw refusal
-      const wait = Math.max(1, Math.ceil(refusal.msBeforeNext / 1000))
+      // The signature identifies the token. The part before it can be very long.
+      if (token !== null) await counts.consume(`token ${token.slice(-SIGNATURE_LENGTH)}`)
+    } catch (rejection) {
+      if (!(rejection instanceof RateLimiterRes)) throw rejection
+      const wait = Math.max(1, Math.ceil(rejection.msBeforeNext / 1000))
       const message = `More than ${requests} requests in ${seconds} seconds. Wait ${wait} s.`
       throw new ServiceError('rate_limited', message, { headers: { 'retry-after': String(wait) } })
     }
@@ -39,8 +39,9 @@ export function isLoopback(address: string): boolean {
 }
 
 /**
- * What counts as one caller. An IPv6 customer holds a whole /64, so it is the first four groups: "2001:db8::1" is
- * "2001:db8:0:0". This machine is one by whatever name, and so is an IPv4 address that came in over IPv6.
+ * Returns the key under which a caller is counted. An IPv6 customer usually holds a whole /64, so the key is the first
+ * four groups: "2001:db8::1" becomes "2001:db8:0:0". Every loopback address is "loopback", and an IPv4 address that
+ * arrived over IPv6 is the plain IPv4 address.
  */
 export function bucketOf(address: string): string {
   if (isLoopback(address)) return 'loopback'

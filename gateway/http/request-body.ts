@@ -1,7 +1,7 @@
 /**
- * Request bodies by media type, read only when `serve` asks and never beyond the operation's limit. Whatever the wire
- * form, handlers meet one shape: JSON `{"file": "text"}`, a multipart part named `file` and a raw text/csv body all
- * arrive as `{ file }`, the last two as an Upload.
+ * Reads and decodes request bodies by media type, up to the operation's size limit. Handlers get the same shape from
+ * every media type: JSON `{"file": "text"}`, a multipart part named `file` and a raw text/csv body all become `{ file }`,
+ * the last two as an Upload.
  */
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
@@ -16,15 +16,15 @@ import { collect, parsePairs } from './request-target.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORM_MEDIA = 'application/x-www-form-urlencoded'
-/** Forms without files are small; a longer one is an attack on the parser's memory. */
+/** Forms without files are small. A longer one is probably meant to exhaust memory. */
 const MAX_FORM_BYTES = 1_000_000
 
-/** What of an operation decides how its body is read. */
+/** The fields of an operation that decide how its body is read. */
 export type BodyRules = Pick<Operation, 'bodyMedia' | 'maxBytes'>
 
 /**
- * Reads and decodes a body. Undefined where the operation takes none or nothing was sent. Throws ServiceError
- * body_too_large (413), media_unsupported (415) or InvalidInput (422).
+ * Reads and decodes a body. Returns undefined if the operation takes no body or none was sent. Throws ServiceError
+ * body_too_large (413) or media_unsupported (415), or InvalidInput (422).
  */
 export async function readBody(request: IncomingMessage, rules: BodyRules): Promise<unknown> {
   if (rules.bodyMedia.length === 0 || isEmpty(request)) return undefined
@@ -46,7 +46,7 @@ function isEmpty({ headers }: IncomingMessage): boolean {
   return headers['content-length'] === undefined || headers['content-length'] === '0'
 }
 
-/** The one of the operation's media types that the body is in; a body that names none is taken for the first. */
+/** Returns the operation's media type that matches the body. A body without content-type is read as the first one. */
 function acceptedMedia({ headers }: IncomingMessage, accepted: readonly string[]): string {
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity')
@@ -71,20 +71,20 @@ function unsupported(message: string, accepted: readonly string[]): ServiceError
   })
 }
 
-/** Reads a body whole. Throws ServiceError body_too_large as soon as more than `limit` bytes are announced or sent. */
+/** Reads a whole body. Throws ServiceError body_too_large as soon as more than `limit` bytes are announced or sent. */
 export async function readBytes(request: IncomingMessage, limit: number): Promise<Buffer> {
   const chunks: Buffer[] = []
-  await drainInto(request, limit, (chunk) => {
+  await readChunks(request, limit, (chunk) => {
     chunks.push(chunk)
   })
   return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
 }
 
 /**
- * Hands the body over piece by piece, waiting for `take` where it returns a promise. After a refusal the rest is
- * discarded while it arrives, so that the connection, and the answer on it, survive.
+ * Passes the body to `take` chunk by chunk and awaits it. After an error the rest of the body is read and discarded, so
+ * that the connection stays open for the answer.
  */
-export async function drainInto(
+async function readChunks(
   request: IncomingMessage,
   limit: number,
   take: (chunk: Buffer) => void | Promise<void>,
@@ -111,19 +111,22 @@ function tooLarge(limit: number): ServiceError {
   })
 }
 
-/** Throws ServiceError body_too_large (413), media_unsupported (415) or InvalidInput (422), as `readBody` does. */
-export async function readWhole(
+/**
+ * Reads a body once, for an operation that an upstream answers: `body` is decoded for validation, `raw` is what the
+ * caller sent. Throws as `readBody` does.
+ */
+export async function readRawBody(
   request: IncomingMessage,
   rules: BodyRules,
-): Promise<{ readonly body: unknown; readonly sent: RawBody | null }> {
-  if (rules.bodyMedia.length === 0) return { body: undefined, sent: null }
+): Promise<{ readonly body: unknown; readonly raw: RawBody | null }> {
+  if (rules.bodyMedia.length === 0) return { body: undefined, raw: null }
   const bytes = await readBytes(request, rules.maxBytes)
   const { 'transfer-encoding': _, ...headers } = request.headers
   const length = { 'content-length': String(bytes.length) }
   const copy = Object.assign(Readable.from([bytes]), { headers: { ...headers, ...length } })
   const body = await readBody(copy as unknown as IncomingMessage, rules)
   const type = headers['content-type'] ?? rules.bodyMedia[0] ?? ''
-  return { body, sent: bytes.length === 0 ? null : { type, bytes } }
+  return { body, raw: bytes.length === 0 ? null : { type, bytes } }
 }
 
 type Part = string | Upload
@@ -132,50 +135,48 @@ const MAX_PARTS = 100
 const MAX_NAME_BYTES = 200
 
 /**
- * Reads the parts while they arrive, at most `maxBytes` in all. The empty file a browser sends where none was chosen
- * is left out. Throws ServiceError body_too_large, or InvalidInput.
+ * Reads multipart/form-data: text fields as strings, files as Upload, and several parts of one name as an array. Reads
+ * at most `maxBytes` in total. Ignores the empty file that a browser sends if no file was chosen. Throws ServiceError
+ * body_too_large, or InvalidInput.
  */
-export async function readMultipart(
-  request: IncomingMessage,
-  maxBytes: number,
-): Promise<Record<string, Part | Part[]>> {
+async function readMultipart(request: IncomingMessage, maxBytes: number): Promise<Record<string, Part | Part[]>> {
   const parts = new Map<string, Part | Part[]>()
-  const parser = open(request, maxBytes)
+  const parser = createParser(request, maxBytes)
   const finished = once(parser, 'finish')
   finished.catch(() => {})
-  let mistake: InvalidInput | null = null
-  const refuse = (msg: string, loc: readonly string[] = ['body']): void => {
-    mistake ??= new InvalidInput([{ loc, msg, type: 'multipart_invalid' }])
+  let invalid: InvalidInput | null = null
+  const reject = (msg: string, loc: readonly string[] = ['body']): void => {
+    invalid ??= new InvalidInput([{ loc, msg, type: 'multipart_invalid' }])
   }
   parser.on('field', (name, value, nameCut) => {
-    if (nameCut) refuse(`A field name is longer than ${MAX_NAME_BYTES} bytes.`)
+    if (nameCut) reject(`A field name is longer than ${MAX_NAME_BYTES} bytes.`)
     else collect<Part>(parts, name, value)
   })
   parser.on('file', (name, stream, filename, _encoding, mediaType) => {
     const chunks: Buffer[] = []
     stream.on('data', (chunk: Buffer) => chunks.push(chunk))
-    stream.on('error', () => refuse('A file ended before it was complete.', ['body', name]))
+    stream.on('error', () => reject('A file ended before it was complete.', ['body', name]))
     stream.on('end', () => {
       if (!filename && chunks.length === 0) return
       collect<Part>(parts, name, { filename: filename ?? '', mediaType, bytes: Buffer.concat(chunks) })
     })
   })
-  parser.on('partsLimit', () => refuse(`More than ${MAX_PARTS} parts.`))
+  parser.on('partsLimit', () => reject(`More than ${MAX_PARTS} parts.`))
   try {
-    await drainInto(request, maxBytes, async (chunk) => {
+    await readChunks(request, maxBytes, async (chunk) => {
       if (!parser.write(chunk)) await Promise.race([once(parser, 'drain'), finished])
     })
     parser.end()
     await finished
   } catch (error) {
     if (error instanceof ServiceError) throw error
-    refuse('The multipart body is malformed or ended early.')
+    reject('The multipart body is malformed or ended early.')
   }
-  if (mistake) throw mistake as InvalidInput
+  if (invalid) throw invalid as InvalidInput
   return Object.fromEntries(parts)
 }
 
-function open(request: IncomingMessage, maxBytes: number): InstanceType<typeof Busboy> {
+function createParser(request: IncomingMessage, maxBytes: number): InstanceType<typeof Busboy> {
   const limits = { parts: MAX_PARTS, fieldNameSize: MAX_NAME_BYTES, fieldSize: maxBytes, headerPairs: 50 }
   try {
     return new Busboy({ headers: request.headers as BusboyHeaders, limits })

@@ -1,4 +1,4 @@
-/** The request target: the part of a request line that says which resource is meant, taken apart without guessing. */
+/** Parses the request target, the part of the request line that names the resource (RFC 9112, section 3.2). */
 
 export interface Target {
   /** Raw path, starting with one slash. */
@@ -8,13 +8,13 @@ export interface Target {
 }
 
 const AUTHORITY = /^https?:\/\/[^/?#]*/i
-/** Written forms that another reader of the same path could take for a different path. */
+/** Spellings that another parser could read as a different path. */
 const AMBIGUOUS = /\\|#|\/\/|%(?:2f|5c|00)|[^\x21-\x7e]|\/(?:\.|%2e){1,2}(?:\/|$)/i
 
 /**
- * Takes origin-form ("/a?b") and absolute-form ("http://host/a?b") targets apart. Null where the path is malformed or
- * ambiguous (encoded slash or backslash, empty or dot segments, a null byte, a broken percent escape): no route of
- * ours has such an address, so nothing behind one can be reached by another spelling.
+ * Splits a target in origin-form ("/a?b") or absolute-form ("http://host/a?b"). Returns null if the path is malformed or
+ * ambiguous: an encoded slash or backslash, an empty or dot segment, a null byte, or a broken percent escape. No route
+ * has such a path, so no route can be reached through another spelling of its path.
  *
  * `parseTarget('http://other/v1/x?a=1')` is `{ path: '/v1/x', search: '?a=1' }`.
  */
@@ -32,14 +32,14 @@ export function parseTarget(target: string): Target | null {
   return { path, search }
 }
 
-/** Query or form text by URLSearchParams: a repeated key becomes an array; "__proto__" is a key like any other. */
+/** Parses a query or a form. A repeated key becomes an array. "__proto__" is an ordinary key. */
 export function parsePairs(text: string): Record<string, string | string[]> {
   const pairs = new Map<string, string | string[]>()
   for (const [name, value] of new URLSearchParams(text)) collect(pairs, name, value)
   return Object.fromEntries(pairs)
 }
 
-/** Adds a value under a name; the second of a name makes an array. */
+/** Adds a value under a name. The second value of a name turns the entry into an array. */
 export function collect<Value>(pairs: Map<string, Value | Value[]>, name: string, value: Value): void {
   const before = pairs.get(name)
   if (before === undefined) pairs.set(name, value)
@@ -47,9 +47,9 @@ export function collect<Value>(pairs: Map<string, Value | Value[]>, name: string
   else pairs.set(name, [before, value])
 }
 
-/** The public address of a resource: always below BASE_URL, whatever Host or X-Forwarded-* say. */
+/** Returns the public URL of a resource. It is always below BASE_URL, whatever Host or X-Forwarded-* say. */
 export function publicUrl(baseUrl: string, { path, search }: Target): string {
   const url = baseUrl + path + search
-  // Plain addresses, most of all, are in normal form already.
+  // Most URLs are plain and already normalized.
   return search === '' && /^[\w./-]+$/.test(path) ? url : new URL(url).href
 }

@@ -1,10 +1,10 @@
-/** An HTTP request as a CallRequest: who asks, what was presented, and how to read the rest. */
+/** Builds a CallRequest from an HTTP request: the caller, the credentials, and a function that reads the rest. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import type { CallRequest, Credential } from '../calls/call.ts'
 import type { ForwardedRequest } from '../editions/upstream-request.ts'
 import { TOKEN_HEADER, type Operation } from '../plugin/catalog.ts'
-import { readBody, readWhole } from './request-body.ts'
+import { readBody, readRawBody } from './request-body.ts'
 import { bucketOf } from './rate-limit.ts'
 import { forwardedHeaders, type UpstreamProxy } from '../editions/upstream-proxy.ts'
 import { parsePairs, publicUrl, type Target } from './request-target.ts'
@@ -12,51 +12,54 @@ import { parsePairs, publicUrl, type Target } from './request-target.ts'
 const PAYMENT_HEADERS = ['payment-signature', 'x-payment'] as const
 const TOKEN = TOKEN_HEADER.toLowerCase()
 
-/** Payments named by header, undecoded. */
+/** Returns the payments in the request's headers, undecoded. */
 export function headerPayments(headers: IncomingHttpHeaders): string[] {
   return PAYMENT_HEADERS.map((name) => headers[name]).filter((value): value is string => Boolean(value))
 }
 
-/** The access token, bare or after `Bearer `, or null. */
+/** Returns the access token, with or without the prefix `Bearer `, or null. */
 export function headerToken(headers: IncomingHttpHeaders): string | null {
   const value = headers[TOKEN]
   if (typeof value !== 'string') return null
   return value.replace(/^bearer +/i, '').trim() || null
 }
 
-/** The caller's own name for the purchase, as sent. */
+/** Returns the Idempotency-Key header as sent. */
 export function idempotencyKey({ 'idempotency-key': key }: IncomingHttpHeaders): Pick<CallRequest, 'idempotencyKey'> {
   return typeof key === 'string' ? { idempotencyKey: key } : {}
 }
 
-/** Null where neither a payment nor a token was presented. */
+/** Returns the credentials of a call, or null if it has neither a payment nor a token. */
 export function credentialOf(payments: Credential['payments'], token: string | null): Credential | null {
   return payments.length === 0 && token === null ? null : { payments, token }
 }
 
-/** A browser, or another caller whose Accept names text/html and prefers it to JSON. A plain star gets JSON. */
+/**
+ * Returns true for a caller, usually a browser, whose Accept header names text/html and prefers it to JSON. A caller that
+ * accepts anything gets JSON.
+ */
 export function wantsPage(request: Request): boolean {
   const accept = request.headers.accept
   if (accept === undefined || !/text\/html/i.test(accept)) return false
   return request.accepts('application/json', 'text/html') === 'text/html'
 }
 
-/** Aborts when the connection is gone before the answer has been sent. */
+/** Returns a controller that aborts if the connection closes before the whole answer was sent. */
 export function watchCaller(response: ServerResponse): AbortController {
   const gone = new AbortController()
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort(new Error('The caller is gone.'))
+    if (!response.writableFinished) gone.abort(new Error('The caller disconnected.'))
   })
   return gone
 }
 
-/** Address of the caller; X-Forwarded-For counts only where the connection comes from a private address or a trusted proxy. */
+/** Returns the caller's address. X-Forwarded-For counts only on a connection from a private address or a trusted proxy. */
 export function clientOf(request: IncomingMessage & { readonly ip?: string | undefined }): string {
   const address = request.headers['x-forwarded-for'] === undefined ? request.socket.remoteAddress : request.ip
   return address ?? ''
 }
 
-/** What an EventSource says of itself: that it accepts events, and the last one it had. */
+/** Set if the caller accepts server-sent events, with the id of the last event it received. */
 function streamWish({ accept, 'last-event-id': last }: IncomingHttpHeaders): Pick<CallRequest, 'stream'> {
   if (!/\btext\/event-stream\b/i.test(accept ?? '')) return {}
   return { stream: { lastEventId: typeof last === 'string' && last !== '' ? last : null } }
@@ -70,11 +73,11 @@ export interface HttpCall {
   readonly baseUrl: string
   readonly id: string
   readonly signal: AbortSignal
-  /** Set where an upstream answers: it gets the body as it came. */
+  /** Set if an upstream answers the operation. It receives the body as it was sent. */
   readonly proxy: UpstreamProxy | null
 }
 
-/** Builds the CallRequest. Nothing is read until `read` is called. */
+/** Builds the CallRequest. The body is not read until `read` is called. */
 export function callRequest(call: HttpCall): CallRequest {
   const { request, response, operation, target, baseUrl, id, signal, proxy } = call
   const { headers } = request
@@ -84,7 +87,7 @@ export function callRequest(call: HttpCall): CallRequest {
     id,
     transport: 'http',
     url: publicUrl(baseUrl, target),
-    // HEAD never runs a priced operation, whatever is presented: it answers what an unpaid GET would.
+    // HEAD on a priced operation ignores every credential and answers as an unpaid GET would.
     credential: isProbe ? null : credentialOf(headerPayments(headers), headerToken(headers)),
     ...idempotencyKey(headers),
     client: bucketOf(clientOf(request)),
@@ -95,9 +98,9 @@ export function callRequest(call: HttpCall): CallRequest {
       if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
       const query = parsePairs(target.search)
       if (!proxy) return { params, query, body: await readBody(request, operation) }
-      const { body, sent } = await readWhole(request, operation)
+      const { body, raw } = await readRawBody(request, operation)
       const forwarded = {
-        body: sent,
+        body: raw,
         headers: forwardedHeaders(headers),
         request: (upstreamRequest) => proxy.request(upstreamRequest),
       } satisfies ForwardedRequest

@@ -1,71 +1,72 @@
 /**
- * Which operation a request is for: a tree of path segments per edition, so that a thousand routes cost what ten do.
- * Strict and case-sensitive; a parameter is exactly one segment, and a literal goes before it: "/v1/x/gold" before
- * "/v1/x/{name}".
+ * Finds the operation of a request in a tree of path segments, so that the lookup does not slow down with the number of
+ * routes. Paths are strict and case-sensitive. A parameter matches exactly one segment, and a literal segment wins over
+ * a parameter: "/v1/x/gold" over "/v1/x/{name}".
  */
 import type { Request, RequestHandler, Response } from 'express'
 import type { BoundOperation, Edition } from '../editions/edition.ts'
 
 export type OnOperation = (bound: BoundOperation, ...rest: Parameters<RequestHandler>) => void | Promise<void>
 
-/** Takes what fits no operation, with the methods its path has; none where the path is unknown. */
+/** Handles a request that matches no operation. `methods` are those its path supports; empty if the path is unknown. */
 export type Otherwise = (request: Request, response: Response, methods: readonly string[]) => void
 
-interface Place {
-  readonly literals: Map<string, Place>
-  /** Where any one segment leads. */
-  open: Place | null
+interface PathNode {
+  readonly literals: Map<string, PathNode>
+  /** The node that any segment matches. */
+  parameter: PathNode | null
   readonly byMethod: Map<string, BoundOperation>
 }
 
-const emptyPlace = (): Place => ({ literals: new Map(), open: null, byMethod: new Map() })
+const emptyNode = (): PathNode => ({ literals: new Map(), parameter: null, byMethod: new Map() })
 
-/** Builds the routes of an edition. Every request ends in one of the two. */
+/** Builds the routes of an edition. Every request goes to either `onOperation` or `otherwise`. */
 export function createRoutes(edition: Edition, onOperation: OnOperation, otherwise: Otherwise): RequestHandler {
-  const root = emptyPlace()
+  const root = emptyNode()
   for (const bound of edition.bound.values()) {
     const { internal, path, method } = bound.operation
-    if (!internal && path !== '') placeOf(root, path.split('/').slice(1)).byMethod.set(method, bound)
+    if (!internal && path !== '') nodeAt(root, path.split('/').slice(1)).byMethod.set(method, bound)
   }
   return (request, response, next) => {
     const segments = request.path.split('/').slice(1)
-    const places = matching(root, segments, 0)
+    const nodes = matching(root, segments, 0)
     const method = request.method === 'HEAD' ? 'GET' : request.method
-    const bound = places.find(({ byMethod }) => byMethod.has(method))?.byMethod.get(method)
-    if (!bound) return otherwise(request, response, methodsOf(places))
+    const bound = nodes.find(({ byMethod }) => byMethod.has(method))?.byMethod.get(method)
+    if (!bound) return otherwise(request, response, methodsOf(nodes))
     request.params = paramsOf(bound.operation.path, segments)
     return onOperation(bound, request, response, next)
   }
 }
 
-function placeOf(root: Place, segments: readonly string[]): Place {
-  let place = root
+/** The node of a path, created if it does not exist. */
+function nodeAt(root: PathNode, segments: readonly string[]): PathNode {
+  let node = root
   for (const segment of segments) {
-    const known = segment.startsWith('{') ? place.open : place.literals.get(segment)
-    const next = known ?? emptyPlace()
-    if (segment.startsWith('{')) place.open = next
-    else place.literals.set(segment, next)
-    place = next
+    const known = segment.startsWith('{') ? node.parameter : node.literals.get(segment)
+    const next = known ?? emptyNode()
+    if (segment.startsWith('{')) node.parameter = next
+    else node.literals.set(segment, next)
+    node = next
   }
-  return place
+  return node
 }
 
-/** Every place the segments lead to, the most literal first. */
-function matching(place: Place, segments: readonly string[], at: number): readonly Place[] {
+/** Every node that matches the segments from `at` on, the most literal first. */
+function matching(node: PathNode, segments: readonly string[], at: number): readonly PathNode[] {
   const segment = segments[at]
-  if (segment === undefined) return place.byMethod.size > 0 ? [place] : []
-  const literal = place.literals.get(segment)
+  if (segment === undefined) return node.byMethod.size > 0 ? [node] : []
+  const literal = node.literals.get(segment)
   const exact = literal ? matching(literal, segments, at + 1) : []
-  if (place.open === null || segment === '') return exact
-  return [...exact, ...matching(place.open, segments, at + 1)]
+  if (node.parameter === null || segment === '') return exact
+  return [...exact, ...matching(node.parameter, segments, at + 1)]
 }
 
-function methodsOf(places: readonly Place[]): readonly string[] {
-  const methods = places.flatMap(({ byMethod }) => [...byMethod.keys()])
+function methodsOf(nodes: readonly PathNode[]): readonly string[] {
+  const methods = nodes.flatMap(({ byMethod }) => [...byMethod.keys()])
   return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))]
 }
 
-/** The target has been checked: no segment has a broken escape. */
+/** The values of a path's parameters. Decoding cannot fail: parseTarget rejected broken percent escapes. */
 function paramsOf(path: string, segments: readonly string[]): Record<string, string> {
   const names = path.split('/').slice(1)
   return Object.fromEntries(

@@ -1,28 +1,36 @@
-/** Node's HTTP server under Express, without the per-request prototype change that costs Express most of its time. */
+/** Node's HTTP server under Express, without the prototype change per request that costs Express most of its time. */
 import http from 'node:http'
 import type { Socket } from 'node:net'
 import express, { type Express } from 'express'
 import { errorBody, InvalidInput } from '../errors.ts'
 
-/** Wallet signatures of contracts make payment headers long; Node's default of 16 KiB is tight. */
+/** Signatures of contract wallets make payment headers long. Node's default is 16 KiB. */
 const MAX_HEADER_BYTES = 32 * 1024
-/** Above the idle timeout of common load balancers (60 s), so that it is never us who cuts first. */
+/** Longer than the idle timeout of common load balancers (60 s), so that they close idle connections first. */
 const KEEP_ALIVE_MS = 65_000
-const HEADERS_MS = 20_000
-const UPLOAD_MS = 300_000
+const HEADERS_TIMEOUT_MS = 20_000
+const REQUEST_TIMEOUT_MS = 300_000
+/** How long running requests may take to finish before their connections are closed. */
+const CLOSE_GRACE_MS = 10_000
 
-type Prepared = new (...args: never[]) => object
+type MessageClass = new (...args: never[]) => object
 
-/** A server that tells streams and keep-alive connections when it begins to close. */
+/** A server that aborts `closing` when it begins to close, and drops each connection as it becomes idle from then on. */
 export class ClosingServer extends http.Server {
   readonly #closing: AbortController
 
   constructor(options: http.ServerOptions, app: Express, closing: AbortController) {
-    super(options, app)
+    const handle = (request: http.IncomingMessage, response: http.ServerResponse): void => {
+      response.once('close', () => {
+        if (closing.signal.aborted) setImmediate(() => this.closeIdleConnections())
+      })
+      app(request as express.Request, response as express.Response)
+    }
+    super(options, handle)
     this.#closing = closing
     this.keepAliveTimeout = KEEP_ALIVE_MS
-    // The body is asked for when it is read: an unpaid upload never leaves the buyer's machine.
-    this.on('checkContinue', app)
+    // "100 Continue" is sent when the body is read, so an unpaid upload is never sent at all.
+    this.on('checkContinue', handle)
     this.on('clientError', answerMalformed)
   }
 
@@ -33,33 +41,33 @@ export class ClosingServer extends http.Server {
 }
 
 /**
- * Creates the server of an Express application. Requests and responses are born with Express's methods on their
- * classes, so the prototypes Express sets are the ones they already have.
+ * Creates the server of an Express application. Its requests and responses already have Express's methods on their
+ * classes, so that Express finds the prototypes it sets in place.
  */
 export function createServer(app: Express, closing: AbortController): http.Server {
-  class PreparedRequest extends http.IncomingMessage {}
-  class PreparedResponse<Req extends http.IncomingMessage = http.IncomingMessage> extends http.ServerResponse<Req> {}
-  prepare(PreparedRequest, express.request, app)
-  prepare(PreparedResponse, express.response, app)
-  app.request = PreparedRequest.prototype as typeof app.request
-  app.response = PreparedResponse.prototype as typeof app.response
+  class ExpressRequest extends http.IncomingMessage {}
+  class ExpressResponse<Req extends http.IncomingMessage = http.IncomingMessage> extends http.ServerResponse<Req> {}
+  addMethods(ExpressRequest, express.request, app)
+  addMethods(ExpressResponse, express.response, app)
+  app.request = ExpressRequest.prototype as typeof app.request
+  app.response = ExpressResponse.prototype as typeof app.response
   const options = {
-    IncomingMessage: PreparedRequest,
-    ServerResponse: PreparedResponse,
+    IncomingMessage: ExpressRequest,
+    ServerResponse: ExpressResponse,
     maxHeaderSize: MAX_HEADER_BYTES,
-    headersTimeout: HEADERS_MS,
-    requestTimeout: UPLOAD_MS,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
   }
   return new ClosingServer(options, app, closing)
 }
 
-function prepare(target: Prepared, source: object, app: Express): void {
+function addMethods(target: MessageClass, source: object, app: Express): void {
   for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(source)))
     Object.defineProperty(target.prototype, name, property)
   Object.defineProperty(target.prototype, 'app', { value: app, writable: true, configurable: true, enumerable: true })
 }
 
-/** What Node's parser refuses never becomes a request; it still gets an answer in our shape. */
+/** Answers bytes that Node's parser rejects before they become a request, in the shape of every other error. */
 function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy()
@@ -73,15 +81,13 @@ function answerMalformed(error: Error & { code?: string }, socket: Socket): void
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 
-const GRACE_MS = 10_000
-
-/** Stops accepting, lets running requests end for a while, then cuts what is left. */
-export async function closed(server: http.Server): Promise<void> {
+/** Stops accepting connections, gives running requests 10 seconds to finish, and closes the connections that remain. */
+export async function closeServer(server: http.Server): Promise<void> {
   if (!server.listening) return
   await new Promise<void>((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), GRACE_MS)
+    const timer = setTimeout(() => server.closeAllConnections(), CLOSE_GRACE_MS)
     server.close(() => {
-      clearTimeout(cut)
+      clearTimeout(timer)
       resolve()
     })
     server.closeIdleConnections()

@@ -1,4 +1,4 @@
-/** An Answer as an MCP tool result, in the forms of x402's MCP binding and of the clients in use. */
+/** Turns an Answer into an MCP tool result, as specified by x402's MCP transport and as existing clients expect it. */
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Answer } from '../calls/call.ts'
 import { errorBody, InvalidInput, type ServiceError } from '../errors.ts'
@@ -8,8 +8,9 @@ import type { Tool } from './tools.ts'
 type Body = Record<string, unknown>
 
 /**
- * The result of a call. Refusals have `isError`; a 402 carries the v2 PaymentRequired object as structuredContent, the
- * same JSON as text, and the same in _meta for clients that look there. A receipt is in _meta["x402/payment-response"].
+ * Returns the result of a call. Refusals have `isError`. A 402 has the v2 PaymentRequired object as structuredContent,
+ * as text and in _meta["x402/error"], because clients look in different places. A receipt is in
+ * _meta["x402/payment-response"].
  */
 export function toolResult(answer: Answer, tool: Tool, callId: string): CallToolResult {
   const meta: Body = { call_id: callId }
@@ -21,15 +22,16 @@ export function toolResult(answer: Answer, tool: Tool, callId: string): CallTool
     return { isError: true, structuredContent: required, content: [textOf(required)], _meta: meta }
   }
   if (answer.error) {
-    const wait = answer.headers['retry-after']
-    const later = wait === undefined ? {} : { retry_after_seconds: Number(wait) }
-    const body: Body = { ...errorBody(located(answer.error, tool)), ...later, call_id: callId }
+    const seconds = answer.headers['retry-after']
+    const retryAfter = seconds === undefined ? {} : { retry_after_seconds: Number(seconds) }
+    const body: Body = { ...errorBody(withArgumentNames(answer.error, tool)), ...retryAfter, call_id: callId }
     return { isError: true, structuredContent: body, content: [textOf(body)], _meta: meta }
   }
   return { ...contentOf(answer), _meta: meta }
 }
 
-function located(error: ServiceError, tool: Tool): ServiceError {
+/** Names each invalid argument as the MCP client sent it. */
+function withArgumentNames(error: ServiceError, tool: Tool): ServiceError {
   return error instanceof InvalidInput ? new InvalidInput(error.detail.map((item) => tool.locate(item))) : error
 }
 

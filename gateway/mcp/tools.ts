@@ -1,4 +1,4 @@
-/** Operations as MCP tools: a pure function of the catalog, so the tool list is exactly what the catalog offers. */
+/** Describes operations as MCP tools. A pure function of the catalog, so the tool list always matches it. */
 import type { Tool as ToolDefinition } from '@modelcontextprotocol/sdk/types.js'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
@@ -15,30 +15,30 @@ export type Arguments = Readonly<Record<string, unknown>>
 
 export interface Tool {
   readonly operation: Operation
-  /** What tools/list shows. */
+  /** The entry of tools/list. */
   readonly definition: ToolDefinition
-  /** Splits flat arguments into the parts an HTTP request would have brought, query and path as text. */
+  /** Splits flat arguments into the parts of an HTTP request. Path and query parameters become strings. */
   split(args: Arguments): RawInput
-  /** Path and query of the HTTP twin of a call. */
-  addressOf(input: RawInput): { readonly path: string; readonly search: string }
-  /** A mistake named by its argument: ["query", "limit"] is ["arguments", "limit"]. */
+  /** Returns path and query of the equivalent HTTP request. */
+  targetOf(input: RawInput): { readonly path: string; readonly search: string }
+  /** Rewrites the location of an issue to its argument: ["query", "limit"] becomes ["arguments", "limit"]. */
   locate(item: ValidationItem): ValidationItem
 }
 
 type Part = 'params' | 'query' | 'body'
 
-/** Where each flat argument belongs. `whole`: the body is not an object and travels as the argument "body". */
+/** Where each flat argument belongs. `whole` means that the body is not an object and is the argument "body". */
 interface Layout {
-  readonly places: ReadonlyMap<string, Part>
+  readonly partOf: ReadonlyMap<string, Part>
   readonly whole: boolean
   readonly properties: Readonly<Record<string, JsonSchema>>
   readonly required: readonly string[]
 }
 
-/** The tools of a catalog by name. */
+/** Returns the tools of a catalog by name. */
 export function createTools(catalog: Catalog, accounts: Recipients): ReadonlyMap<string, Tool> {
-  const offered = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
-  return new Map(offered.map((operation) => [operation.tool as string, createTool(operation, catalog, accounts)]))
+  const operations = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
+  return new Map(operations.map((operation) => [operation.tool as string, createTool(operation, catalog, accounts)]))
 }
 
 function createTool(operation: Operation, catalog: Catalog, accounts: Recipients): Tool {
@@ -47,13 +47,13 @@ function createTool(operation: Operation, catalog: Catalog, accounts: Recipients
     operation,
     definition: describe(operation, layout, accounts),
     split: (args) => split(operation, layout, args),
-    addressOf: (input) => addressOf(operation, input),
+    targetOf: (input) => targetOf(operation, input),
     locate: (item) => locate(layout, item),
   }
 }
 
 function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
-  const places = new Map<string, Part>()
+  const partOf = new Map<string, Part>()
   const properties: Record<string, JsonSchema> = {}
   const required: string[] = []
   let whole = false
@@ -64,22 +64,22 @@ function layoutOf(operation: Operation, schemas: Catalog['schemas']): Layout {
     const members = fieldsOf(schema, schemas)
     if (part === 'body' && Object.keys(members).length === 0) {
       whole = true
-      places.set('body', part)
+      partOf.set('body', part)
       properties['body'] = schema
       required.push('body')
       continue
     }
     for (const [name, member] of Object.entries(members)) {
-      places.set(name, part)
+      partOf.set(name, part)
       properties[name] = part === 'body' ? asText(member) : member
     }
     for (const piece of [schema, ...((schema['allOf'] as readonly JsonSchema[] | undefined) ?? [])])
       required.push(...((piece['required'] as readonly string[] | undefined) ?? []))
   }
-  return { places, whole, properties, required }
+  return { partOf, whole, properties, required }
 }
 
-/** A file upload is a string over MCP. */
+/** Over MCP, a file is passed as text. */
 function asText(schema: JsonSchema): JsonSchema {
   const isFile = schema['format'] === 'binary' || schema['contentMediaType'] !== undefined
   if (!isFile) return schema
@@ -89,12 +89,12 @@ function asText(schema: JsonSchema): JsonSchema {
 
 function describe(operation: Operation, layout: Layout, accounts: Recipients): ToolDefinition {
   const { price, priceText, method } = operation
-  const networks = offeredOn(operation, recipientsOf(accounts)).map((payee) => payee.network)
+  const networks = offeredOn(operation, recipientsOf(accounts)).map(({ network }) => network)
   const [network] = networks as [Network, ...Network[]]
   const cost =
     price === null
       ? 'Free.'
-      : `Costs $${priceText} USDC on ${networks.map(({ name }) => name).join(' or ')} via x402: call without payment for the requirements, then again ` +
+      : `Costs $${priceText} USDC on ${networks.map(({ name }) => name).join(' or ')} via x402: call without payment to get the requirements, then call again ` +
         `with the same arguments and ${PAYMENT_ARGUMENT}, or with the payment in _meta["x402/payment"].`
   const payment: Record<string, JsonSchema> =
     price === null
@@ -131,23 +131,23 @@ function describe(operation: Operation, layout: Layout, accounts: Recipients): T
   }
 }
 
-/** The first clause of a summary: "Current level: high or low." is "Current level". */
+/** Returns the first clause of a summary: "Current level: high or low." becomes "Current level". */
 const titleOf = (summary: string): string => summary.split(/[.:;]( |$)/)[0] ?? summary
 
-function split(operation: Operation, { places, whole }: Layout, args: Arguments): RawInput {
+function split(operation: Operation, { partOf, whole }: Layout, args: Arguments): RawInput {
   const parts = {
     params: new Map<string, unknown>(),
     query: new Map<string, unknown>(),
     body: new Map<string, unknown>(),
   }
-  // What nobody declared is put where the validator will name it.
-  const elsewhere: Part = operation.body !== null && !whole ? 'body' : 'query'
+  // An undeclared argument goes where the validator will report it.
+  const fallback: Part = operation.body !== null && !whole ? 'body' : 'query'
   for (const [name, value] of Object.entries(args)) {
     if (name === PAYMENT_ARGUMENT && operation.price !== null) continue
-    const place = places.get(name) ?? elsewhere
-    // Clients send null for an argument they leave out; an address has no null.
-    if (place !== 'body' && value === null) continue
-    parts[place].set(name, place === 'body' ? value : textOf(value))
+    const part = partOf.get(name) ?? fallback
+    // Clients send null for an omitted argument, and a URL cannot express null.
+    if (part !== 'body' && value === null) continue
+    parts[part].set(name, part === 'body' ? value : textOf(value))
   }
   const body = whole ? parts.body.get('body') : Object.fromEntries(parts.body)
   return {
@@ -157,13 +157,13 @@ function split(operation: Operation, { places, whole }: Layout, args: Arguments)
   }
 }
 
-/** Scalars, and lists of them, as an address would carry them; anything else is left for the validator to refuse. */
+/** Converts scalars and lists of scalars to strings, as in a URL. The validator rejects anything else. */
 function textOf(value: unknown): unknown {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   return Array.isArray(value) ? value.map(textOf) : value
 }
 
-function addressOf(operation: Operation, { params, query }: RawInput): { path: string; search: string } {
+function targetOf(operation: Operation, { params, query }: RawInput): { path: string; search: string } {
   const path = operation.path.replace(/\{([^}]+)\}/g, (braced, name: string) =>
     typeof params[name] === 'string' ? encodeURIComponent(params[name]) : braced,
   )

@@ -75,7 +75,7 @@ describe('a bundle of schemas', () => {
 
   it('names the reference that leads nowhere', () => {
     const bundle = createBundle(FILES, '#/s/')
-    expect(() => bundle.add({ $ref: 'lead.json' }, 'getLead')).to.throw('No schema lead.json, which getLead refers to.')
+    expect(() => bundle.add({ $ref: 'lead.json' }, 'getLead')).to.throw('getLead references the schema lead.json, which does not exist.')
     expect(() => bundle.add({ $ref: 'gold.json#/$defs/Coin' }, 'getCoin')).to.throw('gold.json#/$defs/Coin')
   })
 })

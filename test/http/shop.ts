@@ -16,7 +16,7 @@ import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { Quote } from '../../gateway/x402/quotes.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
-import { createHttp } from '../../gateway/http/app.ts'
+import { createHttpServer } from '../../gateway/http/app.ts'
 import type { Limit } from '../../gateway/http/rate-limit.ts'
 import { createMcp } from '../../gateway/mcp/mcp.ts'
 import { createRenderer } from '../../gateway/http/render.ts'
@@ -196,7 +196,7 @@ export async function openShop(stocked: readonly Stocked[], options: ShopOptions
     return () => listeners.delete(listener)
   }
   const mcp = createMcp({ ...parts, accounts: ACCOUNTS, baseUrl: BASE_URL, onEdition })
-  const server = createHttp({
+  const server = createHttpServer({
     ...parts,
     config: { baseUrl: BASE_URL, viewDir, trustedProxies: [] },
     render: createRenderer({ viewDir }),

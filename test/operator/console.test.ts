@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createAccess } from '../../gateway/http/operator-session.ts'
+import { OperatorSessions } from '../../gateway/http/operator-session.ts'
 import { ask, buy, json, payment, send } from '../support/agent.ts'
 import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
 
@@ -79,20 +79,20 @@ describe('the operator console', () => {
     const out = await post('/operator/logout', { word }, { cookie })
     expect(out.headers.get('set-cookie')).to.match(/Max-Age=0/)
     const before = new Date(Date.now() - 13 * 3600_000)
-    const old = createAccess(TOKEN, shop.url, () => before)
-      .open()
-      .split(';')[0] as string
+    const old = new OperatorSessions(TOKEN, shop.url, () => before).open().split(';')[0] as string
     expect((await fetch(at('/operator'), { headers: { cookie: old } })).status, 'an old session').to.equal(401)
   })
 
   it('marks its cookie as one for https alone where the gateway is public', () => {
-    const { open, of } = createAccess(TOKEN, 'https://gate.example', () => new Date())
-    expect(open()).to.match(/; Secure$/)
-    expect(createAccess(TOKEN, shop.url, () => new Date()).open()).to.not.contain('Secure')
-    const cookie = open().split(';')[0] as string
-    expect(of({ cookie })).to.equal('cookie')
-    expect(of({ cookie: cookie.replace(/=\d/, '=9') }), 'a later end').to.equal(null)
-    expect(createAccess('another-operator-token', shop.url, () => new Date()).of({ cookie })).to.equal(null)
+    const sessions = new OperatorSessions(TOKEN, 'https://gate.example', () => new Date())
+    expect(sessions.open()).to.match(/; Secure$/)
+    expect(new OperatorSessions(TOKEN, shop.url, () => new Date()).open()).to.not.contain('Secure')
+    const cookie = sessions.open().split(';')[0] as string
+    expect(sessions.authenticate({ cookie })).to.equal('cookie')
+    expect(sessions.authenticate({ cookie: cookie.replace(/=\d/, '=9') }), 'a later end').to.equal(null)
+    expect(
+      new OperatorSessions('another-operator-token', shop.url, () => new Date()).authenticate({ cookie }),
+    ).to.equal(null)
   })
 
   it('revokes a subscription by a form of its own pages, and by no other page', async () => {

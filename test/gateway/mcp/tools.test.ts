@@ -79,7 +79,7 @@ describe('a tool', () => {
     const history = toolOf(HISTORY)
     const input = history.split({ venue: 'a/b', limit: 5, tag: ['x', 1], payment_signature: 'p' })
     expect(input).to.deep.equal({ params: { venue: 'a/b' }, query: { limit: '5', tag: ['x', '1'] }, body: undefined })
-    expect(history.addressOf(input)).to.deep.equal({ path: '/v1/history/a%2Fb', search: '?limit=5&tag=x&tag=1' })
+    expect(history.targetOf(input)).to.deep.equal({ path: '/v1/history/a%2Fb', search: '?limit=5&tag=x&tag=1' })
     const ticket = toolOf(TICKET).split({ detail: true, side: 'buy', notional_usd: 5 })
     expect(ticket).to.deep.equal({ params: {}, query: { detail: 'true' }, body: { side: 'buy', notional_usd: 5 } })
   })
@@ -94,7 +94,7 @@ describe('a tool', () => {
 
   it('leaves a braced name in the address where the argument is missing', () => {
     const history = toolOf(HISTORY)
-    expect(history.addressOf(history.split({})).path).to.equal('/v1/history/{venue}')
+    expect(history.targetOf(history.split({})).path).to.equal('/v1/history/{venue}')
   })
 
   it('takes a file as text', () => {
