@@ -1,12 +1,12 @@
 /**
- * Charts as geometry: a handler gives what is to be seen, views/chart.pug writes it as SVG. Given to every view as
- * `chart`. All places are percent of the plot, so one drawing fits a phone, a desk and a sheet of paper while its words
- * keep their size.
+ * Computes the geometry of charts. A handler describes a chart, views/chart.pug writes the SVG. Every view gets these
+ * functions as `chart`. All positions are percentages of the plot, so that a chart fits a phone, a desktop screen and a
+ * sheet of paper while its text keeps its size.
  */
 import { scaleLinear, scaleLog, scaleUtc } from 'd3-scale'
 import { area, curveLinear, curveStepAfter, line } from 'd3-shape'
 
-/** What a colour means; views/assets/chart.css says which one it is. */
+/** The meaning of a colour; views/assets/chart.css defines the colour. */
 export type Tone = 'main' | 'second' | 'third' | 'muted' | 'good' | 'bad'
 
 export interface Axis {
@@ -14,7 +14,7 @@ export interface Axis {
   /** Times are epoch milliseconds, UTC. */
   readonly scale?: 'linear' | 'log' | 'time'
   readonly unit?: keyof typeof UNITS
-  /** The least the axis must show; data beyond it widen it. */
+  /** The range that the axis shows at least. Data outside of it extend the axis. */
   readonly domain?: readonly [number, number]
 }
 
@@ -29,17 +29,17 @@ export interface Chart {
   /** Unique on its page. */
   readonly id: string
   readonly title: string
-  /** What a reader would see, in words. */
+  /** Describes what the chart shows, for screen readers. */
   readonly description: string
   readonly x: Axis
   readonly y: Axis
   readonly series: readonly Series[]
-  /** Stretches of x, told apart by tone. */
+  /** Intervals of x, distinguished by tone. */
   readonly bands?: readonly { readonly from: number; readonly to: number; readonly tone: Tone }[]
   readonly bandNames?: readonly { readonly name: string; readonly tone: Tone }[]
-  /** Single places with a word beside them. */
+  /** Labelled points. */
   readonly marks?: readonly { readonly at: readonly [x: number, y: number]; readonly label: string }[]
-  /** The same as figures. Left out: every point of every series. */
+  /** The data as a table. Default: every point of every series. */
   readonly table?: ChartTable
 }
 
@@ -52,14 +52,14 @@ export interface ChartTable {
 export interface Step {
   readonly label: string
   readonly amount: number
-  /** Starts at zero again: a sum of what went before. */
+  /** True for the sum of the steps before it, which starts at zero. */
   readonly total?: boolean
 }
 
 const grouped = (digits: number): Intl.NumberFormat =>
   new Intl.NumberFormat('en-US', { maximumFractionDigits: digits, minimumFractionDigits: digits })
 
-/** How a tick is written, given how many decimals tell it from its neighbours. */
+/** Formats the label of a tick. `decimals` is how many decimals distinguish it from its neighbours. */
 const UNITS = {
   number: (value: number, decimals: number) => grouped(decimals).format(value),
   percent: (value: number, decimals: number) => `${grouped(Math.max(0, decimals - 2)).format(value * 100)}%`,
@@ -71,12 +71,12 @@ const Y_TICKS = 4
 const X_TICKS = 5
 const LOG_TICKS = 5
 const DAY = 86_400_000
-/** Nearer to an edge than this, a label is set inside it. */
+/** Percentage of the plot within which a label is aligned to the edge. */
 const EDGE = 7
 
 type Scale = (value: number) => number
 
-/** The geometry of a chart. Throws where it has no point at all. */
+/** Returns the geometry of a chart. Throws if it has no points. */
 export function draw(chart: Chart) {
   const points = chart.series.flatMap((series) => series.points)
   if (points.length === 0) throw new Error(`The chart "${chart.title}" has nothing to show.`)
@@ -124,10 +124,10 @@ export function draw(chart: Chart) {
 function horizontal(axis: Axis, [least, most]: readonly [number, number]) {
   if (axis.scale === 'time') {
     const scale = scaleUtc([new Date(least), new Date(most)], [0, 100])
-    const written = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', ...datePrecision(most - least) })
+    const dateFormat = new Intl.DateTimeFormat('en-US', { timeZone: 'UTC', ...datePrecision(most - least) })
     return {
       at: (value: number) => round(scale(new Date(value))),
-      ticks: scale.ticks(X_TICKS).map((date) => ({ at: round(scale(date)), label: written.format(date) })),
+      ticks: scale.ticks(X_TICKS).map((date) => ({ at: round(scale(date)), label: dateFormat.format(date) })),
     }
   }
   return axis.scale === 'log'
@@ -139,7 +139,7 @@ function vertical(axis: Axis, domain: readonly [number, number]) {
   return axis.scale === 'log' ? logarithmic(axis, domain, [100, 0]) : linear(axis, domain, [100, 0], Y_TICKS)
 }
 
-/** Upwards the scale is widened to round figures; across, it ends with the data. */
+/** A vertical scale is extended to round numbers; a horizontal one ends with the data. */
 function linear(axis: Axis, domain: readonly [number, number], range: readonly [number, number], count: number) {
   const scale = scaleLinear(domain, range)
   if (range[0] > range[1]) scale.nice(count)
@@ -164,16 +164,16 @@ function logarithmic(axis: Axis, domain: readonly [number, number], range: reado
 
 function path(kind: string, points: Series['points'], x: Scale, y: Scale): string {
   const curve = kind === 'step' ? curveStepAfter : curveLinear
-  const across = (point: readonly [number, number]): number => x(point[0])
-  const up = (point: readonly [number, number]): number => y(point[1])
+  const toX = (point: readonly [number, number]): number => x(point[0])
+  const toY = (point: readonly [number, number]): number => y(point[1])
   const shape =
     kind === 'area'
-      ? area<readonly [number, number]>(across, 100, up).digits(2).curve(curve)
-      : line<readonly [number, number]>(across, up).digits(2).curve(curve)
+      ? area<readonly [number, number]>(toX, 100, toY).digits(2).curve(curve)
+      : line<readonly [number, number]>(toX, toY).digits(2).curve(curve)
   return shape(points) ?? ''
 }
 
-/** Every point as a row, by x. */
+/** Lists every point in a table, sorted by x. */
 function tableOf({ x, series }: Chart): ChartTable {
   const rows = new Map<number, (number | null)[]>()
   for (const [index, { points }] of series.entries())
@@ -182,11 +182,11 @@ function tableOf({ x, series }: Chart): ChartTable {
       row[index] = Number(value.toPrecision(4))
       rows.set(at, row)
     }
-  const written = (at: number): string | number =>
+  const formatX = (at: number): string | number =>
     x.scale === 'time' ? new Date(at).toISOString().slice(0, 16).replace('T', ' ') : Number(at.toPrecision(6))
   return {
     columns: [x.label, ...series.map(({ name }) => name)],
-    rows: [...rows].sort(([one], [other]) => one - other).map(([at, values]) => [written(at), ...values]),
+    rows: [...rows].sort(([one], [other]) => one - other).map(([at, values]) => [formatX(at), ...values]),
   }
 }
 
@@ -205,7 +205,7 @@ function extent(values: readonly number[]): readonly [number, number] {
   return least === most ? [least - 0.5, most + 0.5] : [least, most]
 }
 
-/** Decimals that a step needs: 0.05 needs two, 20 none. */
+/** Returns how many decimals a step needs: 0.05 needs two, 20 none. */
 const decimalsOf = (step: number): number => Math.max(0, -Math.floor(Math.log10(step) + 1e-9))
 
 const round = (value: number): number => Math.round(value * 100) / 100
@@ -216,7 +216,9 @@ const rounded =
     round(scale(value))
 
 /**
- * Each amount starts where the one before ended; a total starts at zero.
+ * Returns the bars of a waterfall as percentages of their row. Each amount starts where the previous one ended; a total
+ * starts at zero.
+ *
  * @example 10, -4, total 6 are spans 0 to 10, 6 to 10 and 0 to 6 of 10: x 0, 60, 0 and width 100, 40, 60
  */
 export function waterfall(steps: readonly Step[]) {

@@ -1,4 +1,4 @@
-/** The HTML side of an answer: views, the 402 and error pages for browsers, and where a form leads. */
+/** Decides which page shows an answer: a view, the 402 page or the error page. Also where a sent form redirects. */
 import type { Answer } from '../calls/call.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
@@ -12,11 +12,12 @@ export interface PageContext {
   readonly baseUrl: string
   readonly path: string
   readonly callId: string
-  /** The caller is a browser. */
+  /** True if the caller prefers HTML. */
   readonly browser: boolean
 }
 
-interface Entry {
+/** The fields of an entry of `accepts` that are read here. */
+interface Requirement {
   readonly asset: string
   readonly network: string
 }
@@ -26,7 +27,7 @@ interface Page {
   readonly locals: Readonly<Record<string, unknown>>
 }
 
-/** The page an answer is shown as, or null where it goes out as it is. */
+/** Returns the view and its variables for an answer, or null if the answer is sent as data. */
 export function pageOf(answer: Answer, context: PageContext): Page | null {
   const { catalog, operation, network, baseUrl, path, callId, browser } = context
   const locals = { catalog, service: catalog.service, base_url: baseUrl, path, call_id: callId }
@@ -37,7 +38,7 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
     if (!quote) return { view: 'error', locals: shown }
     return {
       view: 'payment',
-      locals: { ...shown, operation, network, requirements: quote.v2, asked: askedIn(quote) },
+      locals: { ...shown, operation, network, requirements: quote.v2, paymentOptions: paymentOptions(quote) },
     }
   }
   if (operation?.view == null || answer.status >= 300 || !(browser || operation.response === null)) return null
@@ -45,18 +46,18 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
   return { view: operation.view, locals: { ...fields, ...locals, value } }
 }
 
-/** What is asked on each network, with the network's name: x402 v1 has it, and where it has none CAIP-2 will do. */
-function askedIn({ v1, v2 }: Quote): readonly object[] {
-  const [named, all] = [v1['accepts'], v2['accepts']] as [readonly Entry[], readonly Entry[]]
-  return all.map((offer) => {
-    const { network: name } = named.find(({ asset }) => asset === offer.asset) ?? offer
-    return { ...offer, name }
+/** The entries of `accepts` with a readable network name: the x402 v1 name if the network has one, otherwise CAIP-2. */
+function paymentOptions({ v1, v2 }: Quote): readonly object[] {
+  const [named, all] = [v1['accepts'], v2['accepts']] as [readonly Requirement[], readonly Requirement[]]
+  return all.map((requirement) => {
+    const { network: name } = named.find(({ asset }) => asset === requirement.asset) ?? requirement
+    return { ...requirement, name }
   })
 }
 
 /**
- * Where a browser goes after it sent a form. `{field}` is filled from the answer's value, `{code}` and `{message}` from
- * the error: "/report/{rid}" and {rid: "a1"} is "/report/a1".
+ * Returns where to redirect a browser that sent a form. `{field}` is filled from the answer's value, `{code}` and
+ * `{message}` from the error: "/report/{rid}" with {rid: "a1"} becomes "/report/a1".
  */
 export function formTarget(form: NonNullable<Operation['form']>, { error, value }: Answer): string {
   const template = error instanceof ServiceError ? form.failure : form.success

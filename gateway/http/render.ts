@@ -1,4 +1,4 @@
-/** Pug views to HTML. A view holds words and loops; what it shows is prepared by handlers and by `format`. */
+/** Renders Pug views to HTML. Views have texts and loops; handlers and `format` prepare the values. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import pug from 'pug'
@@ -18,8 +18,9 @@ export interface RendererOptions {
 const VIEW_NAME = /^[a-z0-9]+(?:[-/][a-z0-9]+)*$/
 
 /**
- * Renders views by name. A view is compiled once per edition: the `catalog` among the locals is its mark, so a changed
- * view shows with the next edition. Every view also gets `format`, `chart` and `navigation`. Throws where there is no such view.
+ * Creates a function that renders views by name and throws if there is no such view. A view is compiled once per
+ * edition, recognised by the `catalog` in `locals`, so a changed view appears with the next edition. Every view also
+ * gets `format`, `chart` and `navigation`.
  */
 export function createRenderer({ viewDir, pluginViewDirs = () => [] }: RendererOptions): Render {
   const compiled = new WeakMap<object, Map<string, pug.compileTemplate>>()
@@ -48,7 +49,7 @@ export interface NavigationItem {
   readonly label: string
 }
 
-/** The pages a menu can name: listed views at one plain segment. "/terms-of-use" is labelled "Terms of use". */
+/** Returns the pages for the menu: listed views with a path of one segment. "/terms-of-use" gets the label "Terms of use". */
 export function navigation(catalog: Catalog): readonly NavigationItem[] {
   return [...catalog.operations.values()]
     .filter(({ view, method, listed, path }) => view !== null && method === 'GET' && listed && /^\/[a-z-]+$/.test(path))
