@@ -75,7 +75,9 @@ describe('a bundle of schemas', () => {
 
   it('names the reference that leads nowhere', () => {
     const bundle = createBundle(FILES, '#/s/')
-    expect(() => bundle.add({ $ref: 'lead.json' }, 'getLead')).to.throw('getLead references the schema lead.json, which does not exist.')
+    expect(() => bundle.add({ $ref: 'lead.json' }, 'getLead')).to.throw(
+      'getLead references the schema lead.json, which does not exist.',
+    )
     expect(() => bundle.add({ $ref: 'gold.json#/$defs/Coin' }, 'getCoin')).to.throw('gold.json#/$defs/Coin')
   })
 })
