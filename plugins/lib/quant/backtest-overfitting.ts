@@ -1,9 +1,11 @@
+/** Probability of backtest overfitting (PBO) by combinatorially symmetric cross-validation (CSCV). */
+
 export interface Overfitting {
   /** Probability of backtest overfitting: the share of splits whose in-sample winner ranks at or below the median out of sample. */
   readonly pbo: number
   /** Logit of the winner's relative rank out of sample, one per split, in the order of the splits. */
   readonly logits: Float64Array
-  /** Slope of the winners' out-of-sample Sharpe ratio on their in-sample one: degradation when below 1. */
+  /** Slope of the winners' out-of-sample Sharpe ratios on their in-sample ones. Below 1, performance degrades. */
   readonly slope: number
   /** Share of splits whose winner has a negative Sharpe ratio out of sample. */
   readonly lossProbability: number
@@ -11,17 +13,20 @@ export interface Overfitting {
 }
 
 /**
- * Probability of backtest overfitting by combinatorially symmetric cross-validation. `trials` holds one return series
- * per trial, all of one length; time is cut into `blocks` (even) equal blocks, surplus periods at the end left out; for
- * each way to take half of the blocks, the trial with the best Sharpe ratio on that half is ranked on the other half,
- * ω = rank/(N+1), λ = ln(ω/(1-ω)), ties at their mean rank. Null with fewer than two trials or fewer than two periods
- * a block. Sums of each block are formed once, so the cost is C(blocks, blocks/2)·blocks·N, whatever the length.
+ * Computes the probability of backtest overfitting.
+ *
+ * `trials` holds one return series per trial, all of the same length. The function cuts time into `blocks` equal blocks
+ * (an even number) and drops surplus periods at the end. For each choice of half of the blocks it takes the trial with
+ * the best Sharpe ratio on that half and ranks it on the other half: ω = rank/(N+1), λ = ln(ω/(1-ω)). Ties share their
+ * mean rank. Returns null for fewer than two trials, an odd number of blocks, or fewer than two periods per block.
+ *
+ * Each block is summed once, so the cost is C(blocks, blocks/2)·blocks·N, whatever the length of the series.
  *
  * Source: Bailey, Borwein, López de Prado and Zhu, "The probability of backtest overfitting", J. Computational Finance
  * 20 (2016), section 2.
  *
  * @example probabilityOfOverfitting([[1, 2, 1, 2], [2, 1, 2, 1], [0, 1, 0, 1]].map((r) => Float64Array.from(r)), 2)
- * // { pbo: 0, … }: the same trials lead in both halves
+ * // { pbo: 0, … }: the trial that wins in one half also ranks above the median in the other
  */
 export function probabilityOfOverfitting(trials: readonly ArrayLike<number>[], blocks = 16): Overfitting | null {
   const length = Math.floor(Math.min(...trials.map((trial) => trial.length)) / blocks)
@@ -65,7 +70,7 @@ function blockSums(values: ArrayLike<number>, blocks: number, length: number): B
   return { first, second }
 }
 
-/** Every choice of half of the blocks, as bit masks. */
+/** All choices of half of the blocks, as bit masks. */
 function halves(blocks: number): number[] {
   const masks: number[] = []
   for (let mask = 0; mask < 2 ** blocks; mask += 1) {
@@ -76,7 +81,7 @@ function halves(blocks: number): number[] {
   return masks
 }
 
-/** Sharpe ratio per observation on the blocks of the mask; a series without variance counts as 0. */
+/** Sharpe ratio per observation on the blocks of the mask; 0 for a series without variance. */
 function sharpeOf({ first, second }: BlockSums, mask: number, blocks: number, length: number): number {
   let sum = 0
   let squares = 0
@@ -109,7 +114,7 @@ function rankOf(values: Float64Array, index: number): number {
   return below + (equal + 1) / 2
 }
 
-/** Least-squares slope; 0 where the in-sample values do not vary. */
+/** Least-squares slope; 0 if the in-sample values do not vary. */
 function slopeOf(pairs: readonly (readonly [number, number])[]): number {
   const meanX = pairs.reduce((sum, [x]) => sum + x, 0) / pairs.length
   const meanY = pairs.reduce((sum, [, y]) => sum + y, 0) / pairs.length

@@ -1,25 +1,25 @@
 /**
- * The bad-print filter for a stream of bars: a bar whose return exceeds `LIMIT` local scales is held back until the next
- * bar confirms it, so a spike that reverts never counts. Wicks beyond the limit are cut to it.
+ * A filter that removes bad prints from a stream of bars. It holds back a bar whose return exceeds 8 local scales until
+ * the next bar confirms it, so a spike that reverts never counts. It cuts wicks beyond the limit down to the limit.
  *
- * The local scale is the exponentially weighted mean absolute return, as a standard deviation; a suspicious return
- * enters it winsorised at the limit.
+ * The local scale is the exponentially weighted mean absolute return, converted to a standard deviation. Suspicious
+ * returns enter it winsorised at the limit. The state is plain data, so callers can store and restore it.
  */
 export interface PrintFilter {
-  /** Last close taken for true; NaN before the first bar. */
+  /** Last accepted close; NaN before the first bar. */
   close: number
   /** Local scale of one bar's return. */
   scale: number
-  /** Bars seen, up to the length of the memory. */
+  /** Bars seen so far, at most the length of the memory. */
   seen: number
-  /** Bars held back running, and the return of the last of them against `close`. */
+  /** Number of bars held back in a row, and the return of the latest of them against `close`. */
   held: number
   change: number
 }
 
 /**
- * `held`: suspicious, the answer waits for the next bar. `confirmed` and `reverted` speak of the bars held before this
- * one, which is good itself.
+ * `held`: the bar is suspicious and waits for the next one. `confirmed` and `reverted` judge the bars held before this
+ * bar; this bar itself is good.
  */
 export type Verdict = 'good' | 'held' | 'confirmed' | 'reverted'
 
@@ -36,24 +36,24 @@ const FLOOR = 0.0003
 const MEMORY = 90
 const WARMING = 30
 const LONGEST_HOLD = 3
-/** A spike is gone when less than this share of it is left. */
+/** A spike has reverted when less than this share of it remains. */
 const REVERTED = 0.4
 /** Standard deviation over mean absolute value of a normal variable. */
 const ABSOLUTE_TO_DEVIATION = Math.sqrt(Math.PI / 2)
 
-/** A filter that has seen nothing. Plain data: keep it, copy it, restore it. */
+/** Creates the state of a filter that has seen no bars. */
 export function createPrintFilter(): PrintFilter {
   return { close: NaN, scale: FLOOR, seen: 0, held: 0, change: 0 }
 }
 
 /**
- * Passes one bar through; the answer is written into `out`. A held bar is flat at the last good close. Prices must be
- * positive.
+ * Passes one bar through the filter and writes the filtered bar into `out`. A held bar comes out flat at the last good
+ * close. Prices must be positive.
  *
  * Source: the rule of 8 deviations over a local window follows Brownlees and Gallo, "Financial econometric analysis at
- * ultra-high frequency", Comp. Stat. & Data Analysis 51 (2006), section 3.
+ * ultra-high frequency", Computational Statistics & Data Analysis 51 (2006), section 3.
  *
- * @example closes 100, 100.02, 105, 100.01 come out as 100, 100.02, 100.02, 100.01 once the scale is known
+ * @example closes 100, 100.02, 105, 100.01 come out as 100, 100.02, 100.02, 100.01 after 30 bars of warm-up
  */
 export function filterPrint(
   filter: PrintFilter,
@@ -86,7 +86,7 @@ export function filterPrint(
   out.verdict = !waited ? 'good' : Math.abs(change) < REVERTED * Math.abs(filter.change) ? 'reverted' : 'confirmed'
   filter.held = 0
   filter.close = close
-  // A bar that comes back from a misprint still opened there: its extremes are not to be trusted.
+  // A bar that returns from a misprint still opened at it, so its extremes cannot be trusted.
   const reach = out.verdict === 'reverted' ? limit / LIMIT : limit
   const top = Math.max(before, close) * Math.exp(reach)
   const bottom = Math.min(before, close) * Math.exp(-reach)

@@ -2,24 +2,25 @@ import { quantileSorted } from './descriptive-statistics.ts'
 import { seededRandom } from './seeded-random.ts'
 
 export interface BootstrapOptions {
-  /** Default 2,000. */
+  /** Number of resamples. The default is 2,000. */
   readonly draws?: number
-  /** Mean length of a block in observations; default n^(1/3). */
+  /** Mean length of a block in observations. The default is n^(1/3). */
   readonly meanBlock?: number
-  /** Default 1: the same sample always has the same interval. */
+  /** The default is 1, so the same sample always gives the same interval. */
   readonly seed?: number
 }
 
 export interface BootstrapDraws {
   /** Mean of each resample, ascending. */
   readonly mean: Float64Array
-  /** Sharpe ratio per observation (population deviation) of each resample, ascending; 0 where it does not vary. */
+  /** Sharpe ratio per observation (population deviation) of each resample, ascending; 0 for a constant resample. */
   readonly sharpe: Float64Array
 }
 
 /**
- * Stationary bootstrap: each resample of n observations is made of blocks that start anywhere and have geometric
- * lengths, the series taken as a circle. Sums of a block come from running totals, so a draw costs n/meanBlock steps.
+ * Resamples a series with the stationary bootstrap. Each resample of n observations consists of blocks that start at a
+ * random place and have geometric lengths; the series wraps around at its end. Running totals give the sum of a block in
+ * one step, so a draw costs about n/meanBlock steps.
  *
  * Source: Politis and Romano, "The stationary bootstrap", J. American Statistical Association 89 (1994) 1303-1313.
  *
@@ -51,7 +52,7 @@ export function stationaryBootstrap(values: ArrayLike<number>, options: Bootstra
 }
 
 /**
- * Central interval of ascending draws by linear interpolation (type 7 quantiles).
+ * The central interval of ascending draws, by linear interpolation (type 7 quantiles). `level` is a fraction.
  *
  * @example centralInterval([0, 1, 2, 3, 4], 0.5) // [1, 3]
  */
@@ -59,7 +60,7 @@ export function centralInterval(ascending: ArrayLike<number>, level = 0.95): [nu
   return [quantileSorted(ascending, (1 - level) / 2), quantileSorted(ascending, (1 + level) / 2)]
 }
 
-/** Totals of deviations from the mean and of their squares, so that squares of large levels lose no digits. */
+/** Running totals of the deviations from the mean and of their squares. Centring keeps digits when levels are large. */
 function runningTotals(values: ArrayLike<number>): { centre: number; first: Float64Array; second: Float64Array } {
   const count = values.length
   let sum = 0
@@ -75,7 +76,7 @@ function runningTotals(values: ArrayLike<number>): { centre: number; first: Floa
   return { centre, first, second }
 }
 
-/** Sum over `length` ≤ n places from `start`, going round the circle. */
+/** Sum over `length` ≤ n places from `start`, wrapping around at the end. */
 function span(totals: Float64Array, start: number, length: number): number {
   const count = totals.length - 1
   const end = start + length
@@ -83,7 +84,7 @@ function span(totals: Float64Array, start: number, length: number): number {
   return totals[count]! - totals[start]! + totals[end - count]!
 }
 
-/** Length of a block: geometric with the given mean, by inversion of a uniform in [0, 1). */
+/** A geometric block length with the given mean, by inversion of a uniform number in [0, 1). */
 function geometric(uniform: number, mean: number): number {
   if (mean <= 1) return 1
   return 1 + Math.floor(Math.log1p(-uniform) / Math.log1p(-1 / mean))

@@ -1,33 +1,32 @@
-import { type SharpeSample, deflatedSharpe } from './sharpe-ratio.ts'
-
-/** The deflated Sharpe ratio against trials, as the page of a report and of a calculator draw it. */
+/** The chart of the deflated Sharpe ratio against the number of trials, for the audit report and the calculator. */
+import { deflatedSharpe, type SharpeSample } from './sharpe-ratio.ts'
 
 const CONVINCING = 0.95
-/** The curve reaches at least so many trials. */
-const LEAST_SHOWN = 10_000
+/** The curve covers at least this many trials. */
+const MIN_TRIALS_SHOWN = 10_000
 
 interface Deflation {
   readonly sample: SharpeSample
-  /** Variance of the trials' ratios, in the unit of the sample's ratio. */
+  /** Variance of the trials' Sharpe ratios, per observation like the ratio of the sample. */
   readonly variance: number
-  /** Trials that were stated, and the deflated ratio at them, 0..1: the point that is marked. */
+  /** The stated number of trials and the deflated ratio (0 to 1) at that number. The chart marks this point. */
   readonly trials: number
   readonly dsr: number
 }
 
 /**
- * A chart in the shape that views take: the curve to ten times the stated trials, the line above which it convinces, and
- * the stated trials marked on it. It names no type of the gateway: nothing in this folder does.
+ * Draws the curve to at least ten times the stated trials, a dashed line at 95%, and a mark at the stated trials. The
+ * result has the shape that views take. It uses no gateway type, like everything in this folder.
  */
 export function deflatedSharpeChart({ sample, variance, trials, dsr }: Deflation) {
-  const most = Math.max(LEAST_SHOWN, 10 ** (Math.ceil(Math.log10(trials)) + 1))
+  const most = Math.max(MIN_TRIALS_SHOWN, 10 ** (Math.ceil(Math.log10(trials)) + 1))
   const curve = deflatedSharpeCurve(sample, variance, most)
   const marked = `${trials.toLocaleString('en-US')} ${trials === 1 ? 'trial' : 'trials'}: ${percent(dsr)}`
   const [first = dsr, last = dsr] = [curve[0]?.[1], curve.at(-1)?.[1]]
   return {
     id: 'deflation',
-    title: 'Deflated Sharpe ratio, by how many were tried',
-    description: `A line that falls as trials are counted: ${percent(first)} for one trial, ${percent(last)} for ${most.toLocaleString('en-US')}. Marked on it are ${marked}.`,
+    title: 'Deflated Sharpe ratio by number of trials',
+    description: `A line that falls as the number of trials grows: ${percent(first)} for one trial, ${percent(last)} for ${most.toLocaleString('en-US')}. It is marked at ${marked}.`,
     x: { label: 'Trials', scale: 'log', domain: [1, most] },
     y: { label: 'Probability that it is more than luck', unit: 'percent', domain: [0, 1] },
     series: [
@@ -44,24 +43,24 @@ export function deflatedSharpeChart({ sample, variance, trials, dsr }: Deflation
       columns: ['Trials', 'Deflated Sharpe ratio'],
       rows: curve
         .filter(([count]) => /^[125]0*$/.test(String(count)))
-        .map(([count, left]) => [count.toLocaleString('en-US'), left.toFixed(4)]),
+        .map(([count, ratio]) => [count.toLocaleString('en-US'), ratio.toFixed(4)]),
     },
   } as const
 }
 
-/** No probability that was computed is a round 1. */
+/** A computed probability is never shown as 100%. */
 const percent = (share: number): string => (share > 0.9995 ? '> 99.9%' : `${(share * 100).toFixed(1)}%`)
 
-/** About ten a decade, with 1, 2 and 5 of each among them. */
+/** About ten points per decade, including 1, 2 and 5. */
 const STEPS = [1.3, 1.6, 2, 2.5, 3, 4, 5, 6.5, 8, 10]
 
 /**
- * The deflated Sharpe ratio of one sample had it been the best of 1, 2, 3, … `most` trials: pairs of trials and
- * probability, for a logarithmic axis. `variance` as in deflatedSharpe.
+ * The deflated Sharpe ratio that a sample has as the best of 1, 2, 3, … up to `most` trials. Returns pairs of trials and
+ * probability, spaced for a logarithmic axis. `variance` is that of `deflatedSharpe`.
  *
  * Source: Bailey and López de Prado, "The deflated Sharpe ratio", J. Portfolio Management 40 (2014).
  *
- * @example of their sample (see deflatedSharpe) the point at 100 trials is [100, 0.90039…]
+ * @example for the sample in `deflatedSharpe`, the point at 100 trials is [100, 0.90039…]
  */
 export function deflatedSharpeCurve(
   sample: SharpeSample,

@@ -3,14 +3,14 @@ interface Moments {
   readonly mean: number
   /** Population variance (divided by n). */
   readonly variance: number
-  /** Population skewness m3 / m2^1.5; 0 where the variance is 0. */
+  /** Population skewness m3 / m2^1.5; 0 if the variance is 0. */
   readonly skewness: number
-  /** Raw population kurtosis m4 / m2², 3 for a normal; 3 where the variance is 0. */
+  /** Raw population kurtosis m4 / m2², 3 for a normal distribution; 3 if the variance is 0. */
   readonly kurtosis: number
 }
 
 /**
- * The first four population moments, in two passes. An empty sample has NaN everywhere but `count`.
+ * The first four population moments, computed in two passes. For an empty sample every field except `count` is NaN.
  *
  * Source: definitions; e.g. Kendall and Stuart, "The Advanced Theory of Statistics", vol. 1.
  *
@@ -43,8 +43,8 @@ export function moments(values: ArrayLike<number>): Moments {
 }
 
 /**
- * Autocorrelations of lags 1 to `lags` about the common mean, each divided by the variance at lag 0. All 0 for a
- * constant series.
+ * Autocorrelations at lags 1 to `lags` about the common mean, each divided by the variance at lag 0. They are all 0 for
+ * a constant series.
  *
  * Source: Box and Jenkins, "Time Series Analysis", estimator r_k = c_k / c_0.
  *
@@ -61,12 +61,12 @@ export function autocorrelation(values: ArrayLike<number>, lags: number): number
 }
 
 /**
- * The quantile of sorted values at `probability`, linear between order statistics (type 7, the default of R and numpy):
- * h = (n - 1)p, x_floor(h) + (h - floor(h))(x_floor(h)+1 - x_floor(h)). NaN for an empty sample.
+ * The quantile of ascending values at `probability` (0 to 1), linear between order statistics (type 7, the default of R
+ * and numpy): h = (n - 1)p, x_floor(h) + (h - floor(h))(x_floor(h)+1 - x_floor(h)). NaN for an empty sample.
  *
  * Source: Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50 (1996), type 7.
  *
- * @param size How many of the leading values count; the rest of the array is ignored.
+ * @param size Number of leading values to use; the rest of the array is ignored.
  * @example quantileSorted([1, 2, 3, 4], 0.65) // 2.95
  */
 export function quantileSorted(sorted: ArrayLike<number>, probability: number, size: number = sorted.length): number {
@@ -79,8 +79,9 @@ export function quantileSorted(sorted: ArrayLike<number>, probability: number, s
 }
 
 /**
- * The empirical distribution function between evenly spaced quantiles: the share of the sample at or below `value`,
- * linear between neighbours, 0 below the first and 1 above the last. `quantiles[i]` is the quantile at i/(n - 1).
+ * The empirical distribution function, read from evenly spaced quantiles: the share of the sample at or below `value`.
+ * It is linear between neighbouring quantiles, 0 below the first and 1 from the last on. `quantiles[i]` is the quantile
+ * at i/(n - 1). It is the inverse of `quantileSorted`.
  *
  * @example cumulative([-1, 0, 2], 1) // 0.75
  */

@@ -1,22 +1,22 @@
 /**
- * Ordinary least squares by the normal equations, gathered row by row: X'X and X'y are all that is kept, so a fit over
- * any number of rows needs k² numbers.
+ * The normal equations of ordinary least squares. Rows are added one at a time and only X'X and X'y are stored, so a fit
+ * with k regressors needs k² numbers for any number of rows.
  */
 export interface NormalEquations {
   readonly size: number
   rows: number
-  /** X'X, row by row, lower triangle in use. */
+  /** X'X in row order; only the lower triangle is used. */
   readonly products: Float64Array
   /** X'y. */
   readonly moments: Float64Array
 }
 
-/** No rows yet, for `size` regressors. */
+/** Creates empty normal equations for `size` regressors. */
 export function createNormalEquations(size: number): NormalEquations {
   return { size, rows: 0, products: new Float64Array(size * size), moments: new Float64Array(size) }
 }
 
-/** Adds one observation: its regressors (the constant among them) and its outcome. */
+/** Adds one observation: its regressors (include the constant 1 for an intercept) and its outcome. */
 export function addRow(equations: NormalEquations, regressors: ArrayLike<number>, outcome: number): void {
   const { size, products, moments } = equations
   for (let i = 0; i < size; i += 1) {
@@ -28,8 +28,9 @@ export function addRow(equations: NormalEquations, regressors: ArrayLike<number>
 }
 
 /**
- * The coefficients that minimise the squared error, by Cholesky factors of X'X. A regressor that the ones before it
- * explain to within 1e-10 of its square gets the coefficient 0. RangeError where there are no rows.
+ * Returns the coefficients that minimise the squared error, by the Cholesky factorisation of X'X. A regressor that
+ * earlier regressors explain to within 1e-10 of its square gets the coefficient 0. Throws RangeError if no rows were
+ * added.
  *
  * Source: Golub and Van Loan, "Matrix computations", algorithm 4.2.1 and section 5.3.2.
  *

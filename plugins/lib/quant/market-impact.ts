@@ -1,7 +1,7 @@
 /**
- * Square-root law of market impact, Y·σ·√(Q/V): a fraction of price, for an order of Q where V trades a day (same unit)
- * and the daily volatility is σ (a fraction). Y = 0.4 was measured for an immediate order walking recorded crypto books;
- * 1 is an upper bound.
+ * The square-root law of market impact, Y·σ·√(Q/V), as a fraction of the price. Q is the size of the order and V the
+ * volume of a day in the same unit; σ is the daily volatility, a fraction. The default Y = 0.4 was measured with
+ * immediate orders on recorded crypto order books; 1 is an upper bound.
  *
  * Source: Donier and Bonart, "A million metaorder analysis of market impact on the Bitcoin", Market Microstructure and
  * Liquidity 1 (2015), arXiv 1412.4503; Sato and Kanazawa, arXiv 2411.13965 (Tokyo Stock Exchange, exponent 1/2).
@@ -25,26 +25,27 @@ interface ScheduledOrder {
   readonly dailyVolume: number
   /** Daily volatility, a fraction. */
   readonly dailyVolatility: number
-  /** Length of the schedule in trading days. */
+  /** Length of the schedule, in trading days. */
   readonly days: number
-  /** Shares outstanding; without them (Θ/V)^¼ is taken as 4. */
+  /** Shares outstanding, Θ. If omitted, (Θ/V)^¼ is taken as 4. */
   readonly outstanding?: number
 }
 
 interface ScheduledImpact {
-  /** I: what the price keeps after the order, a fraction. */
+  /** I: the part of the price move that remains after the order, a fraction. */
   readonly permanent: number
-  /** What is paid only while trading, a fraction. */
+  /** The part that is paid only while trading, a fraction. */
   readonly temporary: number
-  /** J = I/2 + temporary: the expected cost of the order against the price at its start, a fraction. */
+  /** J = I/2 + temporary: the expected cost against the price at the start of the order, a fraction. */
   readonly cost: number
 }
 
 /**
- * Impact of an order traded evenly over a schedule: I = 0.314·σ·(X/V)·(Θ/V)^¼ and J = I/2 + 0.142·σ·(X/(V·T))^⅗.
+ * The impact of an order that is traded evenly over T days: I = 0.314·σ·(X/V)·(Θ/V)^¼ and J = I/2 + 0.142·σ·(X/(V·T))^⅗.
  *
- * Source: Almgren, Thum, Hauptmann and Li, "Direct estimation of equity market impact", Risk (July 2005). Their table, a
- * tenth of a day's volume of IBM (V 6.561M, Θ 1,728M shares, σ 1.57%): J = 32, 25, 18 bps over 0.1, 0.2, 0.5 days.
+ * Source: Almgren, Thum, Hauptmann and Li, "Direct estimation of equity market impact", Risk (July 2005). Their table
+ * gives, for a tenth of a day's volume of IBM (V 6.561M, Θ 1,728M shares, σ 1.57%), J = 32, 25, 18 bps over 0.1, 0.2, 0.5
+ * days.
  *
  * @example scheduledImpact({ quantity: 656100, dailyVolume: 6561000, dailyVolatility: 0.0157, days: 0.1, outstanding: 1.728e9 })
  * // { permanent: 0.0019859…, temporary: 0.0022294, cost: 0.0032223… }

@@ -1,7 +1,9 @@
 import { normalCdf, normalQuantile } from './normal-distribution.ts'
 
 /**
- * Two-sided p value of a Sharpe ratio per observation, 2·Φ(-|SR|·√T).
+ * The two-sided p value of a Sharpe ratio per observation, 2·Φ(-|SR|·√T).
+ *
+ * Source: Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015), section 3.
  *
  * @example sharpePValue(0.75, 20) // 0.000796…: an annual 0.75 over 20 years
  */
@@ -10,8 +12,8 @@ export function sharpePValue(sharpe: number, observations: number): number {
 }
 
 /**
- * The Sharpe ratio per observation whose two-sided p value is `p`: Z(1 - p/2)/√T. 0 at p = 1. The smallest positive
- * number stands for p = 0.
+ * The Sharpe ratio per observation that has the two-sided p value `p`: Z(1 - p/2)/√T. It is 0 at p = 1. A `p` of 0 counts
+ * as the smallest positive number, so the result is finite.
  *
  * @example sharpeOfPValue(0.16, 20) // 0.3141…
  */
@@ -20,28 +22,28 @@ export function sharpeOfPValue(p: number, observations: number): number {
 }
 
 export interface Haircut {
-  /** The p value adjusted for the number of tests. */
+  /** The p value after adjustment for the number of tests. */
   readonly p: number
-  /** The Sharpe ratio the adjusted p value implies, per observation, with the sign of the one given. */
+  /** The Sharpe ratio that the adjusted p value implies, per observation, with the sign of the original ratio. */
   readonly sharpe: number
-  /** Share of the Sharpe ratio lost, 0 to 1. */
+  /** The share of the Sharpe ratio that is lost, 0 to 1. */
   readonly haircut: number
 }
 
 interface Haircuts {
-  /** The p value of one test alone. */
+  /** The p value before adjustment. */
   readonly p: number
   readonly bonferroni: Haircut
   readonly sidak: Haircut
-  /** Need the p values of the other tests. */
+  /** Null unless the p values of the other tests are known. */
   readonly holm: Haircut | null
   readonly bhy: Haircut | null
 }
 
 /**
- * Haircut Sharpe ratios: what is left of a Sharpe ratio (per observation, over `observations`) when it is one of
- * `tests`. With `others`, the p values of the other tests tried, Holm and Benjamini-Hochberg-Yekutieli are given too
- * and `tests` counts them all.
+ * Haircut Sharpe ratios: the Sharpe ratio (per observation, over `observations`) that remains after allowing for `tests`
+ * tests. With `others`, the p values of the other tests, the result also holds the adjustments of Holm and of Benjamini,
+ * Hochberg and Yekutieli. `tests` counts all tests, including this one.
  *
  * Source: Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015). Their example: an annual 0.75 over 20 years,
  * one of 200 tests, has a Bonferroni p value of 0.16 and an adjusted Sharpe ratio of 0.32, a haircut of 60%.
@@ -51,8 +53,8 @@ interface Haircuts {
 export function haircuts(sharpe: number, observations: number, tests: number, others?: readonly number[]): Haircuts {
   const p = sharpePValue(sharpe, observations)
   const cut = (adjusted: number): Haircut => {
-    const left = adjusted <= p ? Math.abs(sharpe) : sharpeOfPValue(adjusted, observations)
-    return { p: adjusted, sharpe: Math.sign(sharpe) * left, haircut: sharpe === 0 ? 0 : 1 - left / Math.abs(sharpe) }
+    const size = adjusted <= p ? Math.abs(sharpe) : sharpeOfPValue(adjusted, observations)
+    return { p: adjusted, sharpe: Math.sign(sharpe) * size, haircut: sharpe === 0 ? 0 : 1 - size / Math.abs(sharpe) }
   }
   const all = others && [p, ...others]
   return {
@@ -65,12 +67,9 @@ export function haircuts(sharpe: number, observations: number, tests: number, ot
 }
 
 /**
- * Adjustments of p values for many tests, as used by Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015).
- * Each is at least as large as the p value it came from and at most 1.
- */
-
-/**
- * Bonferroni: min(1, m·p).
+ * Bonferroni's adjustment, min(1, m·p).
+ *
+ * Source: Harvey and Liu, "Backtesting", J. Portfolio Management 42 (2015), section 4.
  *
  * @example bonferroni(0.0008, 200) // 0.16
  */
@@ -79,7 +78,7 @@ export function bonferroni(p: number, tests: number): number {
 }
 
 /**
- * Šidák: 1 - (1-p)^m, exact for independent tests.
+ * Šidák's adjustment, 1 - (1-p)^m. It is exact for independent tests.
  *
  * Source: Z. Šidák, J. American Statistical Association 62 (1967) 626-633.
  *
@@ -90,8 +89,8 @@ export function sidak(p: number, tests: number): number {
 }
 
 /**
- * Holm's step-down: the i-th smallest of m p values becomes the running maximum of (m-i+1)·p. Answers in the order
- * given.
+ * Holm's step-down adjustment: the i-th smallest of m p values becomes the running maximum of (m-i+1)·p. The result has
+ * the order of the input.
  *
  * Source: S. Holm, Scandinavian J. Statistics 6 (1979) 65-70.
  *
@@ -109,8 +108,9 @@ export function holm(ps: readonly number[]): number[] {
 }
 
 /**
- * Benjamini, Hochberg and Yekutieli's step-up, valid under any dependence: the i-th smallest becomes the running minimum,
- * from the largest down, of p·m·c(m)/i with c(m) = Σ 1/j; as Harvey and Liu do, the largest p value is kept as it is.
+ * The step-up adjustment of Benjamini, Hochberg and Yekutieli, valid under any dependence. The i-th smallest p value
+ * becomes the running minimum, from the largest down, of p·m·c(m)/i with c(m) = Σ 1/j. The largest p value stays as it
+ * is, as in Harvey and Liu. The result has the order of the input.
  *
  * Source: Benjamini and Yekutieli, Annals of Statistics 29 (2001) 1165-1188; Harvey and Liu (2015) section 4.
  *

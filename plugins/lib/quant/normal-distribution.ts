@@ -1,5 +1,7 @@
 /**
- * Standard normal distribution function, Φ(x) = erfc(-x/√2)/2, to about 1e-15 relative, tails included.
+ * The standard normal distribution function, Φ(x) = erfc(-x/√2)/2. Relative error about 1e-15, also in the tails.
+ *
+ * Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 26.2.29.
  *
  * @example normalCdf(1.96) // 0.9750021048517795
  */
@@ -7,7 +9,7 @@ export function normalCdf(x: number): number {
   return 0.5 * erfc(-x / Math.SQRT2)
 }
 
-// Coefficients of PPND16, ascending, rounded to double precision: the centre, the near tail, the far tail.
+// Coefficients of PPND16 in ascending order, rounded to double precision: centre, near tail, far tail.
 const QUANTILE_CENTRE_TOP = [
   3.3871328727963665, 133.14166789178438, 1971.5909503065513, 13731.69376550946, 45921.95393154987, 67265.7709270087,
   33430.57558358813, 2509.0809287301227,
@@ -34,8 +36,8 @@ const QUANTILE_FAR_BOTTOM = [
 ]
 
 /**
- * Inverse of the standard normal distribution function for p in [0, 1]; -Infinity at 0, Infinity at 1, NaN outside.
- * Relative error about 1e-16.
+ * The inverse of the standard normal distribution function, Z(p), for p in [0, 1]: -Infinity at 0, Infinity at 1, NaN
+ * outside. Relative error about 1e-16.
  *
  * Source: M. J. Wichura, "Algorithm AS 241: the percentage points of the normal distribution", Applied Statistics 37
  * (1988) 477-484, routine PPND16. His check values: p = 0.25, 0.001, 1e-20.
@@ -59,7 +61,7 @@ export function normalQuantile(p: number): number {
   return q < 0 ? -distance : distance
 }
 
-// Coefficients of Cody's rational approximations, ascending, rounded to double precision.
+// Coefficients of Cody's rational approximations in ascending order, rounded to double precision.
 const ERFC_NEAR_TOP = [
   3209.3775891384694, 377.485237685302, 113.86415415105016, 3.1611237438705655, 0.18577770618460315,
 ]
@@ -81,7 +83,7 @@ const ERFC_FAR_BOTTOM = [
 ]
 
 /**
- * Complementary error function, 2/√π ∫ₓ^∞ exp(-t²) dt, to about 1e-15 relative, tails included.
+ * The complementary error function, 2/√π ∫ₓ^∞ exp(-t²) dt. Relative error about 1e-15, also in the tails.
  *
  * Source: W. J. Cody, "Rational Chebyshev approximations for the error function", Math. Comp. 23 (1969) 631-637.
  *
@@ -105,7 +107,7 @@ function far(y: number): number {
   return (gauss(y) * (1 / Math.sqrt(Math.PI) - correction)) / y
 }
 
-/** exp(-y²) with y split at sixteenths, so that squaring loses no digits in the tail. */
+/** exp(-y²). Splitting y at sixteenths keeps the digits that squaring would lose in the tail. */
 function gauss(y: number): number {
   const coarse = Math.trunc(y * 16) / 16
   return Math.exp(-coarse * coarse) * Math.exp(-(y - coarse) * (y + coarse))

@@ -1,4 +1,4 @@
-/** Price and quantity (base units) of one level of an order book. */
+/** One level of an order book. The quantity is in base units. */
 export type Level = readonly [price: number, quantity: number]
 
 export interface Book {
@@ -9,21 +9,21 @@ export interface Book {
 }
 
 export interface Walk {
-  /** Quantity-weighted average price of the fill. */
+  /** Average price of the fill, weighted by quantity. */
   readonly averagePrice: number
   /** Base units bought or sold. */
   readonly quantity: number
-  /** Average price against the middle of the book, positive when it costs, in basis points. */
+  /** Cost of the average price against the middle of the book, in basis points. Positive means the trader pays. */
   readonly costBps: number
-  /** Levels touched. */
+  /** Number of levels that the order takes from, in full or in part. */
   readonly levels: number
 }
 
 /**
- * Walks a book with an immediate order of `notional` in quote currency: a buyer spends it on the asks, a seller raises it
- * from the bids. Null where the book is too thin, or has no bid or no ask.
+ * Walks a book with an immediate order of `notional` in the quote currency. A buyer spends it on the asks; a seller
+ * raises it from the bids. Returns null if the book holds less than the order, or has no bid or no ask.
  *
- * Source: definition; the average price is notional / Σ quantity taken.
+ * The average price is notional / Σ quantity, by definition.
  *
  * @example walkBook({ bids: [[99, 10]], asks: [[101, 1], [102, 10]] }, 'buy', 203) // quantity 2, average 101.5, 150 bps
  */
@@ -31,20 +31,20 @@ export function walkBook(book: Book, side: 'buy' | 'sell', notional: number): Wa
   const [bid, ask] = [book.bids[0]?.[0], book.asks[0]?.[0]]
   if (bid === undefined || ask === undefined) return null
   const mid = (bid + ask) / 2
-  let left = notional
+  let remaining = notional
   let quantity = 0
   let levels = 0
   for (const [price, size] of side === 'buy' ? book.asks : book.bids) {
     levels += 1
     const worth = price * size
-    if (worth >= left) {
-      quantity += left / price
+    if (worth >= remaining) {
+      quantity += remaining / price
       const averagePrice = notional / quantity
       const cost = side === 'buy' ? averagePrice / mid - 1 : 1 - averagePrice / mid
       return { averagePrice, quantity, costBps: cost * 1e4, levels }
     }
     quantity += size
-    left -= worth
+    remaining -= worth
   }
   return null
 }

@@ -1,8 +1,8 @@
 import { lowerBound } from './sorted-window.ts'
 
 /**
- * Median of the `width` values centred on each place, fewer at the ends; NaN is left out, and the answer is NaN where
- * nothing is left. One binary search and one move of memory a step.
+ * The median of the `width` values centred on each place, of fewer at the ends. NaN values are skipped; the median of no
+ * values is NaN. Each step costs one binary search and one move of memory.
  *
  * @example centredMedian([1, 9, 2, 3, 8], 3) // [5, 2, 3, 3, 5.5]
  */
@@ -35,7 +35,7 @@ export function centredMedian(values: ArrayLike<number>, width: number): Float64
 }
 
 /**
- * Median of up to `reach` values on each side, the place itself left out.
+ * The median of up to `reach` values on each side of each place, without the place itself. NaN values are skipped.
  *
  * @example neighbourMedian([1, 9, 2, 3, 8], 1) // [9, 1.5, 6, 5, 3]
  */
@@ -56,7 +56,11 @@ export function neighbourMedian(values: ArrayLike<number>, reach: number): Float
   })
 }
 
-/** Median of values in any order; NaN for none. */
+/**
+ * The median of values in any order; NaN for an empty list.
+ *
+ * @example median([4, 1, 3, 2]) // 2.5
+ */
 export function median(values: ArrayLike<number>): number {
   const sorted = Float64Array.from(values).sort()
   const size = sorted.length

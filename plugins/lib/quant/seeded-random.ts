@@ -1,5 +1,6 @@
 /**
- * Seeded uniform numbers in [0, 1): the 32-bit generator mulberry32. Small, fast and repeatable; not for secrets.
+ * Creates a seeded generator of uniform numbers in [0, 1): the 32-bit generator mulberry32. It is small, fast and
+ * repeatable. Never use it for secrets.
  *
  * Source: T. Ettinger, public domain (2017); passes gjrand's 13 tests.
  *

@@ -5,15 +5,15 @@ export interface SharpeSample {
   readonly sharpe: number
   /** Number of returns, at least 2. */
   readonly observations: number
-  /** Population skewness of the returns; 0 for a normal. */
+  /** Population skewness of the returns. The default is 0, that of a normal distribution. */
   readonly skewness?: number
-  /** Raw population kurtosis of the returns; 3 for a normal. At least skewness² + 1. */
+  /** Raw population kurtosis of the returns, at least skewness² + 1. The default is 3, that of a normal distribution. */
   readonly kurtosis?: number
 }
 
 /**
- * The factor 1 - γ3·SR + (γ4 - 1)/4·SR² by which skew and fat tails stretch the variance of a Sharpe ratio, T times
- * that variance. Never negative when kurtosis ≥ skewness² + 1, as every sample's is.
+ * T times the variance of a Sharpe ratio, 1 - γ3·SR + (γ4 - 1)/4·SR². It shows how much skew and fat tails widen the
+ * distribution of the ratio. It is never negative for a possible sample, because kurtosis ≥ skewness² + 1.
  *
  * Source: Mertens (2002); Bailey and López de Prado, "The Sharpe ratio efficient frontier", J. Risk 15 (2012) eq. 4.
  *
@@ -24,8 +24,8 @@ function sharpeVariance({ sharpe, skewness = 0, kurtosis = 3 }: SharpeSample): n
 }
 
 /**
- * Probabilistic Sharpe ratio: the probability that the true Sharpe ratio is above `benchmark` (per observation, default
- * 0), Φ((SR - SR*)·√(T-1) / √(1 - γ3·SR + (γ4-1)/4·SR²)). NaN below two observations.
+ * The probabilistic Sharpe ratio (PSR): the probability that the true Sharpe ratio is above `benchmark` (per
+ * observation), Φ((SR - SR*)·√(T-1) / √(1 - γ3·SR + (γ4-1)/4·SR²)). NaN for fewer than two observations.
  *
  * Source: Bailey and López de Prado, "The Sharpe ratio efficient frontier", J. Risk 15 (2012) eq. 9. Their example: 24
  * monthly returns, SR 0.458, skewness -2.448, kurtosis 10.164 give 0.913; taken as normal, 0.982.
@@ -40,15 +40,15 @@ export function probabilisticSharpe(sample: SharpeSample, benchmark = 0): number
 }
 
 interface DeflatedSharpe {
-  /** Probability that the true Sharpe ratio is above what the best of the trials would show by luck alone. */
+  /** Probability that the true Sharpe ratio exceeds what the best of the trials would show by luck alone. */
   readonly dsr: number
-  /** That luck: the expected maximum Sharpe ratio of worthless trials, per observation. */
+  /** SR0, the Sharpe ratio that luck alone explains: the expected maximum of worthless trials, per observation. */
   readonly benchmark: number
 }
 
 /**
- * Deflated Sharpe ratio: the probabilistic Sharpe ratio against SR0 = √V·E[max of N]. `variance` is the variance of the
- * trials' Sharpe ratios per observation; without it 1/(T-1), the sampling variance of a worthless trial.
+ * The deflated Sharpe ratio (DSR): the probabilistic Sharpe ratio against SR0 = √V·E[max of N]. `variance` is the variance
+ * of the trials' Sharpe ratios per observation. The default is 1/(T-1), the sampling variance of a worthless trial.
  *
  * Source: Bailey and López de Prado, "The deflated Sharpe ratio", J. Portfolio Management 40 (2014). Their example:
  * annual SR 2.5, 1250 days of 250 a year, skewness -3, kurtosis 10, annual variance 1/2: 0.9004 for N = 100 and 0.9505
@@ -70,8 +70,8 @@ export function deflatedSharpe(
 const GAMMA = 0.5772156649015329
 
 /**
- * Expected maximum of `trials` independent standard normals, (1-γ)·Z(1 - 1/N) + γ·Z(1 - 1/(N·e)). One trial has none
- * to choose from: 0. NaN below one.
+ * The expected maximum of `trials` independent standard normal numbers, (1-γ)·Z(1 - 1/N) + γ·Z(1 - 1/(N·e)). It is 0 for
+ * one trial, because there is nothing to choose from, and NaN below one.
  *
  * Source: Bailey, Borwein, López de Prado and Zhu, "Pseudo-mathematics and financial charlatanism", Notices of the AMS
  * 61 (2014), proposition 1.
@@ -85,8 +85,8 @@ export function expectedMaximum(trials: number): number {
 }
 
 /**
- * Minimum track record length: how many observations it takes before a Sharpe ratio is above `benchmark` at the given
- * confidence, 1 + (1 - γ3·SR + (γ4-1)/4·SR²)·(Z/(SR - SR*))². Infinity where the Sharpe ratio is not above it.
+ * The minimum track record length: the number of observations at which a Sharpe ratio is above `benchmark` with the given
+ * confidence, 1 + (1 - γ3·SR + (γ4-1)/4·SR²)·(Z/(SR - SR*))². Infinity if the Sharpe ratio is not above the benchmark.
  *
  * Source: Bailey and López de Prado, "The Sharpe ratio efficient frontier", J. Risk 15 (2012) eq. 11. Their example:
  * an annual SR of 2 above 1, daily normal returns, 95%: 2.73 years.
@@ -104,14 +104,14 @@ export function minimumTrackRecord(
 }
 
 interface BacktestLength {
-  /** Years below which the best of the trials is expected to reach the Sharpe ratio by luck: (E[max]/SR)². */
+  /** In a shorter backtest, the best of the trials is expected to reach the Sharpe ratio by luck: (E[max]/SR)². */
   readonly years: number
   /** The simple upper bound 2·ln N / SR². */
   readonly bound: number
 }
 
 /**
- * Minimum backtest length in years, for an annualised Sharpe ratio and a number of independent trials. Infinity where
+ * The minimum backtest length in years, for an annualised Sharpe ratio and a number of independent trials. Infinity if
  * the Sharpe ratio is not positive; 0 for one trial.
  *
  * Source: Bailey, Borwein, López de Prado and Zhu, "Pseudo-mathematics and financial charlatanism", Notices of the AMS
@@ -126,9 +126,9 @@ export function minimumBacktest(sharpe: number, trials: number): BacktestLength 
 }
 
 /**
- * Lo's factor η(q) = q / √(q + 2 Σ_{k<q} (q-k)·ρ_k) from a Sharpe ratio per observation to one over q observations,
- * for autocorrelations ρ_1, ρ_2, … (missing lags count as 0). √q when they are all 0. NaN where the variance implied
- * by the correlations is not positive.
+ * Lo's factor η(q) = q / √(q + 2 Σ_{k<q} (q-k)·ρ_k), which converts a Sharpe ratio per observation into one over q
+ * observations, given the autocorrelations ρ_1, ρ_2, … (missing lags count as 0). It is √q if they are all 0, and NaN if
+ * they imply a variance that is not positive.
  *
  * Source: A. W. Lo, "The statistics of Sharpe ratios", Financial Analysts Journal 58 (2002) eq. 20.
  *
@@ -142,7 +142,8 @@ export function sharpeScale(periods: number, correlations: ArrayLike<number>): n
 }
 
 /**
- * Standard error of a Sharpe ratio of independent, identically distributed returns, √((1 + SR²/2)/T), per observation.
+ * The standard error of a Sharpe ratio of independent, identically distributed returns, √((1 + SR²/2)/T), per
+ * observation.
  *
  * Source: A. W. Lo, "The statistics of Sharpe ratios", Financial Analysts Journal 58 (2002) eq. 8.
  *

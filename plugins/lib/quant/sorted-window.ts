@@ -1,29 +1,29 @@
 import { quantileSorted } from './descriptive-statistics.ts'
 
 /**
- * The last `capacity` values in order of arrival and in order of size: plain data, so that it can be kept and restored.
- * A new value costs one binary search and one move of memory.
+ * The last `capacity` values, both in order of arrival and in order of size. It is plain data, so callers can store and
+ * restore it. Adding a value costs one binary search and one move of memory.
  */
 export interface SortedWindow {
   readonly arrivals: Float64Array
   readonly sorted: Float64Array
   size: number
-  /** Where the next arrival goes. */
+  /** Index in `arrivals` of the next value. */
   next: number
 }
 
-/** An empty window over the last `capacity` values. */
+/** Creates an empty window over the last `capacity` values. */
 export function createSortedWindow(capacity: number): SortedWindow {
   return { arrivals: new Float64Array(capacity), sorted: new Float64Array(capacity), size: 0, next: 0 }
 }
 
-/** Takes in a value and, when the window is full, lets the oldest go. NaN is not a value: RangeError. */
+/** Adds a value. A full window drops its oldest value first. Throws RangeError for NaN. */
 export function pushSorted(window: SortedWindow, value: number): void {
   if (Number.isNaN(value)) throw new RangeError('a sorted window holds numbers only')
   const { arrivals, sorted } = window
   if (window.size === arrivals.length) {
-    const gone = lowerBound(sorted, window.size, arrivals[window.next]!)
-    sorted.copyWithin(gone, gone + 1, window.size)
+    const oldest = lowerBound(sorted, window.size, arrivals[window.next]!)
+    sorted.copyWithin(oldest, oldest + 1, window.size)
     window.size -= 1
   }
   const place = lowerBound(sorted, window.size, value)
@@ -35,7 +35,7 @@ export function pushSorted(window: SortedWindow, value: number): void {
 }
 
 /**
- * The rolling quantile of the window (type 7).
+ * The quantile of the values in the window (type 7) at `probability`, 0 to 1.
  *
  * @example after pushing 4, 1, 3, 2: windowQuantile(window, 0.65) // 2.95
  */
@@ -44,7 +44,7 @@ export function windowQuantile(window: SortedWindow, probability: number): numbe
 }
 
 /**
- * Index of the first of `size` ascending values that is not below the wanted one; `size` where all are.
+ * The index of the first of `size` ascending values that is not below `wanted`; `size` if all are below.
  *
  * @example lowerBound(Float64Array.of(1, 3, 3, 7), 4, 3) // 1
  */

@@ -1,15 +1,15 @@
 import { logPrices, type Ohlc } from './volatility-estimators.ts'
 
 /**
- * EDGE: the effective bid-ask spread (a fraction: 0.01 is 1%) estimated efficiently from open, high, low and close. Two
- * moment conditions, on open-to-mid and close-to-mid returns, are weighted by the inverse of their variances. Bars with
- * missing prices (NaN) are left out of the means they touch. The sign is kept: an estimate below zero means the spread
- * is too small to be seen; clip at zero when averaging. Null below three bars, below two bars that trade, or where
- * every open or every close sits at both extremes.
+ * EDGE: an efficient estimate of the effective bid-ask spread (a fraction: 0.01 is 1%) from open, high, low and close. It
+ * weights two moment conditions, on open-to-mid and close-to-mid returns, by the inverse of their variances. Means skip
+ * bars with missing prices (NaN). The result keeps its sign: a negative estimate means that the spread is too small to
+ * measure. Average estimates first and clip the average at zero. Returns null for fewer than three bars, for fewer than
+ * two bars that trade, or if every open or every close sits at both extremes of its bar.
  *
  * Source: Ardia, Guidotti and Kroencke, "Efficient estimation of bid-ask spreads from open, high, low, and close
- * prices", J. Financial Economics 161 (2024) 103916. The authors' file of 10,000 simulated bars gives 0.0101849034905478,
- * with missing values 0.01013284969780197.
+ * prices", J. Financial Economics 161 (2024) 103916. The authors' file of 10,000 simulated bars gives 0.0101849034905478;
+ * their file with missing values gives 0.01013284969780197.
  *
  * @example edgeSpread({ open: [100, 101, 100, 101, 99.5, 100.2], high: [102, 101.5, 101, 102, 101, 101.1],
  *   low: [99, 99, 99, 100, 99, 99.8], close: [101, 100, 100.5, 100.2, 100.9, 100] }) // 0.00501823…
@@ -51,16 +51,16 @@ export function edgeSpread({ open, high, low, close }: Ohlc): number | null {
   return Number.isNaN(square) ? null : signedRoot(square)
 }
 
-/** 1 or 0, or NaN where one of the prices compared is missing. */
+/** 1 if the condition holds and 0 if not; NaN if one of the compared prices is missing. */
 function flag(holds: boolean, ...prices: readonly number[]): number {
   if (prices.some(Number.isNaN)) return Number.NaN
   return holds ? 1 : 0
 }
 
 /**
- * Abdi and Ranaldo's spread (a fraction) from close, high and low: the signed root of the mean of
- * 4·(c₋₁ - m₋₁)·(c₋₁ - m), with c the log close and m the middle of the log range. Pairs with a missing price are left
- * out; null where none is left.
+ * Abdi and Ranaldo's estimate of the spread (a fraction) from close, high and low: the signed root of the mean of
+ * 4·(c₋₁ - m₋₁)·(c₋₁ - m), with c the log close and m the middle of the log range. Pairs of bars with a missing price are
+ * skipped; null if no pair is complete.
  *
  * Source: Abdi and Ranaldo, "A simple estimation of bid-ask spreads from daily close, high, and low prices", Review of
  * Financial Studies 30 (2017) 4437-4480, eq. 11.
@@ -78,10 +78,10 @@ export function abdiRanaldoSpread({ high, low, close }: Pick<Ohlc, 'high' | 'low
 const K = 3 - 2 * Math.SQRT2
 
 /**
- * Corwin and Schultz's spread (a fraction) from high and low: two single ranges hold the variance twice and the spread
- * twice, one two-bar range the variance twice and the spread once. Ranges are moved by the gap to the last close; pair
- * estimates below zero are kept, so the mean is not biased upward. Pairs with a missing price are left out; null where
- * none is left.
+ * Corwin and Schultz's estimate of the spread (a fraction) from high and low. Two one-bar ranges contain the variance
+ * twice and the spread twice; one two-bar range contains the variance twice and the spread once. The gap to the previous
+ * close shifts the ranges first. Negative estimates of single pairs are kept, so the mean is not biased upward. Pairs of
+ * bars with a missing price are skipped; null if no pair is complete.
  *
  * Source: Corwin and Schultz, "A simple way to estimate bid-ask spreads from daily high and low prices", J. Finance 67
  * (2012) 719-760, eq. 14 and 18, with the overnight adjustment of their section I.C.
@@ -104,8 +104,9 @@ export function corwinSchultzSpread({ high, low, close }: Pick<Ohlc, 'high' | 'l
 }
 
 /**
- * Roll's spread (a fraction) from closes: 2·√(-cov(r, r₋₁)) of log returns, the covariance of sample size n-1, the sign
- * kept where the covariance is positive. Pairs with a missing price are left out; null below two pairs.
+ * Roll's estimate of the spread (a fraction) from closes: 2·√(-cov(r, r₋₁)) of log returns, with the sample covariance
+ * (n-1). A positive covariance gives a negative spread. Pairs of returns with a missing price are skipped; null for fewer
+ * than two pairs.
  *
  * Source: R. Roll, "A simple implicit measure of the effective bid-ask spread in an efficient market", J. Finance 39
  * (1984) 1127-1139.
@@ -132,7 +133,7 @@ export function rollSpread(close: ArrayLike<number>): number | null {
 }
 
 /**
- * Arithmetic mean of the numbers that are there: NaN is left out. NaN where nothing is left.
+ * The arithmetic mean without NaN values; NaN if there are no others.
  *
  * @example presentMean([1, NaN, 3]) // 2
  */
@@ -148,7 +149,7 @@ function meanIgnoringNaN(values: ArrayLike<number>): number {
   return sum / count
 }
 
-/** Root of the size with the sign kept: √|x|·sign(x). How a spread is read from an estimated square that may be negative. */
+/** √|x|·sign(x). Estimators of a squared spread can be negative; this keeps their sign. */
 function signedRoot(x: number): number {
   return Math.sign(x) * Math.sqrt(Math.abs(x))
 }

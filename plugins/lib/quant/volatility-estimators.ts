@@ -1,6 +1,6 @@
 import { moments } from './descriptive-statistics.ts'
 
-/** Bars as columns of one length, oldest first. A missing price is NaN; one at or below zero counts as missing. */
+/** Bars as columns of equal length, oldest first. A missing price is NaN. A price at or below zero counts as missing. */
 export interface Ohlc {
   readonly open: ArrayLike<number>
   readonly high: ArrayLike<number>
@@ -8,13 +8,13 @@ export interface Ohlc {
   readonly close: ArrayLike<number>
 }
 
-/** Natural logarithms of prices; NaN where there is none. */
+/** Natural logarithms of prices; NaN for a missing price. */
 export function logPrices(prices: ArrayLike<number>): Float64Array {
   return Float64Array.from(prices, (price) => (price > 0 ? Math.log(price) : NaN))
 }
 
 /**
- * Variance of a bar from its range, ln(H/L)² / (4 ln 2).
+ * Parkinson's variance of a bar from its range, ln(H/L)² / (4 ln 2).
  *
  * Source: Parkinson, "The extreme value method for estimating the variance of the rate of return", J. Business 53
  * (1980), equation 1.
@@ -27,8 +27,8 @@ export function parkinson(high: number, low: number): number {
 }
 
 /**
- * Variance of a bar by Garman and Klass, 0.5 ln(H/L)² - (2 ln 2 - 1) ln(C/O)²: about seven times as efficient as the
- * squared return for a path without drift or gaps. Not negative for a possible bar.
+ * Garman and Klass's variance of a bar, 0.5 ln(H/L)² - (2 ln 2 - 1) ln(C/O)². For a path without drift or gaps it is
+ * about seven times as efficient as the squared return. It is never negative for a possible bar.
  *
  * Source: Garman and Klass, "On the estimation of security price volatilities from historical data", J. Business 53
  * (1980), the practical form of their equation 20.
@@ -42,9 +42,9 @@ export function garmanKlass(open: number, high: number, low: number, close: numb
 }
 
 /**
- * Yang and Zhang's variance of returns per bar, free of drift and aware of opening jumps: the sample variance of
- * overnight returns, plus k of open-to-close returns, plus 1-k of the Rogers-Satchell range, k = 0.34/(1.34 + (n+1)/(n-1))
- * with n the bars after the first. Null below three bars.
+ * Yang and Zhang's variance of returns per bar. It is independent of drift and includes opening jumps: the sample
+ * variance of overnight returns, plus k times that of open-to-close returns, plus 1-k times the Rogers-Satchell variance,
+ * with k = 0.34/(1.34 + (n+1)/(n-1)) and n the number of bars after the first. Null for fewer than three bars.
  *
  * Source: Yang and Zhang, "Drift-independent volatility estimation based on high, low, open, and close prices", J.
  * Business 73 (2000) 477-491, eq. 7 and 10.

@@ -1,9 +1,9 @@
-/** The trading calendar of the New York Stock Exchange, by rule, for 1971 and later. Days are "YYYY-MM-DD" in New York. */
+/** The trading calendar of the New York Stock Exchange from 1971 on, computed by rule. Days are "YYYY-MM-DD" in New York. */
 
 const DAY = 86_400_000
 
-/** Closings no rule foretells: mourning, attacks, storms, a blackout. */
-const UNFORESEEN: Readonly<Record<string, string>> = {
+/** Closings that no rule predicts: mourning, attacks, storms, a blackout. */
+const EXCEPTIONAL_CLOSINGS: Readonly<Record<string, string>> = {
   '1972-12-28': 'mourning for Harry Truman',
   '1973-01-25': 'mourning for Lyndon Johnson',
   '1977-07-14': 'blackout in New York',
@@ -21,14 +21,24 @@ const UNFORESEEN: Readonly<Record<string, string>> = {
   '2025-01-09': 'mourning for Jimmy Carter',
 }
 
-/** Why there was no session: "weekend", the name of the holiday, or null on a trading day. */
+/**
+ * Why the exchange is closed on a day: "weekend", the name of the holiday, or the cause of an exceptional closing. Null on
+ * a trading day.
+ *
+ * @example nyseClosed('2024-03-29') // 'Good Friday'
+ */
 export function nyseClosed(day: string): string | null {
   const weekday = weekdayOf(day)
   if (weekday === 0 || weekday === 6) return 'weekend'
-  return holidaysOf(Number(day.slice(0, 4))).get(day) ?? UNFORESEEN[day] ?? null
+  return holidaysOf(Number(day.slice(0, 4))).get(day) ?? EXCEPTIONAL_CLOSINGS[day] ?? null
 }
 
-/** Minutes after midnight, New York, at which the regular session ends: 960, or 780 on the afternoons before a holiday. */
+/**
+ * Minutes after midnight in New York at which the regular session ends: 960 (4 pm), or 780 (1 pm) on days with an early
+ * close before or after a holiday.
+ *
+ * @example nyseClose('2024-11-29') // 780, the day after Thanksgiving
+ */
 export function nyseClose(day: string): number {
   const monthDay = day.slice(5)
   const weekday = weekdayOf(day)
@@ -40,10 +50,10 @@ export function nyseClose(day: string): number {
 const years = new Map<number, ReadonlyMap<string, string>>()
 
 /**
- * Holidays of a year by day. Those on a fixed date move from Sunday to Monday and from Saturday to Friday, but New Year's
- * Day is not made up for on the Friday before, the last day of a year's accounts.
+ * The holidays of a year, by day. A holiday on a fixed date moves from Sunday to Monday and from Saturday to Friday. Only
+ * New Year's Day does not move to the Friday before, because that is the last day of the accounting year.
  *
- * Source: NYSE Rule 7.2, and the years each holiday was added: Martin Luther King Jr. Day 1998, Juneteenth 2022.
+ * Source: NYSE Rule 7.2. The exchange added Martin Luther King Jr. Day in 1998 and Juneteenth in 2022.
  *
  * @example holidaysOf(2024).get('2024-03-29') // 'Good Friday'
  */
@@ -68,7 +78,7 @@ export function holidaysOf(year: number): ReadonlyMap<string, string> {
 }
 
 /**
- * Easter Sunday in the Gregorian calendar.
+ * The date of Easter Sunday in the Gregorian calendar.
  *
  * Source: Anonymous, Nature 13 (1876) 487, as given by Meeus, "Astronomical Algorithms", chapter 8.
  *
@@ -99,7 +109,7 @@ function shift(day: string, days: number): string {
   return format(Date.parse(`${day}T00:00:00Z`) + days * DAY)
 }
 
-/** The day a fixed date is kept on; null where it falls on a Saturday and is not made up for. */
+/** The day on which a fixed-date holiday is observed; null if it falls on a Saturday and does not move. */
 function observed(day: string, onFriday = true): string | null {
   const weekday = weekdayOf(day)
   if (weekday === 0) return shift(day, 1)
