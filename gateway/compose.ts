@@ -149,6 +149,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     others: settlement.others ?? [],
     baseUrl: config.baseUrl,
     journal,
+    log,
     methods: settlement.methods ?? recipientsOf(settlement).map(({ network }) => createExactEvm(network)),
     settler: metrics.timed(settlement.settler),
     now: clock.wall,

@@ -1,4 +1,4 @@
-/** Read the configuration, create the gateway, listen, close on signals. */
+/** The process: reads the configuration, creates the gateway, listens, and stops on signals. */
 import { simplest } from './documents/listed-operations.ts'
 import { CatalogError } from './validation/issue.ts'
 import { ConfigError, readConfig } from './config/config.ts'
@@ -8,7 +8,7 @@ import { createGateway, type Gateway } from './compose.ts'
 import { createLog } from './observe/log.ts'
 import { recipientsOf } from './config/pay-to.ts'
 
-/** The only way to end the process, once it is guarded. */
+/** Ends the process. Kept before `guardProcess` replaces process.exit, so that no plugin can end it. */
 const exit = process.exit.bind(process)
 
 async function main(): Promise<void> {
@@ -26,7 +26,7 @@ async function main(): Promise<void> {
   process.stdout.write(welcome(gateway, address))
 }
 
-/** The address, the buyer, the process, and commands to try. */
+/** What the terminal shows at the start: addresses, the sandbox's buyer, and commands to try. */
 function welcome({ config, settlement, current }: Gateway, address: string): string {
   const first = simplest(current.catalog)
   const lines = [
@@ -39,8 +39,8 @@ function welcome({ config, settlement, current }: Gateway, address: string): str
       `  chain    ${settlement.sandbox.rpcUrl} (local, test money only)`,
       `  buyer    ${settlement.sandbox.buyer.address}`,
     )
-  lines.push(`  process  ${process.pid} (kill -HUP reads the files anew)`)
-  for (const { product, reason } of current.withheld) lines.push(`  withheld ${product}: ${reason}`)
+  lines.push(`  process  ${process.pid} (kill -HUP reloads the catalog)`)
+  for (const { product, reason } of current.withheld) lines.push(`  disabled ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
   if (settlement.sandbox && first) lines.push(`  npm run pay -- ${first.route}`)
   lines.push(`  open ${address}/pricing`, '')
@@ -67,16 +67,16 @@ function stopOnSignals(gateway: Gateway): void {
   })
 }
 
-/** One sentence for what an operator can mend, else the stack. */
-function wordsOf(error: unknown): string {
+/** Returns the message alone for errors that an operator can fix, else the stack. */
+function describeError(error: unknown): string {
   if (error instanceof ConfigError) return error.message
   const { code, port, message, stack } = error as NodeJS.ErrnoException & { readonly port?: number }
-  if (code === 'EADDRINUSE') return `Port ${port} is taken by another process. Set PORT to one that is free.`
+  if (code === 'EADDRINUSE') return `Port ${port} is in use by another process. Set PORT to a free port.`
   if (error instanceof CatalogError) return message
   return stack ?? String(error)
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`${wordsOf(error)}\n`)
+  process.stderr.write(`${describeError(error)}\n`)
   exit(1)
 })

@@ -8,6 +8,7 @@ import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
 import { type Recipients, recipientsOf } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
+import type { Logger } from '../plugin/plugin.ts'
 import {
   decodePayment,
   type DecodedPayment,
@@ -32,6 +33,7 @@ import { createQuotes, type Quote } from '../x402/quotes.ts'
 export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
   readonly journal: Journal
+  readonly log: Logger
   /** One per network. */
   readonly methods: readonly PaymentMethod[]
   readonly settler: Settler
@@ -85,7 +87,7 @@ export function createPayments(parts: PaymentsParts): Payments {
   const nowSeconds = (): number => Math.floor(now().getTime() / 1000)
   const { pause = delay } = parts
   const unproven = createUnproven()
-  const recall = createRecall({ methods, journal, settler, flights, nowSeconds, pause })
+  const recall = createRecall({ methods, journal, log: parts.log, settler, flights, nowSeconds, pause })
   const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
 
   const isReady = (network: Network): boolean => settler.health(network).ready
@@ -198,6 +200,7 @@ export function createPayments(parts: PaymentsParts): Payments {
       if (reserved)
         return createPurchase({
           journal,
+          log: parts.log,
           settler,
           record,
           payment,

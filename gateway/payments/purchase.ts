@@ -7,7 +7,8 @@ import type { Flight } from './in-flight.ts'
 import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
 import type { DecodedPayment, PaymentMethod, Outcome, Settler, Wait } from '../methods/payment-method.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import type { Network } from '../config/networks.ts'
+import type { Hex, Network } from '../config/networks.ts'
+import type { Logger } from '../plugin/plugin.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 
 /** An answer with the receipt of the payment that bought it. */
@@ -58,6 +59,7 @@ export function receiptOf(
 
 export interface PurchaseParts {
   readonly journal: Journal
+  readonly log: Logger
   readonly settler: Settler
   readonly record: PaymentRecord
   readonly payment: DecodedPayment
@@ -137,17 +139,17 @@ export async function send(parts: PurchaseParts, answer: StoredAnswer): Promise<
 
 /** Writes what became of the settlement and returns the answer, or throws what the caller is to be told. */
 export async function conclude(
-  parts: Pick<PurchaseParts, 'journal' | 'record' | 'payment' | 'requirements' | 'wait'>,
+  parts: Pick<PurchaseParts, 'journal' | 'log' | 'record' | 'payment' | 'requirements' | 'wait'>,
   outcome: Outcome,
   answer: StoredAnswer,
 ): Promise<PaidAnswer> {
-  const { journal, record, payment, requirements } = parts
+  const { journal, log, record, payment, requirements } = parts
   const { key, attempt } = record
   const receipt = (transaction: Receipt['transaction'], reason?: string): Receipt =>
     receiptOf(record, requirements.network, payment.envelope.version, transaction, reason)
   switch (outcome.state) {
     case 'settled':
-      if (!outcome.provisional) await journal.settled(key, attempt, outcome.transaction)
+      if (!outcome.provisional) await recordSettlement(journal, log, record, outcome.transaction)
       else if (parts.wait === 'confirmed') throw pending(receipt(outcome.transaction, 'settlement_pending'))
       else void bookLater(parts, outcome.later)
       return { ...answer, receipt: receipt(outcome.transaction) }
@@ -166,15 +168,32 @@ export async function conclude(
   }
 }
 
+/**
+ * Records in the journal that a payment is settled, and logs the one line that stands for a sale. Returns false without
+ * logging if another process has recorded it.
+ */
+export async function recordSettlement(
+  journal: Pick<Journal, 'settled'>,
+  log: Logger,
+  record: PaymentRecord,
+  transaction: Hex,
+): Promise<boolean> {
+  const { key, attempt, callId, operation, amount, payer, network } = record
+  if (!(await journal.settled(key, attempt, transaction))) return false
+  log.info({ call: callId, operation, amount: String(amount), payer, network, transaction }, 'payment settled')
+  return true
+}
+
 /** Books what a payment becomes whose answer has gone. */
 async function bookLater(
-  { journal, record: { key, attempt } }: Pick<PurchaseParts, 'journal' | 'record'>,
+  { journal, log, record }: Pick<PurchaseParts, 'journal' | 'log' | 'record'>,
   later: Promise<Outcome> | undefined,
 ): Promise<void> {
   const outcome = await later
   try {
-    if (outcome?.state === 'settled' && !outcome.provisional) await journal.settled(key, attempt, outcome.transaction)
-    if (outcome?.state === 'refused') await journal.refused(key, attempt, outcome)
+    if (outcome?.state === 'settled' && !outcome.provisional)
+      await recordSettlement(journal, log, record, outcome.transaction)
+    if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
     // The reconciler finds it open.
   }

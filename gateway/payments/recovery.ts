@@ -5,6 +5,7 @@
 import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
+import { recordSettlement } from './purchase.ts'
 
 export interface ReconcilerParts {
   readonly journal: Journal
@@ -112,7 +113,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const outcome = await settler.status(row)
     if (outcome.state === 'pending' || (outcome.state === 'settled' && outcome.provisional)) return 'waiting'
     if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
-    if (!(await journal.settled(key, attempt, outcome.transaction))) return 'waiting'
+    if (!(await recordSettlement(journal, log, row, outcome.transaction))) return 'waiting'
     return row.answer === null ? oweAnswer(row) : 'settled'
   }
 

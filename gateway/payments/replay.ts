@@ -10,6 +10,7 @@ import type { Journal, PaymentRecord } from './journal/journal.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import { type DecodedPayment, methodOf, type PaymentMethod, type Settler } from '../methods/payment-method.ts'
 import type { Network } from '../config/networks.ts'
+import type { Logger } from '../plugin/plugin.ts'
 import { owedError } from './late-settlement.ts'
 import type { PresentedPayment } from './presented-payment.ts'
 import { conclude, type PaidAnswer, pending, receiptOf, send } from './purchase.ts'
@@ -17,6 +18,7 @@ import { conclude, type PaidAnswer, pending, receiptOf, send } from './purchase.
 export interface RecallParts {
   readonly methods: readonly PaymentMethod[]
   readonly journal: Journal
+  readonly log: Logger
   readonly settler: Settler
   readonly flights: Flights<PaidAnswer>
   readonly nowSeconds: () => number
@@ -29,7 +31,7 @@ const POLL_MS = 100
 const DELIVERY_MS = 10_000
 
 export function createRecall(parts: RecallParts) {
-  const { methods, journal, settler, flights, nowSeconds, pause } = parts
+  const { methods, journal, log, settler, flights, nowSeconds, pause } = parts
   const on = ({ network }: { readonly network: string }): Network => methodOf(methods, network).network
 
   return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
@@ -138,6 +140,7 @@ export function createRecall(parts: RecallParts) {
     const { signal } = presented
     const work = {
       journal,
+      log,
       settler,
       method,
       record,

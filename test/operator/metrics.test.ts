@@ -16,8 +16,8 @@ function sample(text: string, name: string): number {
   return Number(line?.slice(name.length + 1) ?? Number.NaN)
 }
 
-describe('metrics and logs', () => {
-  it('count offers, refusals by reason, what was not charged, deliveries, pending ones and settle latency', async () => {
+describe('the metrics and the log', () => {
+  it('count offers, refusals by reason, failures without charge, deliveries, pending payments and settlement times', async () => {
     const shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     const { url, wallet } = shop
     await ask(`${url}/v1/echo/a`)
@@ -49,7 +49,7 @@ describe('metrics and logs', () => {
     await shop.close()
   })
 
-  it('are valid text of the format 0.0.4, and few, whatever reasons a settler invents', async () => {
+  it('are valid in the text format 0.0.4, with a bounded number of series whatever reasons a settler invents', async () => {
     const shop = await openGateway({ OPERATOR_TOKEN: TOKEN })
     await buy(`${shop.url}/v1/echo/a`, shop.wallet)
     const { gateway } = shop
@@ -83,7 +83,32 @@ describe('metrics and logs', () => {
     await shop.close()
   })
 
-  it('name call and payment, and never a payment, a token or a body', async () => {
+  it('contain one line per sale, with call, operation, amount, payer and transaction', async () => {
+    const lines: string[] = []
+    const log = createLog('info', { write: (line: string) => void lines.push(line) })
+    const shop = await openGateway({}, { log })
+    const header = await payment(`${shop.url}/v1/echo/a`, shop.wallet)
+    const paid = await send(`${shop.url}/v1/echo/a`, header)
+    await send(`${shop.url}/v1/echo/a`, header)
+    await ask(`${shop.url}/v1/echo/a`)
+    await shop.close()
+    const sales = lines
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter(({ msg }) => msg === 'payment settled')
+    expect(sales.map(({ time: _time, level: _level, ...sale }) => sale)).to.deep.equal([
+      {
+        msg: 'payment settled',
+        call: paid.headers.get('x-call-id'),
+        operation: 'getEcho',
+        amount: '5000',
+        payer: shop.wallet.address.toLowerCase(),
+        network: 'eip155:84532',
+        transaction: shop.settler.transfers[0]?.transaction,
+      },
+    ])
+  })
+
+  it('name call and payment, and never contain a payment header, a token or a body', async () => {
     const lines: string[] = []
     const log = createLog('trace', { write: (line: string) => void lines.push(line) })
     const shop = await openGateway({ OPERATOR_TOKEN: TOKEN }, { log })
@@ -117,7 +142,7 @@ describe('metrics and logs', () => {
 
     expect(lines.length).to.be.greaterThan(15)
     for (const line of lines) expect(() => JSON.parse(line) as unknown).not.to.throw()
-    const told = secrets.filter((secret) => lines.some((line) => line.includes(secret)))
-    expect(told).to.deep.equal([])
+    const leaked = secrets.filter((secret) => lines.some((line) => line.includes(secret)))
+    expect(leaked).to.deep.equal([])
   })
 })

@@ -58,6 +58,7 @@ export function createGateway(world: World, id: string): Gateway {
     payTo: PAY_TO,
     baseUrl: 'https://gate.test',
     journal,
+    log,
     methods: [createExactEvm(NETWORK)],
     settler,
     now,
