@@ -1,6 +1,6 @@
 /** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
-import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
+import { type DataSettings, dataSettings } from '../lib/feeds/data-settings.ts'
 import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
 import { methodology } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
@@ -27,9 +27,9 @@ const SAMPLE = 'sample'
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
 /** Bars that were made up, or moved to another time, say nothing of a ledger from this world. */
-function unfitness(dataMode: DataMode, replayShift: string): string | null {
+function unfitness({ dataMode, replayShift }: DataSettings): string | null {
   if (dataMode === 'sample') return 'reference bars are sample data'
-  const isMoved = dataMode === 'replay' && !/^(?:none|frozen)/.test(replayShift)
+  const isMoved = dataMode === 'replay' && (replayShift.kind === 'auto' || replayShift.kind === 'seconds')
   return isMoved ? 'reference bars are a recording moved in time' : null
 }
 
@@ -59,9 +59,8 @@ export default definePlugin({
   migrations,
   setup(context) {
     const { db } = context
-    const { dataMode, replayShift } = dataSettings(context)
     const reports = openReportStore(db)
-    const unfit = unfitness(dataMode, replayShift)
+    const unfit = unfitness(dataSettings(context))
 
     async function make({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
       const { file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol } = input.body

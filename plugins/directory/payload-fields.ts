@@ -1,7 +1,5 @@
+/** Fields of listings that strangers wrote: cleaned, and bounded in length. */
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
-
-/** Fields of payloads that anybody may have written. */
-export type Row = Readonly<Record<string, unknown>>
 
 const LONGEST_TEXT = 2000
 const LONGEST_NAME = 200
@@ -9,13 +7,6 @@ const MOST_TAGS = 20
 const LONGEST_TAG = 60
 /** A source's clock may run ahead of ours by this much. */
 const AHEAD_SECONDS = 300
-
-export function isRow(value: unknown): value is Row {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export const rowOf = (value: unknown): Row => (isRow(value) ? value : {})
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** Text without control characters, at most 2,000 characters or as many as are said; null where there is none. */
 export function textOf(value: unknown, longest = LONGEST_TEXT): string | null {

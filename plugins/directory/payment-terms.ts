@@ -1,5 +1,6 @@
 /** Prices of x402 listings, version 1 and 2, in one form. */
-import { isRow, listOf, rowOf, textOf } from './payload-fields.ts'
+import { textOf } from './payload-fields.ts'
+import { isRow, listOf, rowOf } from '../lib/feeds/payloads.ts'
 import type { Price } from './listing.ts'
 
 /** Network names of x402 version 1, as CAIP-2. */

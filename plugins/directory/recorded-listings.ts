@@ -1,11 +1,9 @@
 /** Recorded listings of REPLAY_DIR, taken in once, through the same parsers as online. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { PluginContext } from 'tollgate/plugin'
 import type { Settings, SourceKind } from './directory-settings.ts'
 import type { Store } from './directory-store.ts'
 import type { Page } from './listing.ts'
-import { listOf, rowOf } from './payload-fields.ts'
+import { listOf, rowOf } from '../lib/feeds/payloads.ts'
 import { canonical } from './public-addresses.ts'
 import { readCard } from './sources/agent-cards.ts'
 import { readBazaar } from './sources/bazaar.ts'
@@ -13,6 +11,7 @@ import { readRegistration } from './sources/erc8004.ts'
 import { readRegistry } from './sources/mcp-registry.ts'
 import { readOrigin } from './sources/well-known-x402.ts'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { findRecordings, readRecordedText } from '../lib/feeds/recordings.ts'
 
 interface Recording {
   readonly name: string
@@ -52,7 +51,8 @@ export async function takeIn(
   { sources }: Pick<Settings, 'sources'>,
 ): Promise<Replayed> {
   const { log } = context
-  const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
+  const { replayDir: folder = '', replayShift } = dataSettings(context)
+  const { setting } = replayShift
   const earlier = await store.noted<Replayed>('replay')
   const kinds = new Set(sources.filter(({ enabled }) => enabled).map(({ kind }) => kind))
   const readers = READERS.filter(({ onlyFor }) => onlyFor === undefined || kinds.has(onlyFor))
@@ -62,7 +62,7 @@ export async function takeIn(
   await store.clear()
   const recordings = found.map((recording) => ({ ...recording, taken: takenAt(recording) }))
   const newest = Math.max(0, ...recordings.map(({ taken }) => taken ?? 0))
-  const shift_seconds = files === 0 ? 0 : shiftOf(newest, setting, Math.floor(context.now().getTime() / 1000))
+  const shift_seconds = files === 0 ? 0 : (replayShift.seconds ?? Math.floor(context.now().getTime() / 1000) - newest)
   const sums = new Map<string, Sum>()
   for (const { source, rank, payload, read, taken } of recordings.toSorted(
     (a, b) => (a.taken ?? newest) - (b.taken ?? newest),
@@ -86,11 +86,6 @@ export async function takeIn(
   return replayed
 }
 
-function shiftOf(newest: number, setting: string, now: number): number {
-  if (setting === 'auto' || setting === 'frozen') return now - newest
-  return /^-?\d+$/.test(setting) ? Number(setting) : 0
-}
-
 /** When a recording was taken: its newest time. One that lies more than a year after the middle one is a fault. */
 function takenAt({ name, payload, read }: Recording): number | null {
   const updated = (read(payload, LATEST)?.listings ?? []).map((listing) => listing.updated)
@@ -108,15 +103,15 @@ async function recordingsOf(
   log: PluginContext['log'],
 ): Promise<Recording[]> {
   const recordings: Recording[] = []
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+  for (const { name, path } of await findRecordings(folder, (name) => name.endsWith('.json')))
     for (const [rank, { pattern, sourceOf, read }] of readers.entries()) {
-      const match = entry.isFile() ? pattern.exec(entry.name) : null
+      const match = pattern.exec(name)
       if (!match) continue
       try {
-        const payload = JSON.parse(await readFile(join(entry.parentPath, entry.name), 'utf8')) as unknown
-        recordings.push({ name: entry.name, source: sourceOf(match), rank: rank + 1, payload, read })
+        const payload = JSON.parse(await readRecordedText(path)) as unknown
+        recordings.push({ name, source: sourceOf(match), rank: rank + 1, payload, read })
       } catch (error) {
-        log.warn({ file: entry.name, err: error }, 'a recorded listing cannot be read')
+        log.warn({ file: name, err: error }, 'a recorded listing cannot be read')
       }
     }
   return recordings.toSorted((a, b) => (a.name < b.name ? -1 : 1))

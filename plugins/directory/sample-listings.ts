@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'tollgate/plugin'
+import { hashOf, pickFor } from '../lib/feeds/sample-numbers.ts'
 import { after, judge, UNVISITED } from './liveness.ts'
 import { idOf, type Listing, type Page } from './listing.ts'
 import { readBazaar } from './sources/bazaar.ts'
@@ -50,9 +51,6 @@ const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 /** One service in so many answers nothing. */
 const DEAD_ONE_IN = 7
 
-/** A number from a word, the same on every machine. */
-const number = (word: string): number => createHash('sha256').update(word).digest().readUInt32BE()
-const pick = <Value>(list: readonly Value[], word: string): Value => list[number(word) % list.length]!
 const address = (word: string): string => `0x${createHash('sha256').update(word).digest('hex').slice(0, 40)}`
 
 interface Service {
@@ -64,11 +62,11 @@ interface Service {
 
 function serviceOf(step: number, n: number): Service {
   const word = `${step}/${n}`
-  const subject = pick(SUBJECTS, word)
+  const subject = pickFor(SUBJECTS, word)
   return {
-    host: `${subject}-${step}-${n}.${pick(MAKERS, `${word} maker`)}.example`,
+    host: `${subject}-${step}-${n}.${pickFor(MAKERS, `${word} maker`)}.example`,
     subject,
-    amount: String(1000 * (1 + (number(`${word} price`) % 50))),
+    amount: String(1000 * (1 + (hashOf(`${word} price`) % 50))),
     payTo: address(`${word} payee`),
   }
 }
@@ -114,7 +112,7 @@ function asV2(service: Service, at: number) {
     tags: [subject],
     accepts: [{ scheme: 'exact', network: 'eip155:8453', asset: USDC, amount, payTo, maxTimeoutSeconds: 60 }],
     extensions: { bazaar: { info: { input: { type: 'http', method: 'GET' } }, schema: {} } },
-    quality: { l30DaysTotalCalls: number(host) % 900, l30DaysUniquePayers: number(host) % 40 },
+    quality: { l30DaysTotalCalls: hashOf(host) % 900, l30DaysUniquePayers: hashOf(host) % 40 },
   }
 }
 
@@ -184,7 +182,7 @@ export async function growSample(store: Store, now: number, log: Logger): Promis
 
 /** What a made-up service answers. */
 function visitOf({ url, prices }: Listing): Visit {
-  if (number(url!) % DEAD_ONE_IN === 0) return { failure: 'unreachable', reason: 'made up' }
+  if (hashOf(url!) % DEAD_ONE_IN === 0) return { failure: 'unreachable', reason: 'made up' }
   const [price] = prices
   if (!price) return { failure: null, status: 405, body: '', paymentRequired: null }
   const { amount_atomic: amount, pay_to: payTo, scheme, network, asset } = price

@@ -1,6 +1,6 @@
-/** The venues, each asked once a minute; what they say is kept with the moment it was known. */
+/** Polls every venue once a minute and keeps each answer with the time it was known. */
 import type { Job, PluginContext } from 'tollgate/plugin'
-import { fetchJson, VenueError } from './fetching.ts'
+import { createPauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
 import { quarantine, type Poll, type VenueName, type Source } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import type { Store } from './rate-store.ts'
@@ -8,7 +8,10 @@ import { VENUES } from './venues/venues.ts'
 import { PayloadError, type Venue } from './venues/venue.ts'
 
 const EVERY_SECONDS = 60
-const MALFORMED_SECONDS = 30
+/** How long a venue is left alone after a failure: as it asks, at most an hour, and always an hour after a refusal. */
+const PAUSE_SECONDS = 30
+const REFUSED_SECONDS = 3600
+const REFUSALS = [403, 418, 451]
 /** What changes seldom may be this many times its period old before it is no longer believed. */
 const OLDEST_PERIODS = 6
 
@@ -25,7 +28,7 @@ export function openOnline(
   const { log } = context
   const now = (): number => context.now().getTime() / 1000
   const kept = new Map<string, Kept>()
-  const pausedUntil = new Map<VenueName, number>()
+  const pauses = createPauses<VenueName>(now)
   const enabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
   /** The payload of a request: asked for now, or the kept one where it changes seldom. */
@@ -37,7 +40,8 @@ export function openOnline(
     if (before && now() - before.at < everySeconds) return before.payload
     const url = (settings.venues?.[venue.name]?.url ?? venue.url).replace(/\/$/, '')
     try {
-      const found = await fetchJson(url, request, context.fetch, signal)
+      const { path, body } = request
+      const found = await requestJson({ url: url + path, label: path, body, fetch: context.fetch, signal })
       if (!fits(found)) throw new PayloadError(`${request.path} answered something else than it should`)
       if (everySeconds > 0) kept.set(key, { payload: found, at: now() })
       return found
@@ -57,16 +61,16 @@ export function openOnline(
 
   async function poll(venue: Venue, signal: AbortSignal): Promise<void> {
     const { name } = venue
-    if (!enabled(name) || now() < (pausedUntil.get(name) ?? 0)) return
+    if (!enabled(name) || pauses.isPaused(name)) return
     try {
       const answer = await ask(venue, signal)
       await store.add(name, now(), answer)
     } catch (error) {
       if (signal.aborted) throw error
       log.warn({ venue: name, err: error }, 'a venue was not read')
-      pausedUntil.set(name, now() + (error instanceof VenueError ? error.pauseSeconds : MALFORMED_SECONDS))
-      const told = error instanceof VenueError || error instanceof PayloadError
-      await store.add(name, now(), { error: told ? error.message : 'answered something that cannot be read' })
+      pauses.pause(name, pauseAfter(error))
+      const isOurs = error instanceof RequestError || error instanceof PayloadError
+      await store.add(name, now(), { error: isOurs ? error.message : 'answered something that cannot be read' })
     }
   }
 
@@ -90,4 +94,10 @@ export function openOnline(
       },
     ],
   }
+}
+
+function pauseAfter(error: unknown): number {
+  if (!(error instanceof RequestError)) return PAUSE_SECONDS
+  if (REFUSALS.includes(error.status)) return REFUSED_SECONDS
+  return Math.min(REFUSED_SECONDS, error.retryAfterSeconds ?? PAUSE_SECONDS)
 }

@@ -1,11 +1,10 @@
 /** Files of REPLAY_DIR as payloads of the venues: what was streamed or shortened is put into the form of the request. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import type { VenueName } from './funding-rate.ts'
 import { type History, readHistory, readTable, type Settlement, type TableRow } from './recorded-settlements.ts'
-import { isRow, type Parsed, type Row, textOf, type Venue } from './venues/venue.ts'
+import { type Parsed, textOf, type Venue } from './venues/venue.ts'
+import { isRow, type Row } from '../lib/feeds/payloads.ts'
 import { VENUES } from './venues/venues.ts'
+import { findRecordings, readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 
 /** Payloads of one moment, as a poll would have got them. */
@@ -113,13 +112,12 @@ export async function readRecordings(folder: string): Promise<Recordings> {
   const settlements = new Map<string, Settlement[]>()
   const unread: { file: string; reason: string }[] = []
   const poll = (one: Untold): void => void polls.push({ ...one, told: VENUES[one.venue].parse(one.payloads, one.at) })
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    const { name: file } = entry
-    const known = READERS.find(([name]) => name.test(file))
-    if (!entry.isFile() || !(known || HISTORY.test(file) || VENUE.test(file))) continue
+  const readerOf = (file: string) => READERS.find(([name]) => name.test(file))
+  const isRecording = (file: string): boolean => !!readerOf(file) || HISTORY.test(file) || VENUE.test(file)
+  for (const { name: file, path } of await findRecordings(folder, isRecording)) {
+    const known = readerOf(file)
     try {
-      const bytes = await readFile(join(entry.parentPath, file))
-      const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
+      const text = await readRecordedText(path)
       if (HISTORY.test(file)) merge(settlements, readHistory(text))
       else if (known) {
         for (const { at, payloads } of known[2](text)) if (at !== null) poll({ venue: known[1], at, payloads })

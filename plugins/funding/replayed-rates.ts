@@ -1,6 +1,6 @@
 /** Recorded payloads through the venues' own parsers, their times moved. A pure function of the recordings and asOf. */
 import type { PluginContext } from 'tollgate/plugin'
-import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { dataSettings, loopShift, type ReplayShift } from '../lib/feeds/data-settings.ts'
 import { settledAt, type History } from './recorded-settlements.ts'
 import {
   quarantine,
@@ -19,22 +19,17 @@ const EIGHT_HOURS = 8 * HOUR
 /** Settlements needed before the first moment of a played history: three gaps of eight hours. */
 const LEAD = 3 * EIGHT_HOURS
 
-/**
- * Seconds added to the time of one recorded answer. `auto` plays it round and round by whole hours, so that it is never
- * older than an hour and hourly fundings stay on the hour; otherwise recorded times hold, moved by the seconds set.
- */
-export function shiftOf(at: number, setting: string, asOf: number): number {
-  if (setting === 'auto' || setting === 'frozen') return Math.floor((asOf - at) / HOUR) * HOUR
-  return /^-?\d+$/.test(setting) ? Number(setting) : 0
-}
+/** A recorded answer loops by whole hours, so that it is never older than an hour and hourly fundings stay on the hour. */
+const answerLoop = (at: number) => ({ start: at, period: HOUR })
 
-/** The same for a history: round and round from the first moment with enough settlements, by whole eight hours. */
-export function historyShift(history: History, setting: string, asOf: number): number {
-  if (setting !== 'auto' && setting !== 'frozen') return shiftOf(0, setting, asOf)
+/**
+ * A history loops from the first time with enough settlements before it, by whole eight hours.
+ */
+export function historyLoop(history: History): { readonly start: number; readonly period: number } {
   const times = [...history.values()].flatMap((list) => [list[0]!.time, list.at(-1)!.time])
-  const from = Math.min(...times) + LEAD
-  const length = Math.max(EIGHT_HOURS, Math.floor((Math.max(...times) - from) / EIGHT_HOURS + 1) * EIGHT_HOURS)
-  return Math.floor((asOf - from) / length) * length
+  const start = Math.min(...times) + LEAD
+  const period = Math.max(EIGHT_HOURS, Math.floor((Math.max(...times) - start) / EIGHT_HOURS + 1) * EIGHT_HOURS)
+  return { start, period }
 }
 
 export async function openReplay(context: PluginContext): Promise<Source> {
@@ -47,7 +42,7 @@ export async function openReplay(context: PluginContext): Promise<Source> {
   function stateOf(venue: VenueName, asOf: number): VenueState {
     const known: Told[] = polls
       .filter((one) => one.venue === venue)
-      .map((one) => ({ ...one, shift: shiftOf(one.at, replayShift, asOf) }))
+      .map((one) => ({ ...one, shift: loopShift(replayShift, answerLoop(one.at), asOf) }))
       .filter(({ at, shift }) => at + shift <= asOf)
     if (venue === 'binance' && settled) known.push(...history(settled, asOf, replayShift))
     const last = known.at(-1)
@@ -64,8 +59,8 @@ interface Told extends Recording {
   readonly shift: number
 }
 
-function history(settled: History, asOf: number, setting: string): Told[] {
-  const shift = historyShift(settled, setting, asOf)
+function history(settled: History, asOf: number, replayShift: ReplayShift): Told[] {
+  const shift = loopShift(replayShift, historyLoop(settled), asOf)
   const told = settledAt(settled, asOf - shift)
   const at = Math.max(...told.rates.map(({ observed }) => observed))
   return told.rates.length === 0 ? [] : [{ venue: 'binance', at, payloads: {}, told, shift }]

@@ -2,7 +2,7 @@
  * Made-up funding rates: a pure function of venue, symbol and minute. Rates swing slowly around the usual 0.01% in eight
  * hours, together at all venues and a little apart at each.
  */
-import { createHash } from 'node:crypto'
+import { hashOf } from '../lib/feeds/sample-numbers.ts'
 import { quarantine, type FundingRate, type VenueName, type Source } from './funding-rate.ts'
 
 const DAY = 86_400
@@ -69,7 +69,7 @@ const angles = new Map<string, number>()
 function angle(word: string): number {
   const known = angles.get(word)
   if (known !== undefined) return known
-  const made = (createHash('sha256').update(word).digest().readUInt32BE() / 2 ** 32) * 2 * Math.PI
+  const made = (hashOf(word) / 2 ** 32) * 2 * Math.PI
   angles.set(word, made)
   return made
 }

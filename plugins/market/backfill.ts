@@ -4,16 +4,17 @@
  * and a day, then written as `filled`.
  */
 import type { Database, Logger } from 'tollgate/plugin'
+import { RequestError } from '../lib/feeds/requests.ts'
 import { createColumns, FILLED, type Columns, badPrints } from './bars.ts'
 import { createStore, type Bar, type Series } from './bar-store.ts'
-import { VenueError, type Venue } from './venues/venue.ts'
+import { PAUSE_SECONDS, type Venue } from './venues/venue.ts'
 
 export interface Plan {
   /** Plans the full windows of [from, until) that are not planned yet; epoch seconds. */
   extend(from: number, until: number): Promise<void>
   /** Notes the minutes of [from, to) that are not stored as gaps to ask for. */
   findGaps(from: number, to: number): Promise<void>
-  /** Asks for the next window or gap that is due. False where nothing is. Throws VenueError. */
+  /** Asks for the next window or gap that is due. False where nothing is. Throws RequestError. */
   step(signal: AbortSignal): Promise<boolean>
   /** Windows never asked for with success, and gaps. */
   open(): Promise<{ windows: number; gaps: number }>
@@ -103,10 +104,10 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
       try {
         bars = await venue.minutes(symbol, window.t_from, window.t_to, signal)
       } catch (error) {
-        if (error instanceof VenueError)
+        if (error instanceof RequestError)
           await rows()
             .where(key)
-            .update({ next_at: now() + error.retryAfter })
+            .update({ next_at: now() + (error.retryAfterSeconds ?? PAUSE_SECONDS) })
         throw error
       }
       await db.transaction(async (transaction) => {

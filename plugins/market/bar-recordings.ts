@@ -1,7 +1,6 @@
 /** Recorded bars: which file holds what, told by its name and header, and its rows as columns. */
-import { readFile } from 'node:fs/promises'
-import { gunzipSync } from 'node:zlib'
 import Papa from 'papaparse'
+import { readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts'
 import { CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
 import { newYorkLag } from './trading-session.ts'
@@ -84,9 +83,8 @@ export function pairName(pair: string): string {
 const BINANCE_COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume']
 
 /** Reads a recording, gzipped or not: columns by symbol, in order of time, first of two rows of one time. */
-export async function readRecording(path: string, name: RecordingName): Promise<Map<string, Columns>> {
-  const bytes = await readFile(path)
-  return parseRecording((path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8'), name)
+export async function readBars(path: string, name: RecordingName): Promise<Map<string, Columns>> {
+  return parseRecording(await readRecordedText(path), name)
 }
 
 /** As `readRecording`, from text. Rows without a time or with a price that is not positive are left out. */

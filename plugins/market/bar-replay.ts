@@ -1,10 +1,11 @@
 /** Recorded files of REPLAY_DIR into the store, once, their times shifted so that the recording is going on now. */
-import { readdir, stat } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import type { PluginContext } from 'tollgate/plugin'
-import { dataSettings } from '../lib/feeds/data-settings.ts'
+import { dataSettings, type ReplayShift } from '../lib/feeds/data-settings.ts'
+import { findRecordings } from '../lib/feeds/recordings.ts'
 import { createColumns, type Columns, badPrints } from './bars.ts'
-import { fillQuiet, readRecording, recognise, type RecordingName } from './bar-recordings.ts'
+import { fillQuiet, readBars, recognise, type RecordingName } from './bar-recordings.ts'
 import type { Store } from './bar-store.ts'
 
 const DAY = 86_400
@@ -28,17 +29,15 @@ export interface Recording extends Omit<RecordingName, 'symbol'> {
  */
 export async function readRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
   const files: { path: string; name: RecordingName; size: number }[] = []
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
-    const name = entry.isFile() ? recognise(entry.name) : null
-    const path = join(entry.parentPath, entry.name)
+  for (const { name: fileName, path } of await findRecordings(folder, (name) => recognise(name) !== null)) {
+    const name = recognise(fileName)
     if (name) files.push({ path, name, size: (await stat(path)).size })
   }
   files.sort((a, b) => basename(a.path).localeCompare(basename(b.path)))
   const total = files.reduce((sum, file) => sum + file.size, 0)
   const pieces: Recording[] = []
   for (const { path, name, size } of files) {
-    for (const [symbol, bars] of await readRecording(path, name))
-      if (bars.count > 0) pieces.push({ ...name, symbol, bars })
+    for (const [symbol, bars] of await readBars(path, name)) if (bars.count > 0) pieces.push({ ...name, symbol, bars })
     advance(size / total)
   }
   return chosen(joinPieces(pieces))
@@ -92,9 +91,9 @@ function better(a: Recording, b: Recording): boolean {
  * start four fifths into a long recording, so that the rest goes on in real time, and just after the end of a short
  * one; always by whole weeks, so that hours and weekdays stay what they were.
  */
-export function shiftOf(recording: Recording, setting: string, now: number): number {
-  if (recording.interval_seconds >= DAY || setting === 'none' || setting.startsWith('frozen:')) return 0
-  if (/^-?\d+$/.test(setting)) return Math.floor(Number(setting) / 60) * 60
+export function shiftOf(recording: Recording, shift: ReplayShift, now: number): number {
+  if (recording.interval_seconds >= DAY) return 0
+  if (shift.seconds !== null) return Math.floor(shift.seconds / 60) * 60
   const length = last(recording) - first(recording)
   if (length < LONG_SECONDS) return Math.floor((now - last(recording) - recording.interval_seconds) / WEEK) * WEEK
   return Math.round((now - first(recording) - STARTS_AT * length) / WEEK) * WEEK
@@ -115,7 +114,7 @@ export async function ingestRecordings(context: PluginContext, store: Store): Pr
   const { log } = context
   const { replayDir: folder = '', replayShift: shift } = dataSettings(context)
   const earlier = JSON.parse((await store.note('replay')) ?? 'null') as Ingested | null
-  if (earlier?.folder === folder && earlier.shift === shift) return earlier.id
+  if (earlier?.folder === folder && earlier.shift === shift.setting) return earlier.id
   await store.clear()
   const now = Math.floor(context.now().getTime() / 1000)
   const reading = context.progress('reading recorded bars', 100)
@@ -134,7 +133,7 @@ export async function ingestRecordings(context: PluginContext, store: Store): Pr
     storing.advance(1)
   }
   storing.end()
-  const ingested: Ingested = { folder, shift, id: `replay:${now}` }
+  const ingested: Ingested = { folder, shift: shift.setting, id: `replay:${now}` }
   await store.setNote('replay', JSON.stringify(ingested))
   return ingested.id
 }

@@ -3,9 +3,9 @@ import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollg
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
 import type { Bars } from './bars.ts'
-import { openOnlineDepth } from './order-books/online-books.ts'
-import { openRecorded } from './order-books/recorded-books.ts'
-import { sampleDepth } from './order-books/sample-books.ts'
+import { openOnlineBooks } from './order-books/online-books.ts'
+import { openRecordedBooks } from './order-books/recorded-books.ts'
+import { openSampleBooks } from './order-books/sample-books.ts'
 import { openOnline } from './online-bars.ts'
 import { ingestRecordings } from './bar-replay.ts'
 import { sessionAt } from './trading-session.ts'
@@ -28,8 +28,9 @@ export default definePlugin({
     const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
     const sample = dataMode === 'sample' ? sampleSource(settings.symbols) : null
     const source: Source = sample ?? storedSource(store, online?.rank)
-    const polled = online ? openOnlineDepth(context, settings) : null
-    const depth = polled ?? (sample ? sampleDepth(settings.symbols, sample) : await openRecorded(context, store))
+    const polled = online ? openOnlineBooks(context, settings) : null
+    const depth =
+      polled ?? (sample ? openSampleBooks(settings.symbols, sample) : await openRecordedBooks(context, store))
     const walk: Job = {
       name: 'walk',
       everySeconds: 86_400,

@@ -1,13 +1,13 @@
 /** Bars of the public venues: back-fill, the minutes as they close, and a second venue as witness. */
 import type { Facts, Job, PluginContext } from 'tollgate/plugin'
+import { createPauses, RequestError } from '../lib/feeds/requests.ts'
 import { epochSeconds } from '../lib/time/timestamps.ts'
 import { createPlan, storeNew, type Plan } from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
 import type { Series, Store } from './bar-store.ts'
-import type { CoveredSymbol, Settings, VenueName } from './symbols.ts'
-import { createBinance } from './venues/binance.ts'
-import { createCoinbase } from './venues/coinbase.ts'
-import { VenueError, type Venue } from './venues/venue.ts'
+import type { CoveredSymbol, Settings, VenueSettings } from './symbols.ts'
+import { isRefusal, PAUSE_SECONDS, type Venue } from './venues/venue.ts'
+import { type ListedVenue, type VenueName, VENUES } from './venues/venues.ts'
 
 export interface Online {
   readonly jobs: readonly Job[]
@@ -18,11 +18,6 @@ export interface Online {
   facts(): Promise<Facts>
 }
 
-const VENUES = { coinbase: createCoinbase, binance: createBinance }
-const DEFAULTS = {
-  coinbase: { url: 'https://api.exchange.coinbase.com', per_second: 4 },
-  binance: { url: 'https://data-api.binance.vision', per_second: 2 },
-}
 /** A minute counts as closed this long after its end. */
 const SETTLED_SECONDS = 3
 const RECENT_MINUTES = 3
@@ -47,13 +42,17 @@ export async function openOnline(context: PluginContext, settings: Settings, sto
   const now = (): number => Math.floor(context.now().getTime() / 1000)
   const start = epochSeconds(settings.history_start) ?? SAMPLE_START
   const refused = new Set<string>()
-  const pausedUntil = new Map<string, number>()
+  const pauses = createPauses(now)
   const feeds: Feed[] = []
   for (const symbol of settings.symbols)
     for (const [name, code] of Object.entries(symbol.venues ?? {}) as [VenueName, string][]) {
-      const { url, enabled = true, per_second } = { ...DEFAULTS[name], ...settings.venues?.[name] }
+      const {
+        url,
+        enabled = true,
+        per_second,
+      }: VenueSettings & ListedVenue = { ...VENUES[name], ...settings.venues?.[name] }
       if (!enabled) continue
-      const venue = VENUES[name]({ url: url.replace(/\/$/, ''), fetch: context.fetch })
+      const venue = VENUES[name].create({ url: url.replace(/\/$/, ''), fetch: context.fetch })
       const series = await store.series(name, symbol.symbol, 60)
       const plan = createPlan({ db, series, venue, symbol: code, log, now })
       feeds.push({ symbol, venue, code, series, plan, pauseMs: 1000 / per_second })
@@ -71,14 +70,14 @@ export async function openOnline(context: PluginContext, settings: Settings, sto
 
   /** Runs a request, or waits as Retry-After says; a venue that refuses is asked no more until the next start. */
   async function ask<Result>(feed: Feed, request: () => Promise<Result>): Promise<Result | null> {
-    if (refused.has(feed.venue.name) || now() < (pausedUntil.get(feed.venue.name) ?? 0)) return null
+    if (refused.has(feed.venue.name) || pauses.isPaused(feed.venue.name)) return null
     try {
       return await request()
     } catch (error) {
-      if (!(error instanceof VenueError)) throw error
+      if (!(error instanceof RequestError)) throw error
       log.warn({ venue: feed.venue.name, symbol: feed.code, status: error.status }, error.message)
-      pausedUntil.set(feed.venue.name, now() + error.retryAfter)
-      if (error.refused) refused.add(feed.venue.name)
+      pauses.pause(feed.venue.name, error.retryAfterSeconds ?? PAUSE_SECONDS)
+      if (isRefusal(error.status)) refused.add(feed.venue.name)
       return null
     }
   }

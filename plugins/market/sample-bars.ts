@@ -5,6 +5,7 @@
  *
  * The path is walked day by day; the state at each midnight is kept, so any day costs one day's work.
  */
+import { seedOf } from '../lib/feeds/sample-numbers.ts'
 import { CLOSED, createColumns, type Columns } from './bars.ts'
 import { sessionOf } from './trading-session.ts'
 
@@ -70,7 +71,7 @@ function normal(seed: number, minute: number, draw: number): number {
 
 /** The sample of one symbol: `read` gives the bars that open in [from, to), in epoch seconds. */
 export function createSample(symbol: SampleSymbol): { read(from: number, to: number): Columns } {
-  const seed = Buffer.from(symbol.symbol).reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5)
+  const seed = seedOf(symbol.symbol)
   const always = symbol.session === '24x7'
   const sessionMinutes = always ? 365 * MINUTES_A_DAY : 252 * 390
   const perMinute = symbol.volatility / Math.sqrt(sessionMinutes)

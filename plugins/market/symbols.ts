@@ -1,5 +1,6 @@
 import { NotFound } from 'tollgate/plugin'
 import type { SampleSymbol } from './sample-bars.ts'
+import { VENUES, type VenueName } from './venues/venues.ts'
 
 /** One entry of `symbols` in the product's settings. */
 export interface CoveredSymbol extends SampleSymbol {
@@ -9,8 +10,6 @@ export interface CoveredSymbol extends SampleSymbol {
   /** The venue's own name of the symbol, first choice first. */
   readonly venues: Readonly<Partial<Record<VenueName, string>>>
 }
-
-export type VenueName = 'coinbase' | 'binance'
 
 export interface VenueSettings {
   readonly url: string
@@ -54,7 +53,7 @@ export const settingsSchema = {
           venues: {
             type: 'object',
             additionalProperties: false,
-            properties: { coinbase: { type: 'string' }, binance: { type: 'string' } },
+            properties: Object.fromEntries(Object.keys(VENUES).map((venue) => [venue, { type: 'string' }])),
             default: {},
           },
         },
@@ -66,7 +65,7 @@ export const settingsSchema = {
       additionalProperties: false,
       description: 'Public market-data interfaces, asked in online mode.',
       properties: Object.fromEntries(
-        ['coinbase', 'binance'].map((venue) => [
+        Object.keys(VENUES).map((venue) => [
           venue,
           {
             type: 'object',

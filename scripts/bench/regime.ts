@@ -11,7 +11,7 @@
 import { writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fillQuiet, readRecording, recognise } from '../../plugins/market/bar-recordings.ts'
+import { fillQuiet, readBars, recognise } from '../../plugins/market/bar-recordings.ts'
 import { joinPieces, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/bar-replay.ts'
 import type { Curves } from '../../plugins/regime/label-grades.ts'
 import { createModel, MODEL } from '../../plugins/regime/regime-model.ts'
@@ -43,7 +43,7 @@ async function read(paths: readonly string[]): Promise<(Recording & { files: str
   for (const path of paths) {
     const name = recognise(basename(path))
     if (!name) throw new Error(`${path}: the name says neither symbol nor interval; write venue_pair_1m_….csv`)
-    for (const [symbol, bars] of await readRecording(path, name))
+    for (const [symbol, bars] of await readBars(path, name))
       pieces.push({ ...name, symbol, bars, files: [basename(path)] })
   }
   return joinPieces(pieces).map((recording) => ({

@@ -1,6 +1,7 @@
 import { canonical } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
-import { nameOf, isRow, listOf, rowOf, tagsOf, textOf } from '../payload-fields.ts'
+import { nameOf, tagsOf, textOf } from '../payload-fields.ts'
+import { isRow, listOf, rowOf } from '../../lib/feeds/payloads.ts'
 
 /** Bindings in the order a client tries them. */
 const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC']

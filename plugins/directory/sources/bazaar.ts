@@ -1,7 +1,8 @@
 import { canonical } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
 import { pricesOf, versionOf } from '../payment-terms.ts'
-import { nameOf, countOf, isRow, listOf, sourceTime, type Row, rowOf, tagsOf, textOf } from '../payload-fields.ts'
+import { nameOf, countOf, sourceTime, tagsOf, textOf } from '../payload-fields.ts'
+import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 export interface BazaarPage extends Page {
   /** Rows of all pages, where the source says it. */

@@ -1,6 +1,7 @@
 import { canonical } from '../public-addresses.ts'
 import { createPage, EMPTY, idOf, type Listing, type Package, type Page } from '../listing.ts'
-import { nameOf, isRow, listOf, sourceTime, type Row, rowOf, tagsOf, textOf } from '../payload-fields.ts'
+import { nameOf, sourceTime, tagsOf, textOf } from '../payload-fields.ts'
+import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 export interface RegistryPage extends Page {
   readonly nextCursor: string | null

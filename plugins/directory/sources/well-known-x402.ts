@@ -1,7 +1,8 @@
 import { canonical } from '../public-addresses.ts'
 import { createPage, EMPTY, type Listing, type Page, type Price } from '../listing.ts'
 import { networkOf, priceOf, stablecoinOf } from '../payment-terms.ts'
-import { nameOf, listOf, type Row, rowOf, textOf } from '../payload-fields.ts'
+import { nameOf, textOf } from '../payload-fields.ts'
+import { listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 /**
  * A `/.well-known/x402` document: `{version: 1, resources: [url]}`. An origin speaks for its own addresses only. Where it

@@ -1,5 +1,6 @@
 import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-values.ts'
-import { createParsed, isRow, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** Contracts that the second list leaves out were never adjusted: Binance publishes eight hours for them. */
 const UNADJUSTED_HOURS = 8

@@ -1,5 +1,6 @@
 import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-values.ts'
-import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** BTC-26DEC25, BTCUSDZ25: contracts that end. */
 const DATED = /-|[FGHJKMNQUVXZ]\d\d$/

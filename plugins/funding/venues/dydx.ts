@@ -1,5 +1,6 @@
 import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
-import { createParsed, isRow, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
+import { createParsed, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
+import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** dYdX v4 pays every hour, on the hour; no field says so. */
 const HOURS = 1

@@ -1,5 +1,6 @@
 import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
-import { createParsed, isRow, listOf, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
+import { createParsed, requireList, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
+import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** Hyperliquid pays every hour, on the hour; no field says so. */
 const HOURS = 1
@@ -16,7 +17,7 @@ export const hyperliquid: Venue = {
   requests: { contexts: { path: '/info', body: { type: 'metaAndAssetCtxs' } } },
   parse({ contexts }, at) {
     const [meta, figures] = Array.isArray(contexts) ? (contexts as unknown[]) : []
-    const [universe, rows] = [listOf(meta, 'universe'), listOf(figures)]
+    const [universe, rows] = [requireList(meta, 'universe'), requireList(figures)]
     if (rows.length !== universe.length)
       throw new PayloadError(`${universe.length} names and ${rows.length} contexts cannot be joined`)
     const parsed = createParsed(at)

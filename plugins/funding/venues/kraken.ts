@@ -1,6 +1,7 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
 import { decimalOf, priceOf, secondsOf, symbolOf } from '../payload-values.ts'
-import { createParsed, PayloadError, isRow, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */
 const HOURS = 1

@@ -1,5 +1,6 @@
 import { decimalOf, secondsOf, symbolOf } from '../payload-values.ts'
-import { createParsed, isRow, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { isRow } from '../../lib/feeds/payloads.ts'
 
 /**
  * OKX v5: every swap in one request. The interval is the time between the coming settlement and the one after it, or

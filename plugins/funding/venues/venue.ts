@@ -1,3 +1,4 @@
+import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 import type { Excluded, FundingRate, VenueName } from '../funding-rate.ts'
 
 export interface VenueRequest {
@@ -37,22 +38,16 @@ export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
-export type Row = Readonly<Record<string, unknown>>
-
 /** The list at a place of a payload. Throws PayloadError with the names on the way. */
-export function listOf(payload: unknown, ...path: readonly string[]): readonly unknown[] {
+export function requireList(payload: unknown, ...path: readonly string[]): readonly unknown[] {
   const found = path.reduce<unknown>((value, name) => (isRow(value) ? value[name] : undefined), payload)
   if (!Array.isArray(found)) throw new PayloadError(`no list at ${path.join('.') || 'the top'} of the answer`)
   return found as unknown[]
 }
 
-/** Those of the list that are objects. Throws as `listOf` does. */
+/** Those of the list that are objects. Throws as `requireList` does. */
 export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
-  return listOf(payload, ...path).filter(isRow)
-}
-
-export function isRow(value: unknown): value is Row {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return requireList(payload, ...path).filter(isRow)
 }
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')

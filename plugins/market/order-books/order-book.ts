@@ -1,16 +1,14 @@
-/** Books and quotes, as the products are handed them. */
-import type { Level } from '../../lib/quant/order-book.ts'
+/** Order books and quotes in the form that the other products get. */
+import type { Book } from '../../lib/quant/order-book.ts'
 
-export interface BookSnapshot {
+/** A book at one time: best levels first, quantities in base units. */
+export interface BookSnapshot extends Book {
   readonly venue: string
-  /** When it was so, epoch seconds. */
+  /** Epoch seconds. */
   readonly time: number
-  /** Best first; quantities in base units. */
-  readonly bids: readonly Level[]
-  readonly asks: readonly Level[]
 }
 
-/** Best bid and offer at moments, oldest first; epoch seconds. */
+/** Best bid and best offer over time, oldest first; times in epoch seconds. */
 export interface Quotes {
   readonly venue: string
   readonly time: Float64Array
@@ -18,21 +16,10 @@ export interface Quotes {
   readonly ask: Float64Array
 }
 
-/** Where books and quotes come from; sample, replay and online look the same from here. */
-export interface Depth {
-  /** The last book known at `asOf` (epoch seconds), however old; null where none is held. */
+/** Where order books and quotes come from. Sample, replay and online implement it alike. */
+export interface OrderBooks {
+  /** The last book known at `asOf` (epoch seconds), however old; null where there is none. */
   book(symbol: string, asOf: number): Promise<BookSnapshot | null>
-  /** Quotes of [from, to], both included; null where none was ever held. */
+  /** Quotes of [from, to], both included; null where there never were any. */
   quotes(symbol: string, from: number, to: number): Promise<Quotes | null>
-}
-
-/** Two-sided, in order, positive and not crossed: what a walk may be made on. */
-export function isSound({ bids, asks }: Pick<BookSnapshot, 'bids' | 'asks'>): boolean {
-  const [bid, ask] = [bids[0]?.[0], asks[0]?.[0]]
-  if (bid === undefined || ask === undefined || !(bid < ask)) return false
-  const ordered = (levels: readonly Level[], sign: 1 | -1): boolean =>
-    levels.every(
-      ([price, quantity], i) => price > 0 && quantity > 0 && (i === 0 || sign * (price - levels[i - 1]![0]) > 0),
-    )
-  return ordered(bids, -1) && ordered(asks, 1)
 }

@@ -1,17 +1,17 @@
 /** Recorded books and quotes of REPLAY_DIR. */
-import { readdir, readFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { gunzipSync } from 'node:zlib'
 import Papa from 'papaparse'
 import type { Database, PluginContext } from 'tollgate/plugin'
-import { dataSettings } from '../../lib/feeds/data-settings.ts'
+import { dataSettings, loopShift, type ReplayShift } from '../../lib/feeds/data-settings.ts'
+import { findRecordings, readRecordedText } from '../../lib/feeds/recordings.ts'
 import { pairName, parseRecording, recognise, seconds } from '../bar-recordings.ts'
 import type { Bar, Series, Store } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
-import { type BookSnapshot, type Depth, isSound, type Quotes } from './order-book.ts'
+import { type BookSnapshot, type OrderBooks, type Quotes } from './order-book.ts'
+import { isSound } from '../venues/venue.ts'
 
 /** venue_spot_pair_yyyymmdd.json: books of derivatives are in other units and prices, and are left alone. */
 const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i
+const QUOTES = /quotes\.csv(\.gz)?$/
 /** What follows the last book of a recording that is played again and again. */
 const PAUSE_SECONDS = 30
 
@@ -25,20 +25,20 @@ interface BookFile {
 }
 
 /** Reads every recorded book and quote into memory. Bars must have been ingested: quotes follow their shift. */
-export async function openRecorded(context: PluginContext, store: Store): Promise<Depth> {
+export async function openRecordedBooks(context: PluginContext, store: Store): Promise<OrderBooks> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
   const books = new Map<string, BookSnapshot[]>()
   const quotes = new Map<string, Quotes>()
-  for (const entry of await readdir(replayDir, { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue
-    const path = join(entry.parentPath, entry.name)
-    const [, venue, pair] = BOOKS.exec(entry.name) ?? []
-    if (venue && pair) books.set(pairName(pair), parseBooks(await text(path), venue.toLowerCase()))
-    else if (/quotes\.csv(\.gz)?$/.test(entry.name)) {
-      const found = await readQuotes(entry.name, await text(path), context.db, store)
-      if (found) quotes.set(found.symbol, joinQuotes(quotes.get(found.symbol), found))
+  for (const { name, path } of await findRecordings(replayDir, (name) => BOOKS.test(name) || QUOTES.test(name))) {
+    const text = await readRecordedText(path)
+    const [, venue, pair] = BOOKS.exec(name) ?? []
+    if (venue && pair) {
+      books.set(pairName(pair), parseBooks(text, venue.toLowerCase()))
+      continue
     }
+    const found = await readQuotes(name, text, context.db, store)
+    if (found) quotes.set(found.symbol, joinQuotes(quotes.get(found.symbol), found))
   }
   for (const [symbol, list] of books) log.info({ symbol, books: list.length }, 'recorded books read')
   for (const [symbol, { time }] of quotes) log.info({ symbol, quotes: time.length }, 'recorded quotes read')
@@ -54,11 +54,6 @@ export async function openRecorded(context: PluginContext, store: Store): Promis
   }
 }
 
-async function text(path: string): Promise<string> {
-  const bytes = await readFile(path)
-  return (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8')
-}
-
 /** The sound books of a recording, oldest first. */
 export function parseBooks(json: string, venue: string): BookSnapshot[] {
   const { meta, snapshots = [] } = JSON.parse(json) as BookFile
@@ -70,15 +65,14 @@ export function parseBooks(json: string, venue: string): BookSnapshot[] {
 }
 
 /**
- * The book of a moment. REPLAY_SHIFT `auto` plays a recording of minutes round and round, so that there is a book at any
- * time; otherwise the recorded times hold, moved by the seconds that were set.
+ * The newest book at `asOf`, or null. With REPLAY_SHIFT=auto a recording of minutes loops, so that there is a book at any
+ * time; otherwise its times stay as recorded, plus the configured seconds.
  */
-export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: string): BookSnapshot | null {
+export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: ReplayShift): BookSnapshot | null {
   const [first, last] = [books[0], books.at(-1)]
   if (!first || !last) return null
   const length = last.time - first.time + PAUSE_SECONDS
-  const moved = /^-?\d+$/.test(shift) ? Number(shift) : 0
-  const added = shift === 'auto' ? Math.floor((asOf - first.time) / length) * length : moved
+  const added = loopShift(shift, { start: first.time, period: length }, asOf)
   const found = books.findLast(({ time }) => time + added <= asOf)
   return found ? { ...found, time: found.time + added } : null
 }

@@ -3,12 +3,13 @@
  * the sample's last minute. They are shaped so that walking one costs what the square-root law says on average: what
  * rests within a distance x of the middle grows with x², with a lump at the touch.
  */
+import { seedOf } from '../../lib/feeds/sample-numbers.ts'
 import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
 import { seededRandom } from '../../lib/quant/seeded-random.ts'
 import type { Level } from '../../lib/quant/order-book.ts'
 import type { Source } from '../bar-source.ts'
 import type { CoveredSymbol } from '../symbols.ts'
-import type { BookSnapshot, Depth } from './order-book.ts'
+import type { BookSnapshot, OrderBooks } from './order-book.ts'
 
 const LEVELS = 250
 /** Reach of the book from the middle, in daily volatilities. */
@@ -21,7 +22,7 @@ const SPREAD = 3e-6
 const DAY_MINUTES = 1440
 
 /** Books made from the bars of `source`, for 24x7 symbols only. No quotes: the book always has them. */
-export function sampleDepth(symbols: readonly CoveredSymbol[], source: Source): Depth {
+export function openSampleBooks(symbols: readonly CoveredSymbol[], source: Source): OrderBooks {
   const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
   return {
     async book(symbol, asOf) {
@@ -39,8 +40,7 @@ export function sampleDepth(symbols: readonly CoveredSymbol[], source: Source): 
 /** The book of a minute around its price. */
 export function makeBook(symbol: CoveredSymbol, time: number, price: number): BookSnapshot {
   const { tick, turnover } = symbol
-  const seed = Buffer.from(symbol.symbol).reduce((hash, byte) => Math.imul(hash ^ byte, 0x01000193), 0x811c9dc5)
-  const random = seededRandom(seed ^ Math.imul(time / 60, 0x9e3779b1))
+  const random = seededRandom(seedOf(symbol.symbol) ^ Math.imul(time / 60, 0x9e3779b1))
   const lognormal = (deviation: number): number => Math.exp(deviation * normalQuantile(0.001 + 0.998 * random()))
   const volatility = symbol.volatility / Math.sqrt(365)
   const spread = Math.max(1, Math.round((price * SPREAD * lognormal(0.5)) / tick))

@@ -1,61 +1,70 @@
+/** What a venue must offer so that bars and order books can be read from it. */
+import type { Book, Level } from '../../lib/quant/order-book.ts'
+import { listOf, rowOf } from '../../lib/feeds/payloads.ts'
+import { RequestError, requestJson } from '../../lib/feeds/requests.ts'
 import type { Columns } from '../bars.ts'
-import type { VenueName } from '../symbols.ts'
 
-/** A public source of minute bars. */
+/** How one venue is asked. `signal` ends the request. Every method throws RequestError where there is no usable answer. */
 export interface Venue {
-  readonly name: VenueName
-  /** Most minutes one request returns. */
+  readonly name: string
+  /** The largest number of minutes that one request returns. */
   readonly windowMinutes: number
   /**
    * Closed minutes of the venue's symbol that open in [from, to), epoch seconds, at most `windowMinutes` of them.
-   * Minutes without a trade may be missing. Throws VenueError.
+   * Minutes without a trade may be missing.
    */
   minutes(symbol: string, from: number, to: number, signal: AbortSignal): Promise<Columns>
+  /** The order book of the venue's symbol, best levels first, at most MAX_LEVELS a side. */
+  book(symbol: string, signal: AbortSignal): Promise<Book>
 }
 
 export interface VenueOptions {
-  /** Address of the interface, without a trailing slash. */
+  /** Base address of the API, without a trailing slash. */
   readonly url: string
   readonly fetch: typeof fetch
 }
 
-/** The venue did not answer with bars. */
-export class VenueError extends Error {
-  readonly status: number
-  /** Seconds to wait before the next request. */
-  readonly retryAfter: number
-  /** True where asking again would make it worse: banned (418) or not allowed from here (451). */
-  readonly refused: boolean
+/** What Binance returns in one request of moderate weight. */
+export const MAX_LEVELS = 1000
+/** How long a venue is left alone after a failure, when it does not say. */
+export const PAUSE_SECONDS = 10
 
-  constructor(venue: string, status: number, retryAfter: number, cause?: unknown) {
-    super(`${venue} answered ${status === 0 ? 'nothing' : status}`, cause === undefined ? undefined : { cause })
-    this.name = 'VenueError'
-    this.status = status
-    this.retryAfter = retryAfter
-    this.refused = status === 418 || status === 451
-  }
-}
+/** True for a status that says never to ask again: banned (418) or not allowed from here (451). */
+export const isRefusal = (status: number): boolean => status === 418 || status === 451
 
-const PATIENCE_SECONDS = 10
-
-/** GETs a JSON array. Throws VenueError for any other answer, with the wait that Retry-After asks for. */
-export async function getRows(
-  venue: VenueName,
-  address: URL,
-  options: VenueOptions,
+/** Rows of an answer that is a list of lists. Throws RequestError for an answer of another shape. */
+export async function requestRows(
+  name: string,
+  url: URL,
+  { fetch }: VenueOptions,
   signal: AbortSignal,
 ): Promise<unknown[][]> {
-  let response: Response
-  try {
-    response = await options.fetch(address, { signal, headers: { accept: 'application/json' } })
-    if (response.ok) {
-      const rows: unknown = await response.json()
-      if (Array.isArray(rows) && rows.every(Array.isArray)) return rows as unknown[][]
-    }
-  } catch (error) {
-    if (signal.aborted) throw error
-    throw new VenueError(venue, 0, PATIENCE_SECONDS, error)
-  }
-  const asked = Number(response.headers.get('retry-after') ?? NaN)
-  throw new VenueError(venue, response.status, Number.isFinite(asked) ? Math.max(1, asked) : PATIENCE_SECONDS)
+  const rows = await requestJson({ url, label: name, fetch, signal })
+  if (Array.isArray(rows) && rows.every(Array.isArray)) return rows as unknown[][]
+  throw new RequestError(`${name} answered something else than a list of bars`, 200)
+}
+
+/** The book of an answer `{bids, asks}` whose levels begin with price and quantity. */
+export async function requestBook(name: string, url: URL, { fetch }: VenueOptions, signal: AbortSignal): Promise<Book> {
+  const { bids, asks } = rowOf(await requestJson({ url, label: name, fetch, signal }))
+  const book = { bids: levelsOf(bids), asks: levelsOf(asks) }
+  if (isSound(book)) return book
+  throw new RequestError(`${name} answered with a book that is empty, crossed or out of order`, 200)
+}
+
+function levelsOf(rows: unknown): Level[] {
+  return listOf(rows)
+    .slice(0, MAX_LEVELS)
+    .map((row): Level => [Number(listOf(row)[0]), Number(listOf(row)[1])])
+}
+
+/** True for a book with two sides, each in order with positive prices and quantities, that do not cross. */
+export function isSound({ bids, asks }: Book): boolean {
+  const [bid, ask] = [bids[0]?.[0], asks[0]?.[0]]
+  if (bid === undefined || ask === undefined || !(bid < ask)) return false
+  const isOrdered = (levels: readonly Level[], sign: 1 | -1): boolean =>
+    levels.every(
+      ([price, quantity], i) => price > 0 && quantity > 0 && (i === 0 || sign * (price - levels[i - 1]![0]) > 0),
+    )
+  return isOrdered(bids, -1) && isOrdered(asks, 1)
 }

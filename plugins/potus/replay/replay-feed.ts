@@ -1,6 +1,6 @@
 /** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
 import type { Database, PluginContext } from 'tollgate/plugin'
-import { dataSettings } from '../../lib/feeds/data-settings.ts'
+import { dataSettings, type ReplayShift } from '../../lib/feeds/data-settings.ts'
 import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer } from '../ingest/event-writer.ts'
@@ -45,17 +45,25 @@ export interface ReplayParts {
 /** Reads the recording. Another one, or another REPLAY_SHIFT than last time, replaces everything there was. */
 export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
   const { db, log, progress } = context
-  const { replayDir: folder = '', replayShift: setting } = dataSettings(context)
+  const { replayDir: folder = '', replayShift } = dataSettings(context)
+  const { setting, kind } = replayShift
   const recorded = await readRecordings(folder, sources)
   const entries = recorded.length
-  const mine = { folder, setting, entries, shift: replayShiftMs(recorded, setting, now()), written: 0, ready: false }
+  const mine = {
+    folder,
+    setting,
+    entries,
+    shift: replayShiftMs(recorded, replayShift, now()),
+    written: 0,
+    ready: false,
+  }
   const { shift } = await positioned(db, mine)
   let written = 0
   let isReady = false
   /** It is this process that plays. */
   let isPlaying = false
   const round = roundOf(recorded)
-  const repeats = setting === 'auto' || /^-?\d+$/.test(setting)
+  const repeats = kind === 'auto' || kind === 'seconds'
 
   /** The nth entry and by how much its times are moved; null after the end of a recording that does not begin anew. */
   const entry = (
@@ -159,10 +167,10 @@ export async function playEntries(
  * Milliseconds to add. `auto` moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
  * recording by number of entries.
  */
-export function replayShiftMs(recorded: readonly RecordedEntry[], setting: string, now: number): number {
-  if (/^-?\d+$/.test(setting)) return Number(setting) * 1000
+export function replayShiftMs(recorded: readonly RecordedEntry[], { kind, seconds }: ReplayShift, now: number): number {
+  if (seconds !== null) return seconds * 1000
   const anchor = recorded[Math.floor(STARTS_AT * (recorded.length - 1))]
-  if (setting !== 'auto' || !anchor) return 0
+  if (kind !== 'auto' || !anchor) return 0
   return Math.round((now - anchor.at) / WEEK) * WEEK
 }
 

@@ -1,4 +1,5 @@
 import { expect } from 'chai'
+import { parseReplayShift } from '../../../plugins/lib/feeds/data-settings.ts'
 import { createColumns } from '../../../plugins/market/bars.ts'
 import { fillQuiet, pairName, parseRecording, recognise } from '../../../plugins/market/bar-recordings.ts'
 import { joinPieces, shiftOf, type Recording } from '../../../plugins/market/bar-replay.ts'
@@ -101,7 +102,7 @@ describe('recordings', () => {
   it('are shifted by whole weeks so that four fifths are past at the first start', () => {
     const long = recording(1_000_000, 100 * 1440)
     const now = 1_800_000_000
-    const shift = shiftOf(long, 'auto', now)
+    const shift = shiftOf(long, parseReplayShift('auto'), now)
     expect(shift % WEEK).to.equal(0)
     const past = (now - (1_000_000 + shift)) / (100 * 86_400)
     expect(past).to.be.within(0.8 - 0.036, 0.8 + 0.036)
@@ -110,11 +111,11 @@ describe('recordings', () => {
   it('that are short end just before now; days keep their dates; settings are obeyed', () => {
     const now = 1_800_000_000
     const short = recording(1_000_000, 1440)
-    const end = 1_000_000 + 1440 * 60 + shiftOf(short, 'auto', now)
+    const end = 1_000_000 + 1440 * 60 + shiftOf(short, parseReplayShift('auto'), now)
     expect(now - end).to.be.within(0, WEEK)
-    expect(shiftOf(recording(0, 30, { interval_seconds: 86_400 }), 'auto', now)).to.equal(0)
-    expect(shiftOf(short, 'none', now)).to.equal(0)
-    expect(shiftOf(short, 'frozen:2017-01-01T00:00:00Z', now)).to.equal(0)
-    expect(shiftOf(short, '3600', now)).to.equal(3600)
+    expect(shiftOf(recording(0, 30, { interval_seconds: 86_400 }), parseReplayShift('auto'), now)).to.equal(0)
+    expect(shiftOf(short, parseReplayShift('none'), now)).to.equal(0)
+    expect(shiftOf(short, parseReplayShift('frozen:2017-01-01T00:00:00Z'), now)).to.equal(0)
+    expect(shiftOf(short, parseReplayShift('3600'), now)).to.equal(3600)
   })
 })

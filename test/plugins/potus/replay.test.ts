@@ -3,6 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
+import { parseReplayShift } from '../../../plugins/lib/feeds/data-settings.ts'
 import { readRecordings } from '../../../plugins/potus/replay/recordings.ts'
 import { playEntries, replayShiftMs } from '../../../plugins/potus/replay/replay-feed.ts'
 import type { WriteResult } from '../../../plugins/potus/ingest/new-events.ts'
@@ -148,13 +149,13 @@ describe('a recording', function () {
       item: null,
     }))
     const now = 100 * DAY + 12_345
-    const shift = replayShiftMs(recorded, 'auto', now)
+    const shift = replayShiftMs(recorded, parseReplayShift('auto'), now)
     expect(shift % (7 * DAY)).to.equal(0)
     expect(Math.abs(8 * DAY + shift - now)).to.be.at.most(3.5 * DAY)
     expect([
-      replayShiftMs(recorded, 'none', now),
-      replayShiftMs(recorded, 'frozen:2026-01-01', now),
-      replayShiftMs(recorded, '-60', now),
+      replayShiftMs(recorded, parseReplayShift('none'), now),
+      replayShiftMs(recorded, parseReplayShift('frozen:2026-01-01'), now),
+      replayShiftMs(recorded, parseReplayShift('-60'), now),
     ]).to.deep.equal([0, 0, -60_000])
   })
 })

@@ -1,0 +1,82 @@
+/** Polite requests to public data sources: bounded in size, and paused as the source asks. */
+
+/** The largest JSON answer that is read. All contracts of Binance are under one megabyte. */
+const MAX_BYTES = 16 * 1024 * 1024
+
+/** A source did not answer with usable JSON. */
+export class RequestError extends Error {
+  override readonly name = 'RequestError'
+  /** HTTP status; 0 where there was no answer or its body could not be read. */
+  readonly status: number
+  /** Seconds that the Retry-After header asks for, at least 1; null where it says nothing. */
+  readonly retryAfterSeconds: number | null
+
+  constructor(message: string, status: number, retryAfterSeconds: number | null = null, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.status = status
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+export interface JsonRequest {
+  readonly url: string | URL
+  /** Names the source in error messages. */
+  readonly label: string
+  /** A JSON body makes it a POST. */
+  readonly body?: object | undefined
+  readonly fetch: typeof fetch
+  readonly signal: AbortSignal
+}
+
+/**
+ * Fetches JSON. Redirects are not followed, and an answer above 16 MiB is refused. Throws RequestError for everything
+ * that is not a 2xx with JSON, and the signal's reason when it aborts.
+ */
+export async function requestJson({ url, label, body, fetch, signal }: JsonRequest): Promise<unknown> {
+  try {
+    const response = await fetch(url, {
+      signal,
+      redirect: 'manual',
+      headers: { accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
+      ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
+    })
+    if (response.ok) return JSON.parse(await boundedText(response, label)) as unknown
+    await response.body?.cancel()
+    throw new RequestError(`${label} answered ${response.status}`, response.status, retryAfter(response))
+  } catch (error) {
+    if (error instanceof RequestError || signal.aborted) throw error
+    const reason = error instanceof SyntaxError ? 'answered something that is not JSON' : 'did not answer'
+    throw new RequestError(`${label} ${reason}`, 0, null, error)
+  }
+}
+
+function retryAfter({ headers }: Response): number | null {
+  const seconds = Number(headers.get('retry-after') ?? NaN)
+  return Number.isFinite(seconds) ? Math.max(1, seconds) : null
+}
+
+async function boundedText(response: Response, label: string): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  for await (const chunk of response.body ?? []) {
+    size += (chunk as Uint8Array).length
+    if (size > MAX_BYTES) throw new RequestError(`${label} sent an answer above ${MAX_BYTES} bytes`, 0)
+    chunks.push(chunk as Uint8Array)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Remembers which sources are to be left alone, and until when. */
+export interface Pauses<Name extends string> {
+  isPaused(name: Name): boolean
+  pause(name: Name, seconds: number): void
+}
+
+/** `now` is in epoch seconds. */
+export function createPauses<Name extends string>(now: () => number): Pauses<Name> {
+  const until = new Map<Name, number>()
+  return {
+    isPaused: (name) => now() < (until.get(name) ?? 0),
+    pause: (name, seconds) => void until.set(name, now() + seconds),
+  }
+}

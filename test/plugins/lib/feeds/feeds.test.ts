@@ -1,0 +1,123 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect } from 'chai'
+import fc from 'fast-check'
+import { dataSettings, loopShift, parseReplayShift } from '../../../../plugins/lib/feeds/data-settings.ts'
+import { findRecordings, readRecordedText, readRecording } from '../../../../plugins/lib/feeds/recordings.ts'
+import { createPauses, RequestError, requestJson } from '../../../../plugins/lib/feeds/requests.ts'
+import { hashOf, pickFor, seedOf } from '../../../../plugins/lib/feeds/sample-numbers.ts'
+
+describe('the data settings of a deployment', () => {
+  it('parse every form of REPLAY_SHIFT', () => {
+    const parsed = (setting: string) => {
+      const { kind, seconds } = parseReplayShift(setting)
+      return [kind, seconds]
+    }
+    expect(parsed('auto')).to.deep.equal(['auto', null])
+    expect(parsed('frozen')).to.deep.equal(['frozen', null])
+    expect(parsed('frozen:2025-01-01T00:00:00Z')).to.deep.equal(['frozen', 0])
+    expect(parsed('none')).to.deep.equal(['none', 0])
+    expect(parsed('-3600')).to.deep.equal(['seconds', -3600])
+  })
+
+  it('are sample data without any setting', () => {
+    expect(dataSettings({ deployment: {} })).to.deep.equal({
+      dataMode: 'sample',
+      replayDir: undefined,
+      replayShift: { setting: 'auto', kind: 'auto', seconds: null },
+    })
+  })
+
+  it('loop a recording so that it is never older than its period, unless the shift is fixed', () => {
+    fc.assert(
+      fc.property(fc.nat(1e9), fc.integer({ min: 1, max: 1e6 }), fc.nat(2e9), (start, period, asOf) => {
+        const shift = loopShift(parseReplayShift('auto'), { start, period }, asOf)
+        expect(Math.abs(shift % period)).to.equal(0)
+        expect(asOf - start - shift).to.be.within(0, period - 1)
+        expect(loopShift(parseReplayShift('60'), { start, period }, asOf)).to.equal(60)
+      }),
+    )
+  })
+})
+
+describe('recorded files', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-recordings-'))
+  after(() => rmSync(folder, { recursive: true }))
+
+  it('are found in every folder below, in the order of their paths, and read with or without gzip', async () => {
+    mkdirSync(join(folder, 'b'))
+    writeFileSync(join(folder, 'b', 'one.json'), '1')
+    writeFileSync(join(folder, 'c.json.gz'), gzipSync('22'))
+    writeFileSync(join(folder, 'a.txt'), 'no')
+    const found = await findRecordings(folder, (name) => /\.json(\.gz)?$/.test(name))
+    expect(found.map(({ name }) => name)).to.deep.equal(['one.json', 'c.json.gz'])
+    expect(await Promise.all(found.map(({ path }) => readRecordedText(path)))).to.deep.equal(['1', '22'])
+  })
+
+  it('cannot be read when their compression is broken', async () => {
+    writeFileSync(join(folder, 'broken.gz'), 'not gzip')
+    const failed = await readRecording(join(folder, 'broken.gz')).then(
+      () => false,
+      () => true,
+    )
+    expect(failed).to.equal(true)
+  })
+})
+
+describe('a JSON request to a data source', () => {
+  const request = (answer: () => Response | Promise<Response>, signal = new AbortController().signal) =>
+    requestJson({ url: 'http://source.invalid/path', label: 'the source', fetch: async () => answer(), signal })
+  const failure = async (answer: () => Response | Promise<Response>): Promise<RequestError> => {
+    const error: unknown = await request(answer).then(
+      () => expect.fail('answered'),
+      (reason: unknown) => reason,
+    )
+    expect(error).to.be.instanceOf(RequestError)
+    return error as RequestError
+  }
+
+  it('returns the parsed answer', async () => {
+    expect(await request(() => Response.json({ a: [1] }))).to.deep.equal({ a: [1] })
+  })
+
+  it('tells the status and the wait that Retry-After asks for', async () => {
+    const busy = await failure(() => new Response('', { status: 429, headers: { 'retry-after': '30' } }))
+    expect([busy.message, busy.status, busy.retryAfterSeconds]).to.deep.equal(['the source answered 429', 429, 30])
+    const down = await failure(() => new Response('', { status: 503 }))
+    expect([down.status, down.retryAfterSeconds]).to.deep.equal([503, null])
+  })
+
+  it('refuses answers that are not JSON, too long, or missing', async () => {
+    expect((await failure(() => new Response('<html>'))).message).to.match(/not JSON/)
+    expect((await failure(() => new Response('1'.repeat(17 * 1024 * 1024)))).message).to.match(/above 16777216 bytes/)
+    expect((await failure(() => Promise.reject(new TypeError('fetch failed')))).message).to.match(/did not answer/)
+  })
+
+  it('passes on the reason of the caller who aborts', async () => {
+    const reason = new Error('stopped')
+    const aborted: unknown = await request(() => Promise.reject(reason), AbortSignal.abort(reason)).catch(
+      (error: unknown) => error,
+    )
+    expect(aborted).to.equal(reason)
+  })
+})
+
+describe('pauses of data sources', () => {
+  it('end when their time is over, each source for itself', () => {
+    let now = 100
+    const pauses = createPauses(() => now)
+    pauses.pause('one', 10)
+    expect([pauses.isPaused('one'), pauses.isPaused('other')]).to.deep.equal([true, false])
+    now = 110
+    expect(pauses.isPaused('one')).to.equal(false)
+  })
+})
+
+describe('numbers for sample data', () => {
+  it('belong to their text, the same on every machine', () => {
+    expect([hashOf('abc'), seedOf('a')]).to.deep.equal([3_128_432_319, -468_965_076])
+    expect(pickFor(['x', 'y', 'z'], 'abc')).to.equal('x')
+  })
+})
