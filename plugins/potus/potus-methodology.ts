@@ -29,7 +29,7 @@ const formulas = [
 ]
 
 /** common.json#/$defs/Method */
-export function method(): Method {
+export function feedMethod(): Method {
   return {
     model: `potus/1, sources ${SOURCES_VERSION}, gazetteer ${GAZETTEER_VERSION}, lexicon ${LEXICON_VERSION}`,
     paragraphs,

@@ -5,7 +5,7 @@ import type { Hex } from 'viem'
 import type { CostEstimate, Preflight, PreflightRequest, PreflightSigner } from '../../schemas/types.d.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 import { canonicalize } from './canonical-json.ts'
-import { method, MODEL } from './preflight-methodology.ts'
+import { MODEL, preflightMethod } from './preflight-methodology.ts'
 import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'
 import { checksOf, decide, type FundingView, type Missing, type RegimeView } from './trade-checks.ts'
 
@@ -85,7 +85,7 @@ export default definePlugin({
           const { valid_until: _, ...key } = current!
           return { scheme: 'eip191', canonical: 'RFC8785', ...key, previous }
         },
-        getPreflightMethod: () => method(),
+        getPreflightMethod: () => preflightMethod(),
       },
       jobs: [{ name: 'rotate', everySeconds: 3600, run: () => keys.rotate() }],
     }

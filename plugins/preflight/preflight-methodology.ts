@@ -3,7 +3,7 @@ import type { Method } from '../../schemas/types.d.ts'
 export const MODEL = 'preflight/1'
 
 /** How a preflight is decided and how it is verified, for the methodology page. common.json#/$defs/Method */
-export function method(): Method {
+export function preflightMethod(): Method {
   return {
     model: MODEL,
     paragraphs: [

@@ -1,6 +1,7 @@
 /** Who and what was named in a stretch of time, and how that differs from the stretch before. */
 import type { Database } from 'tollgate/plugin'
-import { DAY, iso, type Range } from '../moment.ts'
+import { formatMilliseconds } from '../../lib/time/timestamps.ts'
+import { DAY, type TimeRange } from '../time-range.ts'
 
 export interface EntityQuery {
   readonly type?: string
@@ -25,11 +26,11 @@ interface Row {
 /** Entities of the events available in the range and by the moment; an event counts once, as it was known then. */
 export async function countEntities(
   db: Database,
-  range: Range,
+  range: TimeRange,
   asOf: number,
   { type, q, limit, min_count }: EntityQuery,
 ) {
-  const counted = ({ from, to }: Range) => {
+  const counted = ({ from, to }: TimeRange) => {
     const query = db('potus_mentions')
       .where('available_at', '>=', from)
       .where('available_at', '<', Math.min(to, asOf + 1))
@@ -76,8 +77,8 @@ export async function countEntities(
         count,
         mentions: row.mentions,
         days: row.days,
-        first_seen: iso(row.first),
-        last_seen: iso(row.last),
+        first_seen: formatMilliseconds(row.first),
+        last_seen: formatMilliseconds(row.last),
         sample_event_ids: [...new Set([row.last_seq, row.first_seq])].flatMap((seq) => ids.get(seq) ?? []),
         count_before: previous,
         change: count - previous,

@@ -1,8 +1,9 @@
 /** One event with everything known of it by a moment. */
 import { type Ask, type Database, NotFound } from 'tollgate/plugin'
 import { wordDiff } from './word-diff.ts'
-import { HOUR, iso, isoOrNull } from '../moment.ts'
-import type { Reader, EventAtMoment } from '../store/event-reader.ts'
+import { formatMilliseconds } from '../../lib/time/timestamps.ts'
+import { HOUR, formatOrNull } from '../time-range.ts'
+import type { EventReader, EventAtMoment } from '../store/event-reader.ts'
 import type { VersionRow } from '../store/tables.ts'
 import { assetSymbol } from '../entities/topics.ts'
 import { type KnownEvent, knownEvents, type RecordContext, eventRecord } from './event-record.ts'
@@ -10,7 +11,7 @@ import { type KnownEvent, knownEvents, type RecordContext, eventRecord } from '.
 const SELECTOR = /^(?:(evt_[0-9a-f]{16})|(latest)|seq:(\d{1,15}))$/
 
 /** The event a selector names: an id, `latest`, or `seq:` and a number. Throws NotFound, which costs nothing. */
-export async function findSelected(reader: Reader, selector: string, asOf: number): Promise<EventAtMoment> {
+export async function findSelected(reader: EventReader, selector: string, asOf: number): Promise<EventAtMoment> {
   const [, id, latest, seq] = selector.match(SELECTOR) ?? []
   const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null, limit: 1 } as const
   const row = id
@@ -27,28 +28,28 @@ export async function findSelected(reader: Reader, selector: string, asOf: numbe
 /** Record, revisions with word differences, cluster, chain of hashes, counts. */
 export async function eventDetails(
   db: Database,
-  reader: Reader,
+  reader: EventReader,
   row: EventAtMoment,
   asOf: number,
-  marks: RecordContext,
+  context: RecordContext,
 ) {
-  const [one] = (await knownEvents(reader, [row], asOf, marks)) as [KnownEvent]
+  const [one] = (await knownEvents(reader, [row], asOf, context)) as [KnownEvent]
   const versions = await reader.versions(row.seq, asOf)
   const counts = (await db('potus_engagement').where({ seq: row.seq }).where('observed_at', '<=', asOf).first()) as
     { observed_at: number; replies: number; reblogs: number; favourites: number } | undefined
   return {
-    event: eventRecord(one, marks),
+    event: eventRecord(one, context),
     revisions: versions.map((version, at) => revisionOf(version, versions[at - 1])),
     cluster_members: one.members.map(({ id, seq, source, available_at }, at) => ({
       id,
       seq,
       source,
-      available_at: iso(available_at),
+      available_at: formatMilliseconds(available_at),
       role: at === 0 ? ('lead' as const) : ('member' as const),
     })),
     engagement: counts
       ? {
-          observed_at: iso(counts.observed_at),
+          observed_at: formatMilliseconds(counts.observed_at),
           replies: counts.replies,
           reblogs: counts.reblogs,
           favourites: counts.favourites,
@@ -62,8 +63,8 @@ function revisionOf(version: VersionRow, before: VersionRow | undefined) {
     version: version.version,
     revision: version.revision,
     status: version.status,
-    known_at: iso(version.known_at),
-    revised_at: isoOrNull(version.revised_at),
+    known_at: formatMilliseconds(version.known_at),
+    revised_at: formatOrNull(version.revised_at),
     title: version.title,
     characters: version.text.length,
     content_hash: version.content_hash,
@@ -96,7 +97,7 @@ export async function barsAround(ask: Ask, assets: readonly { readonly id: strin
       const bars = (await ask('getBars', { params: {}, query, body: undefined })) as unknown as Columns
       if (bars.count === 0) continue
       const rows = Array.from({ length: bars.count }, (_, i) => ({
-        time: iso(bars.time[i]! * 1000),
+        time: formatMilliseconds(bars.time[i]! * 1000),
         open: bars.open[i]!,
         high: bars.high[i]!,
         low: bars.low[i]!,

@@ -2,7 +2,7 @@
 import { InvalidInput } from 'tollgate/plugin'
 import type { CursorPosition } from './event-cursor.ts'
 import { KINDS } from '../sources/source.ts'
-import type { Reader, EventAtMoment, Scan } from '../store/event-reader.ts'
+import type { EventReader, EventAtMoment, Scan } from '../store/event-reader.ts'
 import { TOPICS } from '../entities/topics.ts'
 import { type KnownEvent, knownEvents, type RecordContext } from './event-record.ts'
 
@@ -75,8 +75,8 @@ const MOST = 4000
 
 /** Up to `limit` events that fit, read in batches by index. */
 export async function readPage(
-  reader: Reader,
-  marks: RecordContext,
+  reader: EventReader,
+  context: RecordContext,
   filter: Filter,
   scan: Omit<Scan, 'limit' | 'term' | 'source'>,
   limit: number,
@@ -94,7 +94,7 @@ export async function readPage(
       source: filter.source,
       limit: size,
     })
-    for (const one of await knownEvents(reader, rows, scan.asOf, marks)) {
+    for (const one of await knownEvents(reader, rows, scan.asOf, context)) {
       if (filter.matches(one)) {
         if (found.length === limit) return { events: found, next: after }
         found.push(one)

@@ -1,10 +1,11 @@
 /** Rows as the records that are sold. */
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import type { Mention } from '../entities/entity-recognition.ts'
-import { iso, isoOrNull } from '../moment.ts'
+import { formatMilliseconds } from '../../lib/time/timestamps.ts'
+import { formatOrNull } from '../time-range.ts'
 import { type Grounds, type Relevance, finalRelevance } from '../entities/relevance.ts'
 import type { Source, Media } from '../sources/source.ts'
-import type { Member, Reader, EventAtMoment } from '../store/event-reader.ts'
+import type { Member, EventReader, EventAtMoment } from '../store/event-reader.ts'
 import type { Asset } from '../entities/topics.ts'
 
 /** How the records of this store are marked. */
@@ -31,7 +32,7 @@ export interface KnownEvent {
  * change because a second source confirms the news later.
  */
 export async function knownEvents(
-  reader: Reader,
+  reader: EventReader,
   rows: readonly EventAtMoment[],
   asOf: number,
   { sources }: RecordContext,
@@ -81,11 +82,11 @@ export function eventRecord(
     lang: row.lang,
     url: row.url,
     media: JSON.parse(row.media) as Media[],
-    occurred_at: isoOrNull(row.occurred_at),
-    published_at: iso(row.published_at),
+    occurred_at: formatOrNull(row.occurred_at),
+    published_at: formatMilliseconds(row.published_at),
     published_precision: row.precision,
-    first_seen_at: iso(row.first_seen_at),
-    available_at: iso(row.available_at),
+    first_seen_at: formatMilliseconds(row.first_seen_at),
+    available_at: formatMilliseconds(row.available_at),
     latency_ms: row.latency_ms,
     relevance,
     topics,
@@ -98,11 +99,11 @@ export function eventRecord(
       sources: [...new Set(members.map((member) => member.source))],
     },
     revision: row.revision,
-    revised_at: isoOrNull(row.revised_at),
+    revised_at: formatOrNull(row.revised_at),
     content_hash: row.content_hash,
     provenance: {
       raw_sha256: row.raw_sha256 || null,
-      fetched_at: iso(row.fetched_at),
+      fetched_at: formatMilliseconds(row.fetched_at),
       feed_url: row.feed_url,
       parser: row.parser,
       prev: row.prev,
@@ -112,7 +113,9 @@ export function eventRecord(
       attribution: source?.attribution ?? '',
     },
     data_mode: dataMode,
-    ...(moved === null ? {} : { replay: { shift_ms: moved, original_available_at: iso(row.available_at - moved) } }),
+    ...(moved === null
+      ? {}
+      : { replay: { shift_ms: moved, original_available_at: formatMilliseconds(row.available_at - moved) } }),
   }
 }
 
@@ -129,7 +132,7 @@ export function eventSummary({ row, leads, relevance, topics, assets }: KnownEve
     title: row.title,
     excerpt: row.text.length > EXCERPT ? `${row.text.slice(0, EXCERPT - 1)}…` : row.text,
     url: row.url,
-    available_at: iso(row.available_at),
+    available_at: formatMilliseconds(row.available_at),
     relevance: { score: relevance.score, band: relevance.band },
     topics,
     assets: assets.map(({ id }) => id),

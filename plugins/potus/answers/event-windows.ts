@@ -4,8 +4,9 @@
  * from then on only a new version of a member changes it, which raises its revision.
  */
 import type { CursorPosition } from './event-cursor.ts'
-import { iso, MINUTE, type Range } from '../moment.ts'
-import type { Reader, EventAtMoment } from '../store/event-reader.ts'
+import { formatMilliseconds } from '../../lib/time/timestamps.ts'
+import { MINUTE, type TimeRange } from '../time-range.ts'
+import type { EventReader, EventAtMoment } from '../store/event-reader.ts'
 import { eventSummary, type KnownEvent, knownEvents, type RecordContext } from './event-record.ts'
 
 export interface Granularity<Name extends string = '1m' | '15m'> {
@@ -32,10 +33,10 @@ const BATCH = 250
 
 /** Up to `limit` windows that begin in the range, oldest first, and where the next page begins. */
 export async function readWindows(
-  reader: Reader,
-  marks: RecordContext,
+  reader: EventReader,
+  context: RecordContext,
   granularity: Granularity,
-  { from, to }: Range,
+  { from, to }: TimeRange,
   asOf: number,
   {
     after,
@@ -71,7 +72,7 @@ export async function readWindows(
   const shown = withEmpty ? emptyToo(first, reach, size) : starts.slice(0, limit)
   const closing = (row: EventAtMoment): number => startOf(row.available_at) + size + granularity.grace
   const inside = rows.filter(({ available_at: at }) => shown.length > 0 && at < (shown.at(-1) as number) + size)
-  const events = await knownEvents(reader, inside, asOf, marks, closing)
+  const events = await knownEvents(reader, inside, asOf, context, closing)
   const byStart = new Map<number, KnownEvent[]>()
   for (const one of events) {
     const start = startOf(one.row.available_at)
@@ -98,8 +99,8 @@ function frameOf<Name extends '1m' | '15m'>({ start, events }: Window, { name, s
   }
   return {
     window: {
-      start: iso(start),
-      end: iso(start + size),
+      start: formatMilliseconds(start),
+      end: formatMilliseconds(start + size),
       granularity: name,
       revision: events.reduce((sum, { row }) => sum + row.version - 1, 0),
     },

@@ -1,7 +1,7 @@
 /** The sources and how they do, as of a moment: read from the log of polls, so nothing is kept twice. */
 import type { Database } from 'tollgate/plugin'
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
-import { DAY, isoOrNull } from '../moment.ts'
+import { DAY, formatOrNull } from '../time-range.ts'
 import type { Source } from '../sources/source.ts'
 import type { Outcome } from '../store/tables.ts'
 
@@ -65,10 +65,10 @@ export async function feedHealth(db: Database, sources: readonly Source[], asOf:
         verified: source.verified,
         affiliation: source.affiliation,
         poll_seconds: source.pollSeconds,
-        last_attempt: isoOrNull(latest([...GOOD, 'quarantined', 'failed'])),
-        last_success: isoOrNull(lastSuccess),
-        last_change: isoOrNull(latest(['new'])),
-        last_item_at: isoOrNull(last.at),
+        last_attempt: formatOrNull(latest([...GOOD, 'quarantined', 'failed'])),
+        last_success: formatOrNull(lastSuccess),
+        last_change: formatOrNull(latest(['new'])),
+        last_item_at: formatOrNull(last.at),
         items_24h: seen.find((row) => row.source === source.id)?.n ?? 0,
         lag_p50_s: quantile(lags, 0.5),
         lag_p95_s: quantile(lags, 0.95),

@@ -5,7 +5,7 @@ import { Unavailable } from 'tollgate/plugin'
 import type { Item, Source } from '../sources/source.ts'
 import type { Writer } from '../ingest/event-writer.ts'
 import type { WriteResult } from '../ingest/new-events.ts'
-import { DAY } from '../moment.ts'
+import { DAY } from '../time-range.ts'
 import { type RecordedEntry, readRecordings } from './recordings.ts'
 
 const WEEK = 7 * DAY
@@ -16,7 +16,7 @@ export interface Replay {
   /** Milliseconds that every time is moved by, as long as the first round lasts. */
   readonly shift: number
   /** The source as this recording has it: on where there is something of it. */
-  played(source: Source): Source
+  replayedSource(source: Source): Source
   /** Writes what is due. */
   step(signal: AbortSignal): Promise<void>
   /** Throws Unavailable until everything due has been written once. */
@@ -114,7 +114,7 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
   const present = new Set(recorded.map(({ source }) => source))
   return {
     shift,
-    played: (source) => ({ ...source, enabled: present.has(source.id) }),
+    replayedSource: (source) => ({ ...source, enabled: present.has(source.id) }),
     step,
     assertReady() {
       if (isReady) return

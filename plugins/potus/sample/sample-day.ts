@@ -3,7 +3,7 @@
  * very bodies the sources would send. Every text says that it is a sample. A day is a function of its date alone.
  */
 import { readFileSync } from 'node:fs'
-import { DAY, HOUR, MINUTE } from '../moment.ts'
+import { DAY, HOUR, MINUTE } from '../time-range.ts'
 
 /** A body as one source would send it, and when it was seen. */
 export interface SampleBody {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, Unavailable } from 'tollgate/plugin'
 import type { Writer } from '../ingest/event-writer.ts'
 import type { SequenceRange } from '../ingest/writer-state.ts'
-import { DAY } from '../moment.ts'
+import { DAY } from '../time-range.ts'
 import { parseBody } from '../sources/parsers.ts'
 import type { Source } from '../sources/source.ts'
 import { sampleDay, type SampleBody } from './sample-day.ts'
@@ -16,7 +16,7 @@ const FIRST_DAYS = 3
 /** How far the sample reaches back. */
 const HISTORY_DAYS = 30
 /** The sources that the sample speaks for. */
-export const SAMPLED: readonly string[] = ['truth.mirror', 'wh.news', 'fr.pi']
+export const SAMPLED_SOURCES: readonly string[] = ['truth.mirror', 'wh.news', 'fr.pi']
 
 /** So long another process may be at it without a word before it counts as gone. */
 const CLAIM_MS = 15_000
@@ -93,7 +93,7 @@ export function createSample(
 
   async function log(at: number): Promise<void> {
     const minute = Math.floor(at / 60_000) * 60_000
-    const rows = SAMPLED.map((id) => ({
+    const rows = SAMPLED_SOURCES.map((id) => ({
       source: id,
       at: minute,
       outcome: 'not_modified',

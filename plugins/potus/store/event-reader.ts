@@ -30,7 +30,7 @@ export interface Scan {
   readonly limit: number
 }
 
-export interface Reader {
+export interface EventReader {
   /** Up to `limit` events in order of appearance, by index: its cost does not depend on the size of the store. */
   scan(scan: Scan): Promise<EventAtMoment[]>
   /** Live events numbered above `seq`, oldest first. */
@@ -68,7 +68,7 @@ const COLUMNS = [
   ...[...VERSION, ...ABOUT, ...ORIGIN].map((name) => `v.${name}`),
 ]
 
-export function createReader(db: Database): Reader {
+export function createReader(db: Database): EventReader {
   /** Events with the version that stood at the moment. */
   const standing = (asOf: number) =>
     db('potus_events as e')

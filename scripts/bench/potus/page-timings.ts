@@ -2,13 +2,13 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
+import { type OpenDatabase, openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import { parseFilter, readPage } from '../../../plugins/potus/answers/event-filters.ts'
 import { eventRecord } from '../../../plugins/potus/answers/event-record.ts'
 import { minuteWindow, ONE_MINUTE, readWindows } from '../../../plugins/potus/answers/event-windows.ts'
 import { readSources } from '../../../plugins/potus/sources/source.ts'
-import { createReader, type Reader } from '../../../plugins/potus/store/event-reader.ts'
+import { createReader, type EventReader } from '../../../plugins/potus/store/event-reader.ts'
 import { migrations } from '../../../plugins/potus/store/tables.ts'
 import { APART_MS, insertMadeUpEvents } from './made-up-events.ts'
 
@@ -20,7 +20,7 @@ const DAY = 86_400_000
 const END = Date.UTC(2026, 10, 20)
 
 const sources = readSources()
-const marks = {
+const context = {
   dataMode: 'online',
   shift: () => null,
   sources: new Map(sources.map((source) => [source.id, source])),
@@ -28,21 +28,21 @@ const marks = {
 const { signal } = new AbortController()
 const none = parseFilter({}, [])
 
-type Question = (reader: Reader, size: number) => Promise<number>
+type Question = (reader: EventReader, size: number) => Promise<number>
 
 const archive =
   (where: (size: number) => number, filter = none, order: 'asc' | 'desc' = 'asc'): Question =>
   async (reader, size) => {
     const after = { availableAt: END - Math.floor(where(size)) * APART_MS, seq: 1 }
     const scan = { asOf: END - DAY, order, from: 0, to: END, after } as const
-    const { events: found } = await readPage(reader, marks, filter, scan, 100, signal)
-    return JSON.stringify(found.map((one) => eventRecord(one, marks))).length
+    const { events: found } = await readPage(reader, context, filter, scan, 100, signal)
+    return JSON.stringify(found.map((one) => eventRecord(one, context))).length
   }
 
 const QUESTIONS: Readonly<Record<string, Question>> = {
   'events/1m, a day, 60 windows': async (reader) => {
     const range = { from: END - DAY, to: END }
-    const { windows } = await readWindows(reader, marks, ONE_MINUTE, range, END, {
+    const { windows } = await readWindows(reader, context, ONE_MINUTE, range, END, {
       after: null,
       limit: 60,
       withEmpty: false,
@@ -51,7 +51,7 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
   },
   'events/1m, a day, 1440 windows': async (reader) => {
     const range = { from: END - DAY, to: END }
-    const { windows } = await readWindows(reader, marks, ONE_MINUTE, range, END, {
+    const { windows } = await readWindows(reader, context, ONE_MINUTE, range, END, {
       after: null,
       limit: 1440,
       withEmpty: false,
@@ -86,7 +86,7 @@ export interface Timing {
 export async function pageTimings(sizes: readonly number[]): Promise<Timing[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   try {
-    const stores: { readonly size: number; readonly db: OpenDatabase; readonly reader: Reader }[] = []
+    const stores: { readonly size: number; readonly db: OpenDatabase; readonly reader: EventReader }[] = []
     for (const size of sizes) {
       const db = openDatabase({ file: join(folder, `${size}.sqlite`) })
       await migrate(db, 'potus', migrations)

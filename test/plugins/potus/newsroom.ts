@@ -86,7 +86,7 @@ export async function openNewsroom({
   const handlers = createHandlers({
     db: store,
     reader,
-    marks: { dataMode, shift: () => shift, sources },
+    context: { dataMode, shift: () => shift, sources },
     sources: list,
     product: 'potus',
     now: () => new Date(room.time),

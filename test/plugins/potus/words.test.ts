@@ -7,7 +7,7 @@ import { wordDiff } from '../../../plugins/potus/answers/word-diff.ts'
 import { toText } from '../../../plugins/potus/sources/html-text.ts'
 import { eventId, isStub } from '../../../plugins/potus/ingest/feed-changes.ts'
 import { type Item, readSources, type Source } from '../../../plugins/potus/sources/source.ts'
-import { parseMoment, rangeOf } from '../../../plugins/potus/moment.ts'
+import { timeRange } from '../../../plugins/potus/time-range.ts'
 import { relevanceGrounds, finalRelevance } from '../../../plugins/potus/entities/relevance.ts'
 import { snowflakeTime, repairLinks } from '../../../plugins/potus/sources/truth-social.ts'
 import { matchAssets, matchTopics } from '../../../plugins/potus/entities/topics.ts'
@@ -70,6 +70,7 @@ describe('ids and times of the feed', () => {
   })
 
   it('are read in every usual form, and refused in every other', () => {
+    const LIMITS = { asOf: Date.UTC(2027, 0, 1), longest: null }
     const moment = Date.UTC(2026, 1, 1)
     for (const text of [
       '2026-02-01',
@@ -79,11 +80,11 @@ describe('ids and times of the feed', () => {
       '1769904000',
       1769904000000,
     ])
-      expect(parseMoment(text, 'from'), String(text)).to.equal(moment)
-    expect(parseMoment('2026-02-01T00:00:00.123Z', 'from')).to.equal(moment + 123)
+      expect(timeRange({ from: text }, LIMITS).from, String(text)).to.equal(moment)
+    expect(timeRange({ from: '2026-02-01T00:00:00.123Z' }, LIMITS).from).to.equal(moment + 123)
     for (const text of ['', 'now', '2026-02-30', '2026-13-01', '-1', 'NaN', '1e3'])
-      expect(() => parseMoment(text, 'from'), text).to.throw()
-    expect(() => rangeOf({ from: 10, to: 5 }, 0, null)).to.throw()
+      expect(() => timeRange({ from: text }, LIMITS).from, text).to.throw()
+    expect(() => timeRange({ from: 10, to: 5 }, LIMITS)).to.throw()
   })
 })
 
