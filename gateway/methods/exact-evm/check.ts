@@ -1,15 +1,49 @@
 /**
- * What is asked of the chain before anybody works for a payment: whether a contract's signature can be one, whether the
- * token would take it now, and whether the balance covers it after the payer's payments under way. Each alone may be
- * covered by what suffices for one only.
+ * What is asked of the chain before anybody works for a payment: whether the token would take it now, whether a
+ * contract wallet could have signed it, and whether the balance covers it together with the payer's other payments in
+ * progress.
  */
-import type { Commitment, CheckOptions } from '../payment-method.ts'
-import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../config/networks.ts'
-import type { Rpc } from './nodes/rpc.ts'
-import type { Simulate } from './simulate.ts'
-import { balanceData, stateData, type Transfer } from './eip3009.ts'
+import type { Refusal } from '../../x402/payment-requirements.ts'
+import type { CheckOptions, Commitment } from '../payment-method.ts'
+import { balanceData, refusalOf, revertText, stateData, type Transfer } from './eip3009.ts'
+import { aggregateData, aggregateResults, MULTICALL3 } from './multicall.ts'
+import { RpcError, type Rpc } from './nodes/rpc.ts'
 import type { Wallets } from './wallets.ts'
+
+/** Asks the token whether it would take a transfer now. Null: it would. Throws RpcError if the chain cannot be read. */
+export type Simulate = (transfer: Transfer) => Promise<Refusal | null>
+
+/** Creates the simulation of transfers: one call covers balance, used nonce, contract wallets and the token's blacklist. */
+export function createSimulate(rpc: Rpc, wallets: Wallets): Simulate {
+  return async (transfer) => {
+    const settlement = await wallets.settlementOf(transfer)
+    if ('reason' in settlement) return settlement
+    const { to, gas, parts } = settlement
+    // Each part may fail on its own, so that the token's reason is not lost.
+    const data = parts ? aggregateData(parts.map((part) => ({ ...part, allowFailure: true }))) : settlement.data
+    try {
+      const returned = await rpc.call<Hex>('eth_call', { to, data, gas: `0x${gas.toString(16)}` }, 'latest')
+      const paid = parts ? aggregateResults(returned).at(-1) : null
+      return paid && !paid.success ? refusalOf(revertText(paid.returnData) ?? '') : null
+    } catch (error) {
+      const revert = revertOf(error)
+      if (revert === null) throw error
+      // The newest block is some seconds old: a validAfter that has passed by the clock may still be ahead of it.
+      if (/not yet valid/i.test(revert)) return null
+      return refusalOf(revert)
+    }
+  }
+}
+
+/** The revert text; null if the error is the node's own and says nothing about the payment. */
+function revertOf(error: unknown): string | null {
+  if (!(error instanceof RpcError) || error.fault !== 'refused') return null
+  return revertText(error.data) ?? (/revert|out of gas/i.test(error.message) ? error.message : null)
+}
+
+/** Null: the payment can be settled as far as the chain knows. Throws RpcError if the chain cannot be read. */
+export type Check = (transfer: Transfer, options?: CheckOptions) => Promise<Refusal | null>
 
 export interface CheckParts {
   readonly rpc: Rpc
@@ -18,41 +52,60 @@ export interface CheckParts {
   readonly simulate: Simulate
 }
 
-/** Null: the payment can be settled as far as the chain knows. Throws RpcError where it cannot be read. */
-export type Check = (transfer: Transfer, options?: CheckOptions) => Promise<Refusal | null>
-
-const SHORT: Refusal = {
-  reason: 'insufficient_funds',
-  message: 'What the payer holds is promised to other payments under way. Wait for them, or add USDC.',
-}
-
-/** Calls of one request: nodes refuse more. */
-const AT_ONCE = 100
-
+/** Creates the check of one network. */
 export function createCheck({ rpc, network: { asset }, wallets, simulate }: CheckParts): Check {
-  const read = (data: Hex, block: Hex | 'latest') => ['eth_call', { to: asset, data }, block] as const
-
-  async function uncovered({ from, value }: Transfer, ahead: readonly Commitment[]): Promise<Refusal | null> {
-    if (ahead.length === 0) return null
-    const needed = (some: readonly Commitment[]): bigint => some.reduce((sum, other) => sum + other.amount, value)
-    if (BigInt(await rpc.call<Hex>(...read(balanceData(from), 'latest'))) >= needed(ahead)) return null
-    // Some of them may be in a block, and have left the balance already: both as of the same block.
-    const block = await rpc.call<Hex>('eth_blockNumber')
-    const some = ahead.slice(0, AT_ONCE).map(({ identity }) => read(stateData(from, identity as Hex), block))
-    const [balance, ...states] = await rpc.batch([read(balanceData(from), block), ...some])
-    const waiting = ahead.filter((_, at) => !isUsed(states[at]))
-    return typeof balance !== 'string' || BigInt(balance) >= needed(waiting) ? null : SHORT
-  }
-
   return async (transfer, { proven, ahead } = { proven: true, ahead: [] }) => {
     const foreign = proven ? null : await wallets.foreign(transfer.from, transfer.signature)
     if (foreign) return foreign
-    const [refusal, short] = await Promise.all([simulate(transfer), uncovered(transfer, ahead)])
-    return refusal ?? short
+    const [refusal, isCovered] = await Promise.all([simulate(transfer), coversAll(rpc, asset, transfer, ahead)])
+    return refusal ?? (isCovered ? null : SHORT)
   }
 }
 
-/** What the token answers for true; an answer that cannot be read is no reason to think so. */
-function isUsed(state: unknown): boolean {
-  return typeof state === 'string' && BigInt(state) !== 0n
+const SHORT: Refusal = {
+  reason: 'insufficient_funds',
+  message: "The payer's balance is reserved for other payments in progress. Wait for them, or add USDC.",
+}
+
+/** Whether the balance covers a payment and those ahead of it. Each alone may be covered by what suffices for one. */
+async function coversAll(
+  rpc: Rpc,
+  asset: Hex,
+  { from, value }: Transfer,
+  ahead: readonly Commitment[],
+): Promise<boolean> {
+  if (ahead.length === 0) return true
+  const needed = (some: readonly Commitment[]): bigint => some.reduce((sum, { amount }) => sum + amount, value)
+  const data = balanceData(from)
+  if (BigInt(await rpc.call<Hex>('eth_call', { to: asset, data }, 'latest')) >= needed(ahead)) return true
+  // Some of the payments may have left the balance already: which of them did must be read together with it.
+  const some = ahead.slice(0, MOST_STATES)
+  const [balance, ...states] = await readTogether(rpc, asset, [
+    data,
+    ...some.map(({ identity }) => stateData(from, identity as Hex)),
+  ])
+  return BigInt(balance as Hex) >= needed(ahead.filter((_, at) => !isTrue(states[at])))
+}
+
+/** Nodes limit what one call may do. */
+const MOST_STATES = 100
+
+/**
+ * Reads several values of the token in one call, so that all are of one state. Several calls that name the same block do
+ * not suffice: while a node adds a block, some answer from the state before it and some from the state after it.
+ */
+async function readTogether(rpc: Rpc, asset: Hex, calls: readonly Hex[]): Promise<readonly Hex[]> {
+  const data = aggregateData(calls.map((callData) => ({ target: asset, allowFailure: false, callData })))
+  const returned = await rpc.call<Hex>('eth_call', { to: MULTICALL3, data }, 'latest')
+  if (returned !== '0x') return aggregateResults(returned).map(({ returnData }) => returnData)
+  // A network without Multicall3: one block is the closest to one state.
+  const block = await rpc.call<Hex>('eth_blockNumber')
+  const results = await rpc.batch(calls.map((call) => ['eth_call', { to: asset, data: call }, block]))
+  const failed = results.find((result) => result instanceof Error)
+  if (failed) throw failed
+  return results as readonly Hex[]
+}
+
+function isTrue(word: Hex | undefined): boolean {
+  return word !== undefined && BigInt(word) !== 0n
 }

@@ -4,7 +4,7 @@ import type { Outcome } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { Sending } from './pending-transaction.ts'
 import { depthOf, hasTransfer, type Judge, settled, type TransactionReceipt } from '../judge.ts'
-import type { Simulate } from '../simulate.ts'
+import type { Simulate } from '../check.ts'
 import type { Transfer } from '../eip3009.ts'
 
 /** A payment that was sent: what it asks of the token, and what is asked of the chain. */
