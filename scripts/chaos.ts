@@ -16,9 +16,9 @@ import { NETWORKS, type Hex } from '../gateway/config/networks.ts'
 import { createRpc, type Rpc } from '../gateway/methods/exact-evm/nodes/rpc.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
 import { mintData } from '../gateway/sandbox/contracts.ts'
-import { startLoad } from './chaos/buyers.ts'
-import { type Asked, createSigner } from './chaos/payment.ts'
-import { startVictim } from './chaos/process.ts'
+import { type Asked, createSigner, startLoad } from './chaos/buyers.ts'
+
+import { startVictim } from './chaos/victim.ts'
 import { faultsOf, judge, readTransfers, type Verdict } from './chaos/verdict.ts'
 
 const network = NETWORKS['base-sepolia']

@@ -3,7 +3,7 @@ import type { Catalog } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
-import { readFlags } from './usage.ts'
+import { readFlags } from './command-line.ts'
 
 const USAGE = `npm run check [-- --json]
 

@@ -4,7 +4,7 @@
  * `npm run doctor -- http://127.0.0.1:4021 --as https://gate.example`.
  */
 import { type Diagnosis, diagnose } from './doctor/diagnose.ts'
-import { readFlags } from './usage.ts'
+import { readFlags } from './command-line.ts'
 
 const USAGE = 'Write: npm run doctor -- https://gate.example [--as <the address buyers use>] [--json]'
 

@@ -2,7 +2,7 @@
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { readConfig } from '../gateway/config/config.ts'
 import { createKey, rotateKeys } from '../gateway/tokens/key-set.ts'
-import { readFlags } from './usage.ts'
+import { readFlags } from './command-line.ts'
 
 const USAGE = `npm run keys [-- --rotate]
 

@@ -12,7 +12,7 @@ import { parsePrice } from '../gateway/catalog/price.ts'
 import { readConfig } from '../gateway/config/config.ts'
 import type { NewProduct } from './product/texts.ts'
 import { nameIn, writeProduct } from './product.ts'
-import { showUsage } from './usage.ts'
+import { showUsage } from './command-line.ts'
 
 const USAGE = `npm run new-product -- NAME [--title WORDS] [--summary WORDS] [--price 0.005|free] [--upstream ADDRESS]
 

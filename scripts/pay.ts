@@ -1,7 +1,7 @@
-/** `npm run pay -- GET /path`: calls a route and pays for it, on the sandbox or on any x402 service. */
+/** `npm run pay -- GET /path`: calls a route and pays for it, in the sandbox or at any x402 service. */
 import { run } from './pay/run.ts'
 
-// Whoever reads may leave early (`| head`); a payment under way is still seen through.
+// The reader may leave early (`| head`); a payment under way is still completed.
 process.stdout.on('error', () => undefined)
 
 process.exitCode = await run(process.argv.slice(2), {

@@ -1,10 +1,13 @@
 /**
- * Buyers under a gateway that keeps dying. They believe what they are told: a lost connection, a 5xx or a pending
- * settlement means the same payment again; only a 402 ends a purchase.
+ * Buyers of a gateway that keeps being killed. They act on what they are told: after a lost connection, a 5xx or a
+ * pending settlement they send the same payment again; only a 402 ends a purchase.
  */
-import { randomInt } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Asked, Signed } from './payment.ts'
+import secp256k1 from 'secp256k1'
+import { privateKeyToAddress } from 'viem/accounts'
+import type { Hex, Network } from '../../gateway/config/networks.ts'
+import { createDigest } from '../../gateway/methods/exact-evm/authorization-check.ts'
 
 export interface Purchase {
   readonly url: string
@@ -121,5 +124,39 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
       over.abort()
       await work
     },
+  }
+}
+
+/** What an offer asks, as its `accepts` entry of x402 v2 says it. */
+export interface Asked {
+  readonly amount: string
+  readonly payTo: Hex
+  readonly maxTimeoutSeconds: number
+}
+
+export interface Signed {
+  /** Value of PAYMENT-SIGNATURE. */
+  readonly header: string
+  readonly payer: Hex
+  readonly nonce: Hex
+}
+
+export function createSigner(network: Network, key: Hex): (asked: Asked) => Signed {
+  const digestOf = createDigest(network)
+  const secret = Buffer.from(key.slice(2), 'hex')
+  const payer = privateKeyToAddress(key)
+  return (accepted) => {
+    const nonce: Hex = `0x${randomBytes(32).toString('hex')}`
+    const validBefore = Math.floor(Date.now() / 1000) + accepted.maxTimeoutSeconds
+    const times = { validAfter: 0n, validBefore: BigInt(validBefore) }
+    const { payTo: to } = accepted
+    const { signature, recid } = secp256k1.ecdsaSign(
+      digestOf({ from: payer, to, value: BigInt(accepted.amount), nonce, ...times }),
+      secret,
+    )
+    const words = { from: payer, to, value: accepted.amount, validAfter: '0', validBefore: String(validBefore), nonce }
+    const bytes = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
+    const payload = { x402Version: 2, accepted, payload: { signature: bytes, authorization: words } }
+    return { header: Buffer.from(JSON.stringify(payload)).toString('base64'), payer, nonce }
   }
 }

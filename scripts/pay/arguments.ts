@@ -1,4 +1,4 @@
-/** The command line of the paying client. */
+/** The command line of `npm run pay`. */
 import { readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -8,21 +8,21 @@ import type { Hex } from '../../gateway/config/networks.ts'
 export const USAGE = `npm run pay -- METHOD PATH [options]
 
   METHOD PATH          a route, e.g. GET /pricing.json, or METHOD and a full URL
-  --url URL            the service (default: the sandbox, from DATA_DIR/*/sandbox.json)
+  --url URL            the service (default: the sandbox described in DATA_DIR/*/sandbox.json)
   --query NAME=VALUE   query parameter; may be repeated
   --body JSON          body; @file reads it from a file (.json, .csv or other)
   --form NAME=VALUE    multipart field; NAME=@file sends a file; may be repeated
   --header NAME:VALUE  header; may be repeated
-  --token TOKEN        access token, instead of a payment
-  --key 0x...          private key that pays (default: the sandbox's buyer); @file reads it from a file
-  --rpc URL            node to ask for balances (default: the sandbox's)
-  --max USD            dearest price to pay (default: 100 in the sandbox, 0.10 elsewhere)
-  --v1                 pay with x402 v1 where both versions are offered
-  --dry-run            show the price and sign nothing
-  --json               everything as one JSON object, the answer in full
+  --token TOKEN        access token to send instead of a payment
+  --key 0x...          private key of the payer (default: the sandbox's buyer); @file reads it from a file
+  --rpc URL            node to read balances from (default: the sandbox's)
+  --max USD            highest price to pay (default: 100 in the sandbox, 0.10 elsewhere)
+  --v1                 prefer x402 v1 if both versions are offered
+  --dry-run            show the price without signing
+  --json               print one JSON object with the full answer
 `
 
-/** A mistake or a refusal in words for the person at the terminal; no stack is shown. */
+/** An error to show without a stack trace. */
 export class PayError extends Error {}
 
 export interface Options {
@@ -48,7 +48,7 @@ const MEDIA: readonly (readonly [ending: string, media: string])[] = [
   ['.txt', 'text/plain'],
 ]
 
-/** Null: help was asked for. Throws PayError. */
+/** Parses the command line; null if help was requested. Throws PayError if it is wrong. */
 export function readOptions(argv: readonly string[]): Options | null {
   const { values, positionals } = parse(argv)
   if (values.help) return null

@@ -1,27 +1,30 @@
-/** The call, from the price to the receipt. */
+/** Runs one command line of `npm run pay`: from the price to the receipt. */
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { STATUS_CODES } from 'node:http'
-import type { Hex } from '../../gateway/config/networks.ts'
+import { join } from 'node:path'
+import { createPublicClient, erc20Abi, http } from 'viem'
+import type { Hex, Network } from '../../gateway/config/networks.ts'
 import { type Options, PayError, readOptions, USAGE } from './arguments.ts'
-import { createBalances } from './balances.ts'
-import { type Offer, readOffer } from './offer.ts'
-import { findSandbox, isSandbox, type SandboxDescription } from './sandbox.ts'
-import { exchange, exchangePaid, type Exchange, type Outgoing } from './send.ts'
-import { contentOf, createScreen, excerpt, type Screen, shorten, usdc } from './show.ts'
-import { type Payment, signPayment } from './sign.ts'
+import { exchange, type Exchange, exchangePaid, type Outgoing } from './exchange.ts'
+import { contentOf, createScreen, excerpt, type Screen, shorten, usdc } from './terminal.ts'
+import { type Payment, readRequirement, type Requirement, signPayment } from './payment.ts'
 
-export interface Surroundings {
+/** Where the client runs: tests replace the folder and the output. */
+export interface Environment {
   readonly dataDir: string
   readonly out: { write(text: string): unknown }
   readonly colour?: boolean
 }
 
+/** Price limits in atomic units: 100 USDC in the sandbox, 0.10 USDC elsewhere. */
 const SANDBOX_MAX = 100_000_000n
 const DEFAULT_MAX = 100_000n
+/** A larger body is only sent once the price is agreed. */
 const SMALL_BODY = 65_536
 const CREDENTIALS = ['payment-signature', 'x-payment', 'x-service-token'] as const
 
-/** Runs one command line; resolves with the exit code: 0 where the answer is a success, else 1. Asks nothing. */
-export async function run(argv: readonly string[], { dataDir, out, colour = false }: Surroundings): Promise<number> {
+/** Runs one command line without prompting. Resolves with the exit code: 0 if the answer is a success, else 1. */
+export async function run(argv: readonly string[], { dataDir, out, colour = false }: Environment): Promise<number> {
   const asJson = argv.includes('--json')
   const report: Report = {}
   const write = (text: string): unknown => out.write(text)
@@ -42,7 +45,7 @@ export async function run(argv: readonly string[], { dataDir, out, colour = fals
   }
 }
 
-/** What --json prints. */
+/** The object that --json prints. */
 interface Report {
   request?: object
   offer?: object
@@ -69,14 +72,14 @@ async function call(
     const advice = home || !sandbox ? ' Start the gateway with "npm start", or name another service with --url.' : ''
     throw new PayError(`Nothing answers at ${url.origin}.${advice}`, { cause: error })
   })
-  if (first.status !== 402 || brings(outgoing, ...CREDENTIALS)) return conclude(first, null, screen, report)
+  if (first.status !== 402 || hasHeader(outgoing, ...CREDENTIALS)) return conclude(first, null, screen, report)
 
-  const offer = readOffer(first.headers.get('payment-required'), first.body.toString(), options.v1)
-  showOffer(offer, screen, report)
-  const max = options.max ?? (home?.chain_id === offer.network.chainId ? SANDBOX_MAX : DEFAULT_MAX)
-  if (offer.amount > max)
+  const requirement = readRequirement(first.headers.get('payment-required'), first.body.toString(), options.v1)
+  showRequirement(requirement, screen, report)
+  const max = options.max ?? (home?.chain_id === requirement.network.chainId ? SANDBOX_MAX : DEFAULT_MAX)
+  if (requirement.amount > max)
     throw new PayError(
-      `Not paid: the price of ${usdc(offer.amount)} USDC is above the limit of ${usdc(max)}. Add --max ${usdc(offer.amount)} to agree to it.`,
+      `Not paid: the price of ${usdc(requirement.amount)} USDC is above the limit of ${usdc(max)}. Add --max ${usdc(requirement.amount)} to accept it.`,
     )
   if (options.dryRun) {
     screen.line('dry run', 'nothing was signed')
@@ -85,12 +88,12 @@ async function call(
   const key = options.key ?? home?.buyer.private_key
   if (!key) throw new PayError('Not paid: give --key, a private key that holds USDC on this network.')
 
-  const payment = await signPayment(offer, key, Math.floor(Date.now() / 1000))
+  const payment = await signPayment(requirement, key, Math.floor(Date.now() / 1000))
   showPayment(payment, screen, report)
-  const balances = createBalances(options.rpc ?? home?.rpc_url ?? null, offer.network)
-  const accounts = [payment.from, offer.payTo]
+  const balances = createBalances(options.rpc ?? home?.rpc_url ?? null, requirement.network)
+  const accounts = [payment.from, requirement.payTo]
   const before = await balances.read(accounts)
-  const answer = await exchangePaid(outgoing, payment, (sentence) => screen.line('wait', sentence))
+  const answer = await exchangePaid(outgoing, payment, (message) => screen.line('wait', message))
   const receipt = receiptOf(answer)
   const succeeded = conclude(answer, receipt, screen, report)
   if (receipt?.success && receipt.transaction) await balances.settle(receipt.transaction)
@@ -98,12 +101,12 @@ async function call(
   return succeeded
 }
 
-/** The first, unpaid call. A large body travels only once the price is agreed, or where there is none. */
+/** Makes the first, unpaid call. A large body is held back until the price is known. */
 async function ask(outgoing: Outgoing): Promise<Exchange> {
   const { body } = outgoing
   if (body === null || (!(body instanceof FormData) && body.length <= SMALL_BODY)) return exchange(outgoing)
   const probe = await exchange({ ...outgoing, body: null })
-  return probe.status === 402 && !brings(outgoing, ...CREDENTIALS) ? probe : exchange(outgoing)
+  return probe.status === 402 && !hasHeader(outgoing, ...CREDENTIALS) ? probe : exchange(outgoing)
 }
 
 function outgoingOf(
@@ -113,7 +116,7 @@ function outgoingOf(
   const base = url ?? sandbox?.base_url
   if (!base && target.startsWith('/'))
     throw new PayError(
-      'No sandbox was found in DATA_DIR: start the gateway with "npm start", or name a service with --url.',
+      'No sandbox was found in DATA_DIR. Start the gateway with "npm start", or name a service with --url.',
     )
   let address: URL
   try {
@@ -125,7 +128,7 @@ function outgoingOf(
   return { url: address, method, headers, body }
 }
 
-function brings({ headers }: Outgoing, ...names: readonly string[]): boolean {
+function hasHeader({ headers }: Outgoing, ...names: readonly string[]): boolean {
   return headers.some(([name]) => names.includes(name.toLowerCase()))
 }
 
@@ -144,8 +147,8 @@ function receiptOf({ headers }: Exchange): Receipt | null {
   }
 }
 
-function showOffer(offer: Offer, screen: Screen, report: Report): void {
-  const { amount, network, payTo, version, description, maxTimeoutSeconds } = offer
+function showRequirement(requirement: Requirement, screen: Screen, report: Report): void {
+  const { amount, network, payTo, version, description, maxTimeoutSeconds } = requirement
   const price = usdc(amount)
   screen.line('price', `${price} USDC on ${network.name} (402, x402 v${version})`)
   screen.line('payee', payTo)
@@ -170,7 +173,7 @@ function conclude(answer: Exchange, receipt: Receipt | null, screen: Screen, rep
   const { status, milliseconds } = answer
   screen.line('status', `${status} ${STATUS_CODES[status] ?? ''} in ${milliseconds.toFixed(0)} ms`)
   screen.line('answer', excerpt(answer))
-  if (receipt?.success) screen.line('receipt', receipt.transaction || 'settled, without a transaction of its own')
+  if (receipt?.success) screen.line('receipt', receipt.transaction || 'settled without a transaction of its own')
   else if (receipt) screen.line('receipt', `not settled: ${receipt.errorReason ?? 'no reason given'}`)
   report.status = status
   report.answer = contentOf(answer)
@@ -194,4 +197,73 @@ function showBalances(
   if (!before || !after) return
   const [buyer, payee] = before.map((atomic, row) => ({ before: usdc(atomic), after: usdc(after[row] as bigint) }))
   report.balances = { buyer, payee }
+}
+
+export interface Balances {
+  /** Returns atomic units in the order of the accounts, or null if the chain cannot be read. */
+  read(accounts: readonly Hex[]): Promise<readonly bigint[] | null>
+  /** Waits up to 20 seconds until a transaction is in a block. */
+  settle(transaction: Hex): Promise<void>
+}
+
+const WAIT_MS = 20_000
+
+/** Reads balances only from a node of this network: a balance on another chain would be misleading. */
+export function createBalances(rpcUrl: string | null, network: Network): Balances {
+  if (rpcUrl === null) return { read: async () => null, settle: async () => undefined }
+  const client = createPublicClient({
+    transport: http(rpcUrl, { retryCount: 1, timeout: 5_000 }),
+    pollingInterval: 100,
+  })
+  return {
+    async read(accounts) {
+      try {
+        if ((await client.getChainId()) !== network.chainId) return null
+        const balanceOf = (account: Hex): Promise<bigint> =>
+          client.readContract({ address: network.asset, abi: erc20Abi, functionName: 'balanceOf', args: [account] })
+        return await Promise.all(accounts.map(balanceOf))
+      } catch {
+        return null
+      }
+    },
+    async settle(transaction) {
+      await client.waitForTransactionReceipt({ hash: transaction, timeout: WAIT_MS }).catch(() => undefined)
+    },
+  }
+}
+
+export interface SandboxDescription {
+  readonly base_url: string
+  readonly rpc_url: string
+  readonly chain_id: number
+  readonly buyer: { readonly address: Hex; readonly private_key: Hex }
+}
+
+/** Returns the newest DATA_DIR/<any>/sandbox.json, or null if there is none. */
+export function findSandbox(dataDir: string): SandboxDescription | null {
+  const files = list(dataDir)
+    .map((folder) => join(dataDir, folder, 'sandbox.json'))
+    .map((file) => ({ file, modified: statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? null }))
+    .filter((found): found is { file: string; modified: number } => found.modified !== null)
+    .toSorted((one, other) => other.modified - one.modified)
+  return files[0] ? (JSON.parse(readFileSync(files[0].file, 'utf8')) as SandboxDescription) : null
+}
+
+function list(folder: string): string[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => name)
+  } catch {
+    return []
+  }
+}
+
+/** Returns true if the address is the sandbox's. All names of the loopback interface count as the same. */
+export function isSandbox(url: URL, sandbox: SandboxDescription | null): sandbox is SandboxDescription {
+  return sandbox !== null && place(url) === place(new URL(sandbox.base_url))
+}
+
+function place({ protocol, hostname, port }: URL): string {
+  return `${protocol}//${/^(localhost|127\.0\.0\.1|\[::1\]|0\.0\.0\.0)$/.test(hostname) ? 'loopback' : hostname}:${port}`
 }

@@ -2,9 +2,9 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Hex } from '../../gateway/config/networks.ts'
-import { readOffer } from '../pay/offer.ts'
-import { exchange, exchangePaid } from '../pay/send.ts'
-import { signPayment } from '../pay/sign.ts'
+import { readRequirement } from '../pay/payment.ts'
+import { exchange, exchangePaid } from '../pay/exchange.ts'
+import { signPayment } from '../pay/payment.ts'
 
 export interface Place {
   readonly name: string
@@ -92,7 +92,7 @@ async function audited(url: string, fields: Readonly<Record<string, string>>): P
 async function receiptOf(base: string, buyer: Hex): Promise<string> {
   const wanted = { url: new URL('/v1/regime/current', base), method: 'GET', headers: [], body: null }
   const asked = await exchange(wanted)
-  const offer = readOffer(asked.headers.get('payment-required'), asked.body.toString(), false)
+  const offer = readRequirement(asked.headers.get('payment-required'), asked.body.toString(), false)
   const paid = await exchangePaid(wanted, await signPayment(offer, buyer, Math.floor(Date.now() / 1000)), () => {})
   const settled = Buffer.from(paid.headers.get('payment-response') ?? '', 'base64').toString()
   const { extensions } = JSON.parse(settled) as {

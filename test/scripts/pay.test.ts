@@ -9,7 +9,7 @@ import { line, openCounter } from './pay/counter.ts'
 describe('npm run pay', () => {
   const counter = openCounter()
 
-  it('shows the price, the payment, the answer, the receipt and both balances, in this order', async () => {
+  it('shows price, payment, answer, receipt and both balances, in this order', async () => {
     const { code, text } = await counter.pay('GET', '/weather')
     expect(code).to.equal(0)
     const labels = [...text.matchAll(/^([a-z]+) {2,}/gm)].map((match) => match[1])
@@ -22,7 +22,7 @@ describe('npm run pay', () => {
     expect(text).to.match(/^payee +0 → 0\.005 USDC$/m)
   })
 
-  it('pays v2 by saying again what it accepted and what was declared, with a payment identifier where wanted', async () => {
+  it('pays with v2, repeating the accepted entry and the declared extensions, with a payment identifier if required', async () => {
     counter.seller.behaviour.extensions = {
       'payment-identifier': { info: { required: true } },
       other: { info: { a: 1 } },
@@ -36,7 +36,7 @@ describe('npm run pay', () => {
     expect(payment?.extensions?.['payment-identifier']?.info?.id).to.match(/^[\w-]{16,128}$/)
   })
 
-  it('pays v1 when asked to, and when nothing else is offered', async () => {
+  it('pays with v1 if asked to, or if nothing else is offered', async () => {
     expect((await counter.pay('GET', '/weather', '--v1')).code).to.equal(0)
     counter.seller.behaviour.versions = [1]
     expect((await counter.pay('GET', '/weather')).code).to.equal(0)
@@ -52,7 +52,7 @@ describe('npm run pay', () => {
     ])
   })
 
-  it('just calls a free route', async () => {
+  it('calls a free route without paying', async () => {
     const { code, text } = await counter.pay(
       'GET',
       '/free',
@@ -70,7 +70,7 @@ describe('npm run pay', () => {
     ])
   })
 
-  it('sends the same body with the price question and with the payment', async () => {
+  it('sends the same body without and with the payment', async () => {
     expect((await counter.pay('POST', '/weather', '--body', '{"place":"Rome"}')).code).to.equal(0)
     expect(counter.seller.seen.map(({ body, headers }) => [body, headers['content-type']])).to.deep.equal([
       ['{"place":"Rome"}', 'application/json'],
@@ -78,7 +78,7 @@ describe('npm run pay', () => {
     ])
   })
 
-  it('sends a file as a form field, once the price is agreed', async () => {
+  it('sends a file as a form field only with the payment', async () => {
     const file = join(counter.folder, 'ledger.csv')
     writeFileSync(file, 'a,b\n1,2\n')
     expect((await counter.pay('POST', '/weather', '--form', `file=@${file}`, '--form', 'n=10')).code).to.equal(0)
@@ -102,7 +102,7 @@ describe('npm run pay', () => {
     expect(new Set(counter.paid().map(({ headers }) => headers['payment-signature'])).size).to.equal(1)
   })
 
-  it('repeats the same payment when the connection is lost, before or amid the answer', async () => {
+  it('repeats the same payment if the connection is lost before or during the answer', async () => {
     counter.seller.behaviour.trouble = (attempt, response) => {
       if (attempt > 2) return false
       if (attempt === 2) response.writeHead(200, { 'content-length': '100' }).write('{')
@@ -117,7 +117,7 @@ describe('npm run pay', () => {
     expect(counter.seller.settled.size).to.equal(1)
   })
 
-  it('says how to ask again when the outcome stays unknown, and that same line then gets the answer', async () => {
+  it('prints the header to repeat the call with if the outcome stays unknown, and that call gets the answer', async () => {
     counter.seller.behaviour.trouble = (_, response) => {
       response.destroy()
       return true
@@ -133,7 +133,7 @@ describe('npm run pay', () => {
     expect(counter.seller.settled.size).to.equal(1)
   })
 
-  it('prints one JSON object with --json, the answer in full', async () => {
+  it('prints one JSON object with the full answer for --json', async () => {
     counter.seller.behaviour.answer = Array.from({ length: 500 }, (_, row) => row)
     const { code, text } = await counter.pay('GET', '/weather', '--json')
     expect(code).to.equal(0)
@@ -146,14 +146,14 @@ describe('npm run pay', () => {
       .that.contains('limit')
   })
 
-  it('cuts a long answer on the terminal, and says so', async () => {
+  it('cuts a long answer on the terminal, and says how much', async () => {
     counter.seller.behaviour.answer = Array.from({ length: 500 }, (_, row) => row)
     const { text } = await counter.pay('GET', '/weather')
     expect(text).to.contain('… 462 more lines (all with --json)')
     expect(text.split('\n').length).to.be.below(60)
   })
 
-  it('runs as a program, without colours where nobody looks', async () => {
+  it('runs as a program, without colours if the output is not a terminal', async () => {
     const env = { ...process.env, DATA_DIR: counter.folder }
     const argv = ['--import', 'tsx', 'scripts/pay.ts', 'GET', '/weather']
     const { stdout } = await promisify(execFile)(process.execPath, argv, { cwd: ROOT, env })

@@ -1,24 +1,24 @@
-/** A sandbox, a seller on it, and the paying client in front, for one suite. */
+/** A sandbox, a seller that settles on it, and the paying client, for one suite. */
 import { join } from 'node:path'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { run } from '../../../scripts/pay/run.ts'
 import { quiet, skipWithoutAnvil, temporaryFolder } from '../../gateway/sandbox/laboratory.ts'
 import { openSeller } from './seller.ts'
 
-/** Call inside `describe`: opens and closes everything around its tests; each test meets a well-behaved seller. */
+/** Call it inside `describe`: it opens and closes everything, and resets the seller's behaviour before each test. */
 export function openCounter() {
   const folder = temporaryFolder()
   const counter = {
     folder: folder.path,
     sandbox: null as unknown as Sandbox,
     seller: null as unknown as Awaited<ReturnType<typeof openSeller>>,
-    /** Runs a command line; the exit code and all that was written. */
+    /** Runs a command line. Returns the exit code and the output. */
     async pay(...argv: string[]): Promise<{ code: number; text: string }> {
       let text = ''
       const out = { write: (part: string) => (text += part) }
       return { code: await run(argv, { dataDir: folder.path, out }), text }
     },
-    /** The requests that brought a payment. */
+    /** The requests that carried a payment. */
     paid: () => counter.seller.seen.filter(({ payment }) => payment),
   }
   let usual: (typeof counter)['seller']['behaviour']
@@ -43,7 +43,7 @@ export function openCounter() {
   return counter
 }
 
-/** What stands behind a label. */
+/** Returns the text behind a label. */
 export function line(text: string, label: string): string {
   return text.match(new RegExp(`^${label} +(.*)$`, 'm'))?.[1] ?? ''
 }

@@ -6,14 +6,14 @@ import { run } from '../../../scripts/pay/run.ts'
 import { createLaboratory } from '../../gateway/sandbox/laboratory.ts'
 import { line, openCounter } from './counter.ts'
 
-describe('npm run pay, on its guard', () => {
+describe('npm run pay with limits', () => {
   const counter = openCounter()
 
-  it('refuses a price above the limit, and signs nothing', async () => {
+  it('refuses a price above the limit without signing', async () => {
     counter.seller.behaviour.price = 100_000_001n
     const { code, text } = await counter.pay('GET', '/weather')
     expect(code).to.equal(1)
-    expect(text).to.contain('100.000001 USDC is above the limit of 100. Add --max 100.000001 to agree')
+    expect(text).to.contain('100.000001 USDC is above the limit of 100. Add --max 100.000001 to accept')
     counter.seller.behaviour.price = 5_000n
     expect((await counter.pay('GET', '/weather', '--max', '0.004999')).code).to.equal(1)
     expect(counter.paid()).to.deep.equal([])
@@ -35,14 +35,14 @@ describe('npm run pay, on its guard', () => {
     expect(counter.paid()).to.deep.equal([])
   })
 
-  it('brings an access token instead of money, and does not pay when the token is refused', async () => {
+  it('sends an access token instead of a payment, and does not pay if the token is refused', async () => {
     const { code, text } = await counter.pay('GET', '/weather', '--token', 'abc')
     expect(code).to.equal(1)
     expect(text).to.contain('402')
     expect(counter.seller.seen.map(({ headers }) => headers['x-service-token'])).to.deep.equal(['abc'])
   })
 
-  it('pays elsewhere only with a key, and by default no more than ten cents', async () => {
+  it('pays other services only with a key, and no more than ten cents by default', async () => {
     const stranger = generatePrivateKey()
     const description = join(counter.folder, 'sandbox-sample', 'sandbox.json')
     const lab = createLaboratory(counter.sandbox.rpcUrl, counter.sandbox.settleKey)
@@ -73,7 +73,7 @@ describe('npm run pay, on its guard', () => {
     }
   })
 
-  it('says so when the gateway is not running', async () => {
+  it('explains that the gateway is not running', async () => {
     const dataDir = join(counter.folder, 'elsewhere')
     mkdirSync(join(dataDir, 'sandbox-sample'), { recursive: true })
     const buyer = { address: '0x', private_key: '0x' }
@@ -94,9 +94,9 @@ describe('npm run pay, on its guard', () => {
       [['GET', '/x', '--query', 'limit'], '--query takes NAME=VALUE'],
       [['POST', '/x', '--body', '@/nowhere'], 'cannot be read'],
     ]
-    for (const [argv, sentence] of wrong) {
+    for (const [argv, message] of wrong) {
       const { code, text } = await counter.pay(...argv)
-      expect([code, text.includes(sentence)], argv.join(' ')).to.deep.equal([1, true])
+      expect([code, text.includes(message)], argv.join(' ')).to.deep.equal([1, true])
     }
     expect((await counter.pay('--help')).code).to.equal(0)
   })

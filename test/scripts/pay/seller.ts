@@ -1,4 +1,4 @@
-/** A small seller that speaks x402 v1 and v2 and settles on the sandbox chain with a transaction of its own. */
+/** A small seller that speaks x402 v1 and v2 and settles each payment on the sandbox chain. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Hex, parseSignature } from 'viem'
@@ -11,7 +11,7 @@ export interface Seen {
   readonly url: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
-  /** Decoded payment, where one was brought. */
+  /** The decoded payment, or null. */
   readonly payment: Payment | null
 }
 
@@ -31,14 +31,14 @@ export interface Behaviour {
   versions: readonly (1 | 2)[]
   asset: Hex
   extensions: Readonly<Record<string, unknown>>
-  /** What to do with a paid request before it is answered, e.g. lose the connection; true: it has been dealt with. */
+  /** Interferes with a paid request, e.g. by closing the connection. Returns true if it has answered the request. */
   trouble: ((attempt: number, response: ServerResponse) => boolean) | null
   answer: unknown
 }
 
 const network = NETWORKS['base-sepolia']
 
-/** `behaviour` may be changed while it runs; `seen` holds every request. */
+/** Opens the seller. `behaviour` may be changed while it runs; `seen` records every request. */
 export async function openSeller(sandbox: Sandbox) {
   const behaviour: Behaviour = {
     price: 5_000n,
@@ -106,7 +106,7 @@ export async function openSeller(sandbox: Sandbox) {
     return { 'payment-required': Buffer.from(JSON.stringify(required)).toString('base64') }
   }
 
-  /** Once per nonce: a repeated payment gets the same transaction, as the gateway does it. */
+  /** Settles each nonce once: a repeated payment gets the same transaction, as the gateway does it. */
   async function settle({ payload: { authorization, signature } }: Payment): Promise<Hex> {
     const { from, to, value, validAfter, validBefore, nonce } = authorization
     const known = settled.get(nonce)

@@ -1,7 +1,7 @@
-/** Sends one request, and sends a paid one again, unchanged, until its outcome is known. */
+/** Sends a request, and repeats a paid one unchanged until its outcome is known. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { PayError } from './arguments.ts'
-import type { Payment } from './sign.ts'
+import type { Payment } from './payment.ts'
 
 export interface Exchange {
   readonly status: number
@@ -20,7 +20,7 @@ export interface Outgoing {
 const LOST_TRIES = 5
 const PENDING_TRIES = 15
 
-/** One exchange, answer read whole. Redirects are not followed: a payment goes where it was meant to go. */
+/** Sends a request and reads the whole answer. Redirects are not followed, so that a payment only reaches its service. */
 export async function exchange(
   { url, method, headers, body }: Outgoing,
   ...more: readonly (readonly [string, string])[]
@@ -34,13 +34,13 @@ export async function exchange(
 }
 
 /**
- * Repeats the very same payment after a lost connection and while its settlement is pending; never signs another.
- * Throws PayError when the outcome stays unknown, with what is needed to ask again later.
+ * Sends a paid request, and repeats it with the same payment after a lost connection and while its settlement is
+ * pending. Throws PayError if the outcome stays unknown, with the header needed to repeat the call later.
  */
 export async function exchangePaid(
   outgoing: Outgoing,
   payment: Payment,
-  note: (sentence: string) => void,
+  note: (message: string) => void,
 ): Promise<Exchange> {
   let lost = 0
   let pending = 0
@@ -50,20 +50,20 @@ export async function exchangePaid(
       return null
     })
     if (answer === null) {
-      note('the connection was lost; the same payment is sent again')
+      note('the connection was lost; sending the same payment again')
       await pause(500 * lost)
       continue
     }
     if (!isPending(answer)) return answer
     if (++pending >= PENDING_TRIES) throw new PayError(unknownOutcome('The settlement is still pending', payment))
     const seconds = Math.min(30, Number(answer.headers.get('retry-after') ?? 2) || 0)
-    note(`the settlement is pending; the same payment is sent again in ${seconds} s`)
+    note(`the settlement is pending; sending the same payment again in ${seconds} s`)
     await pause(Math.max(100, seconds * 1000))
   }
 }
 
 function unknownOutcome(what: string, { header, value }: Payment): string {
-  return `${what}, so the payment may be settled or not. Do not pay again: repeat this call with the same payment,\n--header '${header}:${value}'`
+  return `${what}, so the payment may or may not be settled. Do not pay again: repeat this call with the same payment:\n--header '${header}:${value}'`
 }
 
 function isPending({ status, body }: Exchange): boolean {

@@ -1,18 +1,18 @@
-/** What the person at the terminal sees: aligned labels, long answers cut. */
+/** The output for people: aligned labels, long answers cut. */
 import { formatUnits } from 'viem/utils'
-import type { Exchange } from './send.ts'
+import type { Exchange } from './exchange.ts'
 
 export interface Screen {
-  /** One labelled line; further lines of the text stand under the first. */
+  /** Writes a labelled line; further lines of the text are indented below the first. */
   line(label: string, text: string): void
   title(text: string): void
 }
 
-const LABEL = 9
-const LINES = 40
-/** Wide enough for an access token, which is cut for nobody. */
-const WIDTH = 1000
-const SHORT = 160
+const LABEL_WIDTH = 9
+const MAX_LINES = 40
+/** Wide enough for an access token, which must never be cut. */
+const MAX_WIDTH = 1000
+const SHORT_LENGTH = 160
 
 export function createScreen(write: (text: string) => void, colour: boolean): Screen {
   const faint = (text: string): string => (colour ? `\u001b[2m${text}\u001b[22m` : text)
@@ -20,7 +20,7 @@ export function createScreen(write: (text: string) => void, colour: boolean): Sc
   return {
     title: (text) => write(`${strong(text)}\n`),
     line: (label, text) =>
-      write(`${faint(label.padEnd(LABEL))} ${text.replaceAll('\n', `\n${' '.repeat(LABEL + 1)}`)}\n`),
+      write(`${faint(label.padEnd(LABEL_WIDTH))} ${text.replaceAll('\n', `\n${' '.repeat(LABEL_WIDTH + 1)}`)}\n`),
   }
 }
 
@@ -29,12 +29,12 @@ export function usdc(atomic: bigint): string {
   return formatUnits(atomic, 6)
 }
 
-/** What fits a line or two, cut between words. */
+/** Cuts a text between words so that it fits a line or two. */
 export function shorten(text: string): string {
-  return text.length <= SHORT ? text : `${text.slice(0, SHORT).replace(/\s+\S*$/, '')} …`
+  return text.length <= SHORT_LENGTH ? text : `${text.slice(0, SHORT_LENGTH).replace(/\s+\S*$/, '')} …`
 }
 
-/** The answer as JSON where it is JSON, else as text; null where it is neither. */
+/** Returns the answer parsed as JSON, or as text, or null if it is neither. */
 export function contentOf({ headers, body }: Exchange): unknown {
   const media = headers.get('content-type') ?? ''
   if (/[/+]json\b/.test(media))
@@ -46,13 +46,15 @@ export function contentOf({ headers, body }: Exchange): unknown {
   return /^text\/|xml|javascript/.test(media) ? body.toString() : null
 }
 
-/** A readable form of an answer, cut to 40 lines. */
+/** Formats an answer for reading, cut to 40 lines. */
 export function excerpt(answer: Exchange): string {
   const content = contentOf(answer)
   if (answer.body.length === 0) return '(empty)'
   if (content === null) return `${answer.body.length} bytes of ${answer.headers.get('content-type') ?? 'unknown type'}`
   const lines = (typeof content === 'string' ? content : JSON.stringify(content, null, 2)).trimEnd().split('\n')
-  const shown = lines.slice(0, LINES).map((line) => (line.length > WIDTH ? `${line.slice(0, WIDTH)}…` : line))
+  const shown = lines
+    .slice(0, MAX_LINES)
+    .map((line) => (line.length > MAX_WIDTH ? `${line.slice(0, MAX_WIDTH)}…` : line))
   const more = lines.length - shown.length
   return [...shown, ...(more > 0 ? [`… ${more} more lines (all with --json)`] : [])].join('\n')
 }
