@@ -1,18 +1,16 @@
 import { InvalidInput } from 'tollgate/plugin'
 import { parseBarTime, type Zone } from './bar-times.ts'
 
-/** Reads bars out of a request, whichever of the three forms they come in. */
-
-/** Bars as columns, in the order sent. A missing price or volume is NaN. */
+/** Bars as columns, in the order of the request. A missing price or volume is NaN. */
 export interface Bars {
   readonly count: number
-  /** Epoch seconds of the open. */
+  /** When each bar opens, epoch seconds. */
   readonly time: Float64Array
   readonly open: Float64Array
   readonly high: Float64Array
   readonly low: Float64Array
   readonly close: Float64Array
-  /** Null where no row has one. */
+  /** Null if no row has a volume. */
   readonly volume: Float64Array | null
 }
 
@@ -45,15 +43,16 @@ const ALIASES: Readonly<Record<Name, readonly string[]>> = {
 }
 
 type Loc = readonly (string | number)[]
-/** Where in a row each column is: names in an object, places in an array. */
+/** Where a row holds each column: the key of an object or the index of an array. */
 type Places = Readonly<Record<Name, string | number | undefined>>
 
-/** As exchanges send them: [t, o, h, l, c, v], whatever follows is left out. */
+/** The order in which exchanges send arrays: [t, o, h, l, c, v]. Further values are ignored. */
 const ARRAY_PLACES: Places = { time: 0, open: 1, high: 2, low: 3, close: 4, volume: 5 }
 
 /**
- * Takes `{ bars: [...] }`, a bare array, or `{ columns, rows }` (which may also stand under `bars`); a bar is an object
- * with short or long names or an array [t, o, h, l, c, v]. Prices may be text. Throws InvalidInput naming the row.
+ * Reads the bars of a request body: `{ bars: [...] }`, a bare array, or `{ columns, rows }`, also inside `bars`. A bar is
+ * an object with short or long names, or an array [t, o, h, l, c, v]. Prices may be text. Times without an offset are read
+ * in `zone`. Throws InvalidInput that names the row.
  */
 export function readBars(body: unknown, zone: Zone): Bars {
   const { rows, loc, places } = find(body)
@@ -116,7 +115,7 @@ function tableRow(places: Places): PlacesIn {
   }
 }
 
-/** Objects mostly have the same names in the same order, so they are looked up once. */
+/** Most objects have the same keys in the same order, so the lookup result is reused until the keys change. */
 function freeRow(): PlacesIn {
   let signature = ''
   let places: Places = ARRAY_PLACES
@@ -130,7 +129,7 @@ function freeRow(): PlacesIn {
     const found = names.join()
     if (found === signature) return places
     const words = new Map(names.map((name) => [name.toLowerCase(), name]))
-    // Where a bar has both t and T, the small one is its open.
+    // If a bar has both t and T, t is the time of the open.
     for (const name of names) words.set(name, name)
     places = Object.fromEntries(
       NAMES.map((name) => [name, words.get(ALIASES[name].find((alias) => words.has(alias)) ?? '')]),
@@ -144,18 +143,18 @@ function freeRow(): PlacesIn {
 function assertComplete(places: Places, loc: Loc): void {
   const missing = NAMES.filter((name) => name !== 'volume' && places[name] === undefined)
   if (missing.length > 0)
-    throw invalid(loc, `Has no ${missing.join(', ')}. Use t, o, h, l, c, v or the words in full.`, 'columns_missing')
+    throw invalid(loc, `Lacks ${missing.join(', ')}. Use t, o, h, l, c, v or the full names.`, 'columns_missing')
 }
 
 function time(value: unknown, zone: Zone, loc: Loc, place: string | number | undefined): number {
   const moment = parseBarTime(value, zone)
   if (moment !== null) return moment
   const msg =
-    'Is not a time: send epoch seconds, milliseconds, microseconds or nanoseconds, or ISO 8601, between 1800 and 2200.'
+    'Is not a time. Send epoch seconds, milliseconds, microseconds or nanoseconds, or ISO 8601, between 1800 and 2200.'
   throw invalid([...loc, place ?? 't'], msg, 'time')
 }
 
-/** Text is read as a number; what is no number at all is missing; what is infinite is refused. */
+/** Reads text as a number. A value that is not a number counts as missing. Throws InvalidInput for infinity. */
 function number(value: unknown, loc: Loc, place: string | number | undefined): number {
   const read =
     typeof value === 'number' ? value : typeof value === 'string' && value.trim() !== '' ? Number(value) : NaN

@@ -4,7 +4,8 @@ import { DAY } from './bar-times.ts'
 const UNITS: Readonly<Record<string, number>> = { s: 1, m: 60, min: 60, h: 3600, d: DAY, w: 7 * DAY, mo: 30 * DAY }
 
 /**
- * Seconds of an interval: a number of seconds, or text such as "1m", "15min", "4h", "1d", "1w", "1mo"; "1M" is a month.
+ * The length of an interval in seconds. Takes a number of seconds or text such as "1m", "15min", "4h", "1d", "1w" or "1mo".
+ * "1M" is a month of 30 days. Throws InvalidInput for anything else.
  *
  * @example parseInterval('15m') // 900
  */
@@ -19,8 +20,8 @@ export function parseInterval(value: string | number): number {
 }
 
 /**
- * The step most bars keep: the commonest difference of ascending times, the shorter where two are as common. A month has
- * no fixed length and reads as 30 days.
+ * The step between most bars: the most common difference of ascending times, or the shorter of two that are equally
+ * common. Months count as 30 days.
  */
 export function inferInterval(ascending: ArrayLike<number>): number {
   const counts = new Map<number, number>()

@@ -14,10 +14,10 @@ import { checkStale } from './stale-runs.ts'
 import { checkVolume } from './volume-checks.ts'
 
 export interface CheckOptions {
-  /** Seconds; null to infer. */
+  /** Seconds; null to infer it from the times. */
   readonly interval: number | null
   readonly session: SessionName | 'auto'
-  /** Null where none was named. */
+  /** Null if the request names no time zone. */
   readonly zone: Zone | null
   readonly allowNegative: boolean
 }
@@ -31,13 +31,14 @@ export interface CheckedBars {
   readonly thresholds: PrintThresholds | null
   readonly staleRun: number
   readonly tick: number | null
-  /** Codes that could not be looked for, and why. */
+  /** Codes that could not be checked, with the reason. */
   readonly notChecked: Readonly<Record<string, string>>
 }
 
 /**
- * Every check, in the order in which each needs the ones before: rows that cannot be are left out, time is put in order,
- * splits are undone, displaced bars removed, and what remains is judged by its own scale.
+ * Runs every check. The order matters, because each check needs the results of those before it: impossible rows are
+ * dropped, rows are sorted by time, splits are undone, bars displaced by a power of ten are removed, and the remaining
+ * bars are judged by their own local scale.
  */
 export function checkBars(bars: Bars, options: CheckOptions): CheckedBars {
   const findings: Finding[] = []
@@ -53,17 +54,17 @@ export function checkBars(bars: Bars, options: CheckOptions): CheckedBars {
   const grid = gridOf(times, interval)
   const isClocked = options.interval !== null || interval > DAY || grid.isRegular
   if (isClocked) checkGrid(times, ordered, interval, grid, add)
-  else notChecked['off_grid_timestamp'] = notChecked['gap'] = 'the bars keep no common step'
+  else notChecked['off_grid_timestamp'] = notChecked['gap'] = 'the bars have no common step'
   const coverage = isClocked ? checkGaps(times, ordered, interval, session, add) : wholeCoverage(times)
   checkCalendar(times, ordered, interval, session, add)
 
   const rows = ordered.filter((row) => usable[row] === 1)
   const tick = checkTick(bars, rows, add)
-  if (!bars.volume) notChecked['volume'] = 'no volume was sent'
+  if (!bars.volume) notChecked['volume'] = 'the request has no volume'
   const raw = selectRows(bars, rows)
   const common = { interval, session: session.name, coverage, tick, notChecked }
   if (raw.low.some((price) => price <= 0)) {
-    notChecked['bad_print'] = notChecked['split'] = 'ratios of prices mean nothing at or below zero'
+    notChecked['bad_print'] = notChecked['split'] = 'ratios of prices need prices above zero'
     return { ...common, findings, splits: [], thresholds: null, staleRun: checkStale(raw, add) }
   }
   const discontinuities = checkDiscontinuity(raw, add)
@@ -94,6 +95,6 @@ function splitFinding(series: Series, { at, ratio, logOdds }: Split): Finding {
     expected: close,
     score: logOdds,
     confidence: 1 / (1 + Math.exp(-logOdds)),
-    explanation: `opens at ${series.open[at]} after a close of ${close}: ${ratio.name}; divide earlier prices by ${ratio.factor}`,
+    explanation: `opens at ${series.open[at]} after a close of ${close}: ${ratio.name} split; divide earlier prices by ${ratio.factor}`,
   }
 }

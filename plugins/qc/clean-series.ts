@@ -2,7 +2,7 @@ import type { Bars } from './bar-input.ts'
 import { DAY } from './bar-times.ts'
 import { centredMedian, neighbourMedian } from '../lib/quant/rolling-median.ts'
 
-/** Usable bars in order of time, with the row each came from. */
+/** Usable bars in order of time. `rows` holds the row of the request that each bar came from. */
 export interface Series {
   readonly count: number
   readonly rows: Int32Array
@@ -11,13 +11,13 @@ export interface Series {
   readonly high: Float64Array
   readonly low: Float64Array
   readonly close: Float64Array
-  /** NaN where missing or below zero; null where no row has one. */
+  /** NaN if missing or below zero; null if no row has a volume. */
   readonly volume: Float64Array | null
-  /** What prices were divided by, and volumes multiplied, for later splits: 1 where none was found. */
+  /** Adjustment for later splits: prices were divided by it and volumes multiplied. 1 without a split. */
   readonly factor: Float64Array
 }
 
-/** The rows named, in their order. */
+/** Selects rows of the request, in the given order. */
 export function selectRows(bars: Bars, rows: Int32Array): Series {
   const take = (column: Float64Array): Float64Array => Float64Array.from(rows, (row) => column[row]!)
   return {
@@ -33,14 +33,14 @@ export function selectRows(bars: Bars, rows: Int32Array): Series {
   }
 }
 
-/** The series without the places marked. */
+/** The series without the marked places. */
 export function without(series: Series, marked: Uint8Array): Series {
   const keep = (column: Float64Array): Float64Array => column.filter((_, i) => marked[i] === 0)
   const rows = series.rows.filter((_, i) => marked[i] === 0)
   return { ...mapColumns(series, keep), count: rows.length, rows }
 }
 
-/** The series as if each split had been adjusted for: earlier prices divided, earlier volumes multiplied. */
+/** Adjusts the series for splits: divides earlier prices by the factor and multiplies earlier volumes. */
 export function adjust(series: Series, splits: readonly { readonly at: number; readonly factor: number }[]): Series {
   const factor = new Float64Array(series.count).fill(1)
   for (const split of splits) factor[split.at - 1]! *= split.factor
@@ -59,24 +59,24 @@ function mapColumns(
   return { ...rest, ...prices, time: change(time), volume: volume && change(volume), factor: change(factor) }
 }
 
-/** What is usual around each bar: the yardsticks every statistical check shares. */
+/** What is usual around each bar. All statistical checks measure in these scales. */
 export interface Scales {
   /** Log range of each bar, ln(high/low). */
   readonly range: Float64Array
   /**
-   * Local scale: the larger of the median movement of ten neighbours and of those of 101 bars that moved, at least
-   * 0.0003. A bar that hardly moved says nothing of how far bars move.
+   * Local scale: the larger of the median movement of ten neighbours and the median movement of those of 101 bars that
+   * moved, at least 0.0003. Bars that hardly moved are left out, because they do not show how far bars move.
    */
   readonly local: Float64Array
-  /** Volume over the median of the 51 bars around; 1 where it is not known. */
+  /** Volume divided by the median of the 51 bars around; 1 if unknown. */
   readonly activity: Float64Array
-  /** Median volume of the 51 bars around; NaN where it is not known. */
+  /** Median volume of the 51 bars around; NaN if unknown. */
   readonly usualVolume: Float64Array
 }
 
 const FLOOR = 0.0003
 
-/** The yardsticks of a series. */
+/** Measures the scales of a series. `interval` is the length of a bar in seconds. */
 export function measureScales(series: Series, interval: number): Scales {
   const { count, high, low, volume } = series
   const range = high.map((value, i) => Math.log(value / low[i]!))
@@ -93,8 +93,9 @@ export function measureScales(series: Series, interval: number): Scales {
 }
 
 /**
- * How far each bar moved. Bars shorter than a day count from the close before: in thin markets most are flat, and prices
- * go from one to the next. Longer ones, whose nights are another matter, do so only where they have no range of their own.
+ * How far each bar moved. Bars shorter than a day are measured from the previous close, because most bars of thin markets
+ * are flat and prices move between them. Longer bars use their own range so that nights do not count; they use the
+ * previous close only if they are flat.
  */
 function movementOf({ high, low, close }: Series, range: Float64Array, interval: number): Float64Array {
   return range.map((own, i) => {

@@ -6,28 +6,28 @@ export type Field = 'timestamp' | 'open' | 'high' | 'low' | 'close' | 'volume' |
 
 export type Code = keyof typeof FAMILIES
 
-/** One thing wrong with one row. */
+/** One defect of one row. */
 export interface Finding {
   readonly code: Code
   readonly severity: Severity
-  /** Row as it was sent, from 0. */
+  /** Row of the request, from 0. */
   readonly index: number
   readonly field: Field
   readonly observed: number | string | null
-  /** The value a repair would use; null where the row should go, or nothing better is known. */
+  /** The value that a repair would use; null if the row should be dropped or no better value is known. */
   readonly expected: number | string | null
-  /** How far out, in the unit its explanation names; null where the rule is yes or no. */
+  /** How far the value is out of line, in the unit that the explanation names; null for a yes-or-no rule. */
   readonly score: number | null
-  /** Probability that it is what its code says. */
+  /** Probability that the finding is right. */
   readonly confidence: number
   readonly explanation: string
-  /** What the score is made of. */
+  /** The numbers from which the score follows. */
   readonly inputs?: PrintInputs
 }
 
-/** Score of a bad print: |ln(observed/beyond)| / (scale · volume_excuse). */
+/** Inputs of the score of a bad print, |ln(observed/beyond)| / (scale · volume_excuse). */
 export interface PrintInputs {
-  /** The nearest price that body or neighbours vouch for. */
+  /** The nearest price that the body of the bar or its neighbours confirm. */
   readonly beyond: number
   /** Local scale of log prices. */
   readonly scale: number
@@ -37,7 +37,7 @@ export interface PrintInputs {
 
 export type AddFinding = (finding: Finding) => void
 
-/** Every code and its family. */
+/** All codes with their families. */
 export const FAMILIES = {
   missing_value: 'impossible',
   nonpositive_price: 'impossible',

@@ -1,4 +1,4 @@
-/** Bar quality: a forensic report on the bars a caller sends. Pure computing: no data of our own, no jobs. */
+/** Bar quality: a forensic report on the bars that a caller sends. It uses no data of our own and runs no jobs. */
 import { definePlugin, InvalidInput } from 'tollgate/plugin'
 import type { BarQualityReport, BarQualityRequest } from '../../schemas/types.d.ts'
 import { readBars } from './bar-input.ts'
@@ -20,7 +20,7 @@ export default definePlugin({
   }),
 })
 
-/** The report on a request body. Throws InvalidInput naming the field or row. */
+/** Checks the bars of a request body and returns the report. Throws InvalidInput that names the field or row. */
 export function checkBarQuality(body: unknown): BarQualityReport {
   const settings: Settings = Array.isArray(body) ? {} : (body as Settings)
   const zone = zoneOf(settings.timezone)
@@ -38,6 +38,6 @@ function zoneOf(name: string | undefined): Zone | null {
   if (name === undefined) return null
   const zone = createZone(name)
   if (zone) return zone
-  const msg = `Is ${JSON.stringify(name)}; write an IANA name such as America/New_York.`
+  const msg = `${JSON.stringify(name)} is not a time zone. Write an IANA name such as America/New_York.`
   throw new InvalidInput(msg, ['body', 'timezone'])
 }

@@ -4,17 +4,20 @@ import { median } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
 import { levelChange } from './unadjusted-splits.ts'
 
-const HOLE = 15 * DAY
-const LEVEL = Math.log(1.17)
+const LONG_BREAK = 15 * DAY
+const LEVEL_CHANGE = Math.log(1.17)
 const DIVIDEND = { least: -Math.log(1 - 0.01), most: -Math.log(1 - 0.12) }
 
-/** A new price level after more than 15 days without bars: the ticker may have passed to another company. */
+/**
+ * Reports a new price level after more than 15 days without bars: the ticker may now belong to another company. Returns
+ * the places of the new levels.
+ */
 export function checkDiscontinuity(series: Series, add: AddFinding): number[] {
   const found: number[] = []
   for (let at = 1; at < series.count; at += 1) {
     const days = (series.time[at]! - series.time[at - 1]!) / DAY
     const change = levelChange(series, at)
-    if (days * DAY <= HOLE || Math.abs(change) < LEVEL) continue
+    if (days * DAY <= LONG_BREAK || Math.abs(change) < LEVEL_CHANGE) continue
     found.push(at)
     add({
       code: 'series_discontinuity',
@@ -26,16 +29,17 @@ export function checkDiscontinuity(series: Series, add: AddFinding): number[] {
       score: change,
       confidence: 0.95,
       explanation:
-        `the level changes ${Math.exp(change).toPrecision(3)} times after ${Math.round(days)} days without bars ` +
-        `since ${formatBarTime(series.time[at - 1]!)}: perhaps another instrument`,
+        `the price level changes by a factor of ${Math.exp(change).toPrecision(3)} after ${Math.round(days)} days without bars ` +
+        `since ${formatBarTime(series.time[at - 1]!)}; it may be another instrument`,
     })
   }
   return found
 }
 
 /**
- * Daily stocks: one-off falls of 1% to 12% between close and open that look like an ex-date: more than five times the
- * usual gap, no other like it within ten bars, an ordinary range and ordinary turnover, and no way back that day.
+ * For daily bars of stocks, reports falls of 1% to 12% between close and open that look like an ex-dividend date: more
+ * than five times the usual gap, the only such gap within ten bars, with an ordinary range and ordinary turnover, and
+ * without recovery on that day.
  */
 export function checkDividends(series: Series, scales: Scales, add: AddFinding): void {
   const { count, open, close } = series
@@ -58,7 +62,7 @@ export function checkDividends(series: Series, scales: Scales, add: AddFinding):
       expected: null,
       score: gap / usual,
       confidence: 0.5,
-      explanation: `opens ${(100 * (1 - Math.exp(-gap))).toPrecision(2)}% lower on an ordinary day, as on an ex-date`,
+      explanation: `opens ${(100 * (1 - Math.exp(-gap))).toPrecision(2)}% lower on an ordinary day, as on an ex-dividend date`,
     })
   }
 }

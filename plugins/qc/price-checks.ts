@@ -2,12 +2,13 @@ import { findTickSize, isMultiple } from '../lib/quant/tick-size.ts'
 import { type Bars, PRICES } from './bar-input.ts'
 import type { AddFinding, Code, Field } from './finding-codes.ts'
 
-/** Rounding of prices sent as text must not make a bar impossible. */
+/** Allows for rounding of prices that were sent as text. */
 const TOLERANCE = 1e-9
 
 /**
- * Rows that cannot be: a price missing, zero or below, a range upside down, open or close outside it, volume below zero.
- * Each row gets the first that holds of the price rules, and the volume rule besides. Answers which rows can be used.
+ * Reports impossible rows: a missing price, a price at or below zero, a high below the low, an open or close outside the
+ * range, a negative volume. A row gets the first price rule that applies, and the volume rule in addition. Returns 1 for
+ * each usable row and 0 for the others; a negative volume alone leaves a row usable.
  */
 export function checkImpossible(bars: Bars, allowNegative: boolean, add: AddFinding): Uint8Array {
   const usable = new Uint8Array(bars.count).fill(1)
@@ -19,7 +20,7 @@ export function checkImpossible(bars: Bars, allowNegative: boolean, add: AddFind
       add({ code, severity: 'error', index, field, observed, expected, score: null, confidence: 1, explanation })
     }
     const volume = bars.volume?.[index] ?? NaN
-    if (volume < 0) report('negative_volume', 'volume', -volume, 'volume below zero')
+    if (volume < 0) report('negative_volume', 'volume', -volume, 'the volume is below zero')
     checkPrices(bars, index, allowNegative, report)
   }
   return usable
@@ -33,26 +34,26 @@ function checkPrices(bars: Bars, index: number, allowNegative: boolean, report: 
   const [open, high, low, close] = PRICES.map((field) => bars[field][index]!) as [number, number, number, number]
   const below = allowNegative ? undefined : PRICES.find((field) => bars[field][index]! <= 0)
   if (below) {
-    const turned = -bars[below][index]!
-    const expected = turned > 0 ? turned : guess(bars, index, below)
+    const negated = -bars[below][index]!
+    const expected = negated > 0 ? negated : guess(bars, index, below)
     return report('nonpositive_price', below, expected, `${below} is ${bars[below][index]}, not above zero`)
   }
   const slack = TOLERANCE * Math.max(Math.abs(high), Math.abs(low))
-  if (high < low - slack) return report('high_lt_low', 'high', low, `high ${high} below low ${low}`)
+  if (high < low - slack) return report('high_lt_low', 'high', low, `high ${high} is below low ${low}`)
   const inside = (price: number): number => Math.min(Math.max(price, low), high)
   if (open > high + slack || open < low - slack) {
     const before = bars.close[index - 1] ?? NaN
     const expected = inside(Number.isNaN(before) ? open : before)
-    return report('open_outside_range', 'open', expected, `open ${open} outside ${low} to ${high}`)
+    return report('open_outside_range', 'open', expected, `open ${open} is outside the range ${low} to ${high}`)
   }
   if (close > high + slack || close < low - slack) {
     const after = bars.open[index + 1] ?? NaN
     const expected = inside(Number.isNaN(after) ? close : after)
-    report('close_outside_range', 'close', expected, `close ${close} outside ${low} to ${high}`)
+    report('close_outside_range', 'close', expected, `close ${close} is outside the range ${low} to ${high}`)
   }
 }
 
-/** A price from its neighbours: the close before, the open after, or the end of the body. Null where they are missing too. */
+/** Guesses a price: the previous close, the next open, or an end of the body. Null if those are missing too. */
 function guess(bars: Bars, index: number, field: (typeof PRICES)[number]): number | null {
   const { open, close } = bars
   const value = {
@@ -64,7 +65,7 @@ function guess(bars: Bars, index: number, field: (typeof PRICES)[number]): numbe
   return value > 0 ? value : null
 }
 
-/** Prices off the series' own grid, one finding a row. Answers the grid. */
+/** Reports prices that are off the tick size of the series, at most one per row. Returns the tick size. */
 export function checkTick(bars: Bars, rows: Int32Array, add: AddFinding): number | null {
   const prices = PRICES.flatMap((field) => Array.from(rows, (row) => bars[field][row]!))
   const step = findTickSize(prices)
@@ -74,7 +75,7 @@ export function checkTick(bars: Bars, rows: Int32Array, add: AddFinding): number
     if (!field) continue
     const observed = bars[field][index]!
     const expected = Number((Math.round(observed / step) * step).toPrecision(12))
-    const explanation = `${observed} is no multiple of ${step}, as 99.5% of the prices are`
+    const explanation = `${observed} is not a multiple of ${step}, unlike 99.5% of the prices`
     add({
       code: 'off_tick',
       severity: 'info',

@@ -7,39 +7,41 @@ import type { Scales, Series } from './clean-series.ts'
 export interface PrintThresholds {
   readonly wick: number
   readonly close: number
-  /** For a spike that the next bar opens at, where only the next close shows it. */
+  /** For a spike at which the next bar opens, so that only the next close reveals it. */
   readonly carried: number
 }
 
-/** Lowest thresholds, in local scales: daily bars as measured on real misprints, shorter bars the floor of their own tail. */
+/** Minimum thresholds, in local scales. Daily ones were measured on real misprints; intraday ones limit those of the file. */
 const DAILY: PrintThresholds = { wick: 1.5, close: 2, carried: 3.5 }
 const DAILY_WITHOUT_VOLUME: PrintThresholds = { wick: 2, close: 2, carried: 3.5 }
 const INTRADAY: PrintThresholds = { wick: 2, close: 2, carried: 3 }
-/** How far above the score one clean bar is expected to reach. */
+/** The threshold is this many times the score that one clean bar is expected to reach. */
 const MARGIN = 1.25
-const HIGHEST = 8
-/** Volume excuses an extreme by its square root, at most this much: real extremes trade. */
-const MOST_EXCUSED = 6
-/** A carried spike must come back to within this share of the smaller leg. */
+const MAX_THRESHOLD = 8
+/** Real extremes trade, so the square root of relative volume excuses a price, up to this factor. */
+const MAX_EXCUSE = 6
+/** A carried spike must revert to within this share of its smaller leg. */
 const REVERSION = 0.4
 
 interface PrintParts {
   readonly scales: Scales
-  /** Seconds of a bar. */
+  /** Length of a bar, seconds. */
   readonly interval: number
-  /** The grid of the prices as sent; null where there is none. */
+  /** Tick size of the prices as sent; null if there is none. */
   readonly tick: number | null
   readonly add: AddFinding
 }
 
 /**
- * Lone wicks and lone closes. A wick is scored by the smaller of its length beyond the body and beyond the extreme of both
- * neighbours, a close by its distance beyond the open of its own bar, the closes around it and the next open; both over
- * the local scale and the square root of relative volume, which is no excuse for a price off the grid: it was no trade. A
- * close that the next bar opens at is scored by the smaller of two opposite returns. On bars shorter than a day
- * thresholds come from the file's own tail. Answers the thresholds.
+ * Reports lone wicks and lone closes, and returns the thresholds.
  *
- * Source: quant note 4.1; Brownlees and Gallo (2006) for local scales; Barndorff-Nielsen et al. (2009) for neighbours.
+ * A wick is scored by its length beyond the body and beyond the extremes of both neighbours, whichever is smaller. A close
+ * is scored by its distance beyond the open of its own bar, the closes around it and the next open. Both are divided by
+ * the local scale and by the square root of relative volume. Volume does not excuse a price off the tick size, because
+ * such a price was not a trade. A close at which the next bar opens is scored by the smaller of two opposite returns. For
+ * bars shorter than a day the thresholds come from the tail of the file itself.
+ *
+ * Source: Brownlees and Gallo (2006) for local scales; Barndorff-Nielsen et al. (2009) for neighbours.
  */
 export function checkPrints(series: Series, { scales, interval, tick, add }: PrintParts): PrintThresholds {
   const { count, high, low } = series
@@ -68,7 +70,7 @@ export function checkPrints(series: Series, { scales, interval, tick, add }: Pri
     const percent = (100 * Math.abs(price / expected - 1)).toPrecision(3)
     const where = field === 'close' ? 'the closes and opens around it' : 'its body and both neighbours'
     const explanation =
-      `${field} ${percent}% beyond ${where}, ${score.toFixed(1)} local scales of ${(100 * scale).toPrecision(3)}%, ` +
+      `${field} is ${percent}% beyond ${where}: ${score.toFixed(1)} local scales of ${(100 * scale).toPrecision(3)}%, ` +
       `on ${scales.activity[i]!.toPrecision(2)} times the usual volume`
     const severity = confidence >= 0.9 ? 'error' : 'warning'
     const values = { observed: price * factor, expected: expected * factor }
@@ -94,7 +96,7 @@ function thresholdsOf(
 ): PrintThresholds {
   if (interval >= DAY) return volume ? DAILY : DAILY_WITHOUT_VOLUME
   const own = (lowest: number, tail: Tail, margin: number): number =>
-    Math.min(HIGHEST, Math.max(count < 200 ? lowest + 1 : lowest, margin * tail.one))
+    Math.min(MAX_THRESHOLD, Math.max(count < 200 ? lowest + 1 : lowest, margin * tail.one))
   return {
     wick: own(INTRADAY.wick, tails.wick, MARGIN),
     close: own(INTRADAY.close, tails.close, MARGIN),
@@ -112,30 +114,30 @@ type Excuse = (i: number, prices: Float64Array) => number
 function excuseOf({ factor }: Series, { activity }: Scales, tick: number | null): Excuse {
   return (i, prices) => {
     const isOff = tick !== null && !isMultiple(prices[i]! * factor[i]!, tick)
-    return isOff ? 1 : Math.min(MOST_EXCUSED, Math.sqrt(Math.max(1, activity[i]!)))
+    return isOff ? 1 : Math.min(MAX_EXCUSE, Math.sqrt(Math.max(1, activity[i]!)))
   }
 }
 
-/** The highest price that body and neighbours vouch for. */
+/** The highest price that the body and the neighbours confirm. */
 function ceiling({ open, close, high }: Series, i: number): number {
   return Math.max(open[i]!, close[i]!, high[i - 1] ?? 0, high[i + 1] ?? 0)
 }
 
-/** The lowest price that body and neighbours vouch for. */
+/** The lowest price that the body and the neighbours confirm. */
 function floor({ open, close, low }: Series, i: number): number {
   return Math.min(open[i]!, close[i]!, low[i - 1] ?? Infinity, low[i + 1] ?? Infinity)
 }
 
 interface CloseScores {
-  /** The close beyond everything around it, the next open included. */
+  /** How far the close lies beyond everything around it, including the next open. */
   readonly own: Float64Array
-  /** The close reached and left by opposite returns of like size. */
+  /** For a close between opposite returns of similar size: the size of the smaller one. */
   readonly carried: Float64Array
-  /** What both are measured in, before volume. */
+  /** The scale of both, before volume is taken into account. */
   readonly scale: Float64Array
 }
 
-/** The first and last bar have no witness on one side: 0. */
+/** The first and the last bar score 0, because they lack a neighbour. */
 function closeScores({ count, open, close }: Series, scales: Scales, excuse: Excuse): CloseScores {
   const returns = close.map((value, i) => Math.log(value / (close[i - 1] ?? value)))
   const usual = neighbourMedian(returns.map(Math.abs), 5)
@@ -148,34 +150,34 @@ function closeScores({ count, open, close }: Series, scales: Scales, excuse: Exc
     const above = Math.log(close[i]! / Math.max(...around))
     const below = Math.log(Math.min(...around) / close[i]!)
     own[i] = Math.max(above, below, 0) / unit
-    const [came, left] = [returns[i]!, returns[i + 1]!]
-    const leg = Math.min(Math.abs(came), Math.abs(left))
-    if (came * left < 0 && Math.abs(came + left) < REVERSION * leg) carried[i] = leg / unit
+    const [before, after] = [returns[i]!, returns[i + 1]!]
+    const leg = Math.min(Math.abs(before), Math.abs(after))
+    if (before * after < 0 && Math.abs(before + after) < REVERSION * leg) carried[i] = leg / unit
   }
   return { own, carried, scale }
 }
 
-/** The upper tail of a score over a whole file, taken as exponential between its 90% and 98% quantiles. */
+/** The upper tail of a score over a whole file: an exponential fitted between its 90% and 98% quantiles. */
 interface Tail {
-  /** How many bars of a clean file of this length would score at least this much. */
+  /** Expected number of bars that score at least this much in a clean file of this length. */
   expected(score: number): number
   /** The score that one bar of a clean file is expected to reach. */
   readonly one: number
 }
 
-/** Fewer bars than this do not show their own tail. */
-const FEWEST = 500
-/** 90% and 98% quantiles of the scores of clean files, for files that cannot show their own. */
+/** Fewer bars than this are not enough to fit a tail. */
+const MIN_TAIL_BARS = 500
+/** 90% and 98% quantiles of the scores of clean files, for files that are too short. */
 const TYPICAL = [0.28, 0.6] as const
 
 /**
- * Fits the tail on the file itself. The quantiles lie below the reach of defects rarer than 2%, so the fit is of the
- * market, not of its misprints.
+ * Fits the tail to the file itself. Defects rarer than 2% do not reach the quantiles, so the fit describes the market and
+ * not its misprints.
  */
 export function fitTail(scores: Float64Array): Tail {
   const sorted = scores.slice().sort()
   const at = (p: number): number => Math.max(0, sorted[Math.floor(p * sorted.length)] ?? 0)
-  const [low, high] = scores.length < FEWEST ? TYPICAL : [at(0.9), at(0.98)]
+  const [low, high] = scores.length < MIN_TAIL_BARS ? TYPICAL : [at(0.9), at(0.98)]
   const slope = Math.max((high - low) / Math.log(5), 1e-9)
   const above = Math.max(1, 0.02 * scores.length)
   return {
@@ -188,8 +190,8 @@ const FACTORS = [0.01, 0.1, 10, 100]
 const REACH = 3
 
 /**
- * Whole bars displaced by 10 or 100 either way: all four prices lie within a factor of √10, less the local movement, of
- * a decimal shift of the prices around, and the prices around agree with each other. Answers the places displaced.
+ * Reports whole bars that are displaced by a factor of 10 or 100: all four prices lie near the prices around them times
+ * that factor, and the prices around agree with each other. Returns 1 for each displaced place and 0 for the others.
  */
 export function checkDecimals(series: Series, add: AddFinding): Uint8Array {
   const displaced = new Uint8Array(series.count)
@@ -200,7 +202,7 @@ export function checkDecimals(series: Series, add: AddFinding): Uint8Array {
     if (factor === undefined) continue
     displaced[i] = 1
     const observed = series.close[i]! * series.factor[i]!
-    const explanation = `all four prices are ${factor} times those around`
+    const explanation = `all four prices are ${factor} times the prices around`
     add({
       code: 'decimal_shift',
       severity: 'error',
@@ -216,7 +218,7 @@ export function checkDecimals(series: Series, add: AddFinding): Uint8Array {
   return displaced
 }
 
-/** Median close of up to three bars on each side, or null where the two sides differ by more than a quarter. */
+/** Median close of up to three bars on each side; null if the two sides differ by more than a quarter. */
 function levelAround({ close, count }: Series, i: number, displaced: Uint8Array): number | null {
   const side = (step: number): number => {
     const values: number[] = []

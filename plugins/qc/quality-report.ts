@@ -6,7 +6,7 @@ import { formatBarTime } from './bar-times.ts'
 import { SPLIT_LOG_ODDS } from './unadjusted-splits.ts'
 
 export const MODEL = 'qc/1'
-const MOST_FINDINGS = 1000
+const MAX_FINDINGS = 1000
 const WEIGHTS: Readonly<Record<Severity, number>> = { error: 1, warning: 0.3, info: 0 }
 const GRADES: readonly (readonly [number, BarQualityReport['grade']])[] = [
   [0.95, 'A'],
@@ -14,18 +14,18 @@ const GRADES: readonly (readonly [number, BarQualityReport['grade']])[] = [
   [0.7, 'C'],
   [0.5, 'D'],
 ]
-/** How numbers of the answer follow from others of it; the rest is at /methodology. */
+/** How numbers of the answer follow from other numbers in it. The methodology page has the rest. */
 const FORMULAS = {
   score: '1 - min(1, 100 * (counts.error + 0.3 * counts.warning) / bars)',
   bad_print_score: 'abs(ln(observed / inputs.beyond)) / (inputs.scale * inputs.volume_excuse)',
   log_odds: 'gap_log_odds + range_log_odds + turnover_log_odds + share_volume_log_odds',
 }
-/** Errors beyond this share make bars unusable. */
-const TOLERABLE = 0.001
+/** A larger share of errors makes the bars unusable. */
+const MAX_ERROR_SHARE = 0.001
 
 /**
- * The answer of POST /v1/bars/qc. Score is 1 - min(1, 100 · Σ weight / bars) with 1 for an error, 0.3 for a warning and 0
- * for an info; the worst thousand findings are shown, in order of rows, and all are counted.
+ * The answer of POST /v1/bars/qc. The score is 1 - min(1, 100 · Σ weight / bars), with weight 1 for an error, 0.3 for a
+ * warning and 0 for an info. The report lists the worst 1,000 findings in order of rows; the counts include all.
  */
 export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string | null): BarQualityReport {
   const { findings, splits, coverage, thresholds } = checked
@@ -48,7 +48,9 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
     score,
     grade: GRADES.find(([least]) => score >= least)?.[1] ?? 'F',
     usable:
-      splits.length === 0 && byCode['series_discontinuity'] === undefined && counts.error <= TOLERABLE * bars.count,
+      splits.length === 0 &&
+      byCode['series_discontinuity'] === undefined &&
+      counts.error <= MAX_ERROR_SHARE * bars.count,
     counts,
     by_code: byCode,
     findings: worst(findings).map((finding) => ({
@@ -65,7 +67,7 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
       explanation: finding.explanation,
       ...(finding.inputs ? { inputs: inSevenDigits(finding.inputs) } : {}),
     })),
-    findings_truncated: findings.length > MOST_FINDINGS,
+    findings_truncated: findings.length > MAX_FINDINGS,
     splits: splits.map(({ index, time, split }) => ({
       timestamp: formatBarTime(time),
       index,
@@ -90,12 +92,12 @@ export function qualityReport(bars: Bars, checked: CheckedBars, symbol: string |
   }
 }
 
-/** The most severe thousand, in order of rows. */
+/** The 1,000 most severe findings, in order of rows. */
 function worst(findings: readonly Finding[]): Finding[] {
   const bySeverity = [...findings].sort(
     (a, b) => WEIGHTS[b.severity] - WEIGHTS[a.severity] || b.confidence - a.confidence || a.index - b.index,
   )
-  return bySeverity.slice(0, MOST_FINDINGS).sort((a, b) => a.index - b.index)
+  return bySeverity.slice(0, MAX_FINDINGS).sort((a, b) => a.index - b.index)
 }
 
 function extent(times: Float64Array): [number, number] {
@@ -107,7 +109,7 @@ function extent(times: Float64Array): [number, number] {
   return [first, last]
 }
 
-/** Twelve digits: adjusting and undoing an adjustment must not show. */
+/** Rounds to twelve digits, which hides the rounding errors of adjusting for splits and undoing it. */
 function shown<Value extends number | string | null>(value: Value): Value | number | null {
   if (typeof value !== 'number') return value
   return Number.isFinite(value) ? Number(value.toPrecision(12)) : null

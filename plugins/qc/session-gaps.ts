@@ -5,30 +5,30 @@ import type { AddFinding } from './finding-codes.ts'
 import { dayName, type Session, wallClock, NIGHT, type WallClock } from './trading-session.ts'
 
 export interface Coverage {
-  /** Bars there plus bars missing inside sessions. */
+  /** Bars in the request plus bars missing inside sessions. */
   readonly expected_bars: number
   readonly missing: number
-  /** Longest hole inside a session; null where there is none. */
+  /** Longest gap inside a session; null if there is none. */
   readonly longest_gap_seconds: number | null
 }
 
-/** Of bars that keep no step: none can be missing. */
+/** Coverage of bars without a common step, where no bar can be missing. */
 export const wholeCoverage = ({ length }: Float64Array): Coverage => ({
   expected_bars: length,
   missing: 0,
   longest_gap_seconds: null,
 })
 
-/** More steps than this since the bar before are a hole. */
+/** More steps than this since the previous bar are a hole. */
 const STEPS = 1.99
-/** Above this share of bars after a hole the market is thin, and only holes longer than chance are reported. */
+/** A market with more holes than this share of its bars is thin. Only holes longer than chance are reported there. */
 const THIN = 0.002
-/** Holes of a thin market are reported where so long ones are expected fewer times than this in the file. */
+/** A hole in a thin market is reported if holes of its length are expected fewer times than this in the file. */
 const CHANCE = 0.05
-/** Bars on either side that tell how thin the market was at the time. */
+/** Number of bars on either side that show how thin the market was at the time. */
 const AROUND = 100
-/** On weekdays of a calendar we do not know, holidays last up to this many days. */
-const LONGEST_HOLIDAY = 4
+/** In an unknown calendar, up to this many missing weekdays count as a holiday. */
+const MAX_HOLIDAY_DAYS = 4
 
 interface Hole {
   /** Place of the first bar after it. */
@@ -37,9 +37,9 @@ interface Hole {
 }
 
 /**
- * Holes inside sessions: more than 1.99 steps since the bar before. A break that begins and ends at hours where breaks
- * recur (nights, weekends, a daily pause) is none. In a thin market, where many bars follow a hole, those are reported
- * that are longer than chance at the rate of the time; the rest count as missing.
+ * Reports gaps inside sessions and returns the coverage. A gap is more than 1.99 steps since the previous bar. Breaks that
+ * begin and end at hours where breaks recur (nights, weekends, a daily pause) are not gaps. In a thin market, where many
+ * bars follow a hole, only holes longer than chance at the local rate are reported; the others still count as missing.
  */
 export function checkGaps(
   times: Float64Array,
@@ -57,7 +57,7 @@ export function checkGaps(
     const [before, after] = [times[hole.at - 1]!, times[hole.at]!]
     longest = Math.max(longest, after - before)
     if (expected(hole) >= CHANCE) continue
-    const words = hole.missing === 1 ? '1 bar is' : `${hole.missing} bars are`
+    const subject = hole.missing === 1 ? '1 bar is' : `${hole.missing} bars are`
     add({
       code: 'gap',
       severity: 'warning',
@@ -67,15 +67,16 @@ export function checkGaps(
       expected: formatBarTime(before + interval),
       score: hole.missing,
       confidence: isThin ? 0.9 : 0.99,
-      explanation: `${words} missing since ${formatBarTime(before)}`,
+      explanation: `${subject} missing since ${formatBarTime(before)}`,
     })
   }
   return { expected_bars: times.length + missing, missing, longest_gap_seconds: longest || null }
 }
 
 /**
- * How many holes as long as one are expected in the file, n·q^L, were every bar missing with the chance q that bars were
- * missing in around it: among so many bars there, those missing beside them but for the hole itself, and one more.
+ * Returns a function that gives the expected number of holes as long as a given one, n·q^L. The chance q that a bar is
+ * missing comes from the 200 bars around the hole: the other missing bars plus one, divided by that number plus the bars
+ * that are present.
  */
 function expectation(holes: readonly Hole[], count: number): (hole: Hole) => number {
   const missingBefore = new Float64Array(count + 1)
@@ -98,7 +99,7 @@ function findHoles(times: Float64Array, interval: number, session: Session): Hol
   return places.map((at) => ({ at, missing: missing(at) })).filter((hole) => hole.missing > 0)
 }
 
-/** Trading days between two daily bars. Holidays of a calendar we do not know are given the benefit of the doubt. */
+/** Number of trading days between two daily bars. In an unknown calendar, up to four weekdays count as a holiday. */
 function missingDays(before: number, after: number, { name, zone }: Session): number {
   let missing = 0
   const last = wallClock(after, zone).day
@@ -106,26 +107,26 @@ function missingDays(before: number, after: number, { name, zone }: Session): nu
     const reason = nyseClosed(dayName(day))
     if (reason === null || (name !== 'us_equity' && reason !== 'weekend')) missing += 1
   }
-  return name === 'us_equity' || missing > LONGEST_HOLIDAY ? missing : 0
+  return name === 'us_equity' || missing > MAX_HOLIDAY_DAYS ? missing : 0
 }
 
-/** An hour recurs when this share of the long breaks, or of the days, have it. */
+/** A minute of the day recurs if breaks begin (or end) at it on this share of the long breaks, or of the days. */
 const LONG_SHARE = 0.1
 const DAY_SHARE = 0.3
-/** Fewer long breaks than this teach nothing: none of those by night, or over a Saturday, is called a hole. */
-const FEWEST = 3
+/** Fewer long breaks than this show no pattern. Breaks over a night or a Saturday are then never called holes. */
+const MIN_LONG_BREAKS = 3
 
-/** How often breaks begin, or end, at each minute of the day. */
+/** How often breaks begin (or end) at each minute of the day. */
 interface Side {
   readonly any: Map<number, number>
   readonly long: Map<number, number>
 }
 
 /**
- * Tells breaks between sessions from holes inside them, by what recurs: the minutes of the day at which breaks begin and
- * end are counted, and a break from a recurring minute to a recurring minute is no hole, but for whole trading days of the
- * NYSE within it. Answers a function: for the
- * place of a bar after a break, the number of bars missing inside sessions.
+ * Tells breaks between sessions from holes inside them by what recurs. It counts the minutes of the day at which breaks
+ * begin and end. A break from a recurring minute to a recurring minute is not a hole, except for whole trading days of the
+ * NYSE within it. Returns a function that gives, for the place of a bar after a break, the number of bars that are missing
+ * inside sessions.
  */
 function findBreaks(
   times: Float64Array,
@@ -160,9 +161,9 @@ function findBreaks(
     const lost = session.name === 'us_equity' ? Math.round(tradingDaysBetween(from.day, to.day) * perDay) : 0
     if (regular(at)) return lost
     if (length(at) < NIGHT || from.day === to.day) return steps(at)
-    if (long.length < FEWEST && isWeekend(times, at, from.day, to.day)) return 0
+    if (long.length < MIN_LONG_BREAKS && isWeekend(times, at, from.day, to.day)) return 0
     if (!hasNights) return length(at) < 1.6 * DAY ? steps(at) : Math.max(0, steps(at) - weekend)
-    if (long.length < FEWEST) return 0
+    if (long.length < MIN_LONG_BREAKS) return 0
     const close = session.name === 'us_equity' ? nyseClose(dayName(from.day)) : 960
     const tail = close < 960 ? Math.max(0, close * 60 - from.minute * 60 - interval) : ahead(from.minute, closings, 1)
     const head = ahead(to.minute, openings, -1)
@@ -170,9 +171,9 @@ function findBreaks(
   }
 }
 
-/** A break of at most three days with a whole Saturday in it. */
+/** Whether a break lasts at most three days and contains a whole Saturday. */
 function isWeekend(times: Float64Array, at: number, from: number, to: number): boolean {
-  // Days 2, 9, 16, … since 1970 were Saturdays.
+  // Days 2, 9, 16, … after 1970-01-01 are Saturdays.
   const saturday = from + 1 + ((((1 - from) % 7) + 7) % 7)
   return saturday < to && times[at]! - times[at - 1]! <= 3 * DAY
 }
@@ -183,7 +184,7 @@ function countBy(minutes: readonly number[]): Map<number, number> {
   return counts
 }
 
-/** Seconds from a minute of the day to the nearest of others, later (1) or earlier (-1) that day; 0 for none. */
+/** Seconds from a minute of the day to the nearest of `others`, later (1) or earlier (-1) that day; 0 if there is none. */
 function ahead(minute: number, others: readonly number[], direction: 1 | -1): number {
   const distances = others.map((other) => direction * (other - minute)).filter((distance) => distance >= 0)
   return distances.length === 0 ? 0 : Math.min(...distances) * 60

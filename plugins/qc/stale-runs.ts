@@ -2,8 +2,8 @@ import type { AddFinding } from './finding-codes.ts'
 import { formatBarTime } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 
-const SHORTEST = 5
-/** Runs looked for are longer than this; those expected less than 0.001 times in the file are reported. */
+const MIN_RUN = 5
+/** Runs shorter than 8 give the rate. A run is reported if its length is expected less than 0.001 times in the file. */
 const CHANCE = { short: 8, chance: 0.001 }
 
 interface Run {
@@ -11,10 +11,10 @@ interface Run {
   readonly length: number
 }
 
-/** Runs of flat bars at one price that are longer than chance allows at the file's own rate of such runs. */
+/** Runs of flat bars at one price that are longer than chance allows, given the rate of such runs in the file. */
 interface StaleRuns {
   readonly runs: readonly Run[]
-  /** The length from which a run is one of them. */
+  /** The minimum length of such a run. */
   readonly least: number
 }
 
@@ -28,11 +28,11 @@ export function staleRuns({ count, open, high, low, close }: Series): StaleRuns 
     runs.push({ start, length: i - start + 1 })
   }
   const lengths = runs.map(({ length }) => length)
-  const least = Math.max(SHORTEST, chanceLength(lengths, CHANCE))
+  const least = Math.max(MIN_RUN, chanceLength(lengths, CHANCE))
   return { runs: runs.filter(({ length }) => length >= least), least }
 }
 
-/** Reports stale runs, each at its first bar. Answers the length from which a run is reported. */
+/** Reports stale runs, each at its first bar. Returns the length from which a run is reported. */
 export function checkStale(series: Series, add: AddFinding): number {
   const { rows, time, close, factor } = series
   const { runs, least } = staleRuns(series)
@@ -54,11 +54,11 @@ export function checkStale(series: Series, add: AddFinding): number {
 }
 
 /**
- * The length from which a run is longer than chance. Lengths are taken as geometric with the ratio p estimated from the
- * m runs shorter than `short`, so that the runs looked for do not vouch for themselves; the answer is the shortest length
- * expected less than `chance` times in the file, m·p^(L-1) < chance.
+ * The length from which a run is longer than chance allows: the shortest L that is expected less than `chance` times in
+ * the file, m·p^(L-1) < chance. Lengths are assumed geometric with ratio p. Only the m runs shorter than `short` are used
+ * to estimate p, so that long stale runs do not raise their own limit.
  *
- * p solves the mean of a geometric cut off at short - 1; with `short` 3 that is p/(1+p) = n₂/(n₁+n₂).
+ * p solves the mean of a geometric distribution cut off at short - 1. For `short` = 3 that is p/(1+p) = n₂/(n₁+n₂).
  *
  * @example chanceLength([1, 1, 1, 2, 1, 1, 20], { short: 3, chance: 0.001 }) // 7: p is 0.18, six short runs
  */
@@ -67,13 +67,13 @@ export function chanceLength(
   { short, chance }: { readonly short: number; readonly chance: number },
 ): number {
   const counted = lengths.filter((length) => length < short)
-  // A little added, so that a file without two in a row still leaves room for them.
+  // The small addition allows for runs of two in a file that has none.
   const mean = 1 + (counted.reduce((sum, length) => sum + length - 1, 0) + 0.05) / (counted.length + 1)
   const ratio = ratioOfMean(mean, short - 1)
   return Math.max(1, Math.ceil(1 + Math.log(chance / Math.max(1, counted.length)) / Math.log(ratio)))
 }
 
-/** The ratio of a geometric on 1 to `most` with the given mean, by bisection; at most 0.98. */
+/** The ratio of a geometric distribution on 1 to `most` with the given mean, by bisection; at most 0.98. */
 function ratioOfMean(mean: number, most: number): number {
   const meanOf = (ratio: number): number => {
     let [weight, total, sum] = [1, 0, 0]

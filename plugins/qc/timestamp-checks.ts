@@ -4,13 +4,13 @@ import { DAY, formatBarTime } from './bar-times.ts'
 import type { AddFinding, Code, Severity } from './finding-codes.ts'
 import { dayName, type Session, wallClock } from './trading-session.ts'
 
-/** Steps back in time beyond this share: the rows run from newest to oldest, as some exchanges send them. */
+/** With a larger share of steps back in time, the rows run from newest to oldest, as some exchanges send them. */
 const BACKWARDS = 0.9
 
 /**
- * Reports rows that come before the latest time seen and rows whose time was there already, and answers the rows that
- * remain in order of time: the first of each time. Rows that run from newest to oldest are read from their end, and only
- * said to.
+ * Reports rows that are earlier than a row before them, and rows that repeat a time. Returns the other rows in order of
+ * time, keeping the first row of each time. Rows that run from newest to oldest are read from the end and get a single
+ * info.
  */
 export function checkOrder(bars: Bars, add: AddFinding): Int32Array {
   const { time, count } = bars
@@ -22,22 +22,23 @@ export function checkOrder(bars: Bars, add: AddFinding): Int32Array {
     add({ ...common, code, severity, index, observed, explanation })
   }
   const isBackwards = runsBackwards(time)
-  if (isBackwards) report(0, 'out_of_order_timestamp', 'the rows run from newest to oldest and were read so', 'info')
+  if (isBackwards)
+    report(0, 'out_of_order_timestamp', 'the rows run from newest to oldest and were read in reverse', 'info')
   for (let place = 0; place < count; place += 1) {
     const index = isBackwards ? count - 1 - place : place
     const moment = time[index]!
-    const twin = first.get(moment)
-    if (twin !== undefined) {
+    const earlier = first.get(moment)
+    if (earlier !== undefined) {
       const fields = [...PRICES, 'volume' as const].filter(
-        (field) => !Object.is(bars[field]?.[index], bars[field]?.[twin]),
+        (field) => !Object.is(bars[field]?.[index], bars[field]?.[earlier]),
       )
-      const words = fields.length === 0 ? 'the same values' : `another ${fields.join(', ')}`
-      report(index, 'duplicate_timestamp', `row ${twin} has this time with ${words}`)
+      const difference = fields.length === 0 ? 'the same values' : `a different ${fields.join(', ')}`
+      report(index, 'duplicate_timestamp', `row ${earlier} has this time with ${difference}`)
       continue
     }
     first.set(moment, index)
     if (moment >= latest) latest = moment
-    else report(index, 'out_of_order_timestamp', `earlier than ${formatBarTime(latest)}, which came before it`)
+    else report(index, 'out_of_order_timestamp', `earlier than ${formatBarTime(latest)} in a row before it`)
   }
   const rows = Int32Array.from(first.values())
   return rows.sort((a, b) => time[a]! - time[b]!)
@@ -49,19 +50,19 @@ function runsBackwards(time: Float64Array): boolean {
   return back > BACKWARDS * (time.length - 1)
 }
 
-/** A remainder this many bars share is part of the grid: clocks change, sessions start at the half hour. */
+/** A remainder that this share of bars has belongs to the grid, because clocks change and sessions start at the half hour. */
 const SHARE = 0.05
 
-/** Bars that share the grid with others, at least: fewer keep no step, as bars of a number of trades do. */
+/** If a smaller share of bars is on the grid, the bars have no common step, like bars of a number of trades. */
 const GRID_SHARE = 0.5
 
 interface Grid {
-  /** Remainders modulo the step, the commonest first. */
+  /** Remainders modulo the step, the most common first. */
   readonly usual: readonly number[]
   readonly isRegular: boolean
 }
 
-/** The remainders modulo the step that bars share. */
+/** Finds the remainders modulo the step that many bars share. */
 export function gridOf(times: Float64Array, interval: number): Grid {
   const counts = new Map<number, number>()
   for (const time of times) counts.set(remainder(time, interval), (counts.get(remainder(time, interval)) ?? 0) + 1)
@@ -75,8 +76,9 @@ export function gridOf(times: Float64Array, interval: number): Grid {
 const remainder = (time: number, interval: number): number => ((time % interval) + interval) % interval
 
 /**
- * Timestamps off the grid: the remainder modulo the step differs from the commonest and from every other that a twentieth
- * of the bars share. On daily bars an hour more or less is a change of clocks; longer intervals have no fixed step.
+ * Reports timestamps that are off the grid: their remainder modulo the step is not one that a twentieth of the bars share.
+ * Daily bars may be off by an hour, because clocks change. Bars longer than a day are not checked, because weeks and months
+ * have no fixed step.
  */
 export function checkGrid(
   times: Float64Array,
@@ -102,18 +104,18 @@ export function checkGrid(
       expected: formatBarTime(nearest),
       score: Math.abs(time - nearest),
       confidence: 0.99,
-      explanation: `${Math.abs(time - nearest)} seconds from the grid of ${interval} seconds`,
+      explanation: `${Math.abs(time - nearest)} seconds off the grid of ${interval} seconds`,
     })
   }
 }
 
 const HOUR = 60
-/** Days of one displacement in a row that make a run. */
-const RUN = 2
-/** The first bar must usually come at one minute before its absence means anything. */
+/** Number of consecutive days with the same displacement that count as a clock shift. */
+const MIN_SHIFTED_DAYS = 2
+/** The check runs only if at least this share of days begins at the same minute. */
 const USUAL_SHARE = 0.6
 
-/** For US equities: bars on a weekend or holiday of the NYSE, and runs of days that begin a whole hour early or late. */
+/** For US equities, reports bars on closed days of the NYSE and runs of days that begin a whole hour early or late. */
 export function checkCalendar(
   times: Float64Array,
   rows: Int32Array,
@@ -134,7 +136,7 @@ export function checkCalendar(
     }
     if (closed === null) continue
     const common = { severity: 'warning', field: 'timestamp', observed: formatBarTime(time), expected: null } as const
-    const explanation = `${dayName(day)} was no trading day in New York: ${closed}`
+    const explanation = `the New York Stock Exchange was closed on ${dayName(day)}: ${closed}`
     add({ ...common, code: 'closed_session_bar', index: rows[at]!, score: null, confidence: 0.99, explanation })
   }
   if (interval < DAY) checkClock(times, rows, first, add)
@@ -154,7 +156,7 @@ function checkClock(
     const shift = first[day]!.minute - usual
     let end = day + 1
     while (end < first.length && first[end]!.minute - usual === shift) end += 1
-    if (shift !== 0 && shift % HOUR === 0 && end - day >= RUN) {
+    if (shift !== 0 && shift % HOUR === 0 && end - day >= MIN_SHIFTED_DAYS) {
       const time = times[first[day]!.at]!
       add({
         code: 'clock_shift',

@@ -3,7 +3,7 @@ import { DAY, createZone, UTC, type Zone } from './bar-times.ts'
 
 export type SessionName = 'us_equity' | '24x7' | 'weekdays'
 
-/** When the market is open, and the wall clock it keeps. */
+/** When the market is open, and the time zone of its clock. */
 export interface Session {
   readonly name: SessionName
   readonly zone: Zone
@@ -11,38 +11,38 @@ export interface Session {
 
 const NEW_YORK = createZone('America/New_York') ?? UTC
 const OPENING = 570 // 9:30
-const EARLY = 240 // 4:00, where extended hours begin
-/** Bars on weekends up to this share are mistakes of rows and say nothing of the market. */
+const EXTENDED_OPENING = 240 // 4:00, when extended hours begin
+/** Up to this share, bars on weekends are bad rows and do not mean that the market trades on weekends. */
 const STRAY = 0.005
-/** Holes this long are nights, weekends or holidays. */
+/** Breaks of at least this length are nights, weekends or holidays. */
 export const NIGHT = 4 * 3600
 
-/** A moment on a wall clock. */
+/** A point in time on a wall clock. */
 export interface WallClock {
   /** Days since 1970-01-01. */
   readonly day: number
   readonly minute: number
 }
 
-/** The day and the minute of the day on a zone's wall clock. */
+/** The day and the minute of the day on the wall clock of a zone. */
 export function wallClock(seconds: number, zone: Zone): WallClock {
   const local = seconds + zone(seconds)
   const day = Math.floor(local / DAY)
   return { day, minute: Math.floor((local - day * DAY) / 60) }
 }
 
-/** Whether a day since 1970-01-01, a Thursday, is a Saturday. */
+/** Whether a day is a Saturday. Days count from 1970-01-01, a Thursday. */
 export const isSaturday = (day: number): boolean => (((day - 2) % 7) + 7) % 7 === 0
 
-/** "YYYY-MM-DD" of a day since 1970-01-01. */
+/** "YYYY-MM-DD" of a day counted from 1970-01-01. */
 export function dayName(day: number): string {
   return new Date(day * DAY * 1000).toISOString().slice(0, 10)
 }
 
 /**
- * The session named, or the one the times speak for: round the clock where weekends have their share of bars; US
- * equities where there is hardly one on a weekend or a holiday of the NYSE and, on bars shorter than a day, the days begin at
- * 9:30 or 4:00 in New York; otherwise weekdays of a calendar we do not know.
+ * The session named in the request, or with "auto" the one that fits the times. It is "24x7" if weekends have bars like
+ * other days. It is "us_equity" if there is hardly a bar on weekends and NYSE holidays and, for bars shorter than a day,
+ * days begin at 9:30 or 4:00 in New York. Otherwise it is "weekdays", with an unknown calendar.
  */
 export function findSession(named: string, times: Float64Array, interval: number, zone: Zone | null): Session {
   const zones = zone ? [zone] : [UTC, NEW_YORK]
@@ -61,7 +61,7 @@ export function findSession(named: string, times: Float64Array, interval: number
   return { name: isEquity ? 'us_equity' : 'weekdays', zone: best.zone }
 }
 
-/** A Saturday tells: markets that rest at weekends may have a bar for the Sunday evening on which they open. */
+/** Only Saturdays show that a market trades on weekends; others may have a bar for the Sunday evening when they open. */
 function dailyName(times: Float64Array, zone: Zone): SessionName {
   let [saturdays, sundays, holidays] = [0, 0, 0]
   for (const time of times) {
@@ -72,7 +72,7 @@ function dailyName(times: Float64Array, zone: Zone): SessionName {
   }
   if (saturdays > 0.02 * times.length) return '24x7'
   if (sundays > 0.02 * times.length) return 'weekdays'
-  // About 3.6% of weekdays are holidays: a market that ignored them would have bars on them.
+  // About 3.6% of weekdays are NYSE holidays. A market that ignores them has bars on them.
   return holidays <= 0.004 * times.length ? 'us_equity' : 'weekdays'
 }
 
@@ -85,7 +85,7 @@ function weekendShare(times: Float64Array, zone: Zone): number {
   return weekend / Math.max(1, times.length)
 }
 
-/** Less than a week that has no weekend in it, with a day of bars in 23 hours or more: taken for round the clock. */
+/** Whether the times cover less than a week without a weekend and one day has bars in at least 23 hours: then it is 24x7. */
 function isRound(times: Float64Array, zone: Zone): boolean {
   const [first, last] = [times[0] ?? 0, times[times.length - 1] ?? 0]
   const monday = Math.floor((first + zone(first)) / DAY - 4) % 7
@@ -98,7 +98,7 @@ function isRound(times: Float64Array, zone: Zone): boolean {
   return [...hours.values()].some((seen) => seen.size >= 23)
 }
 
-/** The minute at which most nights and weekends end on a wall clock, and the share of those that end there. */
+/** The minute of the day at which most nights and weekends end in a zone, and the share of them that end there. */
 interface Opening {
   readonly zone: Zone
   readonly minute: number
@@ -106,13 +106,13 @@ interface Opening {
 }
 
 function isNewYork({ minute }: Opening): boolean {
-  return minute === OPENING || minute === EARLY
+  return minute === OPENING || minute === EXTENDED_OPENING
 }
 
 function opening(times: Float64Array, zone: Zone): Opening {
   const ends: number[] = []
   for (let i = 1; i < times.length; i += 1) if (times[i]! - times[i - 1]! >= NIGHT) ends.push(times[i]!)
-  // A file of one session shows none: it begins where the night ended.
+  // A file of a single session contains no night. Its first bar is the end of one.
   const minutes = (ends.length > 0 ? ends : [...times.subarray(0, 1)]).map((time) => wallClock(time, zone).minute)
   const counts = new Map<number, number>()
   for (const minute of minutes) counts.set(minute, (counts.get(minute) ?? 0) + 1)

@@ -6,15 +6,15 @@ import { staleRuns } from './stale-runs.ts'
 import { NIGHT } from './trading-session.ts'
 
 export interface Split {
-  /** Place in the series of the first bar at the new level. */
+  /** Index in the series of the first bar at the new level. */
   readonly at: number
   readonly ratio: Ratio
-  /** Log of the odds that it is a split and not a real jump: the sum of the evidence. */
+  /** Log odds that it is a split and not a real jump: the sum of the evidence. */
   readonly logOdds: number
   readonly evidence: Evidence
 }
 
-/** What the odds are made of: the gap between close and open and its local scale, and log odds of each witness. */
+/** The parts of the odds: the gap between close and open, its local scale, and the log odds of each piece of evidence. */
 interface Evidence {
   readonly gap: number
   readonly gap_scale: number
@@ -26,35 +26,37 @@ interface Evidence {
 
 export const SPLIT_LOG_ODDS = 0
 
-/** Smaller gaps are not looked at: 6:5 is the smallest ratio known. */
+/** Smaller gaps are ignored, because 6:5 is the smallest ratio in the table. */
 const SMALLEST = Math.log(1.17)
-/** Share of the gap that the medians of five bars on either side must keep. */
+/** Share of the gap that must remain between the medians of five bars on either side. */
 const PERSISTENCE = 0.55
-/** A rise above threefold that persists is a reverse split: real prices fall like that, but do not rise so. */
+/** A lasting rise beyond threefold is a reverse split. Real prices can fall that far in one step, but do not rise so far. */
 const SAFE_RISE = Math.log(3)
-/** Where the usual gap is less than this share of the usual range, a day opens where the last one closed. */
+/** If the usual gap is below this share of the usual range, days open where the previous day closed. */
 const CONTINUOUS = 0.1
-/** Least standard deviation of gaps: from bar to bar within trading, and over a night. */
+/** Minimum standard deviation of gaps, between bars within trading and over a night. */
 const LEAST_GAP = { trading: 0.002, night: 0.004 }
-/** Splits, and overnight jumps beyond the smallest gap, per bar of a day. */
+/** Number of splits, and of overnight jumps beyond the smallest gap, per trading day. */
 const SPLIT_RATE = 4e-4
 const JUMP_RATE = 2.4e-4
-/** Real jumps beyond the smallest gap: shares and mean lengths of two exponentials, news and ruin. */
+/** Real jumps beyond the smallest gap: shares and mean lengths of two exponentials, one for news and one for collapse. */
 const JUMPS = [
   [0.97, 0.15],
   [0.03, 0.8],
 ] as const
 
 /**
- * Splits that were not adjusted for, by a likelihood ratio for each gap between a close and the next open above 17%:
- * under a split the gap lies around the log of a ratio with the local scale of gaps (Student, 3 degrees), weighted by
- * how often that ratio is announced; under a real jump it lies in one of two exponential tails or in the Student tail of
- * local gaps (3 degrees; 10 within trading, where jumps that last hardly occur). The range of the bar, its turnover
- * (unchanged by a split, explosive in a crash) and the lasting change of share volume are added. Nights between shorter
- * bars are judged as of daily ones. Reported above log odds of 0. Without volume the odds must be e² to make up for the
- * missing witness.
+ * Finds splits for which the prices were not adjusted, by a likelihood ratio for each gap above 17% between a close and
+ * the next open.
  *
- * @example a close of 645.57 and an open of 92.69 on AAPL, 2014-06-09: 7:1
+ * Under a split, the gap lies near the log of a ratio, with the local scale of gaps (Student's t, 3 degrees of freedom),
+ * weighted by how often companies announce that ratio. Under a real jump, it lies in one of two exponential tails or in
+ * the Student tail of local gaps (3 degrees of freedom; 10 within trading, where lasting jumps are very rare). Further
+ * evidence is the range of the bar, its turnover (unchanged by a split, far higher in a crash) and the lasting change of
+ * share volume. A night between shorter bars is judged like a night between daily bars. A split is reported if its log
+ * odds are above 0; without volume they must be above 2, because evidence is missing.
+ *
+ * @example AAPL closes at 645.57 and opens at 92.69 on 2014-06-09: a 7:1 split
  */
 export function findSplits(series: Series, interval: number): Split[] {
   const least = SPLIT_LOG_ODDS + (series.volume ? 0 : 2)
@@ -62,8 +64,8 @@ export function findSplits(series: Series, interval: number): Split[] {
 }
 
 /**
- * The likeliest ratio of every gap that is large enough, lasts, and follows neither a hole of more than 15 days nor a
- * stale run, after which prices catch up with what they missed.
+ * The most likely ratio for every gap that is large enough and lasts. Gaps after more than 15 days without bars and after
+ * a stale run do not count, because prices catch up there.
  */
 function candidates(series: Series, interval: number): Split[] {
   const found: Split[] = []
@@ -74,7 +76,7 @@ function candidates(series: Series, interval: number): Split[] {
     const hole = series.time[at]! - series.time[at - 1]!
     if (Math.abs(gap) < SMALLEST || hole > 15 * DAY || thaws.has(at)) continue
     if (levelChange(series, at) / gap < PERSISTENCE) continue
-    // A night between short bars is judged as of daily bars.
+    // A night between short bars is judged like a night between daily bars.
     const place = isNight(hole, interval)
       ? nightOf((days ??= joinNights(series, interval)), at)
       : placeOf(series, at, interval)
@@ -88,17 +90,17 @@ function candidates(series: Series, interval: number): Split[] {
   return found
 }
 
-/** Where a gap is, and what kind of gap it is. */
+/** Where a gap is and what kind of gap it is. */
 interface Place {
   readonly series: Series
   readonly at: number
-  /** Length of a bar, at most 1. */
+  /** Length of a bar in days, at most 1. */
   readonly days: number
-  /** Opens as trading goes on, which does not jump like a night does. */
+  /** Trading continues across the gap, so it should not jump like a night. */
   readonly isTrading: boolean
 }
 
-/** Short bars open as trading goes on, and so do the days of a market that never rests. */
+/** Trading continues between short bars, and between the days of a market that never closes. */
 function placeOf(series: Series, at: number, interval: number): Place {
   if (interval < DAY) return { series, at, days: interval / DAY, isTrading: true }
   const [from, to] = [Math.max(0, at - 4), Math.min(series.count - 1, at + 4)]
@@ -111,7 +113,7 @@ function nightOf({ series, firsts }: Days, at: number): Place {
   return { series, at: lowerBound(firsts, firsts.length, at), days: 1, isTrading: false }
 }
 
-/** Log of the median price of five bars from `at` on over that of five before. */
+/** Log of the median close of the five bars from `at` on, divided by that of the five bars before. */
 export function levelChange({ close }: Series, at: number): number {
   return Math.log(median(close.subarray(at, at + 5)) / median(close.subarray(Math.max(0, at - 5), at)))
 }
@@ -120,14 +122,14 @@ function sumOf({ gap_log_odds, range_log_odds, turnover_log_odds, share_volume_l
   return gap_log_odds + range_log_odds + turnover_log_odds + share_volume_log_odds
 }
 
-/** What is seen at a gap, whatever the ratio; NaN where it cannot be seen. */
+/** The measurements at a gap, which do not depend on the ratio. NaN if a value is unknown. */
 interface Sight {
   readonly gap: number
   /** Local scale of gaps. */
   readonly scale: number
   readonly days: number
   readonly isTrading: boolean
-  /** Logs of range, turnover and share volume over what was usual. */
+  /** Logs of range, turnover and share volume relative to their usual values. */
   readonly range: number
   readonly turnover: number
   readonly shares: number
@@ -170,7 +172,7 @@ function evidenceOf(sight: Sight, ratio: Ratio): Evidence {
 const gapOf = ({ open, close }: Series, i: number): number => Math.abs(Math.log(open[i]! / close[i - 1]!))
 const rangeOf = ({ high, low }: Series, i: number): number => Math.log(high[i]! / low[i]!)
 
-/** Median over the thirty bars on either side; NaN where there are none. */
+/** Median over the thirty bars on either side; NaN if there are none. */
 function medianAround(series: Series, at: number, of: (series: Series, i: number) => number): number {
   const values: number[] = []
   for (let i = Math.max(1, at - 30); i <= Math.min(series.count - 1, at + 30); i += 1)
@@ -178,9 +180,9 @@ function medianAround(series: Series, at: number, of: (series: Series, i: number
   return median(values)
 }
 
-/** Log likelihood ratios of range, turnover and share volume, fitted on daily US stocks; 0 where they cannot be seen. */
+/** Log likelihood ratios of range, turnover and share volume, fitted on daily US stocks; 0 if unknown. */
 function witnesses({ range, turnover, shares, days }: Sight, expected: number) {
-  // Short bars make poorer witnesses.
+  // Short bars are weaker evidence.
   const weight = days < 1 ? 0.5 : 1
   return {
     range_log_odds: weight * clip(against(range, [0.15, 0.5], [0.8, 0.55]), 2),
@@ -191,7 +193,7 @@ function witnesses({ range, turnover, shares, days }: Sight, expected: number) {
 
 type Shape = readonly [centre: number, scale: number]
 
-/** Log likelihood ratio of what was seen, Student with 10 degrees under either story; 0 where nothing was seen. */
+/** Log likelihood ratio of a measurement: Student's t with 10 degrees of freedom for both cases; 0 if it is unknown. */
 function against(seen: number, split: Shape, jump: Shape): number {
   if (!Number.isFinite(seen)) return 0
   return Math.log(student(seen - split[0], split[1], 10) / student(seen - jump[0], jump[1], 10))
@@ -203,12 +205,12 @@ function clip(value: number, limit: number): number {
 
 const PEAK = { 3: 2 / (Math.PI * Math.sqrt(3)), 10: 315 / (256 * Math.sqrt(10)) }
 
-/** Density of Student's t with 3 or 10 degrees of freedom, scaled. */
+/** Density of a scaled Student's t with 3 or 10 degrees of freedom. */
 function student(x: number, scale: number, degrees: 3 | 10): number {
   return (PEAK[degrees] * (1 + (x / scale) ** 2 / degrees) ** (-(degrees + 1) / 2)) / scale
 }
 
-/** Split ratios and how often each is announced, as a share of all splits; rough, from years of US lists. */
+/** Split ratios and their shares of all announced splits: rough estimates from several years of US listings. */
 const FORWARD: readonly (readonly [number, number, number])[] = [
   [2, 1, 0.4], [3, 1, 0.07], [4, 1, 0.04], [5, 1, 0.03], [6, 1, 0.005], [7, 1, 0.005], [8, 1, 0.004], [10, 1, 0.03],
   [15, 1, 0.004], [20, 1, 0.008], [25, 1, 0.003], [30, 1, 0.002], [50, 1, 0.003], [100, 1, 0.002],
@@ -222,7 +224,7 @@ const REVERSE: readonly (readonly [number, number, number])[] = [
 ] // prettier-ignore
 
 interface Ratio {
-  /** "7:1": each old share became seven. */
+  /** "7:1" means that each old share became seven. */
   readonly name: string
   /** New shares per old share; prices before the split are divided by it. */
   readonly factor: number
@@ -235,17 +237,17 @@ export const RATIOS: readonly Ratio[] = [...FORWARD, ...REVERSE].map(([a, b, pop
   popularity,
 }))
 
-/** Whether so many seconds between the opens of two bars shorter than a day are a night, or more of them. */
+/** Whether the time between the opens of two bars shorter than a day contains at least one night. */
 const isNight = (hole: number, interval: number): boolean => interval < DAY && hole >= Math.max(NIGHT, 2 * interval)
 
 interface Days {
-  /** One bar a stretch of trading between nights. */
+  /** One bar per stretch of trading between nights. */
   readonly series: Series
-  /** Place of each day's first bar in the series it was joined from, ascending. */
+  /** Index of the first bar of each day in the original series, ascending. */
   readonly firsts: Float64Array
 }
 
-/** Bars shorter than a day joined by what lies between nights, so that a night can be judged as of daily bars. */
+/** Joins the bars between nights into one each, so that nights can be judged like those between daily bars. */
 function joinNights(series: Series, interval: number): Days {
   const { time, open, high, low, close, volume, rows, factor, count } = series
   const places: number[] = []

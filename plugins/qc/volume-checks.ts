@@ -8,17 +8,18 @@ const DEVIATIONS = 5
 const TIMES_MEDIAN = 30
 const TIMES_SIX = 8
 const TIMES_TWENTY = 25
-/** In local scales; a volume that stands out of twenty may come with half as much again. */
+/** In local scales. For a volume that stands out among twenty neighbours the limit is half as much again. */
 const ORDINARY_RANGE = 4
-/** Outliers at one minute of the day on this share of days, and at least three of them, are an auction. */
+/** At least three outliers at the same minute of the day, on this share of days, are an auction. */
 const AUCTION = 0.2
-/** Zero volume means something only where it is rare. */
+/** Zero volume is reported only if it is rarer than this. */
 const RARE = 0.05
 
 /**
- * Volume far out of line on an ordinary range (log volume more than 5 local deviations, 30 times the local median and 8
- * times the largest of six neighbours; or 25 times the largest of twenty), except at a minute of the day where it keeps
- * coming, as in an auction; and bars that moved on no volume, where such bars are rare.
+ * Reports volume that is far out of line on an ordinary range, and bars that moved without volume if such bars are rare.
+ * Volume is out of line if its log is more than 5 local deviations above the median and the volume is 30 times the local
+ * median and 8 times the largest of six neighbours, or if it is 25 times the largest of twenty neighbours. Minutes of the
+ * day at which outliers recur are auctions and are not reported.
  */
 export function checkVolume(series: Series, scales: Scales, interval: number, session: Session, add: AddFinding): void {
   const { volume, count, rows, high, low, close } = series
@@ -36,7 +37,7 @@ export function checkVolume(series: Series, scales: Scales, interval: number, se
   for (const i of withoutAuctions(places.filter(isOut), series.time, interval, session)) {
     const usual = scales.usualVolume[i]!
     const times =
-      usual > 0 ? `${(volume[i]! / usual).toPrecision(3)} times the usual volume` : 'volume where none is usual'
+      usual > 0 ? `${(volume[i]! / usual).toPrecision(3)} times the usual volume` : 'volume where there usually is none'
     const explanation = `${times}, on an ordinary range`
     report(i, { code: 'volume_outlier', score: score[i]!, confidence: 0.95, explanation })
   }
@@ -44,7 +45,7 @@ export function checkVolume(series: Series, scales: Scales, interval: number, se
   for (const i of places) {
     const moved = high[i] !== low[i] || close[i] !== (close[i - 1] ?? close[i])
     if (volume[i] !== 0 || !moved) continue
-    const explanation = 'the price moved on no volume'
+    const explanation = 'the price moved without volume'
     report(i, { code: 'zero_volume_move', score: null, confidence: 0.8, explanation })
   }
 
@@ -76,7 +77,7 @@ function withoutAuctions(places: number[], time: Float64Array, interval: number,
   return places.filter((i) => perMinute.get(minuteOf(i))! < Math.max(3, AUCTION * days))
 }
 
-/** The largest volume of up to `reach` bars on each side; Infinity where none is above zero. */
+/** The largest volume of up to `reach` bars on each side; Infinity if none is above zero. */
 function largest(volume: Float64Array, i: number, reach: number): number {
   let most = 0
   for (let j = Math.max(0, i - reach); j <= Math.min(volume.length - 1, i + reach); j += 1)

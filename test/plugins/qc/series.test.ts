@@ -60,7 +60,7 @@ describe('volume', () => {
 
   it('is not checked where none is sent, and the report says so', () => {
     expect(checkBarQuality({ bars: clean.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).not_checked).to.deep.equal({
-      volume: 'no volume was sent',
+      volume: 'the request has no volume',
     })
   })
 })
