@@ -8,7 +8,8 @@ import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import type { Gateway } from '../../gateway/compose.ts'
 import { type Hex, NETWORKS } from '../../gateway/config/networks.ts'
-import { type Outcome, paymentKey, type Settler } from '../../gateway/methods/payment-method.ts'
+import type { ChainIntent } from '../../gateway/methods/exact-evm/intent.ts'
+import type { Outcome, Settler } from '../../gateway/methods/payment-method.ts'
 import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import { openSchema, type Schema } from '../contracts/postgres.ts'
@@ -70,6 +71,8 @@ const STATES: Readonly<Record<string, readonly [before: PaymentState, after: Pay
   'owed and repaid': ['owed', 'owed'],
 }
 
+const NEXT = { senderNonce: 8, fromBlock: 200 }
+
 /** A token contract with the transfers of the fixture, on which an authorization counts once. */
 function createChain() {
   const transfers = new Map<string, Hex>()
@@ -79,20 +82,19 @@ function createChain() {
   const settler: Settler = {
     kind: 'scripted',
     check: async () => null,
-    async settle(payload, _requirements, { record }) {
-      const key = paymentKey(network, payload)
+    async settle({ key }, _requirements, { record }) {
       const transaction: Hex = `0x${'5e'.repeat(32)}`
-      const intent = { transaction, raw: '0x02f8', sender: PAY_TO, senderNonce: 8, fromBlock: 200 } as const
-      await record({ kind: 'chain', ...intent })
+      const intent: ChainIntent = { kind: 'chain', transaction, raw: '0x02f8', sender: PAY_TO, ...NEXT }
+      await record(intent)
       sent.push(key)
       if (transfers.has(key)) throw new Error(`${key} was sent a second time`)
       transfers.set(key, transaction)
       return { state: 'settled', transaction }
     },
-    async status({ key, validBefore }): Promise<Outcome> {
+    async status({ key, expiresAt }): Promise<Outcome> {
       const transaction = transfers.get(key)
       if (transaction) return { state: 'settled', transaction }
-      if (Number(validBefore) > UPGRADED_AT / 1000) return { state: 'pending', transaction: null }
+      if (Number(expiresAt) > UPGRADED_AT / 1000) return { state: 'pending', transaction: null }
       const reason = 'invalid_exact_evm_payload_authorization_valid_before'
       return { state: 'refused', reason, message: 'The authorization expired before it was settled.' }
     },
