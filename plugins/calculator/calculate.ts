@@ -11,33 +11,33 @@ export interface Track {
   readonly sharpe: number
   /** Observations, at least 2; daily unless `periodsPerYear` says otherwise. */
   readonly days: number
-  /** How many strategies were tried, this one among them; at least 1. */
+  /** How many strategies were tried, including this one; at least 1. */
   readonly trials: number
   /** Population skewness of the returns. */
   readonly skew?: number
   /** Raw population kurtosis, 3 for a normal; at least skew² + 1. */
   readonly kurt?: number
-  /** Variance of the trials' annualised Sharpe ratios; without it the sampling variance of a worthless one. */
+  /** Variance of the trials' annualised Sharpe ratios. Default: the sampling variance of a strategy without skill. */
   readonly srVariance?: number
-  /** Observations a year. */
+  /** Observations per year; default 252. */
   readonly periodsPerYear?: number
 }
 
 export interface Deflated {
-  /** Probability that the true Sharpe ratio is above what the best of the trials shows by luck. */
+  /** Probability that the true Sharpe ratio is above the one that the best trial shows by luck. */
   readonly dsr: number
-  /** Probability that it is above zero: what one trial alone would claim. */
+  /** Probability that the true Sharpe ratio is above zero, as if there were only one trial. */
   readonly psr: number
-  /** Expected maximum Sharpe ratio of worthless trials, annualised. */
+  /** Expected maximum Sharpe ratio of trials without skill, annualised. */
   readonly sr0: number
-  /** Observations needed to show a Sharpe ratio above zero at 95%; Infinity where it is not positive. */
+  /** Observations needed to show a Sharpe ratio above zero at 95%; Infinity if it is not positive. */
   readonly minTrackDays: number
   readonly minTrackYears: number
-  /** Years below which luck alone is expected to reach this Sharpe ratio. */
+  /** In fewer years, luck alone is expected to reach this Sharpe ratio. */
   readonly minBacktestYears: number
 }
 
-/** What the formulas work on: the ratio per observation, and the variance of the trials' ratios in the same unit. */
+/** Converts a track record to the Sharpe ratio per observation, and the variance of the trials to the same unit. */
 export function sampleOf(track: Track): { readonly sample: SharpeSample; readonly variance: number } {
   const { sharpe, days, skew = 0, kurt = 3, srVariance, periodsPerYear = 252 } = track
   return {

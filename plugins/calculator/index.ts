@@ -1,4 +1,4 @@
-/** The deflated-Sharpe calculator: a page that computes what its address asks. */
+/** The deflated Sharpe calculator: a page that computes the result for the parameters in its URL. */
 import { type Call, definePlugin, InvalidInput } from 'tollgate/plugin'
 import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
 import { calculate, type Deflated, sampleOf, type Track } from './calculate.ts'
@@ -35,11 +35,11 @@ export default definePlugin({
   }),
 })
 
-/** No sample has a kurtosis below skewness² + 1. */
+/** Throws InvalidInput for an impossible kurtosis: every sample has at least skewness² + 1. */
 function assertPossible({ skew, kurt }: Query): void {
   const least = skew * skew + 1
   if (kurt >= least) return
-  const msg = `Must be at least skew² + 1, here ${Number(least.toPrecision(6))}: no sample has less.`
+  const msg = `Must be at least skew² + 1, here ${Number(least.toPrecision(6))}. No sample has a lower kurtosis.`
   throw new InvalidInput([{ loc: ['query', 'kurt'], msg, type: 'greater_than_equal', input: kurt, ctx: { ge: least } }])
 }
 
@@ -49,7 +49,7 @@ function trackOf({ sharpe, days, trials, skew, kurt, sr_variance, periods_per_ye
   return { sharpe, days, trials, skew, kurt, periodsPerYear: periods_per_year, ...variance }
 }
 
-/** The fields still to fill in, once one of the three is there. */
+/** Returns the required fields that are missing, or nothing if all three are empty. */
 function missing({ sharpe, days, trials }: Query): string[] {
   const fields = Object.entries({ sharpe, days, trials })
   const empty = fields.filter(([, value]) => value === undefined).map(([name]) => name)
@@ -61,7 +61,7 @@ const count = new Intl.NumberFormat('en-US')
 
 function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBacktestYears }: Deflated) {
   const isNever = !Number.isFinite(minTrackDays)
-  const never = 'never, for a Sharpe ratio that is not positive'
+  const never = 'never: the Sharpe ratio is not positive'
   const days = isNever
     ? never
     : `${count.format(Math.ceil(minTrackDays))} observations, ${minTrackYears.toFixed(2)} years`
@@ -70,22 +70,23 @@ function shown(track: Track, { dsr, psr, sr0, minTrackDays, minTrackYears, minBa
     tone: dsr >= 0.95 ? 'fair' : dsr >= 0.5 ? 'doubt' : 'bad',
     dsr: fixed(dsr, 4),
     chart: deflatedSharpeChart({ ...sampleOf(track), trials: track.trials, dsr }),
-    sentence: sentence(track, dsr, sr0),
+    sentence: conclusion(track, dsr, sr0),
     figures: [
-      { label: 'Probabilistic Sharpe ratio, against zero', figure: psr > 0.99995 ? '> 0.9999' : fixed(psr, 4) },
-      { label: 'Best Sharpe ratio expected by luck, a year', figure: fixed(sr0, 4) },
+      { label: 'Probabilistic Sharpe ratio against zero', figure: psr > 0.99995 ? '> 0.9999' : fixed(psr, 4) },
+      { label: 'Best annual Sharpe ratio expected by luck', figure: fixed(sr0, 4) },
       { label: 'Minimum track record at 95%', figure: days },
       { label: 'Minimum backtest length', figure: length },
     ],
   }
 }
 
-function sentence({ sharpe, trials }: Track, dsr: number, sr0: number): string {
+function conclusion({ sharpe, trials }: Track, dsr: number, sr0: number): string {
   const chance = `${(dsr * 100).toFixed(1)}%`
   const tried =
     trials === 1
-      ? 'One trial has nothing to deflate'
-      : `The best of ${count.format(trials)} worthless trials is expected to show ${fixed(sr0, 2)} by luck`
-  const verdict = dsr >= 0.95 ? 'At the usual 95% that is convincing.' : 'At the usual 95% that does not convince.'
-  return `${tried}. That the true Sharpe ratio behind ${fixed(sharpe, 2)} is above it has a probability of ${chance}. ${verdict}`
+      ? 'With one trial there is nothing to deflate'
+      : `By luck alone, the best of ${count.format(trials)} trials is expected to have a Sharpe ratio of ${fixed(sr0, 2)}`
+  const verdict =
+    dsr >= 0.95 ? 'This is above the usual threshold of 95%.' : 'This is below the usual threshold of 95%.'
+  return `${tried}. The probability that the true Sharpe ratio behind ${fixed(sharpe, 2)} is higher is ${chance}. ${verdict}`
 }

@@ -1,9 +1,9 @@
-/** The founding list: an e-mail address, kept once, deleted by the link in every letter. */
+/** The founding list: stores an e-mail address once and deletes it through the link in every e-mail. */
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
 import type { FoundingForm, LeaveAddress } from '../../schemas/types.d.ts'
 import { migrations, openMembers } from './members.ts'
 
-/** The address of the page holds the id: no cache keeps it, no index lists it. */
+/** The URL of the page contains the id, so it must not be cached or indexed. */
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
 export default definePlugin({
@@ -13,13 +13,13 @@ export default definePlugin({
     const members = openMembers(db)
     return {
       handlers: {
-        /** Says the same of a new address and of a known one: nobody learns who is on the list. */
+        /** Answers the same for new and known addresses, so that nobody can find out who is on the list. */
         async joinFounding({ input }: Call<{ body: FoundingForm }>) {
           const { email, source } = input.body
           await members.join(email, source, now())
           return { ok: true as const, message: 'The address is on the list.' }
         },
-        /** Only asks: programs that follow the links of a letter must not unsubscribe its reader. */
+        /** Only shows a form: programs that follow links in e-mail must not unsubscribe the reader. */
         getFoundingLeave: ({ input }: Call<{ params: LeaveAddress }>) =>
           new Reply({ id: input.params.id, left: false }, { headers: PRIVATE }),
         async leaveFounding({ input }: Call<{ params: LeaveAddress }>) {

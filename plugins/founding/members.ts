@@ -1,4 +1,4 @@
-/** The addresses of the founding list: one row each, known by a random id that only the operator's letters carry. */
+/** Stores the addresses of the founding list. Each has a random id that only appears in the operator's e-mails. */
 import { randomBytes } from 'node:crypto'
 import type { Database, Migration } from 'tollgate/plugin'
 
@@ -6,7 +6,7 @@ export const migrations: readonly Migration[] = [
   async (db) => {
     await db.schema.createTable('founding_members', (table) => {
       table.text('id').primary()
-      // In lower case: two spellings of one mailbox are one member.
+      // In lower case, so that two spellings of one mailbox are one member.
       table.text('mailbox').notNullable().unique()
       table.text('email').notNullable()
       table.text('source').notNullable()
@@ -18,7 +18,7 @@ export const migrations: readonly Migration[] = [
 export interface Member {
   /** 144 random bits, base64url: whoever has it can delete the row. */
   readonly id: string
-  /** As it was first written. */
+  /** As first entered. */
   readonly email: string
   readonly source: string
   /** Epoch milliseconds. */
@@ -26,11 +26,11 @@ export interface Member {
 }
 
 export interface Members {
-  /** Keeps an address; one that is there already stays as it is. */
+  /** Stores an address. An address that is already stored does not change. */
   join(email: string, source: string, joined: Date): Promise<void>
-  /** Deletes the address behind an id. An unknown id changes nothing. */
+  /** Deletes the address with this id. Ignores an unknown id. */
   leave(id: string): Promise<void>
-  /** Everybody, the first to join first. */
+  /** Returns all members in the order in which they joined. */
   all(): Promise<Member[]>
 }
 
@@ -52,7 +52,7 @@ export function openMembers(db: Database): Members {
   }
 }
 
-/** A member as an operator's mailing program takes it. Send `unsubscribe_url` as List-Unsubscribe too (RFC 8058). */
+/** Formats a member for the operator's mailing program. Send `unsubscribe_url` as List-Unsubscribe too (RFC 8058). */
 export function rowOf({ id, email, source, joined }: Member, baseUrl: string) {
   return { email, source, joined: new Date(joined).toISOString(), unsubscribe_url: `${baseUrl}/founding/leave/${id}` }
 }

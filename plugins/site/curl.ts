@@ -1,9 +1,9 @@
-/** A request as a command for a terminal. */
+/** Writes the example request of an operation as a curl command. */
 import type { Operation } from 'tollgate/plugin'
 
 type Shown = Pick<Operation, 'method' | 'path' | 'bodyMedia' | 'example'>
 
-/** The path of the example request, with its parameters and its query; a parameter without an example stays in braces. */
+/** Returns path and query of the example request. Parameters without an example stay in braces. */
 export function examplePath({ path, example }: Pick<Shown, 'path' | 'example'>): string {
   const { params = {}, query = {} } = example?.request ?? {}
   const filled = path.replace(/\{([^}]+)\}/g, (braces, name: string) =>
@@ -15,12 +15,10 @@ export function examplePath({ path, example }: Pick<Shown, 'path' | 'example'>):
   return filled + (search === '' ? '' : `?${search}`)
 }
 
-/**
- * The example request as a curl command. A JSON body is sent as it is; of a form each field; a file by its name.
- */
+/** Returns the example request as a curl command. A JSON body is one argument, a form has one argument per field. */
 export function curl({ method, path, bodyMedia, example }: Shown, baseUrl: string): string {
-  const address = quoted(baseUrl + examplePath({ path, example }))
-  const lines = [method === 'GET' ? `curl -i ${address}` : `curl -i -X ${method} ${address}`]
+  const url = quoted(baseUrl + examplePath({ path, example }))
+  const lines = [method === 'GET' ? `curl -i ${url}` : `curl -i -X ${method} ${url}`]
   return [...lines, ...bodyArguments(bodyMedia[0], example?.request.body)].join(' \\\n  ')
 }
 
@@ -39,7 +37,7 @@ function text(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** In single quotes, for the shell. */
+/** Quotes a value for the shell. */
 function quoted(value: string): string {
   return `'${value.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,28 +1,28 @@
-/** The documentation: an index of every operation in a line each, and a page for each, from the OpenAPI document. */
+/** The documentation, made from the OpenAPI document: an index of all operations and a page for each. */
 import { type Call, type Catalog, NotFound } from 'tollgate/plugin'
-import { type Article, articleOf, type Entry } from './article.ts'
-import { anchorOf, ask, byPrice, capOf, tools } from './asking.ts'
+import { type Article, articleOf, type Entry } from './docs-operation.ts'
+import { anchorOf, ask, byPrice, clientLimitOf, tools } from './page-data.ts'
 import type { OpenApi } from './openapi.ts'
 
-/** What `retry` tells a caller, in the words of the error schema. */
+/** The values of `retry`, as in the error schema. */
 const RETRIES = [
-  { name: 'never', meaning: 'Stop: the same request cannot succeed.' },
+  { name: 'never', meaning: 'Do not retry. The same request cannot succeed.' },
   { name: 'after_fix', meaning: 'Correct the request, then send it again.' },
-  { name: 'after_delay', meaning: 'Wait as long as Retry-After says, then send the same request.' },
-  { name: 'new_quote', meaning: 'Sign a fresh payment for the offer in this answer.' },
+  { name: 'after_delay', meaning: 'Wait for the time in Retry-After, then send the same request.' },
+  { name: 'new_quote', meaning: 'Sign a new payment for the requirements in this response.' },
   {
     name: 'same_payment',
-    meaning: 'The payment is on its way. Repeat the very same request with the very same payment.',
+    meaning: 'The payment is pending. Repeat the same request with the same payment.',
   },
 ] as const
 
-/** Of a description, search engines show about so many letters. */
-const LONGEST_WORDS = 160
+/** Search engines show about this many characters of a description. */
+const MAX_SEARCH_TEXT = 160
 
-/** The index made of an OpenAPI document, once for all who read it. */
+/** The index, built once per OpenAPI document. */
 const built = new WeakMap<OpenApi, ReturnType<typeof reference>>()
 
-/** The index, with one free operation to try at once. */
+/** Returns the index, with one free operation to try. */
 export async function docs(call: Call) {
   const { groups, articles, version, basics } = await read(call)
   const lines = groups.flatMap(({ operations }) => operations)
@@ -30,29 +30,29 @@ export async function docs(call: Call) {
   return { groups, version, basics, tools: tools(call.catalog), retries: RETRIES, first: first ?? null }
 }
 
-/** One operation with every field of its answer, among those of its product. Throws NotFound. */
+/** Returns one operation with all fields of its response, and the operations of its product. Throws NotFound. */
 export async function docsOf(call: Call) {
   const { groups, articles } = await read(call)
   const operation = articles.get(call.input.params['operation'] as string)
   const group = groups.find(({ operations }) => operations.some(({ id }) => id === operation?.id))
-  if (!operation || !group) throw new NotFound('There is no such operation; /docs lists them all.')
-  return { group, operation, words: wordsOf(operation) }
+  if (!operation || !group) throw new NotFound('This operation does not exist. /docs lists all operations.')
+  return { group, operation, searchText: searchTextOf(operation) }
 }
 
-/** Can be tried without filling in anything. */
+/** True if the operation can be tried without any input. */
 function isReady({ trial }: Article): boolean {
   return trial !== null && !trial.inputs.some(({ required, value }) => required && value === '')
 }
 
-/** What search engines show of an operation: as many whole sentences as fit. */
-function wordsOf({ summary, description }: Article): string {
+/** Returns the text for search engines: as many whole sentences as fit. */
+function searchTextOf({ summary, description }: Article): string {
   const sentences = `${summary} ${description}`.replaceAll('`', '').split(/(?<=\.) /)
-  let words = sentences[0] ?? summary
+  let text = sentences[0] ?? summary
   for (const sentence of sentences.slice(1)) {
-    if (words.length + 1 + sentence.length > LONGEST_WORDS) break
-    words += ` ${sentence}`
+    if (text.length + 1 + sentence.length > MAX_SEARCH_TEXT) break
+    text += ` ${sentence}`
   }
-  return words.length <= LONGEST_WORDS ? words : `${words.slice(0, LONGEST_WORDS - 1)}…`
+  return text.length <= MAX_SEARCH_TEXT ? text : `${text.slice(0, MAX_SEARCH_TEXT - 1)}…`
 }
 
 async function read(call: Call) {
@@ -63,7 +63,7 @@ async function read(call: Call) {
 }
 
 function reference(openapi: OpenApi, catalog: Catalog) {
-  const surroundings = { schemas: openapi.components.schemas, catalog, baseUrl: openapi.servers[0]?.url ?? '' }
+  const context = { schemas: openapi.components.schemas, catalog, baseUrl: openapi.servers[0]?.url ?? '' }
   const entries = Object.entries(openapi.paths)
     .flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
@@ -72,7 +72,7 @@ function reference(openapi: OpenApi, catalog: Catalog) {
   return {
     version: openapi.info.version,
     basics: openapi.info.description.split('\n\n').slice(1).map(basic),
-    articles: new Map(entries.map((entry) => [entry.operation.operationId, articleOf(entry, surroundings)])),
+    articles: new Map(entries.map((entry) => [entry.operation.operationId, articleOf(entry, context)])),
     groups: openapi.tags
       .map(({ name, description }) => ({
         id: anchorOf(catalog.products.find(({ title }) => title === name)?.id ?? name),
@@ -85,13 +85,13 @@ function reference(openapi: OpenApi, catalog: Catalog) {
   }
 }
 
-/** An operation in the index: no more of it, so that a hundred products fit on the page. */
+/** Returns an operation for the index, short enough that hundreds fit on the page. */
 function line({ path, method, operation: { operationId: id, summary } }: Entry, { operations }: Catalog) {
   return { id, path, method, summary, price: operations.get(id)?.price ?? null }
 }
 
-/** The routes above a client's limit are listed on the price page; here their number will do. */
+/** Replaces the list of routes above a client's limit by their number. The price page lists them. */
 function basic(paragraph: string): string {
-  const { rule, routes } = capOf(paragraph)
-  return routes.length === 0 ? rule : `${rule} ${routes.length} routes are above that limit; the price page names them.`
+  const { rule, routes } = clientLimitOf(paragraph)
+  return routes.length === 0 ? rule : `${rule} ${routes.length} routes are above that limit; the price page lists them.`
 }

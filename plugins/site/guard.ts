@@ -1,6 +1,6 @@
-/** What the service refuses to do and how it protects a buyer, with its state at this moment. */
+/** The page about what the service refuses to do and how it protects a buyer, with its current status. */
 import type { Call, Catalog } from 'tollgate/plugin'
-import { ask, byPrice, type Discovery, networksOf, routeParts, shown } from './asking.ts'
+import { ask, byPrice, type Discovery, networksOf, routeParts, listedOperations } from './page-data.ts'
 
 interface Health {
   readonly status: string
@@ -16,17 +16,17 @@ const MODES = [
   {
     id: 'online',
     name: 'Online',
-    meaning: 'The public sources, each with its own health. This is what real money buys.',
+    meaning: 'Live data from public sources, each with its own health. This is what you pay for.',
   },
   {
     id: 'replay',
     name: 'Replay',
-    meaning: 'Recorded data, through the same code. For tests and measurements.',
+    meaning: 'Recorded data, processed by the same code. For tests and measurements.',
   },
   {
     id: 'sample',
     name: 'Sample',
-    meaning: 'Made-up data from a generator of our own. For trying the service; it says nothing about any market.',
+    meaning: 'Invented data from a generator. For trying the service; they say nothing about any market.',
   },
 ] as const
 
@@ -50,12 +50,12 @@ export async function guard(call: Call) {
   }
 }
 
-/** What is sold, and whether it can be bought now. Products without a price are the service's own furniture. */
+/** Returns the status of every product with a price, and of any other product that has a problem. */
 function states({ products }: Health, catalog: Catalog) {
   const titles = new Map(catalog.products.map(({ id, title }) => [id, title]))
-  const sold = new Set(shown(catalog).flatMap(({ price, product }) => (price === null ? [] : [product])))
+  const priced = new Set(listedOperations(catalog).flatMap(({ price, product }) => (price === null ? [] : [product])))
   return products
-    .filter(({ product, status }) => sold.has(product) || status !== 'ok')
+    .filter(({ product, status }) => priced.has(product) || status !== 'ok')
     .map(({ product, status }) => ({
       id: product,
       title: titles.get(product) ?? product,
@@ -64,9 +64,9 @@ function states({ products }: Health, catalog: Catalog) {
     }))
 }
 
-/** The largest body and the longest wait of every paid operation. */
+/** Returns the maximum body and the timeout of every paid operation. */
 function limits(catalog: Catalog) {
-  return shown(catalog)
+  return listedOperations(catalog)
     .filter(({ price, plan }) => price !== null && plan === null)
     .sort((one, other) => byPrice([one], [other]))
     .map((operation) => ({

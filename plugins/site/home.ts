@@ -1,13 +1,22 @@
-/** The start page: what the service is, the regime of 24 hours ago, and a call to copy. */
+/** The start page: what the service is, the regime 24 hours ago, and a call to copy. */
 import type { Call, Catalog, Operation } from 'tollgate/plugin'
-import { anchorOf, ask, askIfThere, byPrice, type Discovery, networksOf, shown, tools } from './asking.ts'
+import {
+  anchorOf,
+  ask,
+  askIfAvailable,
+  byPrice,
+  type Discovery,
+  networksOf,
+  listedOperations,
+  tools,
+  problemMessage,
+} from './page-data.ts'
 import { curl } from './curl.ts'
-import type { Read } from './kept.ts'
-import { changes, chartOf, type Past } from './past.ts'
-import { linkedService } from './linked.ts'
-import { problem } from './problem.ts'
+import type { Read } from './cached-read.ts'
+import { changes, chartOf, type Past } from './regime-past.ts'
+import { linkedService } from './structured-data.ts'
 
-/** What the free sample holds of interest here. */
+/** The fields of the free sample that the page shows. */
 interface Snapshot {
   readonly as_of: string
   readonly symbol: string
@@ -18,7 +27,7 @@ interface Snapshot {
   readonly boundary_vol?: number
 }
 
-/** What the regime model says of its own record; a figure is missing until it can be measured. */
+/** The measured record of the regime model. A figure is missing until it can be measured. */
 interface Stats {
   readonly snapshots?: number
   readonly forward_vol_ratio?: number | null
@@ -31,18 +40,18 @@ interface Stats {
 interface Gauge {
   readonly label: string
   readonly figure: string
-  /** Length of the bar and places of the marks, 0 to 100. */
+  /** Length of the bar and positions of the marks, 0 to 100. */
   readonly share: number
   readonly marks: readonly number[]
   readonly note: string
 }
 
-const LARGEST_SCALAR = 1.5
-const CHANGES = 8
+const MAX_SCALAR = 1.5
+const SHOWN_CHANGES = 8
 
-/** What is said of data that are not those of the day. */
+/** Notes for data that are not live. */
 const ORIGINS: Readonly<Record<string, string>> = {
-  sample: 'Made-up data, for trying the service.',
+  sample: 'Invented data, for trying the service.',
   replay: 'Recorded data, replayed.',
 }
 
@@ -51,22 +60,22 @@ export async function home(call: Call, readPast: Read<Past>) {
   const [discovery, health, sample, stats, past] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),
     ask<{ readonly data_mode: string }>(call, 'getHealth'),
-    askIfThere<Snapshot>(call, 'getRegimeSample'),
-    askIfThere<Stats>(call, 'getStats'),
+    askIfAvailable<Snapshot>(call, 'getRegimeSample'),
+    askIfAvailable<Stats>(call, 'getStats'),
     readPast(call),
   ])
   const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
   return {
     linked: linkedService(catalog, discovery.base_url),
-    problem: problem(call.input.query['err']),
+    problem: problemMessage(call.input.query['err']),
     network: networksOf(payment),
     currency: payment.currency,
     origin: ORIGINS[health.data_mode] ?? null,
     sample: sample && operation ? { ...panel(sample, operation), call: curl(operation, discovery.base_url) } : null,
     record: record(stats ?? {}),
     window: stats?.window_days ?? null,
-    past: past ? { chart: chartOf(past), changes: changes(past, CHANGES) } : null,
+    past: past ? { chart: chartOf(past), changes: changes(past, SHOWN_CHANGES) } : null,
     calls: steps(catalog, discovery),
     products: products(catalog),
     tools: tools(catalog),
@@ -87,10 +96,10 @@ function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {
 
 const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
 
-/** A share as a place on a bar of 100. */
+/** Converts a share to a position on a bar of 100. */
 const place = (share: number): number => Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
 
-/** The figures of a snapshot as bars. A confidence of 0.874 fills 87.4 of 100. */
+/** Returns the figures of a snapshot as bars. A confidence of 0.874 fills 87.4 of 100. */
 export function gauges(snapshot: Snapshot): readonly Gauge[] {
   const { confidence, position_scalar: scalar, forecast_vol: forecast, boundary_vol: boundary } = snapshot
   return [
@@ -104,9 +113,9 @@ export function gauges(snapshot: Snapshot): readonly Gauge[] {
     {
       label: 'Position scalar',
       figure: `${scalar.toFixed(2)}×`,
-      share: place(scalar / LARGEST_SCALAR),
-      marks: [place(1 / LARGEST_SCALAR)],
-      note: 'Exposure that keeps risk level. The mark is ordinary exposure, 1.00×.',
+      share: place(scalar / MAX_SCALAR),
+      marks: [place(1 / MAX_SCALAR)],
+      note: 'Exposure that keeps risk constant. The mark is normal exposure, 1.00×.',
     },
     ...(forecast === undefined || boundary === undefined
       ? []
@@ -116,7 +125,7 @@ export function gauges(snapshot: Snapshot): readonly Gauge[] {
             figure: percent(forecast),
             share: place(forecast / (2 * boundary)),
             marks: [50],
-            note: `Next hour, annualised. The mark is the boundary, ${percent(boundary)}.`,
+            note: `For the next hour, annualised. The mark is the boundary between the regimes, ${percent(boundary)}.`,
           },
         ]),
   ]
@@ -131,19 +140,14 @@ interface Figure {
 function record(stats: Stats): readonly Figure[] {
   const { forward_vol_ratio: ratio, persistence_1h: persistence, brier, ece, snapshots } = stats
   const graded = [
-    ...row(
-      'Volatility ratio',
-      ratio,
-      (value) => `${value.toFixed(2)}×`,
-      'the hour after VOLATILE, against after STABLE',
-    ),
-    ...row('Persistence', persistence, percent, 'of labels are the same an hour later'),
-    ...row('Brier score', brier, (score) => score.toFixed(3), 'of the probability; 0.250 is a coin'),
-    ...row('Calibration error', ece, (error) => error.toFixed(3), 'of the confidence stated (ECE)'),
+    ...row('Volatility ratio', ratio, (value) => `${value.toFixed(2)}×`, 'hour after VOLATILE compared with STABLE'),
+    ...row('Persistence', persistence, percent, 'of labels are unchanged an hour later'),
+    ...row('Brier score', brier, (score) => score.toFixed(3), 'of the probability; a coin toss has 0.250'),
+    ...row('Calibration error', ece, (error) => error.toFixed(3), 'of the stated confidence (ECE)'),
   ]
   if (graded.length === 0) return []
   const count = (value: number): string => value.toLocaleString('en-US')
-  return [...graded, ...row('Snapshots', snapshots, count, 'kept as they were, one a minute')]
+  return [...graded, ...row('Snapshots', snapshots, count, 'one per minute, never changed')]
 }
 
 function row(
@@ -155,9 +159,9 @@ function row(
   return typeof value === 'number' ? [{ label, figure: written(value), note }] : []
 }
 
-/** One paid call in three steps: the current regime where it is sold, else the cheapest route. */
+/** Shows one paid call in three steps: the current regime if it is in the catalog, otherwise the cheapest route. */
 function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
-  const cheapest = shown(catalog)
+  const cheapest = listedOperations(catalog)
     .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
     .sort((one, other) => Number((one.price ?? 0n) - (other.price ?? 0n)))[0]
   const operation = catalog.operations.get('getRegimeCurrent') ?? cheapest
@@ -165,8 +169,8 @@ function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
   const answer = operation.example?.response
   return [
     {
-      title: 'Ask',
-      text: 'Any client may ask. The answer is 402 with the price, the network and the address to pay.',
+      title: 'Call',
+      text: 'Call the route with any client. The response is 402 with the price, the network and the address to pay.',
       label: 'Terminal',
       code: curl(operation, baseUrl),
     },
@@ -175,8 +179,8 @@ function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
       : [
           {
             title: 'Pay',
-            text: `The client signs one payment in ${payment.currency} and asks again. No transaction of its own, no gas.`,
-            label: 'Node, with the stock x402 client',
+            text: `The client signs one payment in ${payment.currency} and repeats the call. It sends no transaction and pays no gas.`,
+            label: 'Node, with the x402 client',
             code: payment.program,
           },
         ]),
@@ -185,7 +189,7 @@ function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
       : [
           {
             title: 'Receive',
-            text: 'The answer and a receipt arrive together. Had it failed, nothing would have been charged.',
+            text: 'The answer arrives with a receipt. If the call fails, you are not charged.',
             label: '200 OK',
             code: JSON.stringify(answer, null, 2),
           },
@@ -193,7 +197,7 @@ function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
   ]
 }
 
-/** Products that cost something, the cheapest first, with the range of their prices. */
+/** Returns the products with a price, the cheapest first, with the range of their prices. */
 function products(catalog: Catalog) {
   return catalog.products
     .map(({ id, title, summary, operations }) => ({ id, title, summary, operations: operations.filter(isSold) }))

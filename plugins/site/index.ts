@@ -1,11 +1,11 @@
-/** The pages about the service itself. Each handler returns what its view shows; the views hold the words. */
+/** The pages about the service itself. Each handler returns the values that its view shows. */
 import { type Call, definePlugin } from 'tollgate/plugin'
 import { docs, docsOf } from './docs.ts'
 import { guard } from './guard.ts'
 import { home } from './home.ts'
-import { kept } from './kept.ts'
+import { cachedRead } from './cached-read.ts'
 import { methodology } from './methodology.ts'
-import { createPast } from './past.ts'
+import { createPastReader } from './regime-past.ts'
 import { pricing } from './pricing.ts'
 import { createExamples, strategies } from './strategies.ts'
 
@@ -14,8 +14,8 @@ const MINUTE = 60_000
 export default definePlugin({
   name: 'site',
   setup() {
-    const readPast = createPast()
-    const readExamples = kept(MINUTE, createExamples(readPast))
+    const readPast = createPastReader()
+    const readExamples = cachedRead(MINUTE, createExamples(readPast))
     return {
       handlers: {
         getHome: (call: Call) => home(call, readPast),

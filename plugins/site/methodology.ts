@@ -1,7 +1,7 @@
-/** How the numbers are made. Each product tells it itself, through an operation that this page may ask. */
+/** The page on how the numbers are computed. Each product describes its own method through an operation. */
 import type { Call, Operation, Product } from 'tollgate/plugin'
 import type { Chart } from '../lib/charts.ts'
-import { anchorOf, askIfThere, byPrice } from './asking.ts'
+import { anchorOf, askIfAvailable, byPrice } from './page-data.ts'
 
 interface Table {
   readonly caption: string
@@ -20,28 +20,28 @@ export interface Method {
   readonly sources?: readonly string[]
 }
 
-/** Operations named so tell a product's method: getRegimeMethod, for one. A line in `uses` brings one to the page. */
-const TELLS_METHOD = /Method$/
+/** Operations that describe a method, such as getRegimeMethod. The page shows those that `uses` in site.json names. */
+const METHOD_OPERATION = /Method$/
 
 export async function methodology(call: Call) {
   const { catalog } = call
   const page = catalog.products.find(({ id }) => id === call.operation.product)
-  const asked = (page?.uses ?? []).filter((id) => TELLS_METHOD.test(id))
+  const available = (page?.uses ?? []).filter((id) => METHOD_OPERATION.test(id))
   const sold = catalog.products.filter(({ operations }) => operations.some(isDescribed)).sort(byPriceOfProduct)
-  const told = sold.flatMap((product) => {
-    const id = asked.find((id) => catalog.operations.get(id)?.product === product.id)
+  const described = sold.flatMap((product) => {
+    const id = available.find((id) => catalog.operations.get(id)?.product === product.id)
     return id === undefined ? [] : [{ product, id }]
   })
-  const silent = sold.filter((product) => told.every((one) => one.product !== product))
+  const others = sold.filter((product) => described.every((one) => one.product !== product))
   return {
     methods: await Promise.all(
-      told.map(async ({ product, id }) => section(product, await askIfThere<Method>(call, id))),
+      described.map(async ({ product, id }) => section(product, await askIfAvailable<Method>(call, id))),
     ),
-    others: silent.map(({ id, title }) => ({ title, href: `/docs#${anchorOf(id)}` })),
+    others: others.map(({ id, title }) => ({ title, href: `/docs#${anchorOf(id)}` })),
   }
 }
 
-/** Sold, and with more to say of it than its summary. */
+/** True for a paid operation that has a description beside its summary. */
 function isDescribed({ price, listed, retired, description }: Operation): boolean {
   return price !== null && listed && !retired && description !== ''
 }
@@ -50,28 +50,28 @@ function byPriceOfProduct(one: Product, other: Product): number {
   return byPrice(one.operations, other.operations)
 }
 
-/** One product's part of the page. While it cannot tell its method, its operations describe themselves. */
-function section({ id, title, summary, operations }: Product, told: Method | null) {
+/** Returns the section of a product. If its method is unavailable, the descriptions of its operations replace it. */
+function section({ id, title, summary, operations }: Product, method: Method | null) {
   return {
     id,
     title,
     summary,
-    model: told?.model ?? null,
-    paragraphs: told?.paragraphs ?? operations.filter(isDescribed).map(({ description }) => description),
-    formulas: told?.formulas ?? [],
-    tables: (told?.tables ?? []).map(written),
-    charts: told?.charts ?? [],
-    limits: told?.limits ?? [],
-    sources: told?.sources ?? [],
-    missing: told === null ? 'The measured figures cannot be shown at the moment.' : null,
+    model: method?.model ?? null,
+    paragraphs: method?.paragraphs ?? operations.filter(isDescribed).map(({ description }) => description),
+    formulas: method?.formulas ?? [],
+    tables: (method?.tables ?? []).map(formatTable),
+    charts: method?.charts ?? [],
+    limits: method?.limits ?? [],
+    sources: method?.sources ?? [],
+    missing: method === null ? 'The measured figures are currently unavailable.' : null,
   }
 }
 
-/** More decimals than any measurement here means. */
-const MOST_DECIMALS = 6
+/** No measurement has more significant decimals. */
+const MAX_DECIMALS = 6
 
-/** A table as text. The numbers of a column have as many decimals as the one that needs most: 2.26 above 1.8 is 1.80. */
-export function written({ caption, columns, rows }: Table) {
+/** Formats a table as text. All numbers of a column get the same decimals: 1.8 below 2.26 becomes 1.80. */
+export function formatTable({ caption, columns, rows }: Table) {
   const shaped = columns.map((name, index) => {
     const numbers = rows.map((row) => row[index]).filter((cell) => typeof cell === 'number')
     const decimals = Math.max(0, ...numbers.map(decimalsOf))
@@ -88,5 +88,5 @@ export function written({ caption, columns, rows }: Table) {
 }
 
 function decimalsOf(value: number): number {
-  return Number(value.toFixed(MOST_DECIMALS)).toString().split('.')[1]?.length ?? 0
+  return Number(value.toFixed(MAX_DECIMALS)).toString().split('.')[1]?.length ?? 0
 }

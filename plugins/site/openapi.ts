@@ -1,4 +1,4 @@
-/** The parts of the OpenAPI document that the documentation reads. */
+/** The parts of the OpenAPI document that the documentation pages read. */
 export interface OpenApi {
   readonly info: {
     readonly version: string

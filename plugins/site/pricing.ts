@@ -1,27 +1,27 @@
-/** The price page: every priced route and plan of the catalog, what changed, and how to pay. */
+/** The price page: every priced route and plan of the catalog, price changes, and how to pay. */
 import type { Call, Catalog, Operation } from 'tollgate/plugin'
 import {
   anchorOf,
   ask,
-  askIfThere,
+  askIfAvailable,
   byPrice,
-  capOf,
+  clientLimitOf,
   type Discovery,
   networksOf,
-  payeesOf,
+  recipientsOf,
   routeParts,
-  shown,
-} from './asking.ts'
+  listedOperations,
+  problemMessage,
+} from './page-data.ts'
 import { curl, examplePath } from './curl.ts'
-import { linkedOffers } from './linked.ts'
-import { problem } from './problem.ts'
+import { linkedOffers } from './structured-data.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
-/** Letters of calls and sample answers on the whole page, and of one sample: all of it stands in the documentation. */
-const ROOM = 24_000
-const LONGEST_SAMPLE = 1000
-/** Where there is less for each route, so many products are sold that a link has to do. */
-const LEAST_ROOM = 500
+/** Characters of examples on the whole page, and of one sample. The documentation has the examples in full. */
+const EXAMPLE_BUDGET = 24_000
+const MAX_SAMPLE = 1000
+/** With a smaller budget per route, the page only links to the examples. */
+const MIN_ROUTE_BUDGET = 500
 
 interface PriceHistory {
   readonly changes: readonly {
@@ -33,7 +33,7 @@ interface PriceHistory {
   }[]
 }
 
-/** What a wallet in the browser is told of a route: where to ask, and the price the page shows. */
+/** What the script that pays with a browser wallet needs of a route. `amount` is the price shown on the page. */
 interface Till {
   readonly method: string
   readonly address: string
@@ -44,20 +44,20 @@ export async function pricing(call: Call) {
   const { catalog } = call
   const [{ base_url: baseUrl, payment }, history] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),
-    askIfThere<PriceHistory>(call, 'getPriceHistory'),
+    askIfAvailable<PriceHistory>(call, 'getPriceHistory'),
   ])
-  const founding = shown(catalog).find(({ route }) => route === 'POST /founding')
+  const founding = listedOperations(catalog).find(({ route }) => route === 'POST /founding')
   return {
     linked: linkedOffers(catalog, baseUrl),
     thanks: call.input.query['ok'] === 1,
-    problem: problem(call.input.query['err']),
+    problem: problemMessage(call.input.query['err']),
     network: networksOf(payment),
     currency: payment.currency,
-    payees: payeesOf(payment),
+    recipients: recipientsOf(payment),
     how: payment.how,
-    caps: payment.client_limits.map(capOf),
+    clientLimits: payment.client_limits.map(clientLimitOf),
     program: payment.program ?? null,
-    /** The sandbox and the test network are paid with the project's own command. */
+    /** On a test network the page shows the command of this project that pays. */
     isTest: /sepolia|test|fuji|amoy/.test(payment.network),
     first: cheapest(catalog),
     tool: toolCall(catalog),
@@ -76,26 +76,26 @@ function cheapest(catalog: Catalog) {
   return operation ? row(operation, catalog) : null
 }
 
-/** Priced routes that need no input, the cheapest first. */
+/** Returns the priced GET routes without path parameters, the cheapest first. */
 function pricedGets(catalog: Catalog): readonly Operation[] {
-  return shown(catalog)
+  return listedOperations(catalog)
     .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
     .sort((one, other) => byPrice([one], [other]))
 }
 
-/** A paid tool as an MCP client calls it. */
+/** Returns the JSON-RPC request of a paid tool call. */
 function toolCall(catalog: Catalog) {
   const [operation] = pricedGets(catalog).filter(({ tool }) => tool !== null)
   if (operation === undefined) return null
   const { tool: name, example } = operation
-  const given = { ...example?.request.query, payment_signature: '<base64 of the signed payment>' }
-  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: given } }, null, 2)
+  const args = { ...example?.request.query, payment_signature: '<base64 of the signed payment>' }
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } }, null, 2)
 }
 
-/** Products with their priced routes, the cheapest product first; purchases of plans stand apart. */
+/** Returns the products with their priced routes, the cheapest product first, without the purchases of plans. */
 function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null) {
-  const priced = shown(catalog).filter(({ price, plan }) => price !== null && plan === null)
-  const room = ROOM / priced.length
+  const priced = listedOperations(catalog).filter(({ price, plan }) => price !== null && plan === null)
+  const budget = EXAMPLE_BUDGET / priced.length
   return catalog.products
     .map(({ id, title, summary }) => ({
       id: anchorOf(id),
@@ -105,8 +105,8 @@ function groups(catalog: Catalog, baseUrl: string, history: PriceHistory | null)
         .filter(({ product }) => product === id)
         .map((operation) => ({
           ...row(operation, catalog),
-          call: room < LEAST_ROOM ? null : curl(operation, baseUrl),
-          sample: sampleOf(operation, Math.min(LONGEST_SAMPLE, room)),
+          call: budget < MIN_ROUTE_BUDGET ? null : curl(operation, baseUrl),
+          sample: sampleOf(operation, Math.min(MAX_SAMPLE, budget)),
           since: history?.changes.find((change) => change.operation === operation.id)?.changed_at ?? null,
         })),
     }))
@@ -127,15 +127,18 @@ function row(operation: Operation, catalog: Catalog) {
   }
 }
 
-/** The example's answer, or as many whole lines of it as there is room for; null where there is none. */
-function sampleOf({ example }: Operation, room: number): { readonly text: string; readonly isCut: boolean } | null {
+/** Returns the example response, cut after a whole line to `maxLength` characters, or null if there is none. */
+function sampleOf(
+  { example }: Operation,
+  maxLength: number,
+): { readonly text: string; readonly isCut: boolean } | null {
   if (example?.response === undefined) return null
   const whole = JSON.stringify(example.response, null, 2)
-  if (whole.length <= room) return { text: whole, isCut: false }
-  return { text: `${whole.slice(0, whole.lastIndexOf('\n', room))}\n  …`, isCut: true }
+  if (whole.length <= maxLength) return { text: whole, isCut: false }
+  return { text: `${whole.slice(0, whole.lastIndexOf('\n', maxLength))}\n  …`, isCut: true }
 }
 
-/** A browser can buy what it can ask for without writing a body. */
+/** Returns what a browser wallet needs to buy the route, or null if the request needs a body. */
 function tillOf(operation: Operation, catalog: Catalog): Till | null {
   const { method, path, price, plan } = operation
   if (price === null || (method !== 'GET' && plan === null)) return null
@@ -153,19 +156,19 @@ function needsInput({ path, query }: Operation, catalog: Catalog): boolean {
   return path.includes('{') || required.length > 0
 }
 
-/** Older changes stand in the price history only. */
-const MOST_CHANGES = 20
+/** Older changes are only in the price history. */
+const MAX_CHANGES = 20
 
-/** Changes of what was sold before, newest first: the first day of a route is no change, nor is a page that goes. */
+/** Returns the price changes, newest first, without new routes and without free routes that were removed. */
 export function changesOf(history: PriceHistory | null) {
   const changes = (history?.changes ?? []).filter(
     ({ old_price_usd: before, new_price_usd: after }) => before !== null && (before > 0 || (after ?? 0) > 0),
   )
-  return changes.slice(0, MOST_CHANGES)
+  return changes.slice(0, MAX_CHANGES)
 }
 
 function plans(catalog: Catalog) {
-  const purchases = shown(catalog).filter(({ plan }) => plan !== null)
+  const purchases = listedOperations(catalog).filter(({ plan }) => plan !== null)
   return purchases.flatMap((operation) => {
     const { plan } = operation
     if (plan === null) return []

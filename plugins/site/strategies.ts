@@ -1,9 +1,9 @@
-/** How the products work together: examples that the service computes itself, as of a day ago. */
+/** The page on using the products together, with examples that the service computes as of a day ago. */
 import type { Call, Catalog } from 'tollgate/plugin'
-import { askIfThere, routeParts } from './asking.ts'
-import type { Read } from './kept.ts'
-import type { Past } from './past.ts'
-import { sizing } from './sizing.ts'
+import { askIfAvailable, routeParts } from './page-data.ts'
+import type { Read } from './cached-read.ts'
+import type { Past } from './regime-past.ts'
+import { sizing } from './position-sizing.ts'
 
 interface Snapshot {
   readonly as_of: string
@@ -48,10 +48,10 @@ interface Preflight {
 }
 
 const POSITION_USD = 100_000
-/** Charged for a change of size where no estimate can be had. */
-const SUPPOSED_COST_BPS = 10
+/** Used if no cost estimate is available. */
+const FALLBACK_COST_BPS = 10
 
-/** The page's examples; each is null where the product behind it is not sold or cannot answer. */
+/** Creates a function that reads the examples. Each is null if its product is not in the catalog or fails. */
 export function createExamples(readPast: Read<Past>): Read<Awaited<ReturnType<typeof examples>>> {
   return (call) => examples(call, readPast)
 }
@@ -59,11 +59,11 @@ export function createExamples(readPast: Read<Past>): Read<Awaited<ReturnType<ty
 async function examples(call: Call, readPast: Read<Past>) {
   const [past, snapshot, cost, quality, report, preflight] = await Promise.all([
     readPast(call),
-    askIfThere<Snapshot>(call, 'getRegimeSample'),
-    askIfThere<Cost>(call, 'estimateExecutionCost', exampleOf(call.catalog, 'estimateExecutionCost')),
-    askIfThere<Quality>(call, 'checkBarQuality', exampleOf(call.catalog, 'checkBarQuality')),
-    askIfThere<Report>(call, 'getAuditReport', { query: { rid: 'sample' } }),
-    askIfThere<Preflight>(call, 'getPreflightDemo'),
+    askIfAvailable<Snapshot>(call, 'getRegimeSample'),
+    askIfAvailable<Cost>(call, 'estimateExecutionCost', exampleOf(call.catalog, 'estimateExecutionCost')),
+    askIfAvailable<Quality>(call, 'checkBarQuality', exampleOf(call.catalog, 'checkBarQuality')),
+    askIfAvailable<Report>(call, 'getAuditReport', { query: { rid: 'sample' } }),
+    askIfAvailable<Preflight>(call, 'getPreflightDemo'),
   ])
   const position = snapshot && {
     ...snapshot,
@@ -73,7 +73,7 @@ async function examples(call: Call, readPast: Read<Past>) {
   }
   return {
     position,
-    sizing: past && sizing(past, cost?.total_bps ?? SUPPOSED_COST_BPS),
+    sizing: past && sizing(past, cost?.total_bps ?? FALLBACK_COST_BPS),
     cost: cost && { ...cost, steps: stepsOf(cost) },
     quality,
     report: report && { ...report, verdict: report.verdict.replaceAll('_', ' ') },
@@ -81,7 +81,7 @@ async function examples(call: Call, readPast: Read<Past>) {
   }
 }
 
-/** The request that a product's document gives as its example. */
+/** Returns the example request in the catalog document of an operation. */
 function exampleOf(catalog: Catalog, operation: string) {
   return { body: catalog.operations.get(operation)?.example?.request.body }
 }
@@ -95,16 +95,17 @@ function stepsOf({ components, total_bps: total }: Cost) {
   ]
 }
 
+/** Returns the examples and the monthly budget. */
 export async function strategies(call: Call, readExamples: Read<Awaited<ReturnType<typeof examples>>>) {
   return { ...(await readExamples(call)), budget: budget(call.catalog) }
 }
 
-/** An agent that looks every quarter of an hour and trades twenty times a day, for a month of 30 days. */
+/** The calls in 30 days of an agent that checks the regime every 15 minutes and trades 20 times a day. */
 const HABITS = [
   { operation: 'getRegimeCurrent', often: 'every 15 minutes', calls: 2880n },
   { operation: 'estimateExecutionCost', often: 'before each of 20 trades a day', calls: 600n },
   { operation: 'preflightTrade', often: 'before each of 20 trades a day', calls: 600n },
-  { operation: 'checkBarQuality', often: 'once a day, on the bars it trades from', calls: 30n },
+  { operation: 'checkBarQuality', often: 'once a day, on its bars', calls: 30n },
   { operation: 'auditBacktest', often: 'once a month, on its own trades', calls: 1n },
 ] as const
 

@@ -14,10 +14,10 @@ export function forms(running: () => Service): void {
     it(`has a ledger judged and its report deleted, ${how}`, async () => {
       const { page, close } = await open('/audit-tool')
       await page.getByLabel('Trades, as CSV').setInputFiles(join(LEDGERS, 'round-trips.csv'))
-      await page.getByLabel('What a trade costs').selectOption('crypto_perp')
+      await page.getByLabel('Trading costs').selectOption('crypto_perp')
       await page.getByLabel('Variants tried before this one').fill('25')
-      await page.getByText('Reference bars, and a symbol').click()
-      await page.getByLabel('Bars to hold the fills against').setInputFiles(join(LEDGERS, 'bars.csv'))
+      await page.getByText('Reference bars and symbol').click()
+      await page.getByLabel('Bars to check the fills against').setInputFiles(join(LEDGERS, 'bars.csv'))
       await page.getByRole('button', { name: 'Audit' }).click()
       await page.waitForURL('**/report/*')
       expect(await page.locator('h1').innerText()).to.equal('Reject')
@@ -26,13 +26,13 @@ export function forms(running: () => Service): void {
         .and.to.contain('crypto perp')
       await page.getByRole('button', { name: 'Delete' }).click()
       await page.waitForURL('**/audit-tool?deleted=1')
-      expect(await page.getByRole('status').innerText()).to.equal('The report is deleted.')
+      expect(await page.getByRole('status').innerText()).to.equal('The report was deleted.')
       await close()
     })
 
     it(`computes a deflated Sharpe ratio and keeps what was entered, ${how}`, async () => {
       const { page, close } = await open(CALCULATOR)
-      await page.getByLabel('Sharpe ratio a year').fill('1.5')
+      await page.getByLabel('Annual Sharpe ratio').fill('1.5')
       await page.getByLabel('Observations', { exact: true }).fill('504')
       await page.getByLabel('Trials', { exact: true }).fill('20')
       await page.getByRole('button', { name: 'Compute' }).click()
@@ -58,14 +58,14 @@ export function forms(running: () => Service): void {
       await page.getByLabel('E-mail address').fill('ada@example')
       await page.getByRole('button', { name: 'list' }).click()
       await page.waitForURL('**/pricing?err=validation_failed')
-      expect(await page.getByRole('alert').innerText()).to.contain('Please check what you entered')
+      expect(await page.getByRole('alert').innerText()).to.contain('Please check it and send it again')
       await close()
     })
 
     it(`leaves the founding list by the link of a letter, ${how}`, async () => {
       const { page, close } = await open('/founding/leave/AAAAAAAAAAAAAAAAAAAAAAAA')
       await page.getByRole('button', { name: 'Delete my address' }).click()
-      await page.getByRole('heading', { name: 'Your address is deleted' }).waitFor()
+      await page.getByRole('heading', { name: 'Your address was deleted' }).waitFor()
       await close()
     })
 

@@ -57,7 +57,7 @@ describe('an alarm', () => {
       const { alarms } = (await json(await ask(`${second.url}/operator`, { headers: bearer }))) as { alarms: object[] }
       expect(alarms).to.have.length(1)
       const page = await ask(`${second.url}/operator`, { headers: { ...bearer, accept: 'text/html' } })
-      expect(await page.text()).to.contain('An alarm is raised')
+      expect(await page.text()).to.contain('1 active alarm')
       const sample = 'tollgate_alarm{alarm="ledger.owed"} 1'
       // The gauge is set when the check is complete, shortly after the webhook received the alert.
       while (!(await (await ask(`${second.url}/metrics`, { headers: bearer })).text()).includes(sample));

@@ -1,5 +1,5 @@
-// Sends the ledger in place: a mistake is named beside the form, which keeps what was chosen. Without this script the form
-// leads to the report, or back here with the kind of mistake.
+// Sends the ledger without leaving the page, and shows errors next to the form, which keeps its input. Without this
+// script, the form redirects to the report, or back to the page with an error code.
 const form = document.querySelector('form.audit-form')
 const button = form.querySelector('button')
 const alert = form.querySelector('[role=alert]')
@@ -18,11 +18,11 @@ form.addEventListener('submit', (event) => {
     })
 })
 
-/** The address of the report. What is too large is not sent: the connection would end before the answer is read. */
+/** Returns the URL of the report. Does not send files that are too large: the connection would break before the answer. */
 async function send() {
-  const most = Number(form.dataset.mostMegabytes)
+  const maxMegabytes = Number(form.dataset.mostMegabytes)
   for (const { files } of form.querySelectorAll('input[type=file]'))
-    if (files[0]?.size > most * 1e6) throw new Error(`${files[0].name} is larger than ${most} MB.`)
+    if (files[0]?.size > maxMegabytes * 1e6) throw new Error(`${files[0].name} is larger than ${maxMegabytes} MB.`)
   const answer = await fetch(form.action, {
     method: 'POST',
     headers: { accept: 'application/json' },
@@ -30,12 +30,12 @@ async function send() {
   })
   const body = await answer.json()
   if (answer.ok) return body.report_url
-  const mistakes = (body.detail ?? []).map(({ loc, msg }) => `${loc.slice(1).join(', ')}: ${msg}`)
-  throw new Error(mistakes.join('\n') || body.message)
+  const problems = (body.detail ?? []).map(({ loc, msg }) => `${loc.slice(1).join(', ')}: ${msg}`)
+  throw new Error(problems.join('\n') || body.message)
 }
 
 function tell(error) {
-  alert.textContent = error instanceof TypeError ? 'The connection broke. Please send it again.' : error.message
+  alert.textContent = error instanceof TypeError ? 'The connection broke. Please try again.' : error.message
   alert.hidden = false
   alert.focus()
 }

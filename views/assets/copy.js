@@ -1,4 +1,4 @@
-// Puts a copy button on every block of code. Without this script the blocks are plain text to select.
+// Adds a copy button to every block of code.
 for (const figure of document.querySelectorAll('figure.code')) {
   const button = document.createElement('button')
   button.type = 'button'
@@ -7,7 +7,7 @@ for (const figure of document.querySelectorAll('figure.code')) {
   button.addEventListener('click', () => {
     navigator.clipboard.writeText(figure.querySelector('pre').textContent).then(
       () => (button.textContent = 'Copied'),
-      () => (button.textContent = 'Not allowed'),
+      () => (button.textContent = 'Copy failed'),
     )
     setTimeout(() => (button.textContent = 'Copy'), 1500)
   })

@@ -1,13 +1,13 @@
-// Shows the answer of a free route below its form. Without this script the form opens the answer as a page.
+// Shows the response of a free route below its form. Without this script, the form opens the response as a page.
 for (const form of document.querySelectorAll('form.trial')) {
   form.addEventListener('submit', (event) => {
     event.preventDefault()
     const output = form.querySelector('output')
     output.hidden = false
-    output.textContent = 'Asking…'
+    output.textContent = 'Loading…'
     ask(form).then(
       (answer) => (output.textContent = answer),
-      (error) => (output.textContent = `No answer: ${error.message}`),
+      (error) => (output.textContent = `The request failed: ${error.message}`),
     )
   })
 }

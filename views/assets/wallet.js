@@ -1,5 +1,5 @@
-// Buys from a wallet in the browser (EIP-1193): reads the offer of a route, has the payment signed (EIP-712, EIP-3009)
-// and asks again with it. Without this script, or without a wallet, the page says how else a route is paid.
+// Buys with a browser wallet (EIP-1193): reads the payment requirements of a route, has the wallet sign a payment
+// (EIP-712, EIP-3009) and repeats the request with it. Without this script or a wallet, the page explains other ways.
 const wallets = []
 const tills = [...document.querySelectorAll('form.till')]
 const choice = document.querySelector('#wallet-choice')
@@ -15,7 +15,7 @@ function fields(list) {
   return list.split(', ').map((pair) => ({ name: pair.split(' ')[0], type: pair.split(' ')[1] }))
 }
 
-/** A wallet made itself known: every till opens. */
+/** Called for each wallet that announces itself. Shows the forms that pay. */
 function welcome(name, provider) {
   if (wallets.some((wallet) => wallet.provider === provider)) return
   wallets.push({ name, provider })
@@ -27,7 +27,7 @@ function welcome(name, provider) {
 
 window.addEventListener('eip6963:announceProvider', ({ detail }) => welcome(detail.info.name, detail.provider))
 window.dispatchEvent(new Event('eip6963:requestProvider'))
-if (wallets.length === 0 && window.ethereum) welcome('Wallet of this browser', window.ethereum)
+if (wallets.length === 0 && window.ethereum) welcome('Browser wallet', window.ethereum)
 
 for (const till of tills) {
   const button = till.querySelector('button')
@@ -43,21 +43,21 @@ for (const till of tills) {
     event.preventDefault()
     button.disabled = true
     buy(till, say)
-      .catch((error) => say(wordsFor(error)))
+      .catch((error) => say(messageFor(error)))
       .finally(() => (button.disabled = false))
   })
 }
 
-/** From the offer to the answer. A payment that may have been sent is kept: repeating it is never charged twice. */
+/** Buys the answer. Keeps a payment that may have been sent: repeating it is never charged twice. */
 async function buy(till, say) {
   if (!till.payment) {
-    say('Reading the offer…')
+    say('Getting the price…')
     const { offer, now } = await readOffer(till)
-    say('Waiting for the wallet to sign…')
+    say('Waiting for your signature in the wallet…')
     till.payment = await sign(wallets[choice.value].provider, offer, now)
   }
   for (let turn = 0; turn < REPEATS; turn += 1) {
-    say(turn === 0 ? 'Paying…' : 'The chain has not confirmed it yet. Asking again with the same payment…')
+    say(turn === 0 ? 'Paying…' : 'The chain has not confirmed the payment yet. Trying again with the same payment…')
     const answer = await ask(till, { 'payment-signature': till.payment })
     const body = await answer.json()
     if (answer.ok) {
@@ -69,7 +69,7 @@ async function buy(till, say) {
     await new Promise((wake) => setTimeout(wake, 1000 * Math.min(5, Number(answer.headers.get('retry-after')) || 1)))
   }
   throw new Error(
-    'Not confirmed yet. Press the button again in a minute: the same payment is used, nothing is paid twice.',
+    'Not confirmed yet. Press the button again in a minute. It uses the same payment, so you never pay twice.',
   )
 }
 
@@ -80,13 +80,13 @@ const ask = ({ dataset }, headers) =>
     cache: 'no-store',
   })
 
-/** What the route asks for, and the clock of the service: the one of this machine may be wrong. */
+/** Reads the payment requirements, and the time of the service because the local clock may be wrong. */
 async function readOffer(till) {
   const answer = await ask(till)
   if (answer.status !== 402) throw new Error(`${answer.status}: ${(await answer.json()).message}`)
   const { accepts } = fromBase64(answer.headers.get('payment-required'))
   const offer = accepts.find(({ scheme, network }) => scheme === 'exact' && network.startsWith('eip155:'))
-  if (offer.amount !== till.dataset.amount) throw new Error('The price has changed. Please load this page again.')
+  if (offer.amount !== till.dataset.amount) throw new Error('The price has changed. Please reload this page.')
   return { offer, now: Math.floor(Date.parse(answer.headers.get('date')) / 1000) }
 }
 
@@ -120,11 +120,11 @@ function paid(answer, body) {
   return `Paid in transaction ${transaction}\n\n${JSON.stringify(body, null, 2)}`
 }
 
-function wordsFor(error) {
+function messageFor(error) {
   if (error.code === 4001) return 'You declined in the wallet. Nothing was paid.'
   if (error.code === 4902) return 'The wallet does not know this network. Add it there, then try again.'
   if (error instanceof TypeError)
-    return 'The connection broke. Press the button again: the same payment is used, nothing is paid twice.'
+    return 'The connection broke. Press the button again. It uses the same payment, so you never pay twice.'
   return error.message
 }
 

@@ -142,7 +142,7 @@ describe('signed receipts', () => {
     })
     expect(offersOf(await offer(url))).to.deep.equal(signed)
     const page = await ask(at(`/receipt?jws=${signed[0]?.signature}`), { headers: { accept: 'text/html' } })
-    expect(await page.text()).to.contain('Offered by')
+    expect(await page.text()).to.contain('signed this offer')
   })
 
   it('are shown to people as a page that says valid or not', async () => {

@@ -108,7 +108,7 @@ describe('the founding list', () => {
     const body = new URLSearchParams({ 'List-Unsubscribe': 'One-Click' })
     const left = await fetch(link, { method: 'POST', body })
     expect(left.status).to.equal(200)
-    expect(await left.text()).to.contain('Your address is deleted')
+    expect(await left.text()).to.contain('Your address was deleted')
     expect((await kept()).map(({ email }) => email)).not.to.include('leaver@example.org')
     expect((await fetch(link, { method: 'POST', body })).status, 'a second time').to.equal(200)
     expect((await fetch(`${shop.url}/founding/leave/short`, { method: 'POST' })).status).to.equal(422)

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { fieldOf, fieldsOf } from '../../../plugins/site/fields.ts'
+import { fieldOf, fieldsOf } from '../../../plugins/site/schema-fields.ts'
 
 const SCHEMAS = {
   'gold.Metal': { enum: ['gold', 'silver'], description: 'Which one.' },

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
-import { written } from '../../../plugins/site/methodology.ts'
+import { formatTable } from '../../../plugins/site/methodology.ts'
 
 describe('a table of a method', () => {
   it('writes the numbers of a column with as many decimals as the one that needs most', () => {
-    const { columns, rows } = written({
+    const { columns, rows } = formatTable({
       caption: 'Measured',
       columns: ['recording', 'ratio', 'turnover', 'bar'],
       rows: [
@@ -21,7 +21,7 @@ describe('a table of a method', () => {
   })
 
   it('drops the decimals that are only noise', () => {
-    const { rows } = written({ caption: '', columns: ['sum'], rows: [[0.1 + 0.2], [1]] })
+    const { rows } = formatTable({ caption: '', columns: ['sum'], rows: [[0.1 + 0.2], [1]] })
     expect(rows).to.deep.equal([['0.3'], ['1.0']])
   })
 })

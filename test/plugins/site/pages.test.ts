@@ -117,7 +117,7 @@ describe('the pages', () => {
   it('take err and ok, and refuse what is not declared', async () => {
     proves('page-queries')
     expect(await html('/')).not.to.contain('role="alert"')
-    expect(await html('/?err=validation_failed')).to.contain('Please check what you entered')
+    expect(await html('/?err=validation_failed')).to.contain('Please check it and send it again')
     expect(await html('/?err=%3Cscript%3Ealert(1)%3C/script%3E')).to.contain('(&lt;script&gt;alert(1)&lt;/script&gt;)')
     expect(await html('/pricing')).not.to.contain('Thank you')
     expect(await html('/pricing?ok=1')).to.contain('Thank you')
@@ -133,9 +133,9 @@ describe('the pages', () => {
 
   it('show on the start page the sample, its figures and where the data come from', async () => {
     const text = await html('/')
-    expect(text).to.contain('Market regime, 24 hours ago')
+    expect(text).to.contain('Market regime 24 hours ago')
     expect(text).to.contain('<p class="state volatile">VOLATILE</p>')
-    for (const shown of ['87.4%', '0.75×', '60.0%', 'Made-up data', '2026-11-19 09:41 UTC', '417,512', '2.10×'])
+    for (const shown of ['87.4%', '0.75×', '60.0%', 'Invented data', '2026-11-19 09:41 UTC', '417,512', '2.10×'])
       expect(text, shown).to.contain(shown)
     expect(text, 'a figure that is not measured yet').not.to.contain('Brier')
   })
@@ -160,7 +160,7 @@ describe('the pages', () => {
   it('say on the guard page what is sold now, what it may cost in size and time, and what feeds it', async () => {
     const text = await html('/guard')
     for (const shown of [
-      'Everything can be bought and settled',
+      'All systems operational',
       'Market regime',
       '/v1/regime/current',
       '10 s',
@@ -172,7 +172,7 @@ describe('the pages', () => {
   it('compute on the strategies page what the products at hand can say, and leave out the rest', async () => {
     const text = await html('/strategies')
     expect(text).to.contain('$100,000 × 0.7500 = $75,000').and.to.contain('$14.40')
-    expect(text).not.to.contain('Know the cost before the edge').and.not.to.contain('Ask once more')
+    expect(text).not.to.contain('Estimate the cost before you trade').and.not.to.contain('Run a preflight check')
   })
 
   it('tell the method of a product that tells it, with its figures', async () => {
@@ -200,14 +200,14 @@ describe('the pages', () => {
 
   it('show an operation of a product in its place among the others', async () => {
     const text = await html('/docs/getRegimeDay')
-    expect(text).to.contain('href="/docs#product-regime"').and.to.contain('In Market regime')
+    expect(text).to.contain('href="/docs#product-regime"').and.to.contain('More in Market regime')
     expect(text).to.contain('<a href="/docs/getRegimeDay" aria-current="page">')
   })
 
   it('show one operation with every field of its answer, and none that is not there', async () => {
     const { status, html: text } = await shop.page('/docs/getRegimeCurrent')
     expect(status).to.equal(200)
-    for (const shown of ['/v1/regime/current', '$0.005', 'Answer: application/json', 'as_of', 'STABLE | VOLATILE'])
+    for (const shown of ['/v1/regime/current', '$0.005', 'Response: application/json', 'as_of', 'STABLE | VOLATILE'])
       expect(text, shown).to.contain(shown)
     expect((await shop.page('/docs/getNothing')).status).to.equal(404)
     expect((await shop.page('/docs/getHome')).status).to.equal(404)

@@ -1,7 +1,7 @@
-/** One operation of the OpenAPI document as its page shows it. */
+/** Prepares one operation of the OpenAPI document for its documentation page. */
 import type { Catalog } from 'tollgate/plugin'
 import { curl } from './curl.ts'
-import { type Field, fieldOf, fieldsOf } from './fields.ts'
+import { type Field, fieldOf, fieldsOf } from './schema-fields.ts'
 import type { Content, OpenApiOperation, Schema } from './openapi.ts'
 
 export interface Entry {
@@ -10,7 +10,7 @@ export interface Entry {
   readonly operation: OpenApiOperation
 }
 
-export interface Surroundings {
+export interface DocsContext {
   readonly schemas: Readonly<Record<string, Schema>>
   readonly catalog: Catalog
   readonly baseUrl: string
@@ -18,8 +18,8 @@ export interface Surroundings {
 
 export type Article = ReturnType<typeof articleOf>
 
-/** What the operation is, what it takes and gives, how it is called, and a form to try it where it is free. */
-export function articleOf({ path, method, operation }: Entry, { schemas, catalog, baseUrl }: Surroundings) {
+/** Returns the description, parameters, body, response and curl command, and a form to try the operation if it is free. */
+export function articleOf({ path, method, operation }: Entry, { schemas, catalog, baseUrl }: DocsContext) {
   const { operationId: id, summary, description, parameters = [], requestBody, responses } = operation
   const source = catalog.operations.get(id)
   const price = source?.price ?? null
@@ -38,12 +38,12 @@ export function articleOf({ path, method, operation }: Entry, { schemas, catalog
   }
 }
 
-function bodyOf(content: Content, schemas: Surroundings['schemas']) {
+function bodyOf(content: Content, schemas: DocsContext['schemas']) {
   const [main] = Object.values(content)
   return { media: Object.keys(content).join(' or '), fields: main ? fieldsOf(main.schema, schemas) : [] }
 }
 
-function answerOf(content: Content, schemas: Surroundings['schemas']) {
+function answerOf(content: Content, schemas: DocsContext['schemas']) {
   const [[media, main] = ['', undefined]] = Object.entries(content)
   const fields: readonly Field[] = main ? fieldsOf(main.schema, schemas) : []
   return { media, fields, example: main?.example === undefined ? null : JSON.stringify(main.example, null, 2) }

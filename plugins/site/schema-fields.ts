@@ -1,4 +1,4 @@
-/** A JSON Schema as rows of a table: one per field, nested ones by their dotted path. */
+/** Flattens a JSON Schema into a list of fields. Nested fields have dotted paths. */
 import type { Schema } from './openapi.ts'
 
 export interface Field {
@@ -13,16 +13,16 @@ export interface Field {
 
 type Schemas = Readonly<Record<string, Schema>>
 
-const DEEPEST = 3
+const MAX_DEPTH = 3
 
-/** The fields of an object schema. An array of objects shows the fields of its items at `name[]`. */
+/** Returns the fields of an object schema. The fields of array items are at `name[]`. */
 export function fieldsOf(schema: Schema, schemas: Schemas, prefix = '', depth = 0): readonly Field[] {
   const whole = resolve(schema, schemas)
   if (whole.items && depth === 0) return fieldsOf(whole.items, schemas, '[].', depth + 1)
   const required = new Set(whole.required ?? [])
   return Object.entries(propertiesOf(whole, schemas)).flatMap(([name, inner]) => {
     const row = fieldOf(prefix + name, inner, required.has(name), schemas)
-    if (depth >= DEEPEST) return [row]
+    if (depth >= MAX_DEPTH) return [row]
     const property = resolve(inner, schemas)
     const nested = property.items
       ? fieldsOf(property.items, schemas, `${prefix}${name}[].`, depth + 1)
@@ -31,7 +31,7 @@ export function fieldsOf(schema: Schema, schemas: Schemas, prefix = '', depth = 
   })
 }
 
-/** One schema as one row. */
+/** Returns one field for a schema. */
 export function fieldOf(name: string, schema: Schema, required: boolean, schemas: Schemas): Field {
   const whole = resolve(schema, schemas)
   return {
@@ -49,10 +49,10 @@ function propertiesOf(schema: Schema, schemas: Schemas): Schemas {
   return Object.assign({}, ...parts, schema.properties) as Schemas
 }
 
-/** The schema a reference leads to, with the words beside the reference. References end after a few steps. */
+/** Resolves a reference and keeps the keywords next to it. Follows a chain of at most three references. */
 function resolve(schema: Schema, schemas: Schemas): Schema {
   let found = schema
-  for (let step = 0; step < DEEPEST && found.$ref !== undefined; step += 1) {
+  for (let step = 0; step < MAX_DEPTH && found.$ref !== undefined; step += 1) {
     const { $ref, ...beside } = found
     const [, , , name = '', ...rest] = $ref.split('/')
     const target = rest.reduce<unknown>(

@@ -1,13 +1,13 @@
-/** An answer that stays true for a while, made once for everybody who asks in that time. */
+/** Caches an answer that stays valid for a while. */
 import { type Call, ServiceError } from 'tollgate/plugin'
 
 export type Read<Answer> = (call: Call) => Promise<Answer | null>
 
 /**
- * Reads at most once per `length` of the data's clock, in milliseconds. Null where the products behind it cannot answer;
- * that, and a failure, is forgotten at once.
+ * Wraps `read` so that it runs at most once per `length` milliseconds of the data's clock. Returns null if the products
+ * behind it cannot answer. Neither null nor an error is cached.
  */
-export function kept<Answer>(length: number, read: Read<Answer>): Read<Answer> {
+export function cachedRead<Answer>(length: number, read: Read<Answer>): Read<Answer> {
   let last: {
     readonly span: number
     readonly catalog: Call['catalog']
@@ -16,13 +16,13 @@ export function kept<Answer>(length: number, read: Read<Answer>): Read<Answer> {
   return async (call) => {
     const span = Math.floor(call.asOf.getTime() / length)
     if (last?.span !== span || last.catalog !== call.catalog) last = { span, catalog: call.catalog, answer: read(call) }
-    const asked = last
+    const current = last
     try {
-      const answer = await asked.answer
-      if (answer === null && last === asked) last = null
+      const answer = await current.answer
+      if (answer === null && last === current) last = null
       return answer
     } catch (error) {
-      if (last === asked) last = null
+      if (last === current) last = null
       if (error instanceof ServiceError) return null
       throw error
     }

@@ -1,10 +1,10 @@
-/** What search engines are told of the service and its prices (https://schema.org, as JSON-LD). */
+/** Structured data for search engines about the service and its prices (https://schema.org, as JSON-LD). */
 import type { Catalog, Operation } from 'tollgate/plugin'
-import { shown } from './asking.ts'
+import { listedOperations } from './page-data.ts'
 
 const CONTEXT = 'https://schema.org'
 
-/** The service itself, for the start page. */
+/** Describes the service, for the start page. */
 export function linkedService({ service }: Catalog, baseUrl: string) {
   const organization = {
     '@type': 'Organization',
@@ -29,14 +29,14 @@ export function linkedService({ service }: Catalog, baseUrl: string) {
   }
 }
 
-/** Every priced route as an offer: US dollars a call. */
+/** Describes every priced route as an offer in US dollars per call. */
 export function linkedOffers(catalog: Catalog, baseUrl: string) {
   return {
     '@context': CONTEXT,
     '@type': 'OfferCatalog',
     name: `${catalog.service.name}: prices`,
     url: `${baseUrl}/pricing`,
-    itemListElement: shown(catalog).flatMap((operation) =>
+    itemListElement: listedOperations(catalog).flatMap((operation) =>
       operation.price === null ? [] : [offer(operation, baseUrl)],
     ),
   }

@@ -1,23 +1,23 @@
-/** The regime of the last 30 delayed days: what it said, and how the market then moved. */
+/** The regime of the last 30 days, delayed by one day, and the realised volatility of the market. */
 import type { Call } from 'tollgate/plugin'
 import type { Chart } from '../lib/charts.ts'
-import { kept, type Read } from './kept.ts'
+import { cachedRead, type Read } from './cached-read.ts'
 
-/** A stretch of time under one label; epoch milliseconds. */
+/** A period with one label, in epoch milliseconds. */
 export interface Run {
   readonly from: number
   readonly to: number
   readonly volatile: boolean
 }
 
-/** Logarithmic returns over bars of five minutes, by the moment the bar closed. */
+/** Squared log returns of five-minute bars, by the time at which each bar closed. */
 export interface Returns {
   readonly at: readonly number[]
   readonly squared: readonly number[]
   readonly closes: readonly number[]
 }
 
-/** One snapshot an hour: what a page needs to size a position. */
+/** One snapshot per hour, with what is needed to size a position. */
 export interface Hour {
   readonly at: number
   readonly volatile: boolean
@@ -52,14 +52,14 @@ export const HOUR = 3_600_000
 export const DAY = 86_400_000
 const YEAR = 365 * DAY
 const BAR = 300_000
-const MOST = 10_000
+const PAGE_SIZE = 10_000
 
 /**
- * The past as of the call, read once an hour: snapshots are never rewritten, so an hour's answer stays true. Null where
- * there is less than a day of it.
+ * Creates a function that reads the past as of the call, at most once an hour: snapshots never change. It returns null if
+ * there is less than a day of history.
  */
-export function createPast(): Read<Past> {
-  return kept(HOUR, (call) =>
+export function createPastReader(): Read<Past> {
+  return cachedRead(HOUR, (call) =>
     ['getRegimeHistory', 'getBars'].every((id) => call.catalog.operations.has(id))
       ? read(call, Math.floor(call.asOf.getTime() / HOUR) * HOUR)
       : Promise.resolve(null),
@@ -73,7 +73,7 @@ async function read(call: Call, until: number): Promise<Past | null> {
   let start: string | null = new Date(until - DAYS * DAY).toISOString()
   const end = new Date(until).toISOString()
   while (start !== null) {
-    const query = { start, end, limit: MOST }
+    const query = { start, end, limit: PAGE_SIZE }
     const page = (await call.ask('getRegimeHistory', { params: {}, query, body: undefined })) as History
     symbol = page.symbol
     for (const { as_of, regime, position_scalar: scalar } of page.snapshots) {
@@ -91,7 +91,7 @@ async function read(call: Call, until: number): Promise<Past | null> {
   return { symbol, runs, hours, returns: returnsOf(bars) }
 }
 
-/** Adds a snapshot to the last run, or begins another. */
+/** Extends the last run by a snapshot, or begins a new run. */
 function extend(runs: Run[], next: Run): void {
   const last = runs.at(-1)
   if (last?.volatile === next.volatile) runs[runs.length - 1] = { ...last, to: next.to }
@@ -108,7 +108,7 @@ function returnsOf({ count, time, close }: Bars): Returns {
   return { at, squared, closes }
 }
 
-/** Realised volatility of [from, to), a fraction a year; null where no bar closed in it. */
+/** Returns the annualised realised volatility of (from, to] as a fraction, or null if no bar closed in it. */
 export function realised({ at, squared }: Returns, from: number, to: number): number | null {
   let [sum, count] = [0, 0]
   for (let i = firstAfter(at, from); i < at.length && at[i]! <= to; i += 1) {
@@ -118,18 +118,18 @@ export function realised({ at, squared }: Returns, from: number, to: number): nu
   return count === 0 ? null : Math.sqrt((sum / count) * (YEAR / BAR))
 }
 
-/** Index of the first moment later than `moment`. */
-function firstAfter(at: readonly number[], moment: number): number {
+/** Returns the index of the first time after `time`. */
+function firstAfter(at: readonly number[], time: number): number {
   let [low, high] = [0, at.length]
   while (low < high) {
     const middle = (low + high) >> 1
-    if (at[middle]! > moment) high = middle
+    if (at[middle]! > time) high = middle
     else low = middle + 1
   }
   return low
 }
 
-/** The whole stretch cut into pieces of `length`, with the volatility of each. */
+/** Splits the past into blocks of `length` milliseconds and returns the middle and the volatility of each. */
 export function blocks(past: Past, length: number): readonly (readonly [number, number])[] {
   const first = past.runs[0]?.from ?? 0
   const last = past.runs.at(-1)?.to ?? 0
@@ -140,19 +140,19 @@ export function blocks(past: Past, length: number): readonly (readonly [number, 
   })
 }
 
-/** The chart of the start page. */
+/** Returns the chart of the start page. */
 export function chartOf(past: Past): Chart {
   const volatile = past.runs.filter((run) => run.volatile)
   return {
     id: 'past-chart',
-    title: `${past.symbol}: the label, and how the market moved under it`,
-    description: `Realised volatility of ${past.symbol} in blocks of four hours over ${DAYS} days, with the ${volatile.length} stretches that were labelled VOLATILE at the time.`,
+    title: `${past.symbol}: regime label and realised volatility`,
+    description: `Realised volatility of ${past.symbol} in blocks of four hours over ${DAYS} days, with the ${volatile.length} periods that were labelled VOLATILE at the time.`,
     x: { label: 'UTC', scale: 'time' },
-    y: { label: 'Realised volatility, a year', unit: 'percent', domain: [0, 0.1] },
+    y: { label: 'Annualised volatility', unit: 'percent', domain: [0, 0.1] },
     series: [{ name: 'Realised volatility, 4 hours', tone: 'main', kind: 'step', points: blocks(past, 4 * HOUR) }],
     bands: volatile.map(({ from, to }) => ({ from, to, tone: 'bad' })),
     bandNames: [{ name: 'Labelled VOLATILE', tone: 'bad' }],
-    table: { columns: ['Day', 'VOLATILE', 'Changes of label', 'Realised volatility'], rows: days(past) },
+    table: { columns: ['Day', 'VOLATILE', 'Label changes', 'Realised volatility'], rows: days(past) },
   }
 }
 
@@ -176,13 +176,16 @@ function days({ runs, returns }: Past): (string | number)[][] {
 
 const percent = (share: number): string => `${(share * 100).toFixed(0)}%`
 
-/** The last changes of the label, newest first: the hour that followed, and all the time it lasted. */
+/**
+ * Returns the latest changes of the label, newest first, with the volatility of the next hour and of the whole period as
+ * multiples of the median hour.
+ */
 export function changes({ runs, returns }: Past, count: number) {
   const hourly = hoursOf(runs, returns).toSorted((one, other) => one - other)
-  const usual = hourly[hourly.length >> 1] ?? null
-  const against = (from: number, to: number): number | null => {
+  const median = hourly[hourly.length >> 1] ?? null
+  const relative = (from: number, to: number): number | null => {
     const value = realised(returns, from, to)
-    return value === null || usual === null ? null : value / usual
+    return value === null || median === null ? null : value / median
   }
   const last = runs.at(-1)
   return runs
@@ -195,8 +198,8 @@ export function changes({ runs, returns }: Past, count: number) {
       tone: run.volatile ? 'volatile' : 'stable',
       hours: (run.to - run.from) / HOUR,
       isOpen: run === last,
-      hourAfter: against(run.from, run.from + HOUR),
-      whole: against(run.from, run.to),
+      hourAfter: relative(run.from, run.from + HOUR),
+      whole: relative(run.from, run.to),
     }))
 }
 

@@ -1,21 +1,21 @@
 /**
- * What sizing by the regime would have done to an ordinary long position over the delayed days: at each change of the
- * label the position takes the size of the scalar and keeps it, since every change costs.
+ * Compares a long position of constant size with one that is resized by the position scalar. The size changes only when
+ * the label changes, because every trade costs.
  */
 import type { Chart } from '../lib/charts.ts'
-import { DAY, HOUR, type Past } from './past.ts'
+import { DAY, HOUR, type Past } from './regime-past.ts'
 
-const HOURS_A_YEAR = 8760
+const HOURS_PER_YEAR = 8760
 
 interface Line {
-  /** Value of one unit, hour by hour. */
+  /** Value of one unit at each hour. */
   readonly points: readonly (readonly [number, number])[]
   readonly returns: readonly number[]
   readonly changes: number
   readonly turnover: number
 }
 
-/** The position at full size and the one that follows the scalar. Null where there are no two hours of it. */
+/** Returns both positions as a chart and a table, or null if there are fewer than three hours. */
 export function sizing(past: Past, costBps: number) {
   const closes = closesOf(past)
   if (closes.length < 3) return null
@@ -29,12 +29,12 @@ export function sizing(past: Past, costBps: number) {
   }
 }
 
-/** The price at each full hour. */
+/** Returns the price at each full hour. */
 function closesOf({ returns: { at, closes } }: Past): readonly (readonly [number, number])[] {
   return at.flatMap((moment, index) => (moment % HOUR === 0 ? [[moment, closes[index] as number] as const] : []))
 }
 
-/** The exposure from each hour on: the scalar of the hour in which the label last changed. */
+/** Returns the exposure at each hour: the scalar of the hour in which the label last changed. */
 function scalarsOf({ hours }: Past): (at: number) => number | undefined {
   let [label, held] = [hours[0]?.volatile, hours[0]?.scalar]
   const sizes = new Map<number, number | undefined>()
@@ -46,8 +46,8 @@ function scalarsOf({ hours }: Past): (at: number) => number | undefined {
 }
 
 /**
- * The value of a position of exposure `wanted`, decided at each hour for the next one and charged for each change: with
- * 10 bps, going from 1 to 0.5 costs 0.0005 of the value.
+ * Returns the value of a position over time. `wanted` gives the exposure from each hour on, and each change of exposure
+ * costs `costBps`: at 10 bps, going from 1 to 0.5 costs 0.0005 of the value.
  */
 export function run(
   closes: readonly (readonly [number, number])[],
@@ -79,16 +79,16 @@ export function run(
 function chartOf({ symbol }: Past, plain: Line, scaled: Line): Chart {
   return {
     id: 'sizing',
-    title: `One unit of ${symbol}, held at full size and by the scalar`,
-    description: `Two lines over the same hours: the value of one unit held throughout, and of one that takes the size of the position scalar at each change of the label. Both after costs.`,
+    title: `One unit of ${symbol}, at full size and resized`,
+    description: `Two lines over the same hours: the value of one unit at constant size, and of one unit resized by the position scalar at each change of the label. Both after costs.`,
     x: { label: 'UTC', scale: 'time' },
     y: { label: 'Value of one unit' },
     series: [
       { name: 'Full size', tone: 'muted', kind: 'dashed', points: plain.points },
-      { name: 'Sized by the scalar', tone: 'main', points: scaled.points },
+      { name: 'Resized', tone: 'main', points: scaled.points },
     ],
     table: {
-      columns: ['Day', 'Full size', 'Sized by the scalar'],
+      columns: ['Day', 'Full size', 'Resized'],
       rows: plain.points.flatMap(([at, value], index) =>
         at % DAY === 0
           ? [[new Date(at).toISOString().slice(0, 10), value.toFixed(4), (scaled.points[index]?.[1] ?? 1).toFixed(4)]]
@@ -101,12 +101,12 @@ function chartOf({ symbol }: Past, plain: Line, scaled: Line): Chart {
 function rowsOf(plain: Line, scaled: Line, costBps: number) {
   const row = (label: string, of: (line: Line) => string) => ({ label, plain: of(plain), scaled: of(scaled) })
   return [
-    row('Volatility a year', ({ returns }) => percent(deviation(returns) * Math.sqrt(HOURS_A_YEAR))),
-    row('Most volatile day, against the median day', ({ returns }) => `${unevenness(returns).toFixed(1)}×`),
-    row('Deepest fall', ({ points }) => percent(deepestFall(points))),
-    row('Result', ({ points }) => percent((points.at(-1)?.[1] ?? 1) - 1)),
-    row('Changes of size', ({ changes }) => String(changes)),
-    row('Paid for them', ({ turnover }) => `${(turnover * costBps).toFixed(1)}\u00a0bps`),
+    row('Annualised volatility', ({ returns }) => percent(deviation(returns) * Math.sqrt(HOURS_PER_YEAR))),
+    row('Most volatile day, as a multiple of the median day', ({ returns }) => `${unevenness(returns).toFixed(1)}×`),
+    row('Maximum drawdown', ({ points }) => percent(maximumDrawdown(points))),
+    row('Return', ({ points }) => percent((points.at(-1)?.[1] ?? 1) - 1)),
+    row('Resizes', ({ changes }) => String(changes)),
+    row('Cost of the resizes', ({ turnover }) => `${(turnover * costBps).toFixed(1)}\u00a0bps`),
   ]
 }
 
@@ -115,7 +115,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
 const deviation = (values: readonly number[]): number =>
   Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / Math.max(1, values.length))
 
-/** The largest daily volatility over the median one. */
+/** Returns the largest daily volatility divided by the median one. */
 function unevenness(returns: readonly number[]): number {
   const days = Array.from({ length: Math.floor(returns.length / 24) }, (_, day) =>
     deviation(returns.slice(day * 24, day * 24 + 24)),
@@ -124,8 +124,8 @@ function unevenness(returns: readonly number[]): number {
   return (sorted.at(-1) ?? 0) / (sorted[sorted.length >> 1] || 1)
 }
 
-/** The largest fall from a peak: 1, 1.2, 0.9 is -0.25. */
-export function deepestFall(points: readonly (readonly [number, number])[]): number {
+/** Returns the largest fall from a peak: 1, 1.2, 0.9 gives -0.25. */
+export function maximumDrawdown(points: readonly (readonly [number, number])[]): number {
   let [peak, fall] = [0, 0]
   for (const [, value] of points) {
     peak = Math.max(peak, value)
