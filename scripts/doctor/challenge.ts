@@ -1,123 +1,128 @@
-/** The 402 of one route, as an indexer and a buyer without money see it. */
-import type { Report } from './finding.ts'
-import type { Listed } from './listing.ts'
-import { wrongBy, wrongV1, wrongV2 } from './shapes.ts'
-import { type Fields, fieldsOf, type Heard, itemsOf, parsed, type Wire } from './wire.ts'
+/** Checks the 402 of one route, as an indexer and a buyer without money see it. */
+import formats from 'ajv-formats'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import type { Report } from './findings.ts'
+import type { ListedOperation } from './documents.ts'
+import { type Answer, type Client, type Fields, fieldsOf, itemsOf, parseJson, type Place } from './client.ts'
 
-/** Common proxies allow 8 KB for all headers of an answer, and some 4 KB for one. */
+/** Common proxies allow 8 KB for all headers of an answer, and some allow 4 KB for one header. */
 const HEADER_BYTES = 4096
 const EXPOSED = ['payment-required', 'payment-response', 'x-payment-response']
 const SENT = ['content-type', 'x-payment', 'payment-signature', 'x-service-token', 'idempotency-key']
 
-export interface Place {
-  readonly wire: Wire
-  /** Without a trailing slash. */
-  readonly baseUrl: string
-}
-
-/** Looks at a priced route from all sides. Returns what it really asks, in atomic units, or null where it asks nothing. */
-export async function checkRoute(listed: Listed, { wire, baseUrl }: Place, report: Report): Promise<string | null> {
+/** Checks the 402 of a priced route. Returns the amount it asks for in atomic units, or null if it asks for none. */
+export async function checkRoute(
+  listed: ListedOperation,
+  { client, baseUrl }: Place,
+  report: Report,
+): Promise<string | null> {
   const { method, address } = listed
   if (address === null) {
-    report('example', 'Its path has a parameter without an example.', 'Write an example with params into the catalog.')
+    report('example', 'Its path has a parameter without an example.', 'Add an example with params to the catalog.')
     return null
   }
   const json = { 'content-type': 'application/json' }
   const probes = [
-    ['a bare call', await wire.ask(address, { method })],
+    ['a bare call', await client.request(address, { method })],
     ...(method === 'GET' || method === 'DELETE'
       ? []
-      : [['a call with {}', await wire.ask(address, { method, body: '{}', headers: json })] as const]),
-    ['a call with an unknown query', await wire.ask(`${address}?probe=`, { method })],
+      : [['a call with {}', await client.request(address, { method, body: '{}', headers: json })] as const]),
+    ['a call with an unknown query', await client.request(`${address}?probe=`, { method })],
   ] as const
   for (const [what, { status }] of probes)
     if (status !== 402) {
-      const fix = 'A priced route answers 402 to whoever brings no payment, before it looks at anything else.'
+      const fix = 'A priced route must answer 402 to every call without a payment, before it checks anything else.'
       report('402', `Answers ${status} to ${what}.`, fix)
     }
-  const [[, heard]] = probes
-  if (heard.status !== 402) return null
-  checkHeaders(heard, report)
-  await checkOptions(listed, address, wire, report)
-  return checkOffers(heard, listed, baseUrl, report)
+  const [[, answer]] = probes
+  if (answer.status !== 402) return null
+  checkHeaders(answer, report)
+  await checkOptions(listed, address, client, report)
+  return checkOffers(answer, listed, baseUrl, report)
 }
 
-function checkHeaders({ headers }: Heard, report: Report): void {
+function checkHeaders({ headers }: Answer, report: Report): void {
   const length = headers.get('payment-required')?.length ?? 0
   if (length > HEADER_BYTES)
     report(
       'header-size',
       `Its PAYMENT-REQUIRED header is ${length} characters long.`,
-      `Shorten summary, description or schemas: proxies drop headers above ${HEADER_BYTES}.`,
+      `Shorten the summary, the description or the schemas: proxies drop headers above ${HEADER_BYTES} bytes.`,
     )
   if (!/\bno-store\b/.test(headers.get('cache-control') ?? ''))
     report('cache', 'Its 402 may be cached.', 'Send cache-control: no-store with every 402.')
   if (headers.get('access-control-allow-origin') === null)
-    report(
-      'cors',
-      'Its 402 cannot be read by a page in a browser.',
-      'Send access-control-allow-origin with the 402 too.',
-    )
-  const exposed = words(headers.get('access-control-expose-headers'))
+    report('cors', 'A page in a browser cannot read its 402.', 'Send access-control-allow-origin with the 402, too.')
+  const exposed = listOf(headers.get('access-control-expose-headers'))
   const hidden = EXPOSED.filter((name) => !exposed.includes(name))
   if (hidden.length > 0)
-    report('cors', `Its 402 hides ${hidden.join(', ')} from pages.`, 'Name them in access-control-expose-headers.')
+    report('cors', `Its 402 hides ${hidden.join(', ')} from pages.`, 'List them in access-control-expose-headers.')
 }
 
-async function checkOptions({ method }: Listed, address: string, wire: Wire, report: Report): Promise<void> {
+async function checkOptions(
+  { method }: ListedOperation,
+  address: string,
+  client: Client,
+  report: Report,
+): Promise<void> {
   const asked = { origin: 'https://buyer.example', 'access-control-request-method': method }
-  const { status, headers } = await wire.ask(address, {
+  const { status, headers } = await client.request(address, {
     method: 'OPTIONS',
     headers: { ...asked, 'access-control-request-headers': SENT.join(',') },
   })
-  const allowed = words(headers.get('access-control-allow-headers'))
-  const methods = words(headers.get('access-control-allow-methods'))
+  const allowed = listOf(headers.get('access-control-allow-headers'))
+  const methods = listOf(headers.get('access-control-allow-methods'))
   const isOpen = headers.get('access-control-allow-origin') !== null
   const missing = SENT.filter((name) => !allowed.includes(name))
   if (status >= 300 || !isOpen || missing.length > 0 || !methods.includes(method.toLowerCase()))
     report(
       'cors',
-      `OPTIONS answers ${status} and does not allow ${[method, ...missing].join(', ')} from elsewhere.`,
+      `OPTIONS answers ${status} and does not allow ${[method, ...missing].join(', ')} from other origins.`,
       'Answer OPTIONS with 204 and the access-control-allow-* headers.',
     )
 }
 
-const words = (list: string | null): string[] => (list ?? '').toLowerCase().split(/\s*,\s*/)
+const listOf = (list: string | null): string[] => (list ?? '').toLowerCase().split(/\s*,\s*/)
 
-/** Both versions of the offer: their shape, that they say the same, and what they say of themselves. */
-function checkOffers({ headers, json }: Heard, { method }: Listed, baseUrl: string, report: Report): string | null {
+/** Checks both versions of the 402: their shape, that they agree, and what they tell an indexer. */
+function checkOffers(
+  { headers, json }: Answer,
+  { method }: ListedOperation,
+  baseUrl: string,
+  report: Report,
+): string | null {
   const header = headers.get('payment-required')
-  const v2 = header === null ? undefined : parsed(Buffer.from(header, 'base64').toString('utf8'))
+  const v2 = header === null ? undefined : parseJson(Buffer.from(header, 'base64').toString('utf8'))
   if (v2 === undefined)
-    report('v2', 'Has no PAYMENT-REQUIRED header with base64 of JSON.', 'Send the x402 v2 object in it.')
-  const [wrong2, wrong1] = [v2 === undefined ? null : wrongV2(v2), wrongV1(json)]
-  if (wrong2)
+    report('v2', 'Has no PAYMENT-REQUIRED header with base64-encoded JSON.', 'Send the x402 v2 object in it.')
+  const [invalid2, invalid1] = [v2 === undefined ? null : invalidV2(v2), invalidV1(json)]
+  if (invalid2)
     report(
       'v2',
-      `Its v2 offer is wrong: ${wrong2}.`,
-      'See the x402 specification v2; descriptions have at most 500 characters.',
+      `Its v2 object is invalid: ${invalid2}.`,
+      'See the x402 specification v2. A description may have at most 500 characters.',
     )
-  if (wrong1)
+  if (invalid1)
     report(
       'v1',
-      `Its v1 offer is wrong: ${wrong1}.`,
-      'See the x402 specification v1; descriptions have at most 500 characters.',
+      `Its v1 object is invalid: ${invalid1}.`,
+      'See the x402 specification v1. A description may have at most 500 characters.',
     )
   const [all2, all1] = [itemsOf(fieldsOf(v2)['accepts']), itemsOf(fieldsOf(json)['accepts'])]
   const [[first2], [first1]] = [all2, all1]
-  // A v1 offer of one network stands beside the v2 offer of the same token; networks without a v1 name have only that.
+  // Each v1 entry has a v2 entry for the same token. Networks without a v1 name only have a v2 entry.
   for (const one of all1) {
-    const twin = all2.find(({ asset }) => asset === one['asset']) ?? first2
+    const counterpart = all2.find(({ asset }) => asset === one['asset']) ?? first2
     for (const [field, other] of [
       ['asset', 'asset'],
       ['amount', 'maxAmountRequired'],
       ['payTo', 'payTo'],
     ] as const)
-      if (twin?.[field] !== one[other])
-        report('offers', `The two offers differ in ${field}.`, 'Make both of one set of requirements.')
+      if (counterpart?.[field] !== one[other])
+        report('offers', `Versions 1 and 2 differ in ${field}.`, 'Generate both from the same requirements.')
   }
   if (all2.some(({ amount }) => amount !== first2?.['amount']))
-    report('offers', 'The price is another one on another network.', 'Ask one price on every network.')
+    report('offers', 'The price differs between networks.', 'Ask the same price on every network.')
   checkResource(fieldsOf(fieldsOf(v2)['resource'])['url'] ?? first1?.['resource'], baseUrl, report)
   checkDiscovery(fieldsOf(fieldsOf(fieldsOf(v2)['extensions'])['bazaar']), method, report)
   const amount = first2?.['amount'] ?? first1?.['maxAmountRequired']
@@ -127,14 +132,134 @@ function checkOffers({ headers, json }: Heard, { method }: Listed, baseUrl: stri
 function checkResource(url: unknown, baseUrl: string, report: Report): void {
   if (typeof url !== 'string' || !URL.canParse(url)) return
   if (!url.startsWith(`${baseUrl}/`))
-    report('address', `Says it is at ${url}.`, `Set BASE_URL to the address buyers use: ${baseUrl}.`)
+    report('address', `Gives its address as ${url}.`, `Set BASE_URL to the address buyers use: ${baseUrl}.`)
 }
 
-/** What an indexer lists: the example call must hold against its own schema. */
+/** Checks what an indexer lists: the example call must match its own schema. */
 function checkDiscovery({ info, schema }: Fields, method: string, report: Report): void {
   if (typeof schema !== 'object' || schema === null) return
-  const wrong = wrongBy(schema, info)
-  if (wrong) report('discovery', `Its example call breaks its own schema: ${wrong}.`, 'Mend the example or the schema.')
+  const wrong = violationOf(schema, info)
+  if (wrong)
+    report('discovery', `Its example call does not match its own schema: ${wrong}.`, 'Fix the example or the schema.')
   const named = fieldsOf(fieldsOf(info)['input'])['method']
   if (named !== method) report('discovery', `Is described as ${String(named)}.`, `Describe it as ${method}.`)
+}
+
+const address = { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' }
+const amount = { type: 'string', pattern: '^[1-9][0-9]{0,30}$' }
+const description = { type: 'string', minLength: 1, maxLength: 500 }
+const extra = {
+  type: 'object',
+  required: ['name', 'version'],
+  properties: { name: { type: 'string', minLength: 1 }, version: { type: 'string', minLength: 1 } },
+}
+const seconds = { type: 'integer', minimum: 1 }
+
+/** The object of PAYMENT-REQUIRED as x402 v2 clients and indexers require it. */
+const V2 = {
+  type: 'object',
+  required: ['x402Version', 'resource', 'accepts'],
+  properties: {
+    x402Version: { const: 2 },
+    error: { type: 'string' },
+    resource: {
+      type: 'object',
+      required: ['url', 'description', 'mimeType'],
+      properties: { url: { type: 'string', format: 'uri' }, description, mimeType: { type: 'string', minLength: 3 } },
+    },
+    accepts: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        required: ['scheme', 'network', 'amount', 'asset', 'payTo', 'maxTimeoutSeconds'],
+        properties: {
+          scheme: { type: 'string', minLength: 1 },
+          network: { type: 'string', pattern: '^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$' },
+          amount,
+          asset: address,
+          payTo: address,
+          maxTimeoutSeconds: seconds,
+          extra,
+        },
+      },
+    },
+    extensions: {
+      type: 'object',
+      required: ['bazaar'],
+      properties: {
+        bazaar: {
+          type: 'object',
+          required: ['info', 'schema'],
+          properties: { info: { type: 'object', required: ['input'] }, schema: { type: 'object' } },
+        },
+      },
+    },
+  },
+}
+
+/** The body of a 402 as x402 v1 clients and indexers require it. */
+const V1 = {
+  type: 'object',
+  required: ['x402Version', 'error', 'accepts'],
+  properties: {
+    x402Version: { const: 1 },
+    error: { type: 'string', minLength: 1 },
+    accepts: {
+      type: 'array',
+      minItems: 1,
+      items: {
+        type: 'object',
+        required: [
+          'scheme',
+          'network',
+          'maxAmountRequired',
+          'resource',
+          'description',
+          'mimeType',
+          'payTo',
+          'maxTimeoutSeconds',
+          'asset',
+        ],
+        properties: {
+          scheme: { const: 'exact' },
+          network: { type: 'string', pattern: '^[a-z0-9-]+$' },
+          maxAmountRequired: amount,
+          resource: { type: 'string', format: 'uri' },
+          description,
+          mimeType: { type: 'string' },
+          payTo: address,
+          maxTimeoutSeconds: seconds,
+          asset: address,
+          extra,
+        },
+      },
+    },
+  },
+}
+
+const ajv = new Ajv2020({ strict: false, allErrors: true })
+formats.default(ajv)
+const [valid2, valid1] = [ajv.compile(V2), ajv.compile(V1)]
+
+/** Returns what is wrong with the object of the PAYMENT-REQUIRED header, or null. */
+const invalidV2 = (value: unknown): string | null => errorsOf(valid2, value)
+/** Returns what is wrong with the body of a 402, or null. */
+const invalidV1 = (value: unknown): string | null => errorsOf(valid1, value)
+
+/** Returns how a value violates a schema that the service sent, or null. */
+function violationOf(schema: object, value: unknown): string | null {
+  try {
+    return errorsOf(new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(schema), value)
+  } catch (error) {
+    return `the schema itself: ${(error as Error).message}`
+  }
+}
+
+function errorsOf(validate: ValidateFunction, value: unknown): string | null {
+  if (validate(value)) return null
+  return (validate.errors ?? [])
+    .slice(0, 3)
+    .map(({ instancePath, message }) => `${instancePath || 'the object'} ${message ?? 'is wrong'}`)
+    .join('; ')
 }

@@ -1,14 +1,13 @@
-/** Looks a service over from outside: as an indexer, and as a buyer without money. Nothing is paid, nothing changed. */
-import { checkRoute, type Place } from './challenge.ts'
+/** Examines a service from outside, as an indexer and as a buyer without money. It pays nothing and changes nothing. */
+import { checkRoute } from './challenge.ts'
 import { checkContract, checkTools } from './contract.ts'
-import { checkAgreement, checkWords, type Documents, readDocuments } from './documents.ts'
-import { collectFindings, type Finding } from './finding.ts'
-import { operationsOf } from './listing.ts'
-import { createWire, fieldsOf } from './wire.ts'
+import { checkAgreement, checkContents, type Documents, operationsOf, readDocuments } from './documents.ts'
+import { collectFindings, type Finding } from './findings.ts'
+import { createClient, fieldsOf, type Place } from './client.ts'
 
 export interface Diagnosis {
   readonly baseUrl: string
-  /** What was looked at. */
+  /** How many of each were examined. */
   readonly looked: {
     readonly routes: number
     readonly documents: number
@@ -21,29 +20,32 @@ export interface Diagnosis {
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
 
 /**
- * Looks at the service that answers at an address; `as` is the address buyers use, where that is another one. Throws
- * where nothing answers.
+ * Examines the service at an address. `as` is the address that buyers use, if it differs. Throws if nothing answers.
  */
 export async function diagnose(address: string, as: string = address): Promise<Diagnosis> {
   const url = new URL(as)
   const [asked, baseUrl] = [new URL(address), url].map(({ href }) => href.replace(/\/+$/, '')) as [string, string]
-  const wire = createWire(asked, baseUrl)
-  const place: Place = { wire, baseUrl }
+  const client = createClient(asked, baseUrl)
+  const place: Place = { client, baseUrl }
   const findings = collectFindings()
   if (url.protocol !== 'https:' && !LOOPBACK.test(url.hostname))
-    findings.at(baseUrl)('https', 'Is not https.', 'Payments travel in headers: put TLS in front and set BASE_URL.')
+    findings.at(baseUrl)(
+      'https',
+      'Does not use HTTPS.',
+      'Payments travel in headers: terminate TLS in front of it and set BASE_URL.',
+    )
 
-  const documents = await readDocuments(wire, findings)
+  const documents = await readDocuments(client, findings)
   const none = { routes: 0, documents: documents.size, tools: 0, links: 0 }
-  const stranger = strangerAt(asked, documents)
-  if (stranger) return { baseUrl, looked: none, findings: [stranger] }
-  checkWords(documents, place, findings)
+  const mismatch = notASeller(asked, documents)
+  if (mismatch) return { baseUrl, looked: none, findings: [mismatch] }
+  checkContents(documents, place, findings)
   const listed = operationsOf(documents.get('/openapi.json')?.json)
   const priced = listed.filter(({ price }) => price !== null)
   if (priced.length === 0)
-    findings.at('/openapi.json')('openapi', 'Has no priced operation.', 'Give priced ones x-payment-info.')
+    findings.at('/openapi.json')('openapi', 'Has no priced operation.', 'Add x-payment-info to the priced operations.')
   const live = new Map<string, string | null>()
-  await wire.each(priced, async (operation) => {
+  await client.forEach(priced, async (operation) => {
     checkContract(operation, findings)
     live.set(operation.route, await checkRoute(operation, place, findings.at(operation.route)))
   })
@@ -56,19 +58,24 @@ export async function diagnose(address: string, as: string = address): Promise<D
       ...linksIn(documents.get('/sitemap.xml')?.text ?? '', /<loc>([^<]+)<\/loc>/g),
     ]),
   ].filter((link) => link.startsWith(`${baseUrl}/`))
-  await wire.each(links, async (link) => {
-    const { status, headers } = await wire.ask(link)
+  await client.forEach(links, async (link) => {
+    const { status, headers } = await client.request(link)
     if (status >= 500 && headers.has('retry-after'))
-      findings.advise(link, 'link', 'Asks to come back later.', 'Look again once its data are there.')
+      findings.advise(
+        link,
+        'link',
+        'Asks clients to come back later.',
+        'Run the doctor again once its data has loaded.',
+      )
     else if (status !== 200 && status !== 402)
-      findings.at(link)('link', `Is linked to and answers ${status}.`, 'Mend the link, or what it leads to.')
+      findings.at(link)('link', `Is linked, but answers ${status}.`, 'Fix the link or its target.')
   })
   const looked = { routes: priced.length, documents: documents.size, tools, links: links.length }
   return { baseUrl, looked, findings: findings.list }
 }
 
-/** What to say where none of the documents that sellers have is there: the address is somebody else's. */
-function strangerAt(asked: string, documents: Documents): Finding | null {
+/** Returns one finding if the service has none of a seller's documents: it is probably the wrong address. */
+function notASeller(asked: string, documents: Documents): Finding | null {
   const marks = [
     ['/openapi.json', 'openapi'],
     ['/.well-known/x402', 'resources'],
@@ -79,8 +86,8 @@ function strangerAt(asked: string, documents: Documents): Finding | null {
   return {
     rule: 'service',
     where: asked,
-    problem: `Sells nothing over x402: ${marks.map(([path]) => path).join(', ')} are not there, or not JSON (status ${status}).`,
-    fix: 'Something answers, and it is no Tollgate. Give the address that `npm start` prints, or the one of the proxy.',
+    problem: `Sells nothing over x402: ${marks.map(([path]) => path).join(', ')} are missing or not JSON (status ${status}).`,
+    fix: 'Something answers, but it is not Tollgate. Use the address that `npm start` prints, or that of the proxy.',
     isFault: true,
   }
 }

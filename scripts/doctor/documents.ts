@@ -1,8 +1,6 @@
-/** Every document of a service: there, well formed, and in agreement with what the routes really ask. */
-import type { Findings } from './finding.ts'
-import { type Listed, operationsOf, pricesInText, pricesOf } from './listing.ts'
-import { fieldsOf, type Heard, itemsOf, type Wire } from './wire.ts'
-import type { Place } from './challenge.ts'
+/** Checks every document of a service: it exists, is well formed, and agrees with the prices that the routes ask. */
+import type { Findings } from './findings.ts'
+import { type Answer, type Client, type Fields, fieldsOf, itemsOf, type Place } from './client.ts'
 
 export const DOCUMENTS = [
   '/openapi.json',
@@ -17,20 +15,20 @@ export const DOCUMENTS = [
 ] as const
 
 export type DocumentPath = (typeof DOCUMENTS)[number]
-export type Documents = ReadonlyMap<DocumentPath, Heard>
+export type Documents = ReadonlyMap<DocumentPath, Answer>
 
-/** Reads them all; what is not there, or of another media type than it should be, is reported. */
-export async function readDocuments(wire: Wire, findings: Findings): Promise<Documents> {
-  const read = new Map<DocumentPath, Heard>()
-  await wire.each(DOCUMENTS, async (path) => {
-    const heard = await wire.ask(path)
+/** Reads every document, and reports those that are missing or have the wrong media type. */
+export async function readDocuments(client: Client, findings: Findings): Promise<Documents> {
+  const read = new Map<DocumentPath, Answer>()
+  await client.forEach(DOCUMENTS, async (path) => {
+    const answer = await client.request(path)
     const report = findings.at(path)
-    const type = heard.headers.get('content-type') ?? ''
-    if (heard.status !== 200) report('document', `Answers ${heard.status}.`, 'Serve it free, without a redirect.')
+    const type = answer.headers.get('content-type') ?? ''
+    if (answer.status !== 200) report('document', `Answers ${answer.status}.`, 'Serve it free, without a redirect.')
     else if (!expected(path).test(type))
       report('document', `Is sent as ${type || 'nothing'}.`, `Send it as ${path.slice(path.lastIndexOf('.') + 1)}.`)
-    else if (expected(path) === JSON_TYPE && heard.json === undefined) report('document', 'Is not JSON.', 'Mend it.')
-    read.set(path, heard)
+    else if (expected(path) === JSON_TYPE && answer.json === undefined) report('document', 'Is not JSON.', 'Fix it.')
+    read.set(path, answer)
   })
   return read
 }
@@ -42,11 +40,11 @@ function expected(path: DocumentPath): RegExp {
   return path.endsWith('.xml') ? /^(application|text)\/xml\b/ : JSON_TYPE
 }
 
-/** The words of each document, where they are for themselves. */
-export function checkWords(documents: Documents, { baseUrl }: Place, findings: Findings): void {
+/** Checks the contents of each document on its own. */
+export function checkContents(documents: Documents, { baseUrl }: Place, findings: Findings): void {
   const openapi = fieldsOf(documents.get('/openapi.json')?.json)
   const x402 = fieldsOf(documents.get('/.well-known/x402')?.json)
-  const said = (path: DocumentPath): string => documents.get(path)?.text ?? ''
+  const textOf = (path: DocumentPath): string => documents.get(path)?.text ?? ''
   if (!String(openapi['openapi']).startsWith('3.1.'))
     findings.at('/openapi.json')('openapi', 'Is not OpenAPI 3.1.', 'Write "openapi": "3.1.1".')
   const server = itemsOf(openapi['servers'])[0]?.['url']
@@ -54,19 +52,27 @@ export function checkWords(documents: Documents, { baseUrl }: Place, findings: F
     findings.at('/openapi.json')(
       'address',
       `Names the server ${String(server)}.`,
-      `Set BASE_URL to ${baseUrl}; or, where that is right and you look from inside, add --as ${String(server)}.`,
+      `Set BASE_URL to ${baseUrl}. If BASE_URL is right and you run the doctor from inside, add --as ${String(server)}.`,
     )
   if (x402['version'] !== 1)
-    findings.at('/.well-known/x402')('discovery', 'Has no "version": 1.', 'Indexers read the format by it: add it.')
-  if (!/^# \S/.test(said('/llms.txt')) || !/^> \S/m.test(said('/llms.txt')))
-    findings.at('/llms.txt')('llms', 'Does not begin with a title and a summary.', 'Write "# Name", then "> Summary".')
+    findings.at('/.well-known/x402')(
+      'discovery',
+      'Has no "version": 1.',
+      'Add it: indexers use it to recognise the format.',
+    )
+  if (!/^# \S/.test(textOf('/llms.txt')) || !/^> \S/m.test(textOf('/llms.txt')))
+    findings.at('/llms.txt')(
+      'llms',
+      'Does not begin with a title and a summary.',
+      'Begin with "# Name" and "> Summary".',
+    )
   for (const path of ['/openapi.json', '/.well-known/', '/pricing.json', '/llms.txt', '/v1/'])
     if (
-      said('/robots.txt')
+      textOf('/robots.txt')
         .split('\n')
         .some((line) => /^disallow:\s*\S/i.test(line) && path.startsWith(line.replace(/^disallow:\s*/i, '').trim()))
     )
-      findings.at('/robots.txt')('robots', `Keeps crawlers from ${path}.`, 'Remove that line.')
+      findings.at('/robots.txt')('robots', `Disallows ${path} for crawlers.`, 'Remove that line.')
   if (itemsOf(fieldsOf(documents.get('/.well-known/jwks.json')?.json)['keys']).length === 0)
     findings.at('/.well-known/jwks.json')('keys', 'Has no key.', 'Publish the public keys of the access tokens.')
   if (itemsOf(fieldsOf(documents.get('/.well-known/api-catalog')?.json)['linkset']).length === 0)
@@ -77,19 +83,19 @@ export function checkWords(documents: Documents, { baseUrl }: Place, findings: F
 function checkHealth({ status, products, mistakes, settler }: ReturnType<typeof fieldsOf>, findings: Findings): void {
   if (status === 'ok') return
   const report = findings.at('/health')
-  const ill = itemsOf(products).filter((product) => product['status'] !== 'ok')
-  for (const product of ill)
+  const failing = itemsOf(products).filter((product) => product['status'] !== 'ok')
+  for (const product of failing)
     report('health', `${String(product['product'])} is ${String(product['status'])}.`, String(product['reason']))
   for (const { file, pointer, message } of itemsOf(mistakes))
-    report('health', `${String(file)}#${String(pointer)} has a mistake.`, String(message))
+    report('health', `${String(file)}#${String(pointer)} has an error.`, String(message))
   const { ready, reason } = fieldsOf(settler)
   if (ready !== true)
-    report('health', 'Payments cannot be settled.', typeof reason === 'string' ? reason : 'Look at the settler.')
-  if (ill.length === 0 && itemsOf(mistakes).length === 0 && ready === true)
-    report('health', `Says ${String(status)}.`, 'It should say "ok".')
+    report('health', 'Payments cannot be settled.', typeof reason === 'string' ? reason : 'Check the settler.')
+  if (failing.length === 0 && itemsOf(mistakes).length === 0 && ready === true)
+    report('health', `Reports the status ${String(status)}.`, 'It should report "ok".')
 }
 
-/** Every document against every route: the same routes everywhere, at the price that is really asked. */
+/** Checks that every document lists the same routes, at the prices that the routes really ask. */
 export function checkAgreement(
   documents: Documents,
   live: ReadonlyMap<string, string | null>,
@@ -106,16 +112,26 @@ export function checkAgreement(
   const routes = new Set(lists.flatMap(([, prices]) => [...prices.keys()]))
   for (const [path, prices] of lists)
     for (const route of routes) {
-      const [said, asked] = [prices.get(route), live.get(route)]
-      if (said === undefined) findings.at(path)('agreement', `Does not list ${route}.`, 'List every priced route.')
-      else if (typeof asked === 'string' && said !== asked)
-        findings.at(path)('price', `Says ${said} for ${route}, which asks ${asked}.`, 'Make it from the catalog.')
+      const [documented, asked] = [prices.get(route), live.get(route)]
+      if (documented === undefined)
+        findings.at(path)('agreement', `Does not list ${route}.`, 'List every priced route.')
+      else if (typeof asked === 'string' && documented !== asked)
+        findings.at(path)(
+          'price',
+          `Gives the price of ${route} as ${documented}, but it asks ${asked}.`,
+          'Generate it from the catalog.',
+        )
     }
   checkResources(documents, priced, place, findings)
 }
 
-/** The absolute addresses that indexers call. */
-function checkResources(documents: Documents, priced: readonly Listed[], { baseUrl }: Place, findings: Findings): void {
+/** Checks the absolute addresses that indexers call. */
+function checkResources(
+  documents: Documents,
+  priced: readonly ListedOperation[],
+  { baseUrl }: Place,
+  findings: Findings,
+): void {
   const report = findings.at('/.well-known/x402')
   const resources = fieldsOf(documents.get('/.well-known/x402')?.json)['resources']
   const listed = new Set(Array.isArray(resources) ? resources.map(String) : [])
@@ -123,5 +139,88 @@ function checkResources(documents: Documents, priced: readonly Listed[], { baseU
     if (address !== null && !listed.delete(baseUrl + address))
       report('resources', `Has no resource for ${route}.`, `Add ${baseUrl}${address}.`)
   for (const resource of listed)
-    report('resources', `Lists ${resource}, which is no priced route.`, 'Remove it, or describe it in /openapi.json.')
+    report(
+      'resources',
+      `Lists ${resource}, which is not a priced route.`,
+      'Remove it, or describe it in /openapi.json.',
+    )
+}
+
+/** An operation as /openapi.json lists it. */
+export interface ListedOperation {
+  readonly id: string
+  readonly method: string
+  /** "/v1/x/gold/{day}". */
+  readonly path: string
+  /** "GET /v1/x/gold/*". */
+  readonly route: string
+  /** An address below the base that can be called, filled with examples; null if an example is missing. */
+  readonly address: string | null
+  /** Atomic units, or null if it is free. */
+  readonly price: string | null
+  readonly tool: string | null
+  readonly operation: Fields
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+
+/** Returns the operations of an OpenAPI document in order. */
+export function operationsOf(openapi: unknown): ListedOperation[] {
+  return Object.entries(fieldsOf(fieldsOf(openapi)['paths'])).flatMap(([path, methods]) =>
+    METHODS.flatMap((verb): ListedOperation[] => {
+      const operation = fieldsOf(fieldsOf(methods)[verb])
+      if (Object.keys(operation).length === 0) return []
+      const method = verb.toUpperCase()
+      const { 'x-payment-info': payment, 'x-mcp-tool': tool } = operation
+      const [offer] = itemsOf(fieldsOf(payment)['offers'])
+      return [
+        {
+          id: String(operation['operationId']),
+          method,
+          path,
+          route: `${method} ${path.replace(/\{[^}]+\}/g, '*')}`,
+          address: addressOf(path, operation),
+          price: payment === undefined ? null : String(offer?.['amount']),
+          tool: typeof tool === 'string' ? tool : null,
+          operation,
+        },
+      ]
+    }),
+  )
+}
+
+function addressOf(path: string, operation: Fields): string | null {
+  const examples = new Map(itemsOf(operation['parameters']).map(({ name, example }) => [name, example]))
+  const filled = path.replace(/\{([^}]+)\}/g, (braces, name: string) => {
+    const example = examples.get(name)
+    return typeof example === 'string' || typeof example === 'number' ? encodeURIComponent(example) : braces
+  })
+  return filled.includes('{') ? null : filled
+}
+
+/**
+ * Converts a price in dollars to atomic units.
+ * @example atomic('$0.005') → '5000'
+ */
+export function atomic(dollars: unknown): string {
+  const text = typeof dollars === 'number' ? dollars.toFixed(6) : String(dollars).replace(/^\$/, '')
+  const [whole = '', fraction = ''] = text.split('.')
+  return /^\d+$/.test(whole) && /^\d{0,6}0*$/.test(fraction)
+    ? String(BigInt(whole + fraction.slice(0, 6).padEnd(6, '0')))
+    : text
+}
+
+/** Returns the prices of a document by route, in atomic units. */
+export function pricesOf(list: unknown): ReadonlyMap<string, string> {
+  return new Map(Object.entries(fieldsOf(list)).map(([route, price]) => [route, atomic(price)]))
+}
+
+/** Returns the prices in an llms.txt by route: `- [GET /v1/a](...): $0.005. Summary.` */
+export function pricesInText(text: string): ReadonlyMap<string, string> {
+  return new Map(
+    [...text.matchAll(/^- \[([A-Z]+ \/[^\]]*)\]\([^)]*\): \$([\d.]*\d)/gm)].map((match) => [
+      match[1] as string,
+      atomic(match[2]),
+    ]),
+  )
 }

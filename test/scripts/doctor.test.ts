@@ -42,7 +42,7 @@ describe('the doctor', () => {
     await tamper.close()
   })
 
-  it('finds nothing wrong with a small service that is well', async () => {
+  it('finds nothing wrong with a healthy service', async () => {
     const diagnosis = await diagnose(tamper.url)
     expect(diagnosis.findings).to.deep.equal([])
     expect(diagnosis.looked).to.include({ routes: 2, documents: 9, tools: 2 })
@@ -61,7 +61,7 @@ describe('the doctor', () => {
       }
     })
 
-  it('finds no fault with the catalog that is sold', async () => {
+  it('finds no fault in our own catalog', async () => {
     const own = await openPlace({ own: true })
     try {
       const diagnosis = await diagnose(own.url)
@@ -82,23 +82,23 @@ describe('the doctor', () => {
       return { code, stdout: texts[0] as string, stderr: texts[1] as string }
     }
 
-    it('says that all is well, and ends with 0', async () => {
+    it('reports a healthy service and exits with 0', async () => {
       const { code, stdout } = await run(tamper.url)
-      expect(stdout).to.match(/2 priced routes, 9 documents, 2 tools and \d+ links looked at; no fault\./)
+      expect(stdout).to.match(/2 priced routes, 9 documents, 2 tools and \d+ links checked; no fault\./)
       expect(code).to.equal(0)
     })
 
-    it('says what is wrong and what to do, and ends with 1; as JSON too', async () => {
+    it('reports each fault with its fix and exits with 1, also as JSON', async () => {
       tamper.tampering = on('/v1/gold', ({ headers }) => delete headers['cache-control'])
-      const [words, data] = [await run(tamper.url), await run(tamper.url, '--json')]
+      const [text, data] = [await run(tamper.url), await run(tamper.url, '--json')]
       tamper.tampering = () => {}
-      expect([words.code, data.code]).to.deep.equal([1, 1])
-      expect(words.stdout).to.match(/FAULT {2}GET \/v1\/gold: Its 402 may be cached\. \[cache\]\n +Send cache-control/)
+      expect([text.code, data.code]).to.deep.equal([1, 1])
+      expect(text.stdout).to.match(/FAULT {2}GET \/v1\/gold: Its 402 may be cached\. \[cache\]\n +Send cache-control/)
       const { ok, findings } = JSON.parse(data.stdout) as { ok: boolean; findings: { rule: string }[] }
       expect([ok, findings.map(({ rule }) => rule)]).to.deep.equal([false, ['cache']])
     })
 
-    it('looks from inside at a service whose address is another one', async () => {
+    it('checks a service from inside while buyers use another address', async () => {
       const gate = 'https://gate.example'
       const inner = await openPlace({
         catalog: {
@@ -120,7 +120,7 @@ describe('the doctor', () => {
       }
     })
 
-    it('says in one sentence that somebody else answers, and ends with 1', async () => {
+    it('reports an address that is not a seller with one finding, and exits with 1', async () => {
       const source = await openSource()
       for (const answer of ['<h1>It works!</h1>', '{"openapi_version": 3}', '']) {
         source.answer = (response) => response.end(answer)
@@ -128,11 +128,11 @@ describe('the doctor', () => {
       }
       const { code, stdout } = await run(source.url)
       expect(code).to.equal(1)
-      expect(stdout).to.match(/^FAULT .*: Sells nothing over x402: .*\n.*it is no Tollgate.*\n.*1 fault\.\n$/)
+      expect(stdout).to.match(/^FAULT .*: Sells nothing over x402: .*\n.*it is not Tollgate.*\n.*1 fault\.\n$/)
       await source.close()
     })
 
-    it('ends with 2 where nothing answers, or nothing was asked', async () => {
+    it('exits with 2 if nothing answers or no address is given', async () => {
       const nobody = await run(`http://127.0.0.1:${await freePort()}`)
       expect([nobody.code, nobody.stdout]).to.deep.equal([2, ''])
       expect((await run()).stderr).to.contain('npm run doctor -- https://')

@@ -1,21 +1,21 @@
-/** What is wrong with a service, seen from outside, and what to do about it. */
+/** Something that is wrong with a service, seen from outside, and how to fix it. */
 export interface Finding {
-  /** Which rule is broken, e.g. "cors". */
+  /** The rule that is violated, e.g. "cors". */
   readonly rule: string
-  /** What it is about: a route, a document, a tool. */
+  /** The route, document or tool it is about. */
   readonly where: string
   readonly problem: string
   readonly fix: string
-  /** False: worth doing, and no reason for anybody to turn away. */
+  /** False for advice: an improvement that nothing depends on. */
   readonly isFault: boolean
 }
 
-/** Reports a fault of one place. */
+/** Reports a fault at one place. */
 export type Report = (rule: string, problem: string, fix: string) => void
 
 export interface Findings {
   readonly list: Finding[]
-  /** The reports of one place. */
+  /** Returns the function that reports faults at a place. */
   at(where: string): Report
   advise(where: string, rule: string, problem: string, fix: string): void
 }
