@@ -1,5 +1,5 @@
-// Makes node_modules and the native database addon present, then gets out of the way: no dependency, and no work when
-// the lock file has not changed. Runs before `npm start` and `npm test`.
+// Installs node_modules and the native database addon. It has no dependencies, and does nothing if the lock file has not
+// changed. Runs before `npm start` and `npm test`.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
@@ -36,32 +36,32 @@ const addonLoads = () =>
   fs.existsSync(addon()) &&
   spawnSync(process.execPath, ['-e', `require(${JSON.stringify(addon())})`], { stdio: 'ignore' }).status === 0
 
-// The stamp is written last, after the addon has loaded, so an interrupted install is repeated.
+// The stamp is written last, after the addon has loaded, so that an interrupted install is repeated.
 if (installed() && fs.existsSync(addon())) process.exit(0)
 
-takeTurn()
+lockInstall()
 if (!installed() || !fs.existsSync('node_modules/sqlite3')) installPackages()
 if (!addonLoads()) buildAddon()
 fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
 say('ready')
 
 /** One install at a time: `npm start` and `npm test` may be called together on a fresh clone. */
-function takeTurn() {
+function lockInstall() {
   const lock = '.install.lock'
-  for (let turn = 0; ; turn++) {
+  for (let tries = 0; ; tries++) {
     try {
       fs.writeFileSync(lock, String(process.pid), { flag: 'wx' })
       break
     } catch {
-      if (!holderLives(lock)) fs.rmSync(lock, { force: true })
-      if (turn === 0) say('another install is running; waiting for it')
+      if (!isHolderAlive(lock)) fs.rmSync(lock, { force: true })
+      if (tries === 0) say('another install is running; waiting for it')
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300)
     }
   }
   process.on('exit', () => fs.rmSync(lock, { force: true }))
 }
 
-function holderLives(lock) {
+function isHolderAlive(lock) {
   try {
     process.kill(Number(fs.readFileSync(lock, 'utf8')), 0)
     return true
@@ -97,7 +97,7 @@ function buildAddon() {
   }
   const env = { ...process.env }
   const prefix = dirname(dirname(process.execPath))
-  // The headers beside this very node binary, where they are there, save a download and work offline.
+  // The headers beside this node binary, if present, save a download and work offline.
   if (!env.npm_config_nodedir && fs.existsSync(join(prefix, 'include/node/node_api.h'))) env.npm_config_nodedir = prefix
   say('fetching the published sqlite3 binary')
   spawnSync(process.execPath, [require.resolve('prebuild-install/bin.js'), '-r', 'napi'], {

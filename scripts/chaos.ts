@@ -1,8 +1,8 @@
 /**
- * Kills a real gateway with SIGKILL at random under paid load on the sandbox chain, and asks the chain at the end who
- * was charged for what: `npm run chaos -- --minutes 2 [--calls 2000] [--kills 30] [--buyers 6]`. It runs for the time
- * and until the numbers are reached. Exits 1 where a buyer was charged twice, paid for nothing, or got something for
- * nothing.
+ * `npm run chaos -- --minutes 2 [--calls 2000] [--kills 30] [--buyers 6]`: kills a real gateway with SIGKILL at random
+ * under paid load on the sandbox chain, and then reads from the chain who was charged for what. It runs for the given
+ * time and until the numbers are reached. Exits with 1 if a buyer was charged twice, paid for nothing or got an answer
+ * without paying.
  */
 import { randomInt } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -37,12 +37,12 @@ export interface Chaos extends Verdict {
   readonly paidCalls: number
   readonly sent: number
   readonly kills: number
-  /** Purchases whose buyer still does not know. */
+  /** Purchases whose outcome the buyer still does not know. */
   readonly unresolved: number
   readonly answers: Readonly<Record<string, number>>
 }
 
-/** @param say is told how it goes, about every kill */
+/** Runs the test. `say` receives progress lines. */
 export async function chaos(options: ChaosOptions, say: (line: string) => void): Promise<Chaos> {
   const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-chaos-'))
   const port = await freePort()
@@ -66,7 +66,7 @@ export async function chaos(options: ChaosOptions, say: (line: string) => void):
       baseUrl,
       asked,
       buyers: keys.map((key) => createSigner(network, key)),
-      path: (word) => `/v1/echo/${word}`,
+      path: (id) => `/v1/echo/${id}`,
     })
     const ends = Date.now() + options.minutes * 60_000
     let kills = 0
@@ -77,8 +77,8 @@ export async function chaos(options: ChaosOptions, say: (line: string) => void):
       if (kills % 5 === 0) say(`${kills} kills, ${load.purchases.length} paid calls`)
     }
     await load.stop()
-    say('no more kills; every buyer comes back')
-    const unresolved = await load.comeBack()
+    say('no more kills; every buyer repeats its open payments')
+    const unresolved = await load.resolveOpen()
     const transfers = await readTransfers(rpc, network, sandbox.pay_to, fromBlock)
     await victim.stop()
     const journal = await openJournal({ file: join(folder, 'journal.sqlite') })

@@ -1,15 +1,15 @@
-/** `npm run check`: the price list, or every mistake of the catalog with its place. `--json` for machines. */
+/** `npm run check`: prints the price list of the catalog, or every issue with its position. `--json` prints JSON. */
 import type { Catalog } from '../gateway/plugin/catalog.ts'
 import { type Issue, lineOf } from '../gateway/validation/issue.ts'
 import { openCatalog } from '../gateway/compose.ts'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
-import { readFlags } from './command-line.ts'
+import { readFlags, reportError } from './command-line.ts'
 
 const USAGE = `npm run check [-- --json]
 
-Builds everything strictly and prints the price list; or every mistake with its place, and ends with 1.`
+Builds the catalog and prints its price list. If there are errors, prints each with its position and exits with 1.`
 
-/** The catalog as a table: price, route, product, and whether it is a tool. */
+/** Formats the catalog as a table: price, route, product, operation and kind. */
 function table(catalog: Catalog): string {
   const rows = [...catalog.operations.values()]
     .filter((operation) => !operation.internal)
@@ -32,19 +32,19 @@ function table(catalog: Catalog): string {
     .join('\n')
 }
 
-function report(catalog: Catalog | null, mistakes: readonly Issue[]): string {
+function asText(catalog: Catalog | null, issues: readonly Issue[]): string {
   const lines = catalog ? [table(catalog), ''] : []
   if (catalog)
     lines.push(
       `${catalog.operations.size} operations of ${catalog.products.length} products, catalog ${catalog.version}`,
     )
-  if (mistakes.length === 0) return [...lines, 'No mistakes.'].join('\n')
-  lines.push(`${mistakes.length} ${mistakes.length === 1 ? 'mistake' : 'mistakes'}:`)
-  for (const mistake of mistakes) lines.push(`  ${lineOf(mistake)} [${mistake.rule}]`)
+  if (issues.length === 0) return [...lines, 'No errors.'].join('\n')
+  lines.push(`${issues.length} ${issues.length === 1 ? 'error' : 'errors'}:`)
+  for (const issue of issues) lines.push(`  ${lineOf(issue)} [${issue.rule}]`)
   return lines.join('\n')
 }
 
-function asJson(catalog: Catalog | null, mistakes: readonly Issue[]): string {
+function asJson(catalog: Catalog | null, issues: readonly Issue[]): string {
   const operations = [...(catalog?.operations.values() ?? [])].map(
     ({ id, product, route, priceText, price, tool }) => ({
       operation: id,
@@ -54,21 +54,24 @@ function asJson(catalog: Catalog | null, mistakes: readonly Issue[]): string {
       tool,
     }),
   )
-  return JSON.stringify({ ok: mistakes.length === 0, version: catalog?.version ?? null, mistakes, operations }, null, 2)
+  return JSON.stringify(
+    { ok: issues.length === 0, version: catalog?.version ?? null, mistakes: issues, operations },
+    null,
+    2,
+  )
 }
 
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
-  const { edition, mistakes, close } = await openCatalog(readConfig())
+  const { edition, mistakes: issues, close } = await openCatalog(readConfig())
   const catalog = edition?.catalog ?? null
-  process.stdout.write(`${(values.json ? asJson : report)(catalog, mistakes)}\n`)
+  process.stdout.write(`${(values.json ? asJson : asText)(catalog, issues)}\n`)
   await close()
-  return mistakes.length === 0 ? 0 : 1
+  return issues.length === 0 ? 0 : 1
 }
 
 try {
   process.exitCode = await check()
 } catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = 1
+  reportError(error, ConfigError)
 }

@@ -1,14 +1,14 @@
-/** How a script is told what to do: its flags, and the words that explain them. */
+/** What the command-line scripts share: flags, usage and errors. */
 import { parseArgs, type ParseArgsConfig } from 'node:util'
 
-/** Where `--help` is among the arguments: shows how the script is used, and ends it. */
+/** Prints the usage and exits with 0 if `--help` or `-h` is among the arguments. */
 export function showUsage(usage: string): void {
   if (!process.argv.slice(2).some((argument) => argument === '--help' || argument === '-h')) return
   process.stdout.write(`${usage}\n`)
   process.exit(0)
 }
 
-/** The flags as `parseArgs` reads them. A flag that there is not ends the script with 2 and the words. */
+/** Reads the flags with `parseArgs`. An unknown flag prints the usage and exits with 2. */
 export function readFlags<const Flags extends ParseArgsConfig>(
   usage: string,
   flags: Flags,
@@ -20,4 +20,15 @@ export function readFlags<const Flags extends ParseArgsConfig>(
     process.stderr.write(`${(error as Error).message.split('. ')[0]}.\n\n${usage}\n`)
     process.exit(2)
   }
+}
+
+/**
+ * Prints an error and sets the exit code to 1. Errors of the `expected` classes are shown without a stack trace: their
+ * message tells the operator what to do.
+ */
+export function reportError(error: unknown, ...expected: readonly (new (...args: never[]) => Error)[]): void {
+  const isExpected = expected.some((kind) => error instanceof kind)
+  const { message, stack } = error as Error
+  process.stderr.write(`${isExpected ? message : (stack ?? String(error))}\n`)
+  process.exitCode = 1
 }

@@ -1,4 +1,4 @@
-/** Compiles the contracts of the sandbox chain: gateway/sandbox/<name>.sol to <name>.json. Run after an edit of one. */
+/** `npm run compile`: compiles the sandbox contracts, gateway/sandbox/<name>.sol to <name>.json. Run it after an edit. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
@@ -8,7 +8,7 @@ export interface Artefact {
   readonly contract: string
   readonly compiler: string
   readonly abi: readonly unknown[]
-  /** Deployed code, as eth_getCode answers it. */
+  /** Deployed code, as eth_getCode returns it. */
   readonly runtime: `0x${string}`
 }
 
@@ -24,7 +24,7 @@ interface Contract {
 const folder = resolve(import.meta.dirname, '..', 'gateway', 'sandbox')
 const CONTRACTS = { usdc: 'Usdc', multicall3: 'Multicall3' }
 
-/** Compiles one contract. No metadata is appended, so only the code decides the bytes. Throws what solc has to say. */
+/** Compiles one contract without metadata, so that the bytes depend on the code alone. Throws the errors of solc. */
 export function compile(contract: string, source: string): Artefact {
   const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string; version(): string }
   const input = {
@@ -45,7 +45,7 @@ export function compile(contract: string, source: string): Artefact {
   return { contract, compiler: solc.version().replace(/\+.*/, ''), abi: compiled.abi, runtime }
 }
 
-/** The artefact of gateway/sandbox/<name>.sol as text, exactly as committed. */
+/** Returns the artefact of gateway/sandbox/<name>.sol as text, exactly as committed. */
 export function artefactText(name: keyof typeof CONTRACTS): string {
   const artefact = compile(CONTRACTS[name], readFileSync(join(folder, `${name}.sol`), 'utf8'))
   return `${JSON.stringify(artefact, null, 1)}\n`

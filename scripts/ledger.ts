@@ -20,6 +20,7 @@ import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import type { Journal, PaymentRecord } from '../gateway/payments/journal/journal.ts'
 import { readJson } from '../gateway/sandbox/files.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
+import { reportError } from './command-line.ts'
 import { type Command, LedgerError, readCommand, USAGE } from './ledger-arguments.ts'
 
 const MAX_ROWS = 1_000
@@ -169,7 +170,5 @@ process.stdout.on('error', () => process.exit(0))
 try {
   process.exitCode = await run(readCommand(process.argv.slice(2)))
 } catch (error) {
-  const isExpected = error instanceof LedgerError || error instanceof RepaymentError || error instanceof ConfigError
-  process.stderr.write(`${isExpected ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = 1
+  reportError(error, LedgerError, RepaymentError, ConfigError)
 }

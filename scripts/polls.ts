@@ -1,6 +1,6 @@
 /**
- * `npm run polls > news.jsonl`: every poll of the news sources as it was kept, one line each. The file is a recording:
- * below REPLAY_DIR it is played like any other.
+ * `npm run polls > news.jsonl`: prints every stored poll of the news sources, one line each. The file is a recording that
+ * can be replayed from REPLAY_DIR.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { ConfigError, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
+import { reportError } from './command-line.ts'
 import { logLines } from '../plugins/potus/replay/poll-log.ts'
 
 async function run(): Promise<void> {
@@ -29,8 +30,7 @@ async function run(): Promise<void> {
 try {
   await run()
 } catch (error) {
-  // Whoever reads may leave early (`| head`).
+  // The reader may leave early (`| head`).
   if ((error as NodeJS.ErrnoException).code === 'EPIPE') process.exit()
-  process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = 1
+  reportError(error, ConfigError)
 }

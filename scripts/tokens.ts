@@ -1,7 +1,7 @@
 /**
- * Access tokens for the operator. `list`: what was bought, newest first, and until when it opens its routes.
- * `revoke <id> [reason]`: takes a token back, by its id or by itself; every gateway on this database refuses it within
- * five seconds.
+ * `npm run tokens`: access tokens for the operator. `list` prints the plans that were bought, newest first, with payer
+ * and expiry. `revoke <id> [reason]` revokes a token, given its id or the token itself; every gateway on this database
+ * refuses it within five seconds.
  */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,13 +16,14 @@ import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
+import { reportError } from './command-line.ts'
 
 const USAGE = 'npm run tokens -- list\nnpm run tokens -- revoke <id or token> [reason]\n'
-const SHOWN = 1000
-const ALL = 1_000_000
+const MAX_LISTED = 1000
+const MAX_SEARCHED = 1_000_000
 
-async function run([command, named, ...reason]: readonly string[]): Promise<number> {
-  if (command !== 'list' && (command !== 'revoke' || named === undefined)) {
+async function run([command, token, ...reason]: readonly string[]): Promise<number> {
+  if (command !== 'list' && (command !== 'revoke' || token === undefined)) {
     process.stderr.write(USAGE)
     return 1
   }
@@ -31,25 +32,25 @@ async function run([command, named, ...reason]: readonly string[]): Promise<numb
   try {
     const revocations = createRevocations(db, createLog('silent'))
     await revocations.read()
-    if (named === undefined) {
-      process.stdout.write(listed(await bought(config, SHOWN), revocations.ids))
+    if (token === undefined) {
+      process.stdout.write(listPlans(await boughtPlansOf(config, MAX_LISTED), revocations.ids))
       return 0
     }
-    const id = idOf(named)
-    const plan = (await bought(config, ALL)).find((each) => each.id === id)
+    const id = idOf(token)
+    const plan = (await boughtPlansOf(config, MAX_SEARCHED)).find((each) => each.id === id)
     if (!plan) {
-      process.stderr.write(`No plan was bought under ${id}. The ids are those of: npm run tokens -- list\n`)
+      process.stderr.write(`No plan was bought under ${id}. List the ids with: npm run tokens -- list\n`)
       return 1
     }
     await revocations.revoke(id, reason.join(' ') || 'by the operator')
-    process.stdout.write(`${id} (${plan.plan.plan} of ${plan.payer}) is refused from now on.\n`)
+    process.stdout.write(`${id} (${plan.plan.plan} of ${plan.payer}) is revoked.\n`)
     return 0
   } finally {
     await db.destroy()
   }
 }
 
-/** Where a database is; throws ConfigError where no gateway has made it yet. */
+/** Returns where a database is. Throws ConfigError if no gateway has created it yet. */
 function placeOf({ databaseUrl, dataDir }: Config, name: string): { file: string } | { url: string } {
   const file = join(dataDir, name)
   if (databaseUrl !== null) return { url: databaseUrl }
@@ -57,7 +58,7 @@ function placeOf({ databaseUrl, dataDir }: Config, name: string): { file: string
   return { file }
 }
 
-async function bought(config: Config, most: number): Promise<readonly BoughtPlan[]> {
+async function boughtPlansOf(config: Config, most: number): Promise<readonly BoughtPlan[]> {
   const { documents } = await readDocuments(config.catalogDir)
   const { schemas } = await readSchemas(config.schemaDir)
   const { catalog } = createCatalog(documents, schemas)
@@ -69,28 +70,26 @@ async function bought(config: Config, most: number): Promise<readonly BoughtPlan
   }
 }
 
-/** The id in a token, or the id itself. */
-function idOf(named: string): string {
-  if (!named.includes('.')) return named
+/** Returns the id of a token, which may be given as the id itself. */
+function idOf(token: string): string {
+  if (!token.includes('.')) return token
   try {
-    return decodeJwt(named).jti ?? named
+    return decodeJwt(token).jti ?? token
   } catch {
-    return named
+    return token
   }
 }
 
-function listed(plans: readonly BoughtPlan[], revoked: ReadonlySet<string>): string {
+function listPlans(plans: readonly BoughtPlan[], revoked: ReadonlySet<string>): string {
   const rows = plans.map(({ id, plan, payer, expiresAt }) => {
     const state = revoked.has(id) ? 'revoked' : expiresAt > new Date() ? '' : 'ended'
     return `${id}  ${plan.plan.padEnd(12)}  ${payer}  ${expiresAt.toISOString().slice(0, 19)}Z  ${state}`.trimEnd()
   })
-  return [`${plans.length} bought${plans.length === SHOWN ? ', or more' : ''}`, ...rows, ''].join('\n')
+  return [`${plans.length} bought${plans.length === MAX_LISTED ? ', or more' : ''}`, ...rows, ''].join('\n')
 }
 
 try {
   process.exitCode = await run(process.argv.slice(2))
 } catch (error) {
-  const isPlain = error instanceof ConfigError || error instanceof CatalogError
-  process.stderr.write(`${isPlain ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = 1
+  reportError(error, ConfigError, CatalogError)
 }

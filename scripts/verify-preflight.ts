@@ -1,6 +1,6 @@
 /**
- * Verifies a signed preflight: `node --import tsx/esm scripts/verify-preflight.ts [base url] [answer.json]`; the demo
- * where no file is named. Exits 1 where the signature does not hold.
+ * Verifies a signed preflight: `node --import tsx/esm scripts/verify-preflight.ts [base url] [answer.json]`. Without a
+ * file it verifies the demo. Exits with 1 if the signature is invalid.
  */
 import { readFileSync } from 'node:fs'
 import { verifyMessage } from 'viem'
@@ -12,7 +12,7 @@ const text = file
   ? (JSON.parse(readFileSync(file, 'utf8')) as Preflight)
   : await get<Preflight>('/v1/trade/preflight/demo')
 
-// The ten lines. RFC 8785 of what JSON.parse gave: members in order of their names, the rest as JavaScript writes it.
+// Canonical JSON (RFC 8785) of a parsed value: members sorted by name, everything else as JSON.stringify writes it.
 const canonical = (value: unknown): string => {
   if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)

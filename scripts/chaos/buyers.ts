@@ -12,22 +12,22 @@ import { createDigest } from '../../gateway/methods/exact-evm/authorization-chec
 export interface Purchase {
   readonly url: string
   readonly payment: Signed
-  /** What was delivered, by the bytes of the first delivery. */
+  /** The body of the first delivery. */
   body: string | null
-  /** The buyer was told, last of all, that this payment took nothing. */
+  /** The last answer said that this payment was not charged. */
   refused: boolean
-  /** Deliveries that differed from the first. */
+  /** How many later deliveries differed from the first. */
   changed: number
   sent: number
 }
 
 export interface Load {
   readonly purchases: readonly Purchase[]
-  /** Answers by status and error code, and "lost" for connections. */
+  /** Counts of answers by status and error code; "lost" counts lost connections. */
   readonly answers: ReadonlyMap<string, number>
-  /** Every buyer comes back with every payment until he knows; returns how many still do not. */
-  comeBack(): Promise<number>
-  /** Ends the load and waits for what is under way. */
+  /** Repeats every open payment until its outcome is known. Returns how many stay unknown. */
+  resolveOpen(): Promise<number>
+  /** Ends the load and waits for the purchases under way. */
   stop(): Promise<void>
 }
 
@@ -35,27 +35,27 @@ export interface LoadOptions {
   readonly baseUrl: string
   readonly buyers: readonly ((asked: Asked) => Signed)[]
   readonly asked: Asked
-  /** Path of the paid route, with a word of its own for each purchase. */
-  readonly path: (word: string) => string
+  /** The path of the paid route; each purchase has its own id. */
+  readonly path: (id: string) => string
 }
 
-/** The code of an error and the x402 reason it gives. */
-function wordsOf(body: string): readonly string[] {
+/** Returns the code of an error and its x402 reason. */
+function errorOf(body: string): readonly string[] {
   try {
     const { code, error } = JSON.parse(body) as { code?: string; error?: string }
-    return [code, ...(error === code ? [] : [error])].filter((word) => word !== undefined)
+    return [code, ...(error === code ? [] : [error])].filter((text) => text !== undefined)
   } catch {
     return []
   }
 }
 
 const TIMEOUT_MS = 20_000
-const TOGETHER = 16
+const CONCURRENCY = 16
 
 export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
   const purchases: Purchase[] = []
   const answers = new Map<string, number>()
-  const over = new AbortController()
+  const stopping = new AbortController()
 
   async function send(purchase: Purchase): Promise<void> {
     purchase.sent += 1
@@ -66,7 +66,7 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
         signal: AbortSignal.timeout(TIMEOUT_MS),
       })
       const body = await response.text()
-      count([response.status, ...wordsOf(body)].join(' '))
+      count([response.status, ...errorOf(body)].join(' '))
       if (response.status === 200) {
         if (purchase.body !== null && purchase.body !== body) purchase.changed += 1
         purchase.body ??= body
@@ -81,9 +81,9 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
   const isOpen = ({ body, refused }: Purchase): boolean => body === null && !refused
 
   async function buy(sign: (asked: Asked) => Signed): Promise<void> {
-    const word = Array.from({ length: 16 }, () => String.fromCharCode(97 + randomInt(26))).join('')
+    const id = Array.from({ length: 16 }, () => String.fromCharCode(97 + randomInt(26))).join('')
     const purchase: Purchase = {
-      url: baseUrl + path(word),
+      url: baseUrl + path(id),
       payment: sign(asked),
       body: null,
       refused: false,
@@ -91,24 +91,24 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
       sent: 0,
     }
     purchases.push(purchase)
-    // Now and then twice at once; and some never come back before the end.
+    // One in ten is sent twice at the same time, and some are not repeated before the end.
     await Promise.all(Array.from({ length: randomInt(10) === 0 ? 2 : 1 }, () => send(purchase)))
-    const patience = randomInt(4)
-    for (let tries = 0; tries < patience && isOpen(purchase); tries++) await send(purchase)
+    const maxRepeats = randomInt(4)
+    for (let tries = 0; tries < maxRepeats && isOpen(purchase); tries++) await send(purchase)
   }
 
   const work = Promise.all(
     buyers.map(async (sign) => {
-      while (!over.signal.aborted) await buy(sign)
+      while (!stopping.signal.aborted) await buy(sign)
     }),
   )
 
   return {
     purchases,
     answers,
-    async comeBack() {
+    async resolveOpen() {
       const queue = purchases.filter(({ refused }) => !refused).values()
-      const returning = async (): Promise<void> => {
+      const repeat = async (): Promise<void> => {
         for (const purchase of queue) {
           await send(purchase)
           for (let tries = 0; tries < 60 && isOpen(purchase); tries++) {
@@ -117,17 +117,17 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
           }
         }
       }
-      await Promise.all(Array.from({ length: TOGETHER }, returning))
+      await Promise.all(Array.from({ length: CONCURRENCY }, repeat))
       return purchases.filter(isOpen).length
     },
     async stop() {
-      over.abort()
+      stopping.abort()
       await work
     },
   }
 }
 
-/** What an offer asks, as its `accepts` entry of x402 v2 says it. */
+/** The fields of an `accepts` entry of x402 v2 that a payment needs. */
 export interface Asked {
   readonly amount: string
   readonly payTo: Hex
@@ -141,6 +141,7 @@ export interface Signed {
   readonly nonce: Hex
 }
 
+/** Creates a signer that uses native code, so that signing does not limit the load. */
 export function createSigner(network: Network, key: Hex): (asked: Asked) => Signed {
   const digestOf = createDigest(network)
   const secret = Buffer.from(key.slice(2), 'hex')
@@ -154,9 +155,16 @@ export function createSigner(network: Network, key: Hex): (asked: Asked) => Sign
       digestOf({ from: payer, to, value: BigInt(accepted.amount), nonce, ...times }),
       secret,
     )
-    const words = { from: payer, to, value: accepted.amount, validAfter: '0', validBefore: String(validBefore), nonce }
+    const authorization = {
+      from: payer,
+      to,
+      value: accepted.amount,
+      validAfter: '0',
+      validBefore: String(validBefore),
+      nonce,
+    }
     const bytes = `0x${Buffer.from(signature).toString('hex')}${(27 + recid).toString(16)}`
-    const payload = { x402Version: 2, accepted, payload: { signature: bytes, authorization: words } }
+    const payload = { x402Version: 2, accepted, payload: { signature: bytes, authorization } }
     return { header: Buffer.from(JSON.stringify(payload)).toString('base64'), payer, nonce }
   }
 }

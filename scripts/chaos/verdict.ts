@@ -1,4 +1,4 @@
-/** What the chain and the ledger say of the purchases. Neither is asked through the gateway. */
+/** Compares the purchases with the chain and with the journal, both read without the gateway. */
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 import type { Rpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
@@ -9,19 +9,19 @@ export interface Verdict {
   readonly transfers: number
   readonly delivered: number
   readonly refused: number
-  /** Owed by the ledger and not delivered: a debt is no loss. */
+  /** Recorded as a debt and not delivered: a debt is not a loss. */
   readonly owed: number
-  /** One purchase with two transfers, or one that was said to take nothing and did. */
+  /** Purchases with two transfers, or with one although the buyer was told that nothing was charged. */
   readonly doubleCharges: number
-  /** Paid, and neither delivered nor owed. */
+  /** Paid, but neither delivered nor owed. */
   readonly lost: number
-  /** Delivered, and not paid. */
+  /** Delivered, but not paid. */
   readonly unpaid: number
-  /** Second deliveries with other bytes. */
+  /** Later deliveries with other bytes. */
   readonly changed: number
-  /** Payments whose row in the ledger does not say what the chain says. */
+  /** Payments for which the journal and the chain disagree. */
   readonly ledgerDiffers: number
-  /** Atomic units that reached the payee, less those of the transfers found. */
+  /** Atomic units that reached the payee beyond the transfers of the purchases. */
   readonly unexplained: bigint
 }
 
@@ -32,7 +32,7 @@ interface Log {
   readonly logIndex: Hex
 }
 
-/** "payer/nonce" of every authorization used, with the times it moved money to the payee, and the sum. */
+/** Counts the transfers to the payee by "payer/nonce" of the authorization, and sums them up. */
 export async function readTransfers(rpc: Rpc, network: Network, payTo: Hex, fromBlock: number) {
   const find = (...topics: (string | null)[]): Promise<Log[]> =>
     rpc.call<Log[]>('eth_getLogs', { address: network.asset, topics, fromBlock: `0x${fromBlock.toString(16)}` })
@@ -42,7 +42,7 @@ export async function readTransfers(rpc: Rpc, network: Network, payTo: Hex, from
   const transfers = places(moved)
   const counts = new Map<string, number>()
   for (const { topics, transactionHash, logIndex } of used) {
-    // The token logs the transfer right behind the authorization that allowed it.
+    // USDC logs the transfer right after the authorization that allowed it.
     if (!transfers.has(`${transactionHash}/${Number(logIndex) + 1}`)) continue
     const key = `0x${topics[1]?.slice(26)}/${topics[2]}`
     counts.set(key, (counts.get(key) ?? 0) + 1)
@@ -50,6 +50,7 @@ export async function readTransfers(rpc: Rpc, network: Network, payTo: Hex, from
   return { counts, sum: moved.reduce((sum, { data }) => sum + BigInt(data), 0n) }
 }
 
+/** Judges every purchase. */
 export async function judge(
   purchases: readonly Purchase[],
   { counts, sum }: Awaited<ReturnType<typeof readTransfers>>,
@@ -76,7 +77,7 @@ export async function judge(
   return { ...tally, ledgerDiffers, unexplained: sum - price * BigInt(tally.transfers) }
 }
 
-/** What must be nothing. */
+/** Returns the counts that must be zero and are not. */
 export function faultsOf(verdict: Verdict): readonly string[] {
   const { doubleCharges, lost, unpaid, changed, ledgerDiffers, unexplained } = verdict
   return Object.entries({ doubleCharges, lost, unpaid, changed, ledgerDiffers, unexplained })

@@ -1,4 +1,4 @@
-/** The gateway as an operator runs it: its own process, killed without a word and started again. */
+/** The gateway under test, as an operator runs it: a process of its own that is killed and restarted. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 
@@ -6,13 +6,13 @@ const root = resolve(import.meta.dirname, '../..')
 const READY = /Tollgate is open/
 
 export interface Victim {
-  /** Ends it with SIGKILL, waits, and starts it again. Resolves when it takes calls. */
+  /** Kills it with SIGKILL and starts it again. Resolves when it accepts calls. */
   killAndRestart(): Promise<void>
-  /** Ends it with SIGTERM: it finishes what it does. */
+  /** Ends it with SIGTERM, so that it finishes its work. */
   stop(): Promise<void>
 }
 
-/** Starts the gateway with this environment. Rejects, with what it printed, where it ends before it takes calls. */
+/** Starts the gateway with this environment. Rejects with its output if it ends before it accepts calls. */
 export async function startVictim(environment: Readonly<Record<string, string>>): Promise<Victim> {
   let child = await start(environment)
   return {
@@ -35,12 +35,12 @@ async function start(environment: Readonly<Record<string, string>>): Promise<Chi
   child.once('exit', () => process.off('exit', killed))
   let printed = ''
   await new Promise<void>((ready, reject) => {
-    const hear = (chunk: Buffer): void => {
+    const onOutput = (chunk: Buffer): void => {
       printed += chunk.toString()
       if (READY.test(printed)) ready()
     }
-    child.stdout.on('data', hear)
-    child.stderr.on('data', hear)
+    child.stdout.on('data', onOutput)
+    child.stderr.on('data', onOutput)
     child.once('exit', () => reject(new Error(`the gateway did not start:\n${printed.slice(-3_000)}`)))
   })
   return child

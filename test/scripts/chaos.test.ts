@@ -15,7 +15,7 @@ describe('the verdict of a chaos run', () => {
   beforeEach(async () => (journal = await openJournal({ file: ':memory:' })))
   afterEach(() => journal.close())
 
-  /** What is found where the ledger says `state`, the chain moved it `paid` times, and the buyer holds `held`. */
+  /** The faults found for a payment with this journal state, number of transfers and result for the buyer. */
   async function faults(state: PaymentState, paid: number, held: Partial<Purchase>, extra = 0n): Promise<string> {
     const nonce: Hex = `0x${'0e'.repeat(32)}`
     const key = `${network.caip2}/${network.asset}/${payer}/${nonce}`.toLowerCase()
@@ -36,18 +36,18 @@ describe('the verdict of a chaos run', () => {
 
   const cases: readonly [string, Parameters<typeof faults>, string][] = [
     ['a delivered payment', ['settled', 1, { body: 'x' }], ''],
-    ['a refused one that moved nothing', ['released', 0, { refused: true }], ''],
+    ['a refused payment that moved nothing', ['released', 0, { refused: true }], ''],
     ['a debt', ['owed', 1, {}], ''],
     ['two transfers', ['settled', 2, { body: 'x' }], 'doubleCharges: 1'],
     ['a transfer after a refusal', ['settled', 1, { refused: true }], 'doubleCharges: 1, lost: 1'],
     ['a payment that bought nothing', ['settled', 1, {}], 'lost: 1'],
-    ['an answer nobody paid', ['released', 0, { body: 'x' }], 'unpaid: 1'],
-    ['another answer the second time', ['settled', 1, { body: 'x', changed: 1 }], 'changed: 1'],
-    ['a ledger that knows of no transfer', ['submitted', 1, { body: 'x' }], 'ledgerDiffers: 1'],
+    ['an answer that nobody paid for', ['released', 0, { body: 'x' }], 'unpaid: 1'],
+    ['a second delivery with another answer', ['settled', 1, { body: 'x', changed: 1 }], 'changed: 1'],
+    ['a transfer that the journal does not know', ['submitted', 1, { body: 'x' }], 'ledgerDiffers: 1'],
     ['money of unknown origin', ['settled', 1, { body: 'x' }, 7n], 'unexplained: 7'],
   ]
   for (const [name, given, found] of cases)
-    it(`${found === '' ? 'takes' : 'does not take'} ${name} for ${found === '' ? 'good' : 'nothing'}`, async () => {
+    it(`${found === '' ? 'accepts' : 'reports'} ${name}`, async () => {
       expect(await faults(...given)).to.equal(found)
     })
 })

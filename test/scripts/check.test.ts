@@ -6,7 +6,7 @@ import { gold, openCatalog, PLUGINS, TELLER, thing } from '../support/catalog.ts
 
 const root = resolve(import.meta.dirname, '../..')
 
-/** `npm run check` on a catalog of these documents. */
+/** Runs `npm run check` on a catalog of these documents. */
 function check(documents: Readonly<Record<string, unknown>>, ...flags: readonly string[]) {
   const catalog = openCatalog(documents)
   try {
@@ -70,16 +70,16 @@ function free(path: string) {
 }
 
 describe('npm run check', () => {
-  it('prints the price list of a sound catalog', () => {
+  it('prints the price list of a valid catalog', () => {
     const { status, stdout, stderr } = check({ 'gold.json': gold(), 'teller.json': TELLER })
     expect(stderr).to.equal('')
     expect(stdout).to.match(/\$0\.005 +GET \/v1\/gold +gold +getGold +tool\n/)
-    expect(stdout).to.match(/3 operations of 2 products, catalog [0-9a-f]{16}\nNo mistakes\./)
+    expect(stdout).to.match(/3 operations of 2 products, catalog [0-9a-f]{16}\nNo errors\./)
     expect(stdout).not.to.contain('getGoldColumns')
     expect(status).to.equal(0)
   })
 
-  it('reports mistakes of eight kinds at once, each with its file and place', () => {
+  it('reports errors of eight kinds at once, each with its file and position', () => {
     const { status, stdout } = check(EIGHT, '--json')
     const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Issue[] }
     expect([status, ok, version]).to.deep.equal([1, false, null])
@@ -88,10 +88,10 @@ describe('npm run check', () => {
     expect(mistakes.every(({ message }) => message.length > 20)).to.equal(true)
   })
 
-  it('names what a plugin does wrong, beside the mistakes of other documents', () => {
+  it('reports the errors of a plugin beside those of other documents', () => {
     const { status, stdout } = check({ ...EIGHT, 'plans.json': { plans: [] } })
     expect(status).to.equal(1)
-    expect(stdout).to.match(/\n\d+ mistakes:\n/)
+    expect(stdout).to.match(/\n\d+ errors:\n/)
     expect(stdout).to.match(/gold\.json#\/operations\/getGold\/price Is "0\.0000001"\. Write .* \[pattern\]/)
     expect(stdout).to.contain('tin.json Line 2, column 12: Expected a value, found }. [syntax]')
     expect(stdout).to.contain('x/lead.json#/plugin The plugin handles getNobody, which no operation names.')

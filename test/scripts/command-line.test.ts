@@ -14,9 +14,9 @@ function run(script: string, flag: string): { status: number | null; out: string
   return { status, out: stdout, err: stderr }
 }
 
-describe('a script of an operator', () => {
+describe('the command line of a script', () => {
   for (const script of ['check', 'doctor', 'keys', 'new-product'])
-    it(`shows how it is used where it is asked, and names a flag it does not know: ${script}`, () => {
+    it(`prints its usage for --help, and names an unknown flag: ${script}`, () => {
       const asked = run(script, '--help')
       expect([asked.status, asked.err]).to.deep.equal([0, ''])
       expect(asked.out).to.match(new RegExp(`npm run ${script} `))

@@ -28,7 +28,7 @@ describe('npm run keys', () => {
     expect(stdout).to.contain(`address    ${privateKeyToAddress(key)}`)
   })
 
-  it('puts a new key in front of the kept ones', () => {
+  it('puts a new key in front of the stored ones', () => {
     run(dataDir, '--rotate')
     const { stdout } = run(dataDir, '--rotate')
     const { keys } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/token-keys.json'), 'utf8')) as {
@@ -36,7 +36,7 @@ describe('npm run keys', () => {
     }
     expect(keys).to.have.length(2)
     expect(stdout)
-      .to.contain(`${keys[0]?.kid} signs from the next start`)
-      .and.to.contain('1 older key goes on verifying')
+      .to.contain(`${keys[0]?.kid} will sign from the next start`)
+      .and.to.contain('1 older key still verifies')
   })
 })

@@ -1,4 +1,4 @@
-/** The operator's script on the folder of a gateway that runs. */
+/** Runs `npm run tokens` on the folder of a running gateway. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ describe('npm run tokens', () => {
   })
   after(() => shop.close())
 
-  /** Beside this process, which is the gateway. */
+  /** Runs the script in a process of its own; this process is the gateway. */
   function run(args: readonly string[], change: Record<string, string> = {}): Promise<Ran> {
     const child = spawn(process.execPath, ['--import', 'tsx/esm', 'scripts/tokens.ts', ...args], {
       cwd: root,
@@ -46,7 +46,7 @@ describe('npm run tokens', () => {
   const status = async (token: string): Promise<number> =>
     (await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': token } })).status
 
-  it('lists what was bought, newest first, with payer and end, and never a token', async () => {
+  it('lists the plans that were bought, newest first, with payer and expiry, and never a token', async () => {
     const [one, two] = [await bought(), await bought()]
     const { code, stdout } = await run(['list'])
     expect(code).to.equal(0)
@@ -55,18 +55,18 @@ describe('npm run tokens', () => {
     expect(stdout.split('\n')).to.deep.equal(['2 bought', row(two), row(one), ''])
   })
 
-  it('takes a token back by its id or by itself, in a gateway that runs', async () => {
+  it('revokes a token by its id or by the token itself while the gateway runs', async () => {
     const [one, two, three] = [await bought(), await bought(), await bought()]
     expect(await run(['revoke', one.id, 'asked', 'for', 'it'])).to.deep.include({ code: 0, stderr: '' })
     const { stdout } = await run(['revoke', two.token])
-    expect(stdout).to.equal(`${two.id} (late-1h of ${shop.wallet.address.toLowerCase()}) is refused from now on.\n`)
+    expect(stdout).to.equal(`${two.id} (late-1h of ${shop.wallet.address.toLowerCase()}) is revoked.\n`)
     await until(async () => (await status(one.token)) === 402 && (await status(two.token)) === 402)
     expect(await status(three.token)).to.equal(200)
     const list = (await run(['list'])).stdout
     expect(list.match(/revoked$/gm)).to.have.length(2)
   })
 
-  it('says what is wrong: an id that nobody bought, a word it does not know, a folder without a gateway', async () => {
+  it('explains an unknown id, an unknown command and a folder without a gateway', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
     try {
       const [unknown, word, nowhere] = await Promise.all([
