@@ -2,9 +2,9 @@
 import type { Ask, Job, PluginContext } from 'tollgate/plugin'
 import { SELF } from './directory-record.ts'
 import type { Settings, SourceSettings } from './directory-settings.ts'
-import type { Store } from './directory-store.ts'
+import type { DirectoryStore } from './directory-store.ts'
 import { SourceError } from './listing.ts'
-import { after, judge } from './liveness.ts'
+import { healthAfter, judgeVisit } from './liveness.ts'
 import { textOf } from './payload-fields.ts'
 import { rowOf } from '../lib/feeds/payloads.ts'
 import { readCard } from './sources/agent-cards.ts'
@@ -25,7 +25,12 @@ const CONFIRM_SECONDS = 600
 const LISTED = { bazaar: true, mcp_registry: true, erc8004: true } as const
 const DOCUMENTS = { origins: '/.well-known/x402', agent_cards: '/.well-known/agent-card.json' } as const
 
-export function createJobs(context: PluginContext, settings: Settings, store: Store, visit: Visitor): readonly Job[] {
+export function createJobs(
+  context: PluginContext,
+  settings: Settings,
+  store: DirectoryStore,
+  visit: Visitor,
+): readonly Job[] {
   const { log, fetch } = context
   const now = (): number => Math.ceil(context.now().getTime() / 1000)
   const enabled = settings.sources.filter((source) => source.enabled)
@@ -75,13 +80,16 @@ export function createJobs(context: PluginContext, settings: Settings, store: St
   }
 
   /** GET first; POST only where GET is not the method. */
-  async function visitOne({ id, body, health }: Awaited<ReturnType<Store['due']>>[number], signal: AbortSignal) {
+  async function visitOne(
+    { id, body, health }: Awaited<ReturnType<DirectoryStore['due']>>[number],
+    signal: AbortSignal,
+  ) {
     let seen = await visit(body.url!, 'GET', signal)
     if (seen.failure === null && (seen.status === 404 || seen.status === 405))
       seen = await visit(body.url!, 'POST', signal)
     const at = now()
-    const finding = judge(seen, body.kind)
-    const next = after(health, seen, finding, at)
+    const finding = judgeVisit(seen, body.kind)
+    const next = healthAfter(health, seen, finding, at)
     const unsure = next.status !== finding.status && finding.status !== 'unknown'
     const isGood = finding.status === 'alive' || finding.status === 'auth_gated'
     const wait = unsure ? CONFIRM_SECONDS : settings.visit_hours * 3600
@@ -131,7 +139,7 @@ function jsonOf(visit: Visit): unknown {
 }
 
 /** Asks the discovery document and takes it in; nobody is visited for it. */
-export async function listOurselves(ask: Ask, store: Store, at: number): Promise<void> {
+export async function listOurselves(ask: Ask, store: DirectoryStore, at: number): Promise<void> {
   const document = await ask('getDiscovery', { params: {}, query: {}, body: undefined })
   const base = textOf(rowOf(document)['base_url'])
   const page = base === null ? null : readOrigin(document, new URL(base).origin, true)

@@ -1,7 +1,7 @@
 /** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
 import { isPostgres, InvalidInput, type Database, readCursor, writeCursor } from 'tollgate/plugin'
 import type { Body } from './directory-record.ts'
-import type { Store } from './directory-store.ts'
+import type { DirectoryStore } from './directory-store.ts'
 import { networkOf } from './payment-terms.ts'
 import type { DataMode } from '../lib/feeds/data-settings.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
@@ -94,7 +94,7 @@ export interface Asked {
   readonly sources: readonly { readonly id: string; readonly enabled: boolean }[]
 }
 
-export async function answer(db: Database, store: Store, asked: Asked): Promise<Directory> {
+export async function answer(db: Database, store: DirectoryStore, asked: Asked): Promise<Directory> {
   const { query, dataMode, shiftSeconds } = asked
   const { asOf, total, records, nextCursor } = await find(db, query, asked.asOf.getTime() / 1000)
   const sources = await Promise.all(

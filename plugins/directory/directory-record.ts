@@ -5,7 +5,7 @@ import { type Health, isHidden } from './liveness.ts'
 import type { Listing, Price } from './listing.ts'
 
 /** What one source says, and since when. */
-export interface Said {
+export interface SourceListing {
   readonly source: string
   /** Smaller is believed before larger. */
   readonly rank: number
@@ -40,7 +40,7 @@ export function payeesOf(prices: readonly Price[]): string[] {
 }
 
 /** The prices that count: what the service itself asked for, else its own document, else the first source that has some. */
-export function pricesOf(said: readonly Said[], health: Health): readonly Price[] {
+export function pricesOf(said: readonly SourceListing[], health: Health): readonly Price[] {
   if (health.terms.length > 0) return health.terms
   const own = said.find(({ listing }) => listing.isOwn && listing.prices.length > 0)
   return (own ?? said.find(({ listing }) => listing.prices.length > 0))?.listing.prices ?? []
@@ -49,7 +49,7 @@ export function pricesOf(said: readonly Said[], health: Health): readonly Price[
 /**
  * Merges what is said of one service, in order of belief. Names and words come from the first source that has them; prices as `pricesOf` says; first_seen, health and the payee that was verified from ourselves alone.
  */
-export function merge(said: readonly Said[], entry: Entry, at: number): Body {
+export function merge(said: readonly SourceListing[], entry: Entry, at: number): Body {
   const all = said.map(({ listing }) => listing)
   const first = <Value>(field: (listing: Listing) => Value | null): Value | null => {
     for (const listing of all) {

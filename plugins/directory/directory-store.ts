@@ -1,12 +1,12 @@
 /** What is kept: listings as the sources have them, health as we saw it, and the records made of both. */
 import type { Database } from 'tollgate/plugin'
-import { type Body, columnsOf, merge, payeesOf, pricesOf, type Said } from './directory-record.ts'
+import { type Body, columnsOf, merge, payeesOf, pricesOf, type SourceListing } from './directory-record.ts'
 import type { EntryRow, ListingRow, SweepRow } from './directory-tables.ts'
 import { idOf, type Listing } from './listing.ts'
 import { type Health, UNVISITED } from './liveness.ts'
 
 /** What a source said in one page of a sweep. */
-export interface Heard {
+export interface SourcePage {
   readonly source: string
   readonly rank: number
   readonly listings: readonly Listing[]
@@ -27,12 +27,12 @@ export interface Visited {
   readonly next: number | null
 }
 
-export type Store = ReturnType<typeof createStore>
+export type DirectoryStore = ReturnType<typeof createDirectoryStore>
 
-export function createStore(db: Database) {
+export function createDirectoryStore(db: Database) {
   return {
     /** Takes in what a source says; a later word of the same source replaces an earlier one. */
-    async hear({ source, rank, listings, sweep, at, visitAt }: Heard): Promise<void> {
+    async hear({ source, rank, listings, sweep, at, visitAt }: SourcePage): Promise<void> {
       const byId = new Map(listings.map((listing) => [idOf(listing), listing]))
       if (byId.size === 0) return
       await db.transaction(async (trx) => {
@@ -54,7 +54,7 @@ export function createStore(db: Database) {
           sweep,
         }))
         await trx('directory_listings').insert(rows).onConflict(['source', 'id']).merge(['rank', 'listing', 'sweep'])
-        await refresh(trx, [...byId.keys()], at)
+        await refreshRecords(trx, [...byId.keys()], at)
       })
     },
 
@@ -67,7 +67,7 @@ export function createStore(db: Database) {
         const ids = gone.slice(start, start + 200).map(({ id }) => id)
         await db.transaction(async (trx) => {
           await trx('directory_listings').where({ source }).whereIn('id', ids).delete()
-          await refresh(trx, ids, at)
+          await refreshRecords(trx, ids, at)
         })
       }
     },
@@ -99,7 +99,7 @@ export function createStore(db: Database) {
           .whereIn('id', ids)
           .where('at', '<=', at - MONTH)
           .delete()
-        await refresh(trx, ids, at)
+        await refreshRecords(trx, ids, at)
       })
     },
 
@@ -208,7 +208,7 @@ interface Counted {
  * Writes the records of these services anew where they changed: the version before is superseded at `at`, and what
  * nobody lists any more has no version after it. Within the caller's transaction.
  */
-export async function refresh(trx: Database, ids: readonly string[], at: number): Promise<void> {
+export async function refreshRecords(trx: Database, ids: readonly string[], at: number): Promise<void> {
   // Locked, where the database can: a sweep and a visit may meet at one service, and each must see what the other wrote.
   const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
   const listings = (await trx('directory_listings').whereIn('id', ids)) as ListingRow[]
@@ -230,7 +230,7 @@ export async function refresh(trx: Database, ids: readonly string[], at: number)
     const { id, first_seen } = entry
     const said = listings
       .filter((row) => row.id === id)
-      .map(({ listing, ...row }): Said => ({ ...row, listing: JSON.parse(listing) as Listing }))
+      .map(({ listing, ...row }): SourceListing => ({ ...row, listing: JSON.parse(listing) as Listing }))
       .toSorted((a, b) => a.rank - b.rank || (a.source < b.source ? -1 : 1))
     const old = current.find((record) => record.id === id)
     if (said.length === 0) {

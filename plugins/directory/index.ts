@@ -5,10 +5,10 @@ import type { DirectoryQuery } from '../../schemas/types.d.ts'
 import { answer } from './directory-query.ts'
 import { method } from './directory-methodology.ts'
 import { createJobs, listOurselves } from './directory-jobs.ts'
-import { takeIn } from './recorded-listings.ts'
-import { growSample, SAMPLE_SOURCES } from './sample-listings.ts'
+import { ingestRecordings } from './recorded-listings.ts'
+import { addSampleListings, SAMPLE_SOURCES } from './sample-listings.ts'
 import { settingsSchema, type Settings } from './directory-settings.ts'
-import { createStore } from './directory-store.ts'
+import { createDirectoryStore } from './directory-store.ts'
 import { migrations } from './directory-tables.ts'
 import { createVisitor, type Visitor } from './visits.ts'
 
@@ -22,15 +22,15 @@ export function createDirectory(visit: Visitor) {
       const { db, log } = context
       const { dataMode } = dataSettings(context)
       const settings = context.settings as unknown as Settings
-      const store = createStore(db)
+      const store = createDirectoryStore(db)
       const now = (): number => Math.ceil(context.now().getTime() / 1000)
-      const replayed = dataMode === 'replay' ? await takeIn(context, store, settings) : null
-      if (dataMode === 'sample') await growSample(store, now(), log)
+      const replayed = dataMode === 'replay' ? await ingestRecordings(context, store, settings) : null
+      if (dataMode === 'sample') await addSampleListings(store, now(), log)
       const made = (replayed?.sources ?? SAMPLE_SOURCES).map((id) => ({ id, enabled: true }))
       const sources = dataMode === 'online' ? settings.sources : made
 
       const self: Job = { name: 'self', everySeconds: 60, run: ({ ask }) => listOurselves(ask, store, now()) }
-      const grow: Job = { name: 'grow', everySeconds: 3600, run: () => growSample(store, now(), log) }
+      const grow: Job = { name: 'grow', everySeconds: 3600, run: () => addSampleListings(store, now(), log) }
       const jobs = dataMode === 'online' ? createJobs(context, settings, store, visit) : []
       return {
         handlers: {

@@ -43,7 +43,7 @@ export interface Finding {
  * What one visit tells. A paid endpoint is alive when it asks for a payment that can be read, or is too busy to (429);
  * a server of another protocol when it says anything but that it is not there.
  */
-export function judge(visit: Visit, kind: Kind): Finding {
+export function judgeVisit(visit: Visit, kind: Kind): Finding {
   const found = (status: Status, terms: readonly Price[] = []): Finding => ({ status, terms })
   if (visit.failure !== null) return found('dead')
   const { status, body, paymentRequired } = visit
@@ -61,7 +61,7 @@ export function judge(visit: Visit, kind: Kind): Finding {
 }
 
 /** Health after one more visit: two good ones in a row promote, three bad ones in a row hide. */
-export function after(health: Health, visit: Visit, { status, terms }: Finding, at: number): Health {
+export function healthAfter(health: Health, visit: Visit, { status, terms }: Finding, at: number): Health {
   const isGood = status === 'alive' || status === 'auth_gated'
   const isBad = status === 'missing' || status === 'dead'
   const good = isGood ? health.good + 1 : isBad ? 0 : health.good

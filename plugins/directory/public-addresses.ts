@@ -1,12 +1,12 @@
 /** Addresses that strangers list: one spelling for each, and none that leads inside. */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
-export type Canonical =
+export type CanonicalAddress =
   | { readonly url: string; readonly host: string; readonly isTemplate: boolean; readonly reason: null }
   | { readonly url: null; readonly reason: 'scheme' | 'malformed' | 'private_host' | 'preview' }
 
 const LONGEST = 2048
-const INSIDE = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|test|invalid|onion|home\.arpa)$/
+const PRIVATE_NAMES = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|test|invalid|onion|home\.arpa)$/
 /** A name, or an address in brackets; a placeholder is neither. */
 const HOST = /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/
 /** Deployments of a branch, tunnels to a developer's machine. */
@@ -28,7 +28,7 @@ const PLACEHOLDER = /(^|\/):[A-Za-z_]\w*|\{[^}]*\}|%7B.*?%7D|\[[^\]]+\]|%5B[^/]+
  *
  * @example canonical('HTTPS://user@API.Example.com:443/a/../b#c') // url "https://api.example.com/b"
  */
-export function canonical(text: unknown): Canonical {
+export function canonicalAddress(text: unknown): CanonicalAddress {
   if (typeof text !== 'string' || text.length > LONGEST) return { url: null, reason: 'malformed' }
   let url: URL
   try {
@@ -43,19 +43,19 @@ export function canonical(text: unknown): Canonical {
   url.hostname = url.hostname.replace(/\.$/, '')
   const host = url.hostname
   if (!HOST.test(host)) return { url: null, reason: 'malformed' }
-  if (leadsInside(host)) return { url: null, reason: 'private_host' }
+  if (isPrivateHost(host)) return { url: null, reason: 'private_host' }
   if (PREVIEW.some((pattern) => pattern.test(host))) return { url: null, reason: 'preview' }
   return { url: url.href, host, isTemplate: PLACEHOLDER.test(url.pathname), reason: null }
 }
 
 /** True for names and addresses that no stranger can reach; what a public name resolves to is checked when it is visited. */
-export function leadsInside(host: string): boolean {
+export function isPrivateHost(host: string): boolean {
   const address = host.startsWith('[') ? host.slice(1, -1) : host
   if (isIP(address)) return !isPublic(address)
-  return INSIDE.test(host) || !host.includes('.')
+  return PRIVATE_NAMES.test(host) || !host.includes('.')
 }
 
-const refused = new BlockList()
+const PRIVATE_NETWORKS = new BlockList()
 /** IANA special-purpose registry, IPv4 (RFC 6890 and successors), and multicast. */
 for (const [network, prefix] of [
   ['0.0.0.0', 8],
@@ -77,7 +77,7 @@ for (const [network, prefix] of [
   ['224.0.0.0', 4],
   ['240.0.0.0', 4],
 ] as const)
-  refused.addSubnet(network, prefix, 'ipv4')
+  PRIVATE_NETWORKS.addSubnet(network, prefix, 'ipv4')
 /** Within global unicast: protocol assignments with Teredo, documentation, 6to4 (which hides an IPv4 address). */
 for (const [network, prefix] of [
   ['2001::', 23],
@@ -86,10 +86,10 @@ for (const [network, prefix] of [
   ['2620:4f:8000::', 48],
   ['3fff::', 20],
 ] as const)
-  refused.addSubnet(network, prefix, 'ipv6')
+  PRIVATE_NETWORKS.addSubnet(network, prefix, 'ipv6')
 
-const global = new BlockList()
-global.addSubnet('2000::', 3, 'ipv6')
+const GLOBAL_UNICAST = new BlockList()
+GLOBAL_UNICAST.addSubnet('2000::', 3, 'ipv6')
 
 /**
  * True for an address of the public internet. Of IPv6 only global unicast passes, so loopback, link-local, unique local,
@@ -100,8 +100,8 @@ global.addSubnet('2000::', 3, 'ipv6')
 export function isPublic(address: string): boolean {
   const version = isIP(address)
   if (version === 0) return false
-  if (version === 4) return !refused.check(address, 'ipv4')
-  return global.check(address, 'ipv6') && !refused.check(address, 'ipv6')
+  if (version === 4) return !PRIVATE_NETWORKS.check(address, 'ipv4')
+  return GLOBAL_UNICAST.check(address, 'ipv6') && !PRIVATE_NETWORKS.check(address, 'ipv6')
 }
 
 /**

@@ -1,10 +1,10 @@
 /** Recorded listings of REPLAY_DIR, taken in once, through the same parsers as online. */
 import type { PluginContext } from 'tollgate/plugin'
 import type { Settings, SourceKind } from './directory-settings.ts'
-import type { Store } from './directory-store.ts'
+import type { DirectoryStore } from './directory-store.ts'
 import type { Page } from './listing.ts'
 import { listOf, rowOf } from '../lib/feeds/payloads.ts'
-import { canonical } from './public-addresses.ts'
+import { canonicalAddress } from './public-addresses.ts'
 import { readCard } from './sources/agent-cards.ts'
 import { readBazaar } from './sources/bazaar.ts'
 import { readRegistration } from './sources/erc8004.ts'
@@ -27,7 +27,7 @@ interface Sum {
   readonly dropped: Record<string, number>
 }
 
-interface Replayed {
+interface IngestedRecordings {
   readonly folder: string
   readonly setting: string
   /** How many files there were: with another one it is another recording. */
@@ -45,15 +45,15 @@ const YEAR = 365 * 86_400
  * first start. A recording is known from its own newest time on, one without times from the day in its name, or else
  * from the newest time of all.
  */
-export async function takeIn(
+export async function ingestRecordings(
   context: PluginContext,
-  store: Store,
+  store: DirectoryStore,
   { sources }: Pick<Settings, 'sources'>,
-): Promise<Replayed> {
+): Promise<IngestedRecordings> {
   const { log } = context
   const { replayDir: folder = '', replayShift } = dataSettings(context)
   const { setting } = replayShift
-  const earlier = await store.noted<Replayed>('replay')
+  const earlier = await store.noted<IngestedRecordings>('replay')
   const kinds = new Set(sources.filter(({ enabled }) => enabled).map(({ kind }) => kind))
   const readers = READERS.filter(({ onlyFor }) => onlyFor === undefined || kinds.has(onlyFor))
   const found = await recordingsOf(folder, readers, log)
@@ -80,7 +80,7 @@ export async function takeIn(
     sums.set(source, { at, rows: rows + page.rows, dropped })
   }
   for (const [source, { at, ...sum }] of sums) await store.note(source, at, { ...sum, error: null })
-  const replayed: Replayed = { folder, setting, files, shift_seconds, sources: [...sums.keys()] }
+  const replayed: IngestedRecordings = { folder, setting, files, shift_seconds, sources: [...sums.keys()] }
   await store.setNote('replay', replayed)
   log.info({ recordings: files, shift_seconds }, 'recorded listings read')
   return replayed
@@ -146,6 +146,6 @@ export const READERS: readonly Reader[] = [
 /** A document that an origin serves of itself speaks for the origin of its first address. */
 function ownDocument(payload: unknown): Page | null {
   const [first] = listOf(rowOf(payload)['resources'])
-  const address = canonical(first)
+  const address = canonicalAddress(first)
   return readOrigin(payload, address.reason === null ? new URL(address.url).origin : '')
 }

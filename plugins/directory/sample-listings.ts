@@ -5,12 +5,12 @@
 import { createHash } from 'node:crypto'
 import type { Logger } from 'tollgate/plugin'
 import { hashOf, pickFor } from '../lib/feeds/sample-numbers.ts'
-import { after, judge, UNVISITED } from './liveness.ts'
+import { healthAfter, judgeVisit, UNVISITED } from './liveness.ts'
 import { idOf, type Listing, type Page } from './listing.ts'
 import { readBazaar } from './sources/bazaar.ts'
 import { readCard } from './sources/agent-cards.ts'
 import { readRegistry } from './sources/mcp-registry.ts'
-import type { Store } from './directory-store.ts'
+import type { DirectoryStore } from './directory-store.ts'
 import type { Visit } from './visits.ts'
 
 const START = Date.UTC(2026, 1, 1) / 1000
@@ -151,7 +151,7 @@ function asCard(service: Service) {
 }
 
 /** Takes in the steps that have come since the last time. */
-export async function growSample(store: Store, now: number, log: Logger): Promise<void> {
+export async function addSampleListings(store: DirectoryStore, now: number, log: Logger): Promise<void> {
   const done = (await store.noted<number>('sample')) ?? -1
   const last = Math.floor((now - START - VISITED_AFTER.at(-1)!) / STEP)
   for (let step = done + 1; step <= last; step += 1) {
@@ -168,9 +168,9 @@ export async function growSample(store: Store, now: number, log: Logger): Promis
     for (const later of VISITED_AFTER) {
       const visits = [...seen].map(([id, { listing, health }]) => {
         const visit = visitOf(listing)
-        const finding = judge(visit, listing.kind)
+        const finding = judgeVisit(visit, listing.kind)
         const isGood = finding.status === 'alive'
-        return { id, listing, isGood, next: null, health: after(health, visit, finding, at + later) }
+        return { id, listing, isGood, next: null, health: healthAfter(health, visit, finding, at + later) }
       })
       await store.visited(visits, at + later)
       seen = new Map(visits.map(({ id, ...rest }) => [id, rest]))

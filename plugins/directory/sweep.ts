@@ -6,7 +6,7 @@ import type { SourceSettings } from './directory-settings.ts'
 import { readBazaar } from './sources/bazaar.ts'
 import { agentsOf } from './sources/erc8004.ts'
 import { readRegistry } from './sources/mcp-registry.ts'
-import type { Store } from './directory-store.ts'
+import type { DirectoryStore } from './directory-store.ts'
 import type { Visitor } from './visits.ts'
 
 const PAGE_ROWS = 100
@@ -28,7 +28,7 @@ export interface Sweep {
  * Throws SourceError.
  */
 export async function sweep(
-  store: Store,
+  store: DirectoryStore,
   get: PluginContext['fetch'],
   { source, rank, pauseMs, signal, now, visit }: Sweep,
 ): Promise<{ rows: number; dropped: Record<string, number> }> {

@@ -6,7 +6,7 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { buildConnector, Client } from 'undici'
-import { isPublic, leadsInside, neighbourhood } from './public-addresses.ts'
+import { isPublic, isPrivateHost, neighbourhood } from './public-addresses.ts'
 
 export type Method = 'GET' | 'POST'
 
@@ -58,9 +58,9 @@ export function createVisitor(
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refused(`the scheme ${url.protocol}`)
     if (url.username !== '' || url.password !== '') throw new Refused('a user in the address')
     if (!PORTS.has(portOf(url))) throw new Refused(`port ${portOf(url)}`)
-    if (leadsInside(url.hostname)) throw new Refused('a private host')
+    if (isPrivateHost(url.hostname)) throw new Refused('a private host')
     const host = url.hostname.replace(/^\[|\]$/g, '')
-    const addresses = isIP(host) ? [host] : await within(world.resolve(host), signal)
+    const addresses = isIP(host) ? [host] : await abortable(world.resolve(host), signal)
     if (!addresses.every(isPublic)) throw new Refused('a private address')
     if (addresses[0] === undefined) throw new Error('the name has no address')
     return addresses[0]
@@ -149,14 +149,14 @@ async function beginningOf(body: AsyncIterable<Buffer>, most: number): Promise<s
 /** Runs work towards an address when its neighbourhood's turn has come. */
 export type Pace = <Value>(address: string, signal: AbortSignal, work: () => Promise<Value>) => Promise<Value>
 
-const AT_ONCE = 8
+const MAX_CONCURRENT = 8
 const APART_MS = 500
 
 /**
  * At most `atOnce` requests in all, and one at a time to a neighbourhood (/24, or /48 of IPv6) with a pause after each,
  * so that a list of a thousand addresses at one host is no flood.
  */
-export function createPace({ atOnce = AT_ONCE, apartMs = APART_MS } = {}): Pace {
+export function createPace({ atOnce = MAX_CONCURRENT, apartMs = APART_MS } = {}): Pace {
   const turns = new Map<string, Promise<void>>()
   const waiting: (() => void)[] = []
   let running = 0
@@ -178,7 +178,7 @@ export function createPace({ atOnce = AT_ONCE, apartMs = APART_MS } = {}): Pace 
     const turn = before.then(() => mine)
     turns.set(key, turn)
     try {
-      await within(before, signal)
+      await abortable(before, signal)
       await take()
       try {
         return await work()
@@ -195,7 +195,7 @@ export function createPace({ atOnce = AT_ONCE, apartMs = APART_MS } = {}): Pace 
 }
 
 /** A promise that may never be kept, given up with the signal. */
-export function within<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error)
     if (signal.aborted) leave()

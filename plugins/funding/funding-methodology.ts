@@ -5,7 +5,7 @@ import type { Method } from '../../schemas/types.d.ts'
 /** Written by scripts/bench/x.ts with --write. */
 const tables = JSON.parse(readFileSync(new URL('measured.json', import.meta.url), 'utf8')) as Required<Method>['tables']
 
-export const method: Method = {
+export const methodology: Method = {
   model: 'funding/1',
   paragraphs: [
     'Each of eight venues is asked directly, once a minute, by its public interface. Rates are fractions per interval, positive when longs pay shorts, and keep the digits the venue wrote.',

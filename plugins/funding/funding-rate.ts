@@ -62,7 +62,7 @@ export interface VenueState {
 }
 
 /** Where the rates come from: sample, replay and online look the same from here. */
-export interface Source {
+export interface RateSource {
   /** All venues as they were known at `asOf`, epoch seconds. */
   at(asOf: number): Promise<readonly VenueState[]>
 }

@@ -2,13 +2,13 @@
 import { type Call, definePlugin } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { FundingQuery } from '../../schemas/types.d.ts'
-import { answer } from './rates-answer.ts'
-import { method } from './funding-methodology.ts'
-import { openOnline } from './online-rates.ts'
-import { openReplay } from './replayed-rates.ts'
-import { openSample } from './sample-rates.ts'
+import { answerFundingRates } from './rates-answer.ts'
+import { methodology } from './funding-methodology.ts'
+import { openOnlineRates } from './online-rates.ts'
+import { openReplayedRates } from './replayed-rates.ts'
+import { openSampleRates } from './sample-rates.ts'
 import { settingsSchema, type Settings } from './funding-settings.ts'
-import { createStore, migrations } from './rate-store.ts'
+import { createRateStore, migrations } from './rate-store.ts'
 
 export default definePlugin({
   name: 'funding',
@@ -17,13 +17,13 @@ export default definePlugin({
   async setup(context) {
     const { dataMode } = dataSettings(context)
     const settings = context.settings as unknown as Settings
-    const online = dataMode === 'online' ? openOnline(context, settings, createStore(context.db)) : null
-    const source = online ?? (dataMode === 'replay' ? await openReplay(context) : openSample())
+    const online = dataMode === 'online' ? openOnlineRates(context, settings, createRateStore(context.db)) : null
+    const source = online ?? (dataMode === 'replay' ? await openReplayedRates(context) : openSampleRates())
     return {
       handlers: {
         getPerpFundingRates: ({ input, asOf }: Call<{ query: FundingQuery }>) =>
-          answer(source, { query: input.query, asOf, dataMode }),
-        getPerpFundingMethod: () => method,
+          answerFundingRates(source, { query: input.query, asOf, dataMode }),
+        getPerpFundingMethod: () => methodology,
       },
       jobs: online?.jobs ?? [],
       async facts() {

@@ -1,9 +1,9 @@
 /** Polls every venue once a minute and keeps each answer with the time it was known. */
 import type { Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, RequestError, requestJson } from '../lib/feeds/requests.ts'
-import { quarantine, type Poll, type VenueName, type Source } from './funding-rate.ts'
+import { quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
-import type { Store } from './rate-store.ts'
+import type { RateStore } from './rate-store.ts'
 import { VENUES } from './venues/venues.ts'
 import { PayloadError, type Venue } from './venues/venue.ts'
 
@@ -20,11 +20,11 @@ interface Kept {
   readonly at: number
 }
 
-export function openOnline(
+export function openOnlineRates(
   context: PluginContext,
   settings: Settings,
-  store: Store,
-): Source & { readonly jobs: readonly Job[] } {
+  store: RateStore,
+): RateSource & { readonly jobs: readonly Job[] } {
   const { log } = context
   const now = (): number => context.now().getTime() / 1000
   const kept = new Map<string, Kept>()

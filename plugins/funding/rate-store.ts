@@ -26,7 +26,7 @@ interface Row {
   readonly poll: Buffer | null
 }
 
-export interface Store {
+export interface RateStore {
   add(venue: VenueName, knownAt: number, outcome: Poll | { readonly error: string }): Promise<void>
   /** The last answer known at `asOf`, and the last failure where it is later. Epoch seconds. */
   last(venue: VenueName, asOf: number): Promise<{ poll: Poll | null; fetched: number | null; error: string | null }>
@@ -36,7 +36,7 @@ export interface Store {
 
 const HELD = 32
 
-export function createStore(db: Database): Store {
+export function createRateStore(db: Database): RateStore {
   const held = new LRUCache<number, Poll>({ max: HELD })
   const opened = ({ id, poll }: Row): Poll => {
     const known = held.get(id) ?? (JSON.parse(gunzipSync(poll!).toString('utf8')) as Poll)

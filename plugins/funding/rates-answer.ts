@@ -4,7 +4,7 @@ import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
-import type { VenueName, Source, VenueState } from './funding-rate.ts'
+import type { VenueName, RateSource, VenueState } from './funding-rate.ts'
 import { spreadsOf, type VenueRate } from './spreads.ts'
 import { symbolOf } from './payload-values.ts'
 import { VENUES } from './venues/venues.ts'
@@ -19,8 +19,8 @@ function holds({ kind, observed, intervalHours }: VenueRate, asOf: number): bool
 }
 
 /** Throws Unavailable where no venue has a rate that holds, InvalidInput for an unknown venue or a foreign cursor. */
-export async function answer(
-  source: Source,
+export async function answerFundingRates(
+  source: RateSource,
   { query, asOf: now, dataMode }: { query: FundingQuery; asOf: Date; dataMode: DataMode },
 ): Promise<FundingRates> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)

@@ -106,7 +106,7 @@ const VENUE = new RegExp(`(${Object.keys(VENUES).join('|')}|funding).*\\.json(\\
 const TOGETHER_SECONDS = 600
 
 /** Everything of the folder that one of the venues' adapters can read. A file that cannot be read takes nothing along. */
-export async function readRecordings(folder: string): Promise<Recordings> {
+export async function readFundingRecordings(folder: string): Promise<Recordings> {
   const polls: Recording[] = []
   const captures: Capture[] = []
   const settlements = new Map<string, Settlement[]>()

@@ -7,10 +7,10 @@ import {
   type FundingRate,
   type Poll,
   type VenueName,
-  type Source,
+  type RateSource,
   type VenueState,
 } from './funding-rate.ts'
-import { readRecordings, type Recording } from './recorded-payloads.ts'
+import { readFundingRecordings, type Recording } from './recorded-payloads.ts'
 import { VENUES } from './venues/venues.ts'
 import type { Parsed } from './venues/venue.ts'
 
@@ -32,10 +32,10 @@ export function historyLoop(history: History): { readonly start: number; readonl
   return { start, period }
 }
 
-export async function openReplay(context: PluginContext): Promise<Source> {
+export async function openReplayedRates(context: PluginContext): Promise<RateSource> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
-  const { polls, settled, unread } = await readRecordings(replayDir)
+  const { polls, settled, unread } = await readFundingRecordings(replayDir)
   log.info({ payloads: polls.length, settled: settled?.size ?? 0 }, 'recorded funding rates read')
   for (const one of unread) log.warn(one, 'a recording of funding rates cannot be read')
 

@@ -3,7 +3,7 @@
  * hours, together at all venues and a little apart at each.
  */
 import { hashOf } from '../lib/feeds/sample-numbers.ts'
-import { quarantine, type FundingRate, type VenueName, type Source } from './funding-rate.ts'
+import { quarantine, type FundingRate, type VenueName, type RateSource } from './funding-rate.ts'
 
 const DAY = 86_400
 /** Symbol, price, and how far its rate swings. */
@@ -109,7 +109,7 @@ function ratesOf(venue: VenueName, minute: number): FundingRate[] {
 }
 
 /** Every venue answers at every full minute. */
-export function openSample(): Source {
+export function openSampleRates(): RateSource {
   return {
     async at(asOf) {
       const minute = Math.floor(asOf / 60) * 60

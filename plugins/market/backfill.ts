@@ -6,18 +6,18 @@
 import type { Database, Logger } from 'tollgate/plugin'
 import { RequestError } from '../lib/feeds/requests.ts'
 import { createColumns, FILLED, type Columns, badPrints } from './bars.ts'
-import { createStore, type Bar, type Series } from './bar-store.ts'
+import { createBarStore, type Bar, type Series } from './bar-store.ts'
 import { PAUSE_SECONDS, type Venue } from './venues/venue.ts'
 
-export interface Plan {
+export interface BackfillPlan {
   /** Plans the full windows of [from, until) that are not planned yet; epoch seconds. */
   extend(from: number, until: number): Promise<void>
   /** Notes the minutes of [from, to) that are not stored as gaps to ask for. */
   findGaps(from: number, to: number): Promise<void>
   /** Asks for the next window or gap that is due. False where nothing is. Throws RequestError. */
-  step(signal: AbortSignal): Promise<boolean>
+  fetchNext(signal: AbortSignal): Promise<boolean>
   /** Windows never asked for with success, and gaps. */
-  open(): Promise<{ windows: number; gaps: number }>
+  remaining(): Promise<{ windows: number; gaps: number }>
 }
 
 interface WindowRow {
@@ -34,7 +34,7 @@ const RETRIES = [60, 300, 1800, 86_400]
 /** Bars before a new one that the bad-print filter warms up on. */
 const CONTEXT_SECONDS = 7200
 
-export interface PlanParts {
+export interface BackfillOptions {
   readonly db: Database
   readonly series: Series
   readonly venue: Venue
@@ -46,12 +46,12 @@ export interface PlanParts {
 }
 
 /** The plan of one series. */
-export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): Plan {
+export function createBackfillPlan({ db, series, venue, symbol, log, now }: BackfillOptions): BackfillPlan {
   const size = venue.windowMinutes * 60
   const rows = () => db<WindowRow>('market_windows').where('series', series.id)
 
   async function findGaps(db: Database, from: number, to: number): Promise<void> {
-    const bars = await createStore(db).read(series, from, to, Number.MAX_SAFE_INTEGER)
+    const bars = await createBarStore(db).read(series, from, to, Number.MAX_SAFE_INTEGER)
     const gaps: WindowRow[] = []
     const note = (t_from: number, t_to: number): void => {
       const [delay] = RETRIES as [number]
@@ -66,7 +66,7 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
 
   /** A gap that stays empty although the venue answers: nothing traded. */
   async function fill(db: Database, { t_from, t_to }: WindowRow): Promise<void> {
-    const store = createStore(db)
+    const store = createBarStore(db)
     const before = await store.read(series, t_from - CONTEXT_SECONDS, t_to, Number.MAX_SAFE_INTEGER)
     const have = new Map([...before.time].map((time, i) => [time, before.close[i]!]))
     const out = createColumns()
@@ -95,7 +95,7 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
           .onConflict(['series', 't_from', 't_to'])
           .ignore()
     },
-    async step(signal) {
+    async fetchNext(signal) {
       const due = rows().whereIn('status', ['open', 'gap']).where('next_at', '<=', now())
       const window = await due.orderBy('t_from', 'desc').first()
       if (!window) return false
@@ -126,7 +126,7 @@ export function createPlan({ db, series, venue, symbol, log, now }: PlanParts): 
       })
       return true
     },
-    async open() {
+    async remaining() {
       const counts = (await rows().groupBy('status').select('status').count('* as n')) as unknown as {
         status: string
         n: number
@@ -149,7 +149,7 @@ export async function storeNew(
   lateAfter: number,
 ): Promise<void> {
   if (bars.count === 0) return
-  const store = createStore(db)
+  const store = createBarStore(db)
   const first = bars.time[0]!
   const end = bars.time[bars.count - 1]! + 60
   const known = await store.read(series, first, end, Number.MAX_SAFE_INTEGER)

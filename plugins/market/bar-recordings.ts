@@ -5,7 +5,7 @@ import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts
 import { CLOSED, createColumns, FILLED, type Columns } from './bars.ts'
 import { newYorkLag } from './trading-session.ts'
 
-export interface RecordingName {
+export interface RecordingFormat {
   readonly venue: string
   /** Null where each row names its own. */
   readonly symbol: string | null
@@ -28,8 +28,8 @@ const TIMES = { ...QUERY_RULES, earliest: FILE_RULES.earliest }
 const CRYPTO = 'binance|bitfinex|coinbase|kraken'
 const SPAN = '1m|5m|15m|1h|1d'
 
-type Reader = (match: RegExpMatchArray) => RecordingName
-const utc = (venue: string, symbol: string | null, span: string): RecordingName => ({
+type Reader = (match: RegExpMatchArray) => RecordingFormat
+const utc = (venue: string, symbol: string | null, span: string): RecordingFormat => ({
   venue,
   symbol,
   interval_seconds: INTERVALS[span.toLowerCase()]!,
@@ -58,7 +58,7 @@ const NAMES: readonly (readonly [RegExp, Reader])[] = [
 ]
 
 /** What a file holds, or null where its name is none of ours. */
-export function recognise(file: string): RecordingName | null {
+export function recordingFormat(file: string): RecordingFormat | null {
   if (!/\.csv(\.gz)?$/.test(file)) return null
   for (const [pattern, read] of NAMES) {
     const match = file.match(pattern)
@@ -83,12 +83,12 @@ export function pairName(pair: string): string {
 const BINANCE_COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume']
 
 /** Reads a recording, gzipped or not: columns by symbol, in order of time, first of two rows of one time. */
-export async function readBars(path: string, name: RecordingName): Promise<Map<string, Columns>> {
+export async function readBars(path: string, name: RecordingFormat): Promise<Map<string, Columns>> {
   return parseRecording(await readRecordedText(path), name)
 }
 
 /** As `readRecording`, from text. Rows without a time or with a price that is not positive are left out. */
-export function parseRecording(text: string, name: RecordingName): Map<string, Columns> {
+export function parseRecording(text: string, name: RecordingFormat): Map<string, Columns> {
   const rows = Papa.parse<string[]>(text, { skipEmptyLines: true, fastMode: !text.slice(0, 200).includes('"') }).data
   const headed = !/^\d/.test(rows[0]?.[0] ?? '0')
   const header = headed ? rows[0]!.map((cell) => cell.toLowerCase().replace(/^.*\./, '')) : BINANCE_COLUMNS
@@ -103,7 +103,7 @@ export function parseRecording(text: string, name: RecordingName): Map<string, C
     const row = rows[i]!
     const symbol = name.symbol ?? row[at.symbol] ?? ''
     const [open, high, low, close, volume] = at.numbers.map((column) => Number(row[column]))
-    const time = seconds(row[at.time] ?? '', name.clock)
+    const time = recordedTime(row[at.time] ?? '', name.clock)
     if (Number.isNaN(time) || !(Math.min(open!, high!, low!, close!) > 0)) continue
     const list = bySymbol.get(symbol) ?? []
     if (list.length === 0) bySymbol.set(symbol, list)
@@ -125,7 +125,7 @@ function ordered(list: number[][]): Columns {
 }
 
 /** Epoch seconds of a time written in seconds, milliseconds, microseconds or ISO 8601; without a zone it is UTC. */
-export function seconds(text: string, clock: RecordingName['clock']): number {
+export function recordedTime(text: string, clock: RecordingFormat['clock']): number {
   const time = Math.floor(epochSeconds(text, TIMES) ?? NaN)
   return clock !== 'UTC' && /^\d+(\.\d+)?$/.test(text) ? time + newYorkLag(time) : time
 }

@@ -5,8 +5,8 @@ import type { PluginContext } from 'tollgate/plugin'
 import { dataSettings, type ReplayShift } from '../lib/feeds/data-settings.ts'
 import { findRecordings } from '../lib/feeds/recordings.ts'
 import { createColumns, type Columns, badPrints } from './bars.ts'
-import { fillQuiet, readBars, recognise, type RecordingName } from './bar-recordings.ts'
-import type { Store } from './bar-store.ts'
+import { fillQuiet, readBars, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
+import type { BarStore } from './bar-store.ts'
 
 const DAY = 86_400
 const WEEK = 7 * DAY
@@ -18,7 +18,7 @@ const JOIN_SECONDS = 2 * DAY
 const STARTS_AT = 0.8
 const LONG_SECONDS = 20 * DAY
 
-export interface Recording extends Omit<RecordingName, 'symbol'> {
+export interface Recording extends Omit<RecordingFormat, 'symbol'> {
   readonly symbol: string
   readonly bars: Columns
 }
@@ -27,10 +27,10 @@ export interface Recording extends Omit<RecordingName, 'symbol'> {
  * Reads all recordings of the folder, joins files of one venue that follow each other, and keeps of each symbol the
  * daily bars and one finer recording: the finest, of two alike the longest.
  */
-export async function readRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
-  const files: { path: string; name: RecordingName; size: number }[] = []
-  for (const { name: fileName, path } of await findRecordings(folder, (name) => recognise(name) !== null)) {
-    const name = recognise(fileName)
+export async function readBarRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
+  const files: { path: string; name: RecordingFormat; size: number }[] = []
+  for (const { name: fileName, path } of await findRecordings(folder, (name) => recordingFormat(name) !== null)) {
+    const name = recordingFormat(fileName)
     if (name) files.push({ path, name, size: (await stat(path)).size })
   }
   files.sort((a, b) => basename(a.path).localeCompare(basename(b.path)))
@@ -40,7 +40,7 @@ export async function readRecordings(folder: string, advance: (share: number) =>
     for (const [symbol, bars] of await readBars(path, name)) if (bars.count > 0) pieces.push({ ...name, symbol, bars })
     advance(size / total)
   }
-  return chosen(joinPieces(pieces))
+  return chooseRecordings(joinRecordings(pieces))
 }
 
 const key = ({ symbol, interval_seconds, venue }: Recording): string => `${symbol} ${interval_seconds} ${venue}`
@@ -48,7 +48,7 @@ const first = ({ bars }: Recording): number => bars.time[0]!
 const last = ({ bars }: Recording): number => bars.time[bars.count - 1]!
 
 /** Joins files of one venue that follow each other. */
-export function joinPieces(pieces: readonly Recording[]): Recording[] {
+export function joinRecordings(pieces: readonly Recording[]): Recording[] {
   const out: Recording[] = []
   for (const piece of pieces.toSorted((a, b) => first(a) - first(b))) {
     const at = out.findIndex((whole) => key(whole) === key(piece) && first(piece) - last(whole) <= JOIN_SECONDS)
@@ -71,17 +71,17 @@ function concatenate(a: Columns, b: Columns): Columns {
 }
 
 /** Bars of two recordings tell two pasts: each symbol keeps one for its days and one for what is finer. */
-function chosen(recordings: readonly Recording[]): Recording[] {
+function chooseRecordings(recordings: readonly Recording[]): Recording[] {
   const best = new Map<string, Recording>()
   for (const recording of recordings) {
     const slot = `${recording.symbol} ${recording.interval_seconds < DAY}`
     const other = best.get(slot)
-    if (!other || better(recording, other)) best.set(slot, recording)
+    if (!other || isBetter(recording, other)) best.set(slot, recording)
   }
   return [...best.values()]
 }
 
-function better(a: Recording, b: Recording): boolean {
+function isBetter(a: Recording, b: Recording): boolean {
   if (a.interval_seconds !== b.interval_seconds) return a.interval_seconds < b.interval_seconds
   return last(a) - first(a) > last(b) - first(b)
 }
@@ -91,7 +91,7 @@ function better(a: Recording, b: Recording): boolean {
  * start four fifths into a long recording, so that the rest goes on in real time, and just after the end of a short
  * one; always by whole weeks, so that hours and weekdays stay what they were.
  */
-export function shiftOf(recording: Recording, shift: ReplayShift, now: number): number {
+export function barShift(recording: Recording, shift: ReplayShift, now: number): number {
   if (recording.interval_seconds >= DAY) return 0
   if (shift.seconds !== null) return Math.floor(shift.seconds / 60) * 60
   const length = last(recording) - first(recording)
@@ -110,7 +110,7 @@ interface Ingested {
  * Ingests the recordings unless an earlier start already has; the shift is chosen then and kept with the bars. Another
  * folder or REPLAY_SHIFT replaces all bars. Returns a word for this past.
  */
-export async function ingestRecordings(context: PluginContext, store: Store): Promise<string> {
+export async function ingestRecordings(context: PluginContext, store: BarStore): Promise<string> {
   const { log } = context
   const { replayDir: folder = '', replayShift: shift } = dataSettings(context)
   const earlier = JSON.parse((await store.note('replay')) ?? 'null') as Ingested | null
@@ -118,12 +118,12 @@ export async function ingestRecordings(context: PluginContext, store: Store): Pr
   await store.clear()
   const now = Math.floor(context.now().getTime() / 1000)
   const reading = context.progress('reading recorded bars', 100)
-  const recordings = await readRecordings(folder, (share) => reading.advance(100 * share))
+  const recordings = await readBarRecordings(folder, (share) => reading.advance(100 * share))
   reading.end()
   const storing = context.progress('storing recorded bars', recordings.length)
   for (const recording of recordings) {
     const { venue, symbol, interval_seconds } = recording
-    const seconds = shiftOf(recording, shift, now)
+    const seconds = barShift(recording, shift, now)
     const continuous = recording.clock === 'UTC' && interval_seconds < DAY
     const bars = continuous ? fillQuiet(recording.bars, interval_seconds, LONGEST_QUIET_SECONDS) : recording.bars
     const moved = { ...bars, time: bars.time.map((time) => time + seconds) }

@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises'
-import { aggregate, type Bars, type Columns } from './bars.ts'
-import { createSample, SAMPLE_START } from './sample-bars.ts'
-import type { Extent, Series, Store } from './bar-store.ts'
+import { aggregateBars, type Bars, type Columns } from './bars.ts'
+import { createSampleBars, SAMPLE_START } from './sample-bars.ts'
+import type { Extent, Series, BarStore } from './bar-store.ts'
 import type { CoveredSymbol } from './symbols.ts'
 
 const DAY = 86_400
 
 /** Where bars come from once they are known; sample, replay and online look the same from here. */
-export interface Source {
+export interface BarSource {
   /** Every series that can be read; of two alike, the one to prefer comes first. */
   series(): Promise<readonly Series[]>
   /** Bars that open in [from, to), as known at `asOf`, at exactly the series' interval. Epoch seconds. */
@@ -20,10 +20,10 @@ export interface Source {
  * Made-up minute bars, computed when they are asked for. `walk` takes every symbol up to a moment beforehand, a few
  * weeks at a time, so that the first request for one need not.
  */
-export function sampleSource(
+export function sampleBarSource(
   symbols: readonly CoveredSymbol[],
-): Source & { walk(to: number, signal: AbortSignal): Promise<void> } {
-  const samples = new Map(symbols.map((symbol) => [symbol.symbol, createSample(symbol)]))
+): BarSource & { walk(to: number, signal: AbortSignal): Promise<void> } {
+  const samples = new Map(symbols.map((symbol) => [symbol.symbol, createSampleBars(symbol)]))
   const series = symbols.map(({ symbol }, id) => ({ id, symbol, venue: 'sample', interval_seconds: 60 }))
   return {
     series: async () => series,
@@ -43,9 +43,9 @@ export function sampleSource(
 }
 
 /** Bars of the database. `rank` orders the venues: the smallest is preferred. */
-export function storedSource(store: Store, rank: (venue: string) => number = () => 0): Source {
+export function storedBarSource(store: BarStore, rank: (venue: string) => number = () => 0): BarSource {
   return {
-    series: async () => (await store.all()).toSorted((a, b) => rank(a.venue) - rank(b.venue)),
+    series: async () => (await store.allSeries()).toSorted((a, b) => rank(a.venue) - rank(b.venue)),
     read: (series, from, to, asOf) => store.read(series, from, to, asOf),
     extent: (series, asOf) => store.extent(series, asOf),
   }
@@ -56,7 +56,7 @@ export function storedSource(store: Store, rank: (venue: string) => number = () 
  * it, joined. Null where the symbol has neither. The last bar is left out while it is still forming.
  */
 export async function readBars(
-  source: Source,
+  source: BarSource,
   want: { symbol: string; from: number; to: number; interval: number; asOf: number },
 ): Promise<Bars | null> {
   const { symbol, interval, asOf } = want
@@ -67,6 +67,6 @@ export async function readBars(
   const from = Math.ceil(want.from / interval) * interval
   const to = Math.min(want.to, Math.floor(asOf / interval) * interval)
   const bars = await source.read(series, from, to, asOf)
-  const columns = series.interval_seconds === interval ? bars : aggregate(bars, interval)
+  const columns = series.interval_seconds === interval ? bars : aggregateBars(bars, interval)
   return { symbol, venue: series.venue, interval_seconds: interval, ...columns }
 }

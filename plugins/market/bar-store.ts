@@ -64,10 +64,10 @@ const COLUMNS = {
 } as const
 const CHUNK = 10_000
 
-export interface Store {
+export interface BarStore {
   /** The series of this venue, symbol and interval, made when it is new. */
   series(venue: string, symbol: string, intervalSeconds: number): Promise<Series>
-  all(): Promise<readonly Series[]>
+  allSeries(): Promise<readonly Series[]>
   /**
    * Adds bars; those already there stay as they are. They were known when they closed, or at `knownAt`. A misprint is
    * followed by its correction, known from the close of the bar that proved it.
@@ -102,7 +102,7 @@ export interface Bar {
 }
 
 /** Bars in the tables of `migrations`. Works inside a transaction as well. */
-export function createStore(db: Database): Store {
+export function createBarStore(db: Database): BarStore {
   const postgres = isPostgres(db)
   const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
   const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
@@ -117,7 +117,7 @@ export function createStore(db: Database): Store {
       list = null
       return db<Series>('market_series').where(key).first() as Promise<Series>
     },
-    async all() {
+    async allSeries() {
       list ??= await db<Series>('market_series').orderBy('id')
       return list
     },

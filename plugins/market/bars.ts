@@ -85,7 +85,7 @@ export function createColumns(capacity = 1024): ColumnsBuilder {
  *
  * @example two minute bars (1, 3, 1, 2) and (2, 2, 1, 1) make one bar (1, 3, 1, 1)
  */
-export function aggregate(bars: Columns, seconds: number): Columns {
+export function aggregateBars(bars: Columns, seconds: number): Columns {
   const out = createColumns(Math.ceil(bars.count / 2) + 1)
   for (let i = 0; i < bars.count;) {
     const time = Math.floor(bars.time[i]! / seconds) * seconds

@@ -6,12 +6,12 @@ import type { Bars } from './bars.ts'
 import { openOnlineBooks } from './order-books/online-books.ts'
 import { openRecordedBooks } from './order-books/recorded-books.ts'
 import { openSampleBooks } from './order-books/sample-books.ts'
-import { openOnline } from './online-bars.ts'
+import { openOnlineBars } from './online-bars.ts'
 import { ingestRecordings } from './bar-replay.ts'
 import { sessionAt } from './trading-session.ts'
-import { readBars, sampleSource, storedSource, type Source } from './bar-source.ts'
-import { createStore, migrations } from './bar-store.ts'
-import { createDirectory, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
+import { readBars, sampleBarSource, storedBarSource, type BarSource } from './bar-source.ts'
+import { createBarStore, migrations } from './bar-store.ts'
+import { createSymbolIndex, settingsSchema, type CoveredSymbol, type Settings } from './symbols.ts'
 
 const seconds = (moment: Date): number => Math.floor(moment.getTime() / 1000)
 
@@ -21,13 +21,13 @@ export default definePlugin({
   settings: settingsSchema,
   async setup(context) {
     const settings = context.settings as unknown as Settings
-    const store = createStore(context.db)
+    const store = createBarStore(context.db)
     const { dataMode } = dataSettings(context)
-    const online = dataMode === 'online' ? await openOnline(context, settings, store) : null
+    const online = dataMode === 'online' ? await openOnlineBars(context, settings, store) : null
     // A word for the past that these bars tell: whoever keeps results of them keeps this too.
     const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
-    const sample = dataMode === 'sample' ? sampleSource(settings.symbols) : null
-    const source: Source = sample ?? storedSource(store, online?.rank)
+    const sample = dataMode === 'sample' ? sampleBarSource(settings.symbols) : null
+    const source: BarSource = sample ?? storedBarSource(store, online?.rank)
     const polled = online ? openOnlineBooks(context, settings) : null
     const depth =
       polled ?? (sample ? openSampleBooks(settings.symbols, sample) : await openRecordedBooks(context, store))
@@ -37,7 +37,7 @@ export default definePlugin({
       run: async ({ signal }) => sample?.walk(seconds(context.now()), signal),
     }
     const covered = await coverage(source, settings.symbols)
-    const directory = createDirectory(covered)
+    const directory = createSymbolIndex(covered)
 
     return {
       handlers: {
@@ -85,7 +85,7 @@ export default definePlugin({
 })
 
 /** Every symbol with bars: those of the settings first, then those that only a recording has. */
-async function coverage(source: Source, symbols: readonly CoveredSymbol[]) {
+async function coverage(source: BarSource, symbols: readonly CoveredSymbol[]) {
   const series = await source.series()
   const described = new Map(symbols.map((symbol) => [symbol.symbol, symbol]))
   return [...new Set(series.map(({ symbol }) => symbol))].map((symbol) => {

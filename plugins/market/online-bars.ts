@@ -2,14 +2,14 @@
 import type { Facts, Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, RequestError } from '../lib/feeds/requests.ts'
 import { epochSeconds } from '../lib/time/timestamps.ts'
-import { createPlan, storeNew, type Plan } from './backfill.ts'
+import { createBackfillPlan, storeNew, type BackfillPlan } from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
-import type { Series, Store } from './bar-store.ts'
+import type { Series, BarStore } from './bar-store.ts'
 import type { CoveredSymbol, Settings, VenueSettings } from './symbols.ts'
 import { isRefusal, PAUSE_SECONDS, type Venue } from './venues/venue.ts'
 import { type ListedVenue, type VenueName, VENUES } from './venues/venues.ts'
 
-export interface Online {
+export interface OnlineBars {
   readonly jobs: readonly Job[]
   /** Order of the venues: the smallest is read first; a venue that refused us comes last. */
   readonly rank: (venue: string) => number
@@ -32,12 +32,12 @@ interface Feed {
   /** The venue's name of the symbol. */
   readonly code: string
   readonly series: Series
-  readonly plan: Plan
+  readonly plan: BackfillPlan
   readonly pauseMs: number
 }
 
 /** Prepares the feeds of all symbols at all enabled venues; nothing is asked before the jobs run. */
-export async function openOnline(context: PluginContext, settings: Settings, store: Store): Promise<Online> {
+export async function openOnlineBars(context: PluginContext, settings: Settings, store: BarStore): Promise<OnlineBars> {
   const { db, log } = context
   const now = (): number => Math.floor(context.now().getTime() / 1000)
   const start = epochSeconds(settings.history_start) ?? SAMPLE_START
@@ -54,7 +54,7 @@ export async function openOnline(context: PluginContext, settings: Settings, sto
       if (!enabled) continue
       const venue = VENUES[name].create({ url: url.replace(/\/$/, ''), fetch: context.fetch })
       const series = await store.series(name, symbol.symbol, 60)
-      const plan = createPlan({ db, series, venue, symbol: code, log, now })
+      const plan = createBackfillPlan({ db, series, venue, symbol: code, log, now })
       feeds.push({ symbol, venue, code, series, plan, pauseMs: 1000 / per_second })
     }
   /** The feed each symbol is read from, and the one that bears witness. */
@@ -85,10 +85,10 @@ export async function openOnline(context: PluginContext, settings: Settings, sto
   async function backfill(signal: AbortSignal): Promise<void> {
     for (const feed of primaries()) {
       await feed.plan.extend(start, now())
-      const { windows } = await feed.plan.open()
+      const { windows } = await feed.plan.remaining()
       const progress =
         windows > 1 ? context.progress(`back-filling ${feed.series.symbol} from ${feed.venue.name}`, windows) : null
-      while (!signal.aborted && (await ask(feed, () => feed.plan.step(signal)))) {
+      while (!signal.aborted && (await ask(feed, () => feed.plan.fetchNext(signal)))) {
         progress?.advance(1)
         await pause(feed.pauseMs * (0.75 + Math.random() / 2), signal)
       }
@@ -135,10 +135,10 @@ export async function openOnline(context: PluginContext, settings: Settings, sto
       const feed = order(symbol)[0]
       if (!feed) return true
       await feed.plan.extend(start, now())
-      return refused.has(feed.venue.name) || (await feed.plan.open()).windows === 0
+      return refused.has(feed.venue.name) || (await feed.plan.remaining()).windows === 0
     },
     async facts() {
-      const open = await Promise.all(primaries().map((feed) => feed.plan.open()))
+      const open = await Promise.all(primaries().map((feed) => feed.plan.remaining()))
       const noted = (await db('market_quality').count('* as n').first()) as unknown as { n: number }
       return {
         venues_refusing: [...refused],

@@ -56,7 +56,7 @@ interface Walk {
 }
 
 /** 32-bit hash of symbol, minute and draw, as a uniform number in (0, 1). Finaliser of MurmurHash3 (Appleby, public domain). */
-function uniform(seed: number, minute: number, draw: number): number {
+function uniformAt(seed: number, minute: number, draw: number): number {
   let h = seed ^ Math.imul(minute, 0x9e3779b1) ^ Math.imul(draw, 0x85ebca77)
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
@@ -65,12 +65,14 @@ function uniform(seed: number, minute: number, draw: number): number {
   return ((h ^ (h >>> 16)) >>> 0) / 4294967296 + 1 / 8589934592
 }
 
-function normal(seed: number, minute: number, draw: number): number {
-  return Math.sqrt(-2 * Math.log(uniform(seed, minute, draw))) * Math.cos(2 * Math.PI * uniform(seed, minute, draw + 1))
+function normalAt(seed: number, minute: number, draw: number): number {
+  return (
+    Math.sqrt(-2 * Math.log(uniformAt(seed, minute, draw))) * Math.cos(2 * Math.PI * uniformAt(seed, minute, draw + 1))
+  )
 }
 
 /** The sample of one symbol: `read` gives the bars that open in [from, to), in epoch seconds. */
-export function createSample(symbol: SampleSymbol): { read(from: number, to: number): Columns } {
+export function createSampleBars(symbol: SampleSymbol): { read(from: number, to: number): Columns } {
   const seed = seedOf(symbol.symbol)
   const always = symbol.session === '24x7'
   const sessionMinutes = always ? 365 * MINUTES_A_DAY : 252 * 390
@@ -91,30 +93,38 @@ export function createSample(symbol: SampleSymbol): { read(from: number, to: num
       const time = start + i * 60
       const minute = time / 60
       if (i % 60 === 0) {
-        walk.daily = DAILY.keep * walk.daily + DAILY.noise * normal(seed, minute, 20)
-        walk.monthly = MONTHLY.keep * walk.monthly + MONTHLY.noise * normal(seed, minute, 22)
+        walk.daily = DAILY.keep * walk.daily + DAILY.noise * normalAt(seed, minute, 20)
+        walk.monthly = MONTHLY.keep * walk.monthly + MONTHLY.noise * normalAt(seed, minute, 22)
       }
-      const news = uniform(seed, minute, 12) < NEWS ? 0.5 : 0
-      walk.fast = FAST.keep * walk.fast + FAST.noise * normal(seed, minute, 10)
+      const news = uniformAt(seed, minute, 12) < NEWS ? 0.5 : 0
+      walk.fast = FAST.keep * walk.fast + FAST.noise * normalAt(seed, minute, 10)
       walk.daily += news
       if (!hours || time < hours.from || time >= hours.to) continue
-      const rough = ROUGH * normal(seed, minute, 2)
-      const heat = walk.fast + walk.daily + walk.monthly + (always ? season(time) : 0)
+      const rough = ROUGH * normalAt(seed, minute, 2)
+      const heat = walk.fast + walk.daily + walk.monthly + (always ? seasonality(time) : 0)
       const deviation = perMinute * Math.exp(heat + rough - LEVEL)
-      if (!always && time === hours.from) walk.price += deviation * OVERNIGHT * normal(seed, minute, 24)
+      if (!always && time === hours.from) walk.price += deviation * OVERNIGHT * normalAt(seed, minute, 24)
       const open = walk.price
-      const move = deviation * normal(seed, minute, 0) * (news > 0 ? 6 : 1)
+      const move = deviation * normalAt(seed, minute, 0) * (news > 0 ? 6 : 1)
       walk.price += move - RECALL * (walk.price - anchor)
       if (add === null || time < from || time >= to) continue
       const close = walk.price
       // Extremes of a Brownian bridge from open to close: their exact distributions, drawn separately.
       const reach = (u: number): number => Math.sqrt((close - open) ** 2 - 2 * deviation * deviation * Math.log(u))
-      const high = (open + close + reach(uniform(seed, minute, 4))) / 2
-      const low = (open + close - reach(uniform(seed, minute, 5))) / 2
-      const busy = Math.exp(0.9 * (heat + rough) + 0.5 * normal(seed, minute, 6) - 0.9)
+      const high = (open + close + reach(uniformAt(seed, minute, 4))) / 2
+      const low = (open + close - reach(uniformAt(seed, minute, 5))) / 2
+      const busy = Math.exp(0.9 * (heat + rough) + 0.5 * normalAt(seed, minute, 6) - 0.9)
       const price = (log: number): number => Math.round(Math.exp(log) / symbol.tick) * symbol.tick
       const volume = ((symbol.turnover / (sessionMinutes / 365)) * busy) / Math.exp(close)
-      add(time, tidy(price(open)), tidy(price(high)), tidy(price(low)), tidy(price(close)), tidy(volume), CLOSED)
+      add(
+        time,
+        roundTo8(price(open)),
+        roundTo8(price(high)),
+        roundTo8(price(low)),
+        roundTo8(price(close)),
+        roundTo8(volume),
+        CLOSED,
+      )
     }
     return walk
   }
@@ -132,12 +142,12 @@ export function createSample(symbol: SampleSymbol): { read(from: number, to: num
 }
 
 /** Eight decimals are enough for a price or a volume, and make it print as it was meant. */
-function tidy(value: number): number {
+function roundTo8(value: number): number {
   return Math.round(value * 1e8) / 1e8
 }
 
 /** Louder around 15:30 UTC, quieter at night and on weekends. */
-function season(time: number): number {
+function seasonality(time: number): number {
   const weekday = Math.floor(time / DAY) % 7
   const day = 0.16 * Math.cos((2 * Math.PI * ((time % DAY) - 15.5 * 3600)) / DAY)
   return day - (weekday === 2 || weekday === 3 ? 0.22 : 0)

@@ -83,20 +83,20 @@ export const settingsSchema = {
   },
 } as const
 
-const plain = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
+const normalised = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
 
 /** Finds symbols by any of their spellings. Throws NotFound, naming the field and what is covered. */
-export function createDirectory(symbols: readonly Pick<CoveredSymbol, 'symbol' | 'aliases'>[]): {
+export function createSymbolIndex(symbols: readonly Pick<CoveredSymbol, 'symbol' | 'aliases'>[]): {
   resolve(name: string): string
 } {
   const bySpelling = new Map<string, string>()
   for (const { symbol, aliases } of symbols) {
-    for (const name of aliases) bySpelling.set(plain(name), symbol)
-    bySpelling.set(plain(symbol), symbol)
+    for (const name of aliases) bySpelling.set(normalised(name), symbol)
+    bySpelling.set(normalised(symbol), symbol)
   }
   return {
     resolve(name) {
-      const symbol = bySpelling.get(plain(name))
+      const symbol = bySpelling.get(normalised(name))
       if (symbol !== undefined) return symbol
       const covered = symbols.map((entry) => entry.symbol)
       const some =

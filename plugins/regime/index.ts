@@ -12,7 +12,7 @@ import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
 import { createClassifier, type Classifier, type Market } from './classifier.ts'
 import { barsSupported, HORIZON_MINUTES } from './features.ts'
 import { createGrader } from './label-grades.ts'
-import { method } from './regime-methodology.ts'
+import { methodology } from './regime-methodology.ts'
 import { MODEL } from './regime-model.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
@@ -135,7 +135,7 @@ export default definePlugin({
         getRegimeSample: latest,
         getRegimeCurrent: latest,
         getRegimeHistory: history,
-        getRegimeMethod: method,
+        getRegimeMethod: methodology,
       },
       // Every ten seconds, so that a snapshot follows the close of its minute; a run with nothing to do costs nothing.
       jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => classify(ask, signal) }],

@@ -40,7 +40,7 @@ const BINS = 20
  * Brier: mean of (probability - outcome)², outcome 1 where the next hour was above the boundary. ECE: |share right -
  * mean confidence| over 20 equal bins of confidence, weighted by their size; confidence is the probability of the label.
  */
-export function grade(graded: Graded): Grades {
+export function gradeLabels(graded: Graded): Grades {
   const { volatile, probability, forward, boundary, stepMinutes } = graded
   const n = volatile.length
   const hour = Math.round(60 / stepMinutes)
@@ -144,7 +144,7 @@ function trimmed({ volatile, probability, boundary, realized }: Sample, surplus:
 function gradeSample({ volatile, probability, boundary, realized }: Sample, stepMinutes: number): Grades {
   const hour = 60 / stepMinutes
   const forward = Float64Array.from(volatile, (_, i) => realized[i + hour] ?? NaN)
-  return grade({ stepMinutes, volatile, probability, boundary, forward })
+  return gradeLabels({ stepMinutes, volatile, probability, boundary, forward })
 }
 
 /**

@@ -33,7 +33,7 @@ const COLUMNS = [
 ]
 
 /** common.json#/$defs/Method */
-export function method(): Method {
+export function methodology(): Method {
   return {
     model: MODEL,
     paragraphs: [
@@ -69,7 +69,7 @@ export function method(): Method {
         rows: rows('baseline').map((row) => row.slice(0, 6)),
       },
     ],
-    charts: pictures(measured.results),
+    charts: recordCharts(measured.results),
     limits: [
       'A recording of a month is graded from its first day: the fixed coefficients and a boundary of a few days carry it, and it shows.',
       'In a year when volatility doubles, the trailing boundary lags behind and more hours count as VOLATILE.',
@@ -110,7 +110,7 @@ const LEAST_DAYS = 300
 const LEAST_SHARE = 0.005
 
 /** Calibration and persistence of recordings finer than an hour that last most of a year, three at the most. */
-export function pictures(results: readonly Recorded[]): Chart[] {
+export function recordCharts(results: readonly Recorded[]): Chart[] {
   const long = results
     .filter(({ first, last }) => Date.parse(last) - Date.parse(first) >= LEAST_DAYS * 86_400_000)
     .filter(({ interval_minutes: minutes }) => minutes < 60)

@@ -11,8 +11,8 @@
 import { writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fillQuiet, readBars, recognise } from '../../plugins/market/bar-recordings.ts'
-import { joinPieces, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/bar-replay.ts'
+import { fillQuiet, readBars, recordingFormat } from '../../plugins/market/bar-recordings.ts'
+import { joinRecordings, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/bar-replay.ts'
 import type { Curves } from '../../plugins/regime/label-grades.ts'
 import { createModel, MODEL } from '../../plugins/regime/regime-model.ts'
 import { formatSeconds } from '../../plugins/lib/time/timestamps.ts'
@@ -41,12 +41,12 @@ const DAY = 1440
 async function read(paths: readonly string[]): Promise<(Recording & { files: string[] })[]> {
   const pieces: (Recording & { files: string[] })[] = []
   for (const path of paths) {
-    const name = recognise(basename(path))
+    const name = recordingFormat(basename(path))
     if (!name) throw new Error(`${path}: the name says neither symbol nor interval; write venue_pair_1m_….csv`)
     for (const [symbol, bars] of await readBars(path, name))
       pieces.push({ ...name, symbol, bars, files: [basename(path)] })
   }
-  return joinPieces(pieces).map((recording) => ({
+  return joinRecordings(pieces).map((recording) => ({
     ...recording,
     bars: fillQuiet(recording.bars, recording.interval_seconds, LONGEST_QUIET_SECONDS),
     files: pieces

@@ -10,7 +10,7 @@ import { READERS } from '../../plugins/directory/recorded-listings.ts'
 import { aprOf } from '../../plugins/funding/rate-arithmetic.ts'
 import { type History, intervalOf } from '../../plugins/funding/recorded-settlements.ts'
 import { quarantine } from '../../plugins/funding/funding-rate.ts'
-import { readRecordings } from '../../plugins/funding/recorded-payloads.ts'
+import { readFundingRecordings } from '../../plugins/funding/recorded-payloads.ts'
 import type { Method } from '../../schemas/types.d.ts'
 
 type Table = Required<Method>['tables'][number]
@@ -27,7 +27,7 @@ const percent = (share: number): string => (Number.isFinite(share) ? `${(100 * s
 
 /** One row a recorded answer: its contracts, and one of them over a year. */
 async function funding(): Promise<Table[]> {
-  const { polls, settled } = await readRecordings(folder)
+  const { polls, settled } = await readFundingRecordings(folder)
   const rows = polls.map(({ venue, at, told }) => {
     const { rates, quarantined } = quarantine(told.rates)
     const one = rates.find(({ symbol }) => symbol === 'BTC') ?? rates[0]

@@ -1,4 +1,4 @@
-import { canonical } from '../public-addresses.ts'
+import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
 import { nameOf, tagsOf, textOf } from '../payload-fields.ts'
 import { isRow, listOf, rowOf } from '../../lib/feeds/payloads.ts'
@@ -19,8 +19,8 @@ export function readCard(payload: unknown, host: string | null): Page | null {
   const told = BINDINGS.flatMap((binding) => interfaces.filter((row) => row['protocolBinding'] === binding))
   const addresses = [...told, ...interfaces, payload]
     .filter(({ url }) => url !== undefined)
-    .map(({ url }) => canonical(url))
-  const address = addresses.find(({ reason }) => reason === null) ?? addresses[0] ?? canonical(undefined)
+    .map(({ url }) => canonicalAddress(url))
+  const address = addresses.find(({ reason }) => reason === null) ?? addresses[0] ?? canonicalAddress(undefined)
   const page = createPage()
   if (address.reason !== null) page.drop(address.reason)
   else {

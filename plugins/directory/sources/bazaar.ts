@@ -1,4 +1,4 @@
-import { canonical } from '../public-addresses.ts'
+import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
 import { pricesOf, versionOf } from '../payment-terms.ts'
 import { nameOf, countOf, sourceTime, tagsOf, textOf } from '../payload-fields.ts'
@@ -27,7 +27,7 @@ export function readBazaar(payload: unknown, now: number): BazaarPage | null {
       continue
     }
     const resource = isRow(item['resource']) ? item['resource'] : null
-    const address = canonical(resource?.['url'] ?? item['resource'] ?? item['url'])
+    const address = canonicalAddress(resource?.['url'] ?? item['resource'] ?? item['url'])
     if (address.reason !== null) {
       page.drop(address.reason)
       continue

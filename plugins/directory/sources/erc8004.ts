@@ -4,7 +4,7 @@ import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import { createPage, EMPTY, type Kind, type Page, type Protocol, SourceError } from '../listing.ts'
 import { nameOf, textOf } from '../payload-fields.ts'
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
-import { canonical } from '../public-addresses.ts'
+import { canonicalAddress } from '../public-addresses.ts'
 import type { Visitor } from '../visits.ts'
 
 const ABI = parseAbi(['function tokenURI(uint256 agentId) view returns (string)'])
@@ -138,7 +138,7 @@ export function readRegistration(payload: unknown, agent: string | null = null):
     const isPaid = payload['x402Support'] === true || payload['x402support'] === true
     const called = CALLED[name] ?? (isPaid && name === 'web' ? WEB : undefined)
     if (!called) continue
-    const address = canonical(service['endpoint'])
+    const address = canonicalAddress(service['endpoint'])
     if (address.reason !== null) {
       page.drop(address.reason)
       continue

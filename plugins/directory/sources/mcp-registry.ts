@@ -1,4 +1,4 @@
-import { canonical } from '../public-addresses.ts'
+import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, idOf, type Listing, type Package, type Page } from '../listing.ts'
 import { nameOf, sourceTime, tagsOf, textOf } from '../payload-fields.ts'
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
@@ -44,7 +44,7 @@ export function readRegistry(payload: unknown, now: number): RegistryPage | null
 function listingOf(name: string, server: Row, official: Row, now: number): Listing {
   const detail = rowOf(server['version_detail'])
   const remote = listOf(server['remotes'])
-    .map((row) => canonical(rowOf(row)['url']))
+    .map((row) => canonicalAddress(rowOf(row)['url']))
     .find(({ reason }) => reason === null)
   const address = remote?.reason === null ? remote : null
   return {

@@ -1,4 +1,4 @@
-import { canonical } from '../public-addresses.ts'
+import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, type Listing, type Page, type Price } from '../listing.ts'
 import { networkOf, priceOf, stablecoinOf } from '../payment-terms.ts'
 import { nameOf, textOf } from '../payload-fields.ts'
@@ -19,7 +19,7 @@ export function readOrigin(payload: unknown, origin: string, isOurs = false): Pa
   const page = createPage()
   const told = Object.entries(rowOf(document['paid_endpoints']))
   document['resources'].forEach((text: unknown, i) => {
-    const address = isOurs ? ownAddress(text) : canonical(text)
+    const address = isOurs ? ownAddress(text) : canonicalAddress(text)
     if (address.reason !== null) page.drop(address.reason)
     else if (new URL(address.url).origin !== origin) page.drop('other_origin')
     else {
@@ -30,7 +30,7 @@ export function readOrigin(payload: unknown, origin: string, isOurs = false): Pa
   return page.end(document['resources'].length)
 }
 
-function ownAddress(text: unknown): ReturnType<typeof canonical> {
+function ownAddress(text: unknown): ReturnType<typeof canonicalAddress> {
   const { host, href, pathname } = new URL(String(text))
   return { url: href, host, isTemplate: /%7B|\{/.test(pathname), reason: null }
 }

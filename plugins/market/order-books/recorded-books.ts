@@ -3,8 +3,8 @@ import Papa from 'papaparse'
 import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings, loopShift, type ReplayShift } from '../../lib/feeds/data-settings.ts'
 import { findRecordings, readRecordedText } from '../../lib/feeds/recordings.ts'
-import { pairName, parseRecording, recognise, seconds } from '../bar-recordings.ts'
-import type { Bar, Series, Store } from '../bar-store.ts'
+import { pairName, parseRecording, recordingFormat, recordedTime } from '../bar-recordings.ts'
+import type { Bar, Series, BarStore } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
 import { type BookSnapshot, type OrderBooks, type Quotes } from './order-book.ts'
 import { isSound } from '../venues/venue.ts'
@@ -25,7 +25,7 @@ interface BookFile {
 }
 
 /** Reads every recorded book and quote into memory. Bars must have been ingested: quotes follow their shift. */
-export async function openRecordedBooks(context: PluginContext, store: Store): Promise<OrderBooks> {
+export async function openRecordedBooks(context: PluginContext, store: BarStore): Promise<OrderBooks> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
   const books = new Map<string, BookSnapshot[]>()
@@ -85,12 +85,12 @@ export async function readQuotes(
   file: string,
   text: string,
   db: Database,
-  store: Store,
+  store: BarStore,
 ): Promise<(Quotes & { symbol: string }) | null> {
-  const name = recognise(file)
+  const name = recordingFormat(file)
   if (!name?.symbol) return null
   const { symbol, venue, interval_seconds } = name
-  const series = (await store.all()).find(
+  const series = (await store.allSeries()).find(
     (one) => one.venue === venue && one.symbol === symbol && one.interval_seconds === interval_seconds,
   )
   const bars = parseRecording(text, name).get(symbol)
@@ -101,7 +101,7 @@ export async function readQuotes(
   if ([at, bid, ask].includes(-1)) return null
   const sound = rows
     .map((row) => ({
-      time: seconds(row[at!] ?? '', name.clock) + interval_seconds + shift,
+      time: recordedTime(row[at!] ?? '', name.clock) + interval_seconds + shift,
       bid: Number(row[bid!]),
       ask: Number(row[ask!]),
     }))
@@ -111,7 +111,7 @@ export async function readQuotes(
 }
 
 /** How far the bars of a file were moved in time when they were stored: its first and its last are looked for. */
-async function shiftOf(series: Series, bars: Columns, db: Database, store: Store): Promise<number | null> {
+async function shiftOf(series: Series, bars: Columns, db: Database, store: BarStore): Promise<number | null> {
   const [first, last] = [barOf(bars, 0), barOf(bars, bars.count - 1)]
   const { time, ...prices } = first
   const twins = (await db('market_bars')

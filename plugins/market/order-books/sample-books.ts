@@ -7,7 +7,7 @@ import { seedOf } from '../../lib/feeds/sample-numbers.ts'
 import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
 import { seededRandom } from '../../lib/quant/seeded-random.ts'
 import type { Level } from '../../lib/quant/order-book.ts'
-import type { Source } from '../bar-source.ts'
+import type { BarSource } from '../bar-source.ts'
 import type { CoveredSymbol } from '../symbols.ts'
 import type { BookSnapshot, OrderBooks } from './order-book.ts'
 
@@ -22,7 +22,7 @@ const SPREAD = 3e-6
 const DAY_MINUTES = 1440
 
 /** Books made from the bars of `source`, for 24x7 symbols only. No quotes: the book always has them. */
-export function openSampleBooks(symbols: readonly CoveredSymbol[], source: Source): OrderBooks {
+export function openSampleBooks(symbols: readonly CoveredSymbol[], source: BarSource): OrderBooks {
   const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
   return {
     async book(symbol, asOf) {

@@ -1,5 +1,5 @@
 /** Figures of a track, and of the baseline it must beat. */
-import { type Curves, curvesOf, grade, type Graded, type Grades } from '../../../plugins/regime/label-grades.ts'
+import { type Curves, curvesOf, gradeLabels, type Graded, type Grades } from '../../../plugins/regime/label-grades.ts'
 import type { Track } from './model-track.ts'
 
 export interface Figures extends Grades {
@@ -29,7 +29,7 @@ export function figuresOf(track: Track): Figures {
   const forward = forwardOf(track)
   const [raw, scaled] = dailyVolatility(track)
   return {
-    ...grade(gradedOf(track, forward)),
+    ...gradeLabels(gradedOf(track, forward)),
     correlation: correlation(track.forecast, forward),
     daily_vol_cv: variation(raw),
     scaled_daily_vol_cv: variation(scaled),
@@ -41,7 +41,7 @@ export function baselineOf(track: Track): Figures {
   const { realized, boundary } = track
   const volatile = Uint8Array.from(realized, (value, i) => (value > boundary[i]! ? 1 : 0))
   const forward = forwardOf(track)
-  const grades = grade({ ...gradedOf(track, forward), volatile, probability: volatile })
+  const grades = gradeLabels({ ...gradedOf(track, forward), volatile, probability: volatile })
   const nothing = { brier: NaN, ece: NaN, daily_vol_cv: null, scaled_daily_vol_cv: null }
   return { ...grades, ...nothing, correlation: correlation(realized, forward) }
 }

@@ -1,9 +1,9 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { canonical, isPublic, neighbourhood } from '../../../plugins/directory/public-addresses.ts'
+import { canonicalAddress, isPublic, neighbourhood } from '../../../plugins/directory/public-addresses.ts'
 
-const urlOf = (text: unknown): string | null => canonical(text).url
-const reasonOf = (text: unknown): string | null => canonical(text).reason
+const urlOf = (text: unknown): string | null => canonicalAddress(text).url
+const reasonOf = (text: unknown): string | null => canonicalAddress(text).reason
 
 describe('the canonical address', () => {
   it('is one spelling of many', () => {
@@ -117,7 +117,7 @@ describe('the canonical address', () => {
 
   it('is marked where its path holds placeholders', () => {
     const isTemplate = (text: string): boolean => {
-      const found = canonical(text)
+      const found = canonicalAddress(text)
       return found.reason === null && found.isTemplate
     }
     for (const path of ['/:var1', '/node/:id/state', '/{id}', '/%7Bid%7D', '/[id]/x', '/files/*'])

@@ -1,5 +1,12 @@
 import { expect } from 'chai'
-import { after, type Finding, isHidden, judge, type Status, UNVISITED } from '../../../plugins/directory/liveness.ts'
+import {
+  healthAfter,
+  type Finding,
+  isHidden,
+  judgeVisit,
+  type Status,
+  UNVISITED,
+} from '../../../plugins/directory/liveness.ts'
 import type { Visit } from '../../../plugins/directory/visits.ts'
 
 const answered = (status: number, body = ''): Visit => ({ failure: null, status, body, paymentRequired: null })
@@ -28,10 +35,10 @@ describe('one visit', () => {
   ]
   for (const [what, visit, paid, other] of cases)
     it(`with ${what} finds a paid endpoint ${paid}, a server of another protocol ${other}`, () => {
-      expect(judge(visit, 'http_endpoint').status).to.equal(paid)
-      expect(judge(visit, 'mcp_tool').status).to.equal(paid)
-      expect(judge(visit, 'mcp_server').status).to.equal(other)
-      expect(judge(visit, 'a2a_agent').status).to.equal(other)
+      expect(judgeVisit(visit, 'http_endpoint').status).to.equal(paid)
+      expect(judgeVisit(visit, 'mcp_tool').status).to.equal(paid)
+      expect(judgeVisit(visit, 'mcp_server').status).to.equal(other)
+      expect(judgeVisit(visit, 'a2a_agent').status).to.equal(other)
     })
 })
 
@@ -40,7 +47,7 @@ describe('several visits', () => {
     let health = UNVISITED
     const seen = findings.map((status, at) => {
       const finding: Finding = { status, terms: [] }
-      health = after(health, answered(200), finding, at)
+      health = healthAfter(health, answered(200), finding, at)
       return health.status
     })
     return { seen, health }
@@ -86,7 +93,7 @@ describe('several visits', () => {
     const { health } = walk('alive', 'dead')
     expect([health.last_alive, health.last_checked]).to.deep.equal([0, 1])
     const refused: Visit = { failure: 'refused', reason: 'a private address' }
-    expect(after(health, refused, judge(refused, 'http_endpoint'), 2)).to.include({
+    expect(healthAfter(health, refused, judgeVisit(refused, 'http_endpoint'), 2)).to.include({
       refusal: 'a private address',
       http_status: null,
     })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import funding from '../../../plugins/funding/index.ts'
 import { quarantine, type FundingRate, type VenueName } from '../../../plugins/funding/funding-rate.ts'
-import { readRecordings } from '../../../plugins/funding/recorded-payloads.ts'
+import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 import { VENUES } from '../../../plugins/funding/venues/venues.ts'
 import { PayloadError } from '../../../plugins/funding/venues/venue.ts'
 import type { FundingRates } from '../../../schemas/types.d.ts'
@@ -24,7 +24,7 @@ describe('answers of venues that somebody kept', () => {
     writeFileSync(join(folder, name), name.endsWith('.gz') ? gzipSync(text) : text)
   }
   const found = async () => {
-    const { polls } = await readRecordings(folder)
+    const { polls } = await readFundingRecordings(folder)
     return Object.fromEntries(polls.map(({ venue, at, told }) => [venue, [at, told.rates.length]]))
   }
 
@@ -64,7 +64,7 @@ describe('answers of venues that somebody kept', () => {
     const [row] = ANSWERS.bitmex['instruments'] as object[]
     keep('bitmex__http_get_instrument_a.json', { ...row, timestamp: new Date(time) })
     keep('bitmex__http_get_instrument_b.json', [{ ...row, symbol: 'B', timestamp: new Date(time + 3_600_000) }])
-    const { polls } = await readRecordings(folder)
+    const { polls } = await readFundingRecordings(folder)
     const told = polls.map(({ venue, at, told: { rates } }) => [venue, at, rates[0]?.instrument, rates[0]?.contract])
     expect(told).to.have.deep.members([
       ['bybit', AT, 'BTCUSDT', 'linear'],
@@ -87,7 +87,7 @@ describe('answers of venues that somebody kept', () => {
     keep('gate_2026-11-20.json', '{"cut":')
     keep('kraken__http_futures_tickers.json', '')
     keep('binance-premiumIndex.json', ANSWERS.binance['rates'])
-    const { unread } = await readRecordings(folder)
+    const { unread } = await readFundingRecordings(folder)
     expect(unread.map(({ file }) => file)).to.have.members([
       'gate_2026-11-20.json',
       'kraken__http_futures_tickers.json',
@@ -107,7 +107,7 @@ describe('answers of venues that somebody kept', () => {
     const row = (hour: number): string => `${(AT - 183 + hour * 3600) * 1000},BTCUSDT,0.0001\n`
     keep('binance_usdm_funding_2026Q3.csv', head + row(0) + row(8))
     keep('binance_usdm_funding_2026Q4.csv.gz', head + row(8) + row(16))
-    const { settled } = await readRecordings(folder)
+    const { settled } = await readFundingRecordings(folder)
     expect(settled?.get('BTCUSDT')).to.have.length(3)
   })
 })

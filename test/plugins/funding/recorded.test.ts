@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { readHistory, settledAt } from '../../../plugins/funding/recorded-settlements.ts'
 import funding from '../../../plugins/funding/index.ts'
-import { readRecordings } from '../../../plugins/funding/recorded-payloads.ts'
+import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 import type { FundingRateItem, FundingRates } from '../../../schemas/types.d.ts'
 import { stand, type Stand } from '../stand.ts'
 
@@ -87,7 +87,7 @@ describe('recorded funding rates', () => {
   })
 
   it('of Binance tell their interval by the gaps: four hours of one symbol in eight', async () => {
-    const { settled } = await readRecordings(folder)
+    const { settled } = await readFundingRecordings(folder)
     const { rates, untold } = settledAt(settled!, seconds('2026-03-20T00:00:10Z'))
     expect(untold).to.deep.equal([])
     expect(Object.fromEntries(rates.map(({ instrument, intervalHours }) => [instrument, intervalHours]))).to.deep.equal(

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { migrate } from '../../../gateway/stores/migrations.ts'
 import type { Poll } from '../../../plugins/funding/funding-rate.ts'
-import { createStore, migrations, type Store } from '../../../plugins/funding/rate-store.ts'
+import { createRateStore, migrations, type RateStore } from '../../../plugins/funding/rate-store.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 
 const poll = (reason: string): Poll => ({
@@ -13,13 +13,13 @@ const poll = (reason: string): Poll => ({
 for (const name of ['memory', 'PostgreSQL'])
   describe(`the kept answers of venues (${name})`, () => {
     let database: TestDatabase | null
-    let store: Store
+    let store: RateStore
     before(async function () {
       database = await DATABASES[name]!()
       if (!database) return this.skip()
       const { db } = database
       await migrate(db, 'funding', migrations)
-      store = createStore(db)
+      store = createRateStore(db)
       await store.add('gate', 100.25, poll('first'))
       await store.add('gate', 160.5, { error: 'no answer' })
       await store.add('gate', 220.75, poll('second'))

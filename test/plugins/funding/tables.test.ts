@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { readHistory, readTable } from '../../../plugins/funding/recorded-settlements.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../../../plugins/lib/time/timestamps.ts'
-import { readRecordings } from '../../../plugins/funding/recorded-payloads.ts'
+import { readFundingRecordings } from '../../../plugins/funding/recorded-payloads.ts'
 
 const AT = Date.UTC(2026, 1, 4, 21, 19, 43) / 1000
 
@@ -43,7 +43,7 @@ describe('a recorded table', () => {
       join(folder, 'hyperliquid_predicted_funding_2026-02-04.csv'),
       ['timestamp,symbol,funding_rate,mark_price', ...lines].join('\n'),
     )
-    const { polls } = await readRecordings(folder)
+    const { polls } = await readFundingRecordings(folder)
     rmSync(folder, { recursive: true })
     expect(polls.map(({ at, told }) => [at, told.rates.map(({ symbol, rate }) => `${symbol} ${rate}`)])).to.deep.equal([
       [AT, ['BTC 0.00001', 'PEPE -0.00001']],

@@ -6,9 +6,9 @@ import { expect } from 'chai'
 import fc from 'fast-check'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
-import { aggregate, createColumns, badPrints } from '../../../plugins/market/bars.ts'
+import { aggregateBars, createColumns, badPrints } from '../../../plugins/market/bars.ts'
 import market from '../../../plugins/market/index.ts'
-import { createStore, migrations } from '../../../plugins/market/bar-store.ts'
+import { createBarStore, migrations } from '../../../plugins/market/bar-store.ts'
 import { stand, type Stand } from '../stand.ts'
 import { POSTGRES_URL } from '../../support/services.ts'
 
@@ -134,7 +134,7 @@ describe('joined bars', () => {
         for (const { gap, price, volume } of list)
           bars.add((time += gap * 60), price, price + 1, price - 0.5, price, volume, 0)
         const columns = bars.end()
-        const hours = aggregate(columns, 3600)
+        const hours = aggregateBars(columns, 3600)
         const sum = (values: Float64Array): number => values.reduce((total, value) => total + value, 0)
         expect(sum(hours.volume)).to.equal(sum(columns.volume))
         expect(Math.max(...hours.high)).to.equal(Math.max(...columns.high))
@@ -157,12 +157,12 @@ for (const [name, options] of [
         this.skip()
       }
       await migrate(db, 'market', migrations)
-      await createStore(db).clear()
+      await createBarStore(db).clear()
     })
     after(() => db.destroy())
 
     it('are exact as of any moment: late, misprinted, revised', async () => {
-      const store = createStore(db)
+      const store = createBarStore(db)
       const series = await store.series('x', 'BTC-USD', 60)
       const closes = [...Array.from({ length: 40 }, (_, i) => 100 + 0.01 * (i % 3)), 105, 100.01, 100.02]
       const bars = createColumns()

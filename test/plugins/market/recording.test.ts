@@ -1,13 +1,13 @@
 import { expect } from 'chai'
 import { parseReplayShift } from '../../../plugins/lib/feeds/data-settings.ts'
 import { createColumns } from '../../../plugins/market/bars.ts'
-import { fillQuiet, pairName, parseRecording, recognise } from '../../../plugins/market/bar-recordings.ts'
-import { joinPieces, shiftOf, type Recording } from '../../../plugins/market/bar-replay.ts'
+import { fillQuiet, pairName, parseRecording, recordingFormat } from '../../../plugins/market/bar-recordings.ts'
+import { joinRecordings, barShift, type Recording } from '../../../plugins/market/bar-replay.ts'
 
 describe('recorded files', () => {
   it('are told by their names', () => {
     const told = (file: string) => {
-      const name = recognise(file)
+      const name = recordingFormat(file)
       return name && `${name.symbol} ${name.venue} ${name.interval_seconds} ${name.clock}`
     }
     expect(told('bitfinex_btcusd_1m_2017.csv.gz')).to.equal('BTC-USD bitfinex 60 UTC')
@@ -95,14 +95,14 @@ describe('recordings', () => {
   }
 
   it('of one venue that follow each other are one', () => {
-    const joined = joinPieces([recording(6000, 100), recording(0, 100), recording(0, 5, { venue: 'y' })])
+    const joined = joinRecordings([recording(6000, 100), recording(0, 100), recording(0, 5, { venue: 'y' })])
     expect(joined.map(({ bars }) => bars.count)).to.have.members([200, 5])
   })
 
   it('are shifted by whole weeks so that four fifths are past at the first start', () => {
     const long = recording(1_000_000, 100 * 1440)
     const now = 1_800_000_000
-    const shift = shiftOf(long, parseReplayShift('auto'), now)
+    const shift = barShift(long, parseReplayShift('auto'), now)
     expect(shift % WEEK).to.equal(0)
     const past = (now - (1_000_000 + shift)) / (100 * 86_400)
     expect(past).to.be.within(0.8 - 0.036, 0.8 + 0.036)
@@ -111,11 +111,11 @@ describe('recordings', () => {
   it('that are short end just before now; days keep their dates; settings are obeyed', () => {
     const now = 1_800_000_000
     const short = recording(1_000_000, 1440)
-    const end = 1_000_000 + 1440 * 60 + shiftOf(short, parseReplayShift('auto'), now)
+    const end = 1_000_000 + 1440 * 60 + barShift(short, parseReplayShift('auto'), now)
     expect(now - end).to.be.within(0, WEEK)
-    expect(shiftOf(recording(0, 30, { interval_seconds: 86_400 }), parseReplayShift('auto'), now)).to.equal(0)
-    expect(shiftOf(short, parseReplayShift('none'), now)).to.equal(0)
-    expect(shiftOf(short, parseReplayShift('frozen:2017-01-01T00:00:00Z'), now)).to.equal(0)
-    expect(shiftOf(short, parseReplayShift('3600'), now)).to.equal(3600)
+    expect(barShift(recording(0, 30, { interval_seconds: 86_400 }), parseReplayShift('auto'), now)).to.equal(0)
+    expect(barShift(short, parseReplayShift('none'), now)).to.equal(0)
+    expect(barShift(short, parseReplayShift('frozen:2017-01-01T00:00:00Z'), now)).to.equal(0)
+    expect(barShift(short, parseReplayShift('3600'), now)).to.equal(3600)
   })
 })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { createSample, SAMPLE_START, type SampleSymbol } from '../../../plugins/market/sample-bars.ts'
+import { createSampleBars, SAMPLE_START, type SampleSymbol } from '../../../plugins/market/sample-bars.ts'
 
 const BTC: SampleSymbol = {
   symbol: 'BTC-USD',
@@ -21,10 +21,10 @@ const SPY: SampleSymbol = {
 const DAY = 86_400
 
 describe('the sample', () => {
-  const whole = createSample(BTC).read(SAMPLE_START, SAMPLE_START + 90 * DAY)
+  const whole = createSampleBars(BTC).read(SAMPLE_START, SAMPLE_START + 90 * DAY)
 
   it('is a function of symbol and minute: any piece of it, in any order, from a fresh process, is the same', () => {
-    const other = createSample(BTC)
+    const other = createSampleBars(BTC)
     const minute = fc.integer({ min: 0, max: 90 * 1440 - 1 })
     fc.assert(
       fc.property(minute, fc.integer({ min: 1, max: 3000 }), (start, length) => {
@@ -66,12 +66,12 @@ describe('the sample', () => {
   })
 
   it('differs from symbol to symbol', () => {
-    const other = createSample({ ...BTC, symbol: 'ETH-USD' }).read(SAMPLE_START, SAMPLE_START + 3600)
+    const other = createSampleBars({ ...BTC, symbol: 'ETH-USD' }).read(SAMPLE_START, SAMPLE_START + 3600)
     expect(other.close).not.to.deep.equal(whole.close.slice(0, 60))
   })
 
   it('keeps the hours of New York for a US stock: summer and winter, holidays, half days', () => {
-    const sample = createSample(SPY)
+    const sample = createSampleBars(SPY)
     const session = (day: string): [number, string | undefined] => {
       const from = Date.parse(`${day}T00:00:00Z`) / 1000
       const { count, time } = sample.read(from, from + DAY)

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { curvesOf } from '../../../plugins/regime/label-grades.ts'
-import { pictures } from '../../../plugins/regime/regime-methodology.ts'
+import { recordCharts } from '../../../plugins/regime/regime-methodology.ts'
 
 describe('the record of the regime as curves', () => {
   /** Twelve hours VOLATILE, twelve STABLE, and so on; the next hour bears out three labels of four. */
@@ -37,7 +37,7 @@ describe('the record of the regime as curves', () => {
       interval_minutes: 1,
       curves: curvesOf(graded),
     }
-    expect(pictures([recorded]).map(({ id }) => id)).to.deep.equal(['regime-calibration', 'regime-persistence'])
-    expect(pictures([{ ...recorded, last: '2025-03-01T00:00:00Z' }])).to.deep.equal([])
+    expect(recordCharts([recorded]).map(({ id }) => id)).to.deep.equal(['regime-calibration', 'regime-persistence'])
+    expect(recordCharts([{ ...recorded, last: '2025-03-01T00:00:00Z' }])).to.deep.equal([])
   })
 })

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { grade } from '../../../plugins/regime/label-grades.ts'
+import { gradeLabels } from '../../../plugins/regime/label-grades.ts'
 
 describe('grades of the labels', () => {
   // Half-hour steps: an hour is two of them.
@@ -12,7 +12,7 @@ describe('grades of the labels', () => {
   }
 
   it('equal the definitions worked by hand', () => {
-    const found = grade(graded)
+    const found = gradeLabels(graded)
     expect(found.snapshots).to.equal(6)
     expect(found.share_volatile).to.equal(0.5)
     expect(found.flips_per_day).to.equal(2 / (6 / 48))
@@ -29,14 +29,26 @@ describe('grades of the labels', () => {
     const volatile = new Uint8Array(n).fill(1)
     const forward = Float64Array.from({ length: n }, (_, i) => (i % 4 === 0 ? 0 : 2))
     const boundary = new Float64Array(n).fill(1)
-    const honest = grade({ stepMinutes: 1, volatile, forward, boundary, probability: new Float64Array(n).fill(0.75) })
-    const boastful = grade({ stepMinutes: 1, volatile, forward, boundary, probability: new Float64Array(n).fill(0.95) })
+    const honest = gradeLabels({
+      stepMinutes: 1,
+      volatile,
+      forward,
+      boundary,
+      probability: new Float64Array(n).fill(0.75),
+    })
+    const boastful = gradeLabels({
+      stepMinutes: 1,
+      volatile,
+      forward,
+      boundary,
+      probability: new Float64Array(n).fill(0.95),
+    })
     expect(honest.ece).to.be.closeTo(0, 1e-12)
     expect(boastful.ece).to.be.closeTo(0.2, 1e-12)
   })
 
   it('have no figure where nothing was volatile', () => {
-    const calm = grade({ ...graded, volatile: [0, 0, 0, 0, 0, 0] })
+    const calm = gradeLabels({ ...graded, volatile: [0, 0, 0, 0, 0, 0] })
     expect(calm.forward_vol_ratio).to.be.NaN
     expect(calm.volatile_persistence_1h).to.be.NaN
   })

@@ -1,12 +1,12 @@
 import { deserialize, serialize } from 'node:v8'
 import { expect } from 'chai'
-import { createSample, SAMPLE_START } from '../../../plugins/market/sample-bars.ts'
+import { createSampleBars, SAMPLE_START } from '../../../plugins/market/sample-bars.ts'
 import { parkinson } from '../../../plugins/lib/quant/volatility-estimators.ts'
 import { createMeasures, hourly, measure, measured, resum } from '../../../plugins/regime/features.ts'
 import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
 
 const DAY = 86_400
-const sample = createSample({
+const sample = createSampleBars({
   symbol: 'BTC-USD',
   price: 98_000,
   volatility: 0.5,
