@@ -1,6 +1,6 @@
 /** Puts the files of a new product where they belong, unless one is there or the catalog would refuse them. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join, relative, sep } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { format, resolveConfig } from 'prettier'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
@@ -41,7 +41,7 @@ export async function writeProduct(
   const code: readonly (readonly [string, string])[] = [
     [join(schemaDir, `${made.product}.json`), schemaOf(made)],
     [join(pluginDir, made.product, 'index.ts'), pluginOf(made)],
-    [test, testOf(made, relative(dirname(test), root).split(sep).join('/'))],
+    [test, testOf(made)],
   ]
   const document = made.upstream === '' ? documentOf(made) : upstreamOf(made)
   const files = [

@@ -84,7 +84,7 @@ const productName = new RegExp(`\\b(${special.join('|')})\\b|['"/](${EVERYDAY.jo
 
 /** The parts of gateway/, top to bottom. A part imports parts below it, never one beside or above it. */
 const LAYERS = [
-  ['main'],
+  ['main', 'testing'],
   ['compose'],
   ['mcp'],
   ['http'],

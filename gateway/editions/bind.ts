@@ -3,7 +3,7 @@ import type { Operation, OperationId } from '../plugin/catalog.ts'
 import { isConstant } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
-import { type Call, type Handler, type Logger, Reply } from '../plugin/plugin.ts'
+import { type Call, type Handler, type Input, type Logger, Reply } from '../plugin/plugin.ts'
 import { askFrom } from './ask.ts'
 import { withinBudget } from './budget.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
@@ -32,6 +32,7 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
   const isUpstream = instance.plugin === null
   const handler = instance.handlers[operation.handler] as Handler
 
+  const { freshness } = instance
   const fitting = new WeakSet<object>()
 
   function assertFits(answer: unknown): void {
@@ -92,6 +93,9 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
         throw isOurs ? error : new ServiceError('product_failed', undefined, { cause: error })
       }
     },
+    ...(freshness
+      ? { freshness: async (input: Input, asOf: Date) => freshness({ ...input, operation: operation.id }, asOf) }
+      : {}),
     assertAvailable() {
       if (operation.plan && !operation.plan.enabled)
         throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)

@@ -1,6 +1,6 @@
 /** What a plugin is handed when it is set up: its stores, its way out to the network, its clock. */
 import type { Config } from '../config/config.ts'
-import type { Database, KeyValueStore, Logger, PluginContext, Progress } from '../plugin/plugin.ts'
+import type { Database, KeyValueStore, Logger, PluginContext, Progress, WorkOptions } from '../plugin/plugin.ts'
 
 export interface ContextParts {
   readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>
@@ -34,6 +34,7 @@ export function createContext({ config, plugin, product, settings, db, kv, log, 
     fetch: outbound,
     log: own,
     deployment,
+    work: runWork,
     progress: (label, total) => createProgress(own, label, total, process.stderr),
     now,
   }
@@ -45,6 +46,28 @@ const outbound: typeof fetch = (input, init = {}) => {
   if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
   const signals = [AbortSignal.timeout(FETCH_MS), init.signal, input instanceof Request ? input.signal : null]
   return fetch(input, { ...init, headers, signal: AbortSignal.any(signals.filter((signal) => signal != null)) })
+}
+
+/**
+ * Runs `context.work`. The function runs on the event loop for now, with the semantics of a worker: it gets a structured
+ * clone of its input, and transferred buffers are detached.
+ */
+export async function runWork<In, Out>(module: URL, input: In, options: WorkOptions = {}): Promise<Out> {
+  const { transfer = [], signal } = options
+  signal?.throwIfAborted()
+  const { default: work } = (await import(module.href)) as { readonly default?: unknown }
+  if (typeof work !== 'function') throw new TypeError(`${module.href} has no function as its default export.`)
+  signal?.throwIfAborted()
+  const result = Promise.resolve(
+    (work as (input: In) => Out | Promise<Out>)(structuredClone(input, { transfer: [...transfer] })),
+  )
+  if (!signal) return result
+  let abort = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    abort = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', abort, { once: true })
+  })
+  return Promise.race([result, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }
 
 /** One line rewritten in place on a terminal; elsewhere a log line for each tenth that is done. */

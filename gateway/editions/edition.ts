@@ -3,7 +3,7 @@
  * served by one edition from start to end.
  */
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
-import type { Call, Facts, Input } from '../plugin/plugin.ts'
+import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
 import type { ForwardedRequest } from './upstream-request.ts'
 
 /** What a transport hands over before validation: strings as they came, the body decoded by media type. */
@@ -29,6 +29,11 @@ export interface BoundOperation {
    * only: a thrown bug or a wrong answer becomes `product_failed`, a hang `product_timeout`.
    */
   handle(call: HandledCall): Promise<unknown>
+  /**
+   * Reports how current the data behind an answer are, on the clock of the data. Undefined if the plugin does not say.
+   * `input` is validated.
+   */
+  freshness?(input: Input, asOf: Date): Promise<Freshness>
   /** Throws Unavailable while the product's breaker is open or a product it asks is withheld. */
   assertAvailable(): void
 }

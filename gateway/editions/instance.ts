@@ -17,6 +17,8 @@ export interface Instance {
   /** Counts answers of an operation, for sampling. */
   answered(operation: OperationId): number
   facts(): Promise<Facts>
+  /** Undefined if the plugin does not report how current its data are. */
+  readonly freshness: Registration['freshness']
   /** The edition takes it into use; jobs begin with the first and ask in the latest. */
   hold(edition: Edition): void
   start(edition: Edition): void
@@ -31,7 +33,7 @@ export interface InstanceParts {
   readonly plugin: Plugin | null
   readonly key: string
   readonly handlers: Readonly<Record<string, Handler>>
-  readonly registration: Pick<Registration, 'jobs' | 'facts' | 'stop'>
+  readonly registration: Pick<Registration, 'jobs' | 'facts' | 'freshness' | 'stop'>
   readonly log: Logger
   readonly now: () => Date
   readonly lease: JobLease | undefined
@@ -72,6 +74,7 @@ export function createInstance({
       answers.set(operation, count)
       return count
     },
+    freshness: registration.freshness?.bind(registration),
     async facts() {
       const own = (await registration.facts?.()) ?? {}
       return list.length === 0 ? own : { ...own, jobs: jobs.counts() }

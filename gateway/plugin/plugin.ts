@@ -94,10 +94,25 @@ export interface Registration<Name extends string = string> {
   readonly jobs?: readonly Job[]
   /** Small numbers and words for /v1/stats and /health. */
   facts?(): Promise<Facts>
+  /**
+   * Reports how current the data are that an answer to this input would use. `asOf` is the newest moment the caller may
+   * see, as in a call. `input` is validated, as a handler gets it.
+   */
+  freshness?(input: Input & { readonly operation: OperationId }, asOf: Date): Freshness | Promise<Freshness>
   stop?(): Promise<void>
 }
 
 export type Facts = Readonly<Record<string, unknown>>
+
+/** How current the data behind an answer are, on the clock of the data. */
+export interface Freshness {
+  /** The newest moment that the data cover, or null if there are no data yet. */
+  readonly newest: Date | null
+  /** How many sources deliver data at present. */
+  readonly sources: number
+  /** The part of the expected data that is there, from 0 to 1. */
+  readonly coverage: number
+}
 
 export interface PluginContext {
   /** The product this instance serves. */
@@ -116,7 +131,14 @@ export interface PluginContext {
    * recorded times are moved ("auto", "none", "frozen[:time]" or seconds). A setting that is not configured is absent.
    */
   readonly deployment: Readonly<Record<string, string>>
-  /** Shows long work: one line on a terminal, one log line per tenth elsewhere. */
+  /**
+   * Runs a pure function off the event loop, so that long computations do not delay other calls. `module` is the address
+   * of a module of the plugin whose default export is the function, e.g. `new URL('./fit.ts', import.meta.url)`. The
+   * function gets a structured clone of `input`; buffers in `transfer` move instead of being copied. It must use nothing
+   * but its argument. An error it throws rejects the promise. Rejects with the signal's reason when the signal aborts.
+   */
+  work<In, Out>(module: URL, input: In, options?: WorkOptions): Promise<Out>
+  /** Reports long work: one line on a terminal, or one log line for each tenth. */
   progress(label: string, total: number): Progress
   /** The clock of the data: shifted or frozen in replay mode. Never read Date.now() in a plugin. */
   now(): Date
@@ -143,6 +165,11 @@ export interface KeyValueStore {
   /** `ttl` in milliseconds; without it the entry stays until it is evicted. */
   set(key: string, value: unknown, ttl?: number): Promise<unknown>
   delete(key: string): Promise<boolean>
+}
+
+export interface WorkOptions {
+  readonly transfer?: readonly ArrayBuffer[]
+  readonly signal?: AbortSignal
 }
 
 export interface Progress {

@@ -148,22 +148,20 @@ export default definePlugin({
 `
 }
 
-export function testOf(made: NewProduct, up: string): string {
+export function testOf(made: NewProduct): string {
   return `import { expect } from 'chai'
-import { readConfig } from '${up}/gateway/config/config.ts'
-import { openCatalog } from '${up}/gateway/compose.ts'
-import { answerTo, keepsTheContract } from '${up}/test/contracts/plugin.ts'
+import { callOperation, openTestCatalog, testContract } from 'tollgate/testing'
 
 const now = new Date('2026-06-01T12:00:00Z')
-const { edition, close } = await openCatalog(readConfig(), () => now)
+const { edition, close } = await openTestCatalog({ now })
 
 describe('${made.product}', () => {
   after(close)
 
-  keepsTheContract(edition, { now, product: '${made.product}' })
+  testContract(edition, { now, product: '${made.product}' })
 
-  it('gives as many items as were asked for, newest first', async () => {
-    const answer = await answerTo(edition, 'get${pascal(made)}', { query: { limit: 3 }, asOf: now })
+  it('returns as many items as requested, newest first', async () => {
+    const answer = await callOperation(edition, 'get${pascal(made)}', { query: { limit: 3 }, asOf: now })
     const { items } = answer as { items: readonly { time: string }[] }
     expect(items.map(({ time }) => time)).to.deep.equal([
       '2026-06-01T12:00:00.000Z',

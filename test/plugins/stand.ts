@@ -3,6 +3,7 @@ import type { Ask, Call, Logger, OperationId, OutputOf, Plugin, PluginContext, R
 import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
+import { runWork } from '../../gateway/editions/context.ts'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 
@@ -67,6 +68,7 @@ export async function stand(placed: readonly Placed[], setting: Setting): Promis
         ...(setting.replayDir === undefined ? {} : { replay_dir: setting.replayDir }),
         replay_shift: setting.replayShift ?? 'auto',
       },
+      work: runWork,
       progress: () => ({ advance: () => undefined, end: () => undefined }),
       now: setting.now,
     }

@@ -6,15 +6,7 @@ import { expect } from 'chai'
 import { nameIn } from '../../scripts/product.ts'
 
 const root = resolve(import.meta.dirname, '../..')
-const PARTS = [
-  'gateway',
-  'scripts',
-  'schemas',
-  'package.json',
-  'tsconfig.json',
-  'catalog/service.json',
-  'test/contracts',
-]
+const PARTS = ['gateway', 'scripts', 'schemas', 'package.json', 'tsconfig.json', 'catalog/service.json']
 const MADE = ['gold-price', '--summary', 'The price of gold by hour.', '--price', '0.005']
 
 describe('new-product', () => {

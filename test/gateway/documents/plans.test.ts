@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { BoundOperation, Edition } from '../../../gateway/editions/edition.ts'
 import type { Access, ServiceError } from '../../../gateway/plugin/plugin.ts'
-import { answerTo } from '../../contracts/plugin.ts'
+import { callOperation } from '../../../gateway/testing.ts'
 import { BASE_URL, gold, openCatalog, openWorkshop, thing, type TestCatalog } from '../../support/catalog.ts'
 
 const plan = (name: string, fields: object) => ({
@@ -55,7 +55,7 @@ describe('the plans', () => {
   })
 
   it('are listed as the interface describes them (2.7, 2.6)', async () => {
-    expect(await answerTo(edition, 'getPlans', { asOf: new Date(0) })).to.deep.equal({
+    expect(await callOperation(edition, 'getPlans', { asOf: new Date(0) })).to.deep.equal({
       service: 'Shop',
       model: 'One payment buys unmetered access to one tier for one window.',
       enabled: true,
@@ -150,7 +150,7 @@ describe('the plans', () => {
   it('are listed but not sold while not enabled', async () => {
     catalog.write('plans.json', { ...PLANS, enabled: false })
     const closed = (await workshop.build()).edition
-    expect(await answerTo(closed, 'getPlans', { asOf: new Date(0) })).to.include({ enabled: false })
+    expect(await callOperation(closed, 'getPlans', { asOf: new Date(0) })).to.include({ enabled: false })
     expect(() => closed.bound.get('purchasePlanLive24h')?.assertAvailable()).to.throw(/live-24h is not sold/)
     await closed.stop()
   })

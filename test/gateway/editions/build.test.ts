@@ -1,6 +1,7 @@
 import { expect } from 'chai'
 import { CatalogError } from '../../../gateway/validation/issue.ts'
-import { answerTo } from '../../contracts/plugin.ts'
+import type { Freshness, Input } from '../../../gateway/plugin/plugin.ts'
+import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
 import { gold, TELLER, thing } from '../../support/catalog.ts'
@@ -14,10 +15,20 @@ describe('an edition', () => {
   it('answers with the handlers of the plugins that the catalog names', async () => {
     const { edition, mistakes } = await open({ 'gold.json': gold() })
     expect(mistakes).to.deep.equal([])
-    const answer = await answerTo(edition, 'getGold', { query: { days: '3' }, asOf: new Date(0) })
+    const answer = await callOperation(edition, 'getGold', { query: { days: '3' }, asOf: new Date(0) })
     expect(answer).to.include({ as_of: '1970-01-01T00:00:00.000Z', price: 1900, days: 3, unit: 'ounce' })
     expect(await edition.facts()).to.deep.equal({ gold: { prices: 2 } })
     expect(edition.status()).to.deep.equal([{ product: 'gold', status: 'ok' }])
+  })
+
+  it('reports how current the data of an operation are, if the plugin says so', async () => {
+    const { edition } = await open({ 'gold.json': gold(), 'thing.json': thing('counter') })
+    const bound = edition.bound.get('getGold')
+    const input = bound?.validate({ params: {}, query: {}, body: undefined }) as Input
+    const asOf = new Date('2026-06-01T12:00:00Z')
+    const freshness: Freshness | undefined = await bound?.freshness?.(input, asOf)
+    expect(freshness).to.deep.equal({ newest: asOf, sources: 1, coverage: 1 })
+    expect(edition.bound.get('getThing')?.freshness).to.equal(undefined)
   })
 
   it('sets a plugin up once per product and runs its migrations once', async () => {
@@ -36,13 +47,13 @@ describe('an edition', () => {
 
   it('takes the release of a plugin that the document names', async () => {
     const { edition } = await open({ 'gold.json': gold({}, { plugin: 'gold@2' }) })
-    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 2 })
+    expect(await callOperation(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 2 })
   })
 
   it('gives settings with their defaults and their secrets', async () => {
     const settings = { key: 'env:GOLD_KEY' }
     const { edition } = await open({ 'gold.json': gold({}, { settings }) }, { GOLD_KEY: 's3cret' })
-    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce', key: 's3cret' })
+    expect(await callOperation(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce', key: 's3cret' })
     expect(edition.catalog.products[0]?.settings).to.deep.equal(settings)
   })
 
@@ -153,7 +164,7 @@ describe('an edition', () => {
       'gold.json': { ...document, operations: { ...document.operations, getOld: old } },
     })
     expect(mistakes).to.deep.equal([])
-    const failure = await answerTo(edition, 'getOld', { asOf: new Date(0) }).catch((error: unknown) => error)
+    const failure = await callOperation(edition, 'getOld', { asOf: new Date(0) }).catch((error: unknown) => error)
     expect(failure).to.include({ code: 'retired' })
   })
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
-import { answerTo } from '../../contracts/plugin.ts'
+import { callOperation } from '../../../gateway/testing.ts'
 import { signals } from '../../fixtures/plugins/hangs/index.ts'
 import { state } from '../../fixtures/plugins/throws/index.ts'
 import { gold, openCatalog, openWorkshop, TELLER, type TestCatalog, thing } from '../../support/catalog.ts'
@@ -30,7 +30,7 @@ describe('a call of a product', () => {
     id: string,
     asked: { query?: Record<string, unknown>; signal?: AbortSignal } = {},
   ): Promise<ServiceError> {
-    const error = await answerTo(edition, id, { asOf, ...asked }).then(
+    const error = await callOperation(edition, id, { asOf, ...asked }).then(
       () => null,
       (thrown: unknown) => thrown,
     )
@@ -70,7 +70,7 @@ describe('a call of a product', () => {
     const outcomes: string[] = []
     for (let call = 0; call < 102; call += 1)
       outcomes.push(
-        await answerTo(sampled, 'getThing', { asOf }).then(
+        await callOperation(sampled, 'getThing', { asOf }).then(
           () => 'sent',
           () => 'refused',
         ),
@@ -136,7 +136,7 @@ describe('a call of a product', () => {
       expect(rest('getThing')).not.to.equal(null)
       workshop.advance(61)
       state.broken = false
-      await answerTo(edition, 'getThing', { asOf })
+      await callOperation(edition, 'getThing', { asOf })
       state.broken = true
       await fail(4)
       expect(rest('getThing')).to.equal(null)
@@ -168,7 +168,7 @@ describe('a call of a product', () => {
   })
 
   describe('that asks another', () => {
-    const ask = async (operation: string) => answerTo(edition, 'askFor', { query: { operation }, asOf })
+    const ask = async (operation: string) => callOperation(edition, 'askFor', { query: { operation }, asOf })
 
     it('gets its answer at the same asOf, with the defaults of its input', async () => {
       await open({ 'gold.json': gold(), 'teller.json': TELLER })
@@ -178,7 +178,7 @@ describe('a call of a product', () => {
 
     it('gets nothing newer than the other may serve: a delay holds whoever asks', async () => {
       await open({ 'gold.json': gold({ max_freshness_seconds: 3600 }), 'teller.json': TELLER })
-      const asked = await answerTo(edition, 'askFor', { query: { operation: 'getGold' }, asOf: workshop.now() })
+      const asked = await callOperation(edition, 'askFor', { query: { operation: 'getGold' }, asOf: workshop.now() })
       expect((asked as { answer: object }).answer).to.include({ as_of: '2026-06-01T11:00:00.000Z' })
     })
 

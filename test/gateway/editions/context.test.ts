@@ -2,6 +2,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import { createContext, createProgress } from '../../../gateway/editions/context.ts'
+import { Unavailable, type WorkOptions } from '../../../gateway/plugin/plugin.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
 import { openKv } from '../../../gateway/stores/kv.ts'
@@ -40,6 +41,41 @@ describe('the context of a plugin', () => {
     expect((left as Error).name).to.equal('TimeoutError')
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
+  })
+})
+
+describe('work off the event loop', () => {
+  const work = <In, Out>(file: string, input: In, options?: WorkOptions): Promise<Out> =>
+    contextOf('gold', 'gold').work<In, Out>(new URL(`../../fixtures/work/${file}`, import.meta.url), input, options)
+
+  it('runs the default export of a module on a copy of the input', async () => {
+    const values = new Float64Array([1, 2, 3])
+    expect(await work('sum.ts', values)).to.equal(6)
+    expect(values.length).to.equal(3)
+  })
+
+  it('moves a transferred buffer instead of copying it', async () => {
+    const values = new Float64Array([1, 2, 3])
+    expect(await work('sum.ts', values, { transfer: [values.buffer] })).to.equal(6)
+    expect(values.length).to.equal(0)
+  })
+
+  it('rejects with the error that the function throws', async () => {
+    const failure = await work('sum.ts', new Float64Array()).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(Unavailable)
+    expect((failure as Unavailable).status).to.equal(503)
+  })
+
+  it('rejects with the reason of the signal when it is aborted', async () => {
+    const reason = new Error('the caller left')
+    const options = { signal: AbortSignal.abort(reason) }
+    expect(await work('sum.ts', new Float64Array(1), options).catch((error: unknown) => error)).to.equal(reason)
+  })
+
+  it('rejects a module without a function as its default export', async () => {
+    const failure = await work('no-default.ts', 1).catch((error: unknown) => error)
+    expect(failure).to.be.instanceOf(TypeError)
+    expect((failure as Error).message).to.match(/no-default\.ts has no function as its default export/)
   })
 })
 

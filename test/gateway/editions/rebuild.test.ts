@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { answerTo } from '../../contracts/plugin.ts'
+import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { gold, PRICED, thing } from '../../support/catalog.ts'
 import { idsOf, useShop } from './shop.ts'
@@ -29,8 +29,8 @@ describe('an edition after another', () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('gold.json', gold({}, { settings: { unit: 'gram' } }))
     const next = await build(edition)
-    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce' })
-    expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'gram' })
+    expect(await callOperation(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce' })
+    expect(await callOperation(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'gram' })
     expect(log).not.to.include('stopped gold')
     await edition.stop()
     expect(log.filter((line) => line === 'stopped gold')).to.have.length(1)
@@ -66,7 +66,7 @@ describe('an edition after another', () => {
       const next = await build(edition)
       expect(next.mistakes.map(({ file }) => file)).to.include('gold.json')
       expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
-      expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+      expect(await callOperation(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
       expect(next.edition.withheld).to.deep.equal([])
       expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
       expect(next.edition.catalog.version).to.equal(edition.catalog.version)
@@ -117,7 +117,7 @@ describe('an edition after another', () => {
       expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
       expect(next.edition.catalog.schemas.get('gold.json')).to.deep.equal(sound)
       expect(next.edition.catalog.operations.get('getThing')?.price).to.equal(20_000n)
-      expect(await answerTo(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+      expect(await callOperation(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
       writeSchema('gold.json', sound)
       expect((await build(next.edition)).mistakes).to.deep.equal([])
     })
@@ -134,10 +134,10 @@ describe('an edition after another', () => {
     const document = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
     const priced = { $id: 'gold.json', $defs: { Price: PRICED } }
     const { edition } = await open({ 'gold.json': document }, {}, { 'gold.json': priced })
-    expect(await answerTo(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
+    expect(await callOperation(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
     writeSchema('gold.json', { $id: 'gold.json', $defs: { Price: { required: ['cost'] } } })
     const next = await build(edition)
-    const failure = await answerTo(next.edition, 'getGold', { asOf: new Date(0) }).catch((error: unknown) => error)
+    const failure = await callOperation(next.edition, 'getGold', { asOf: new Date(0) }).catch((error: unknown) => error)
     expect(failure).to.include({ code: 'product_failed' })
   })
 })

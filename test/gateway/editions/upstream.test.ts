@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
-import { answerTo } from '../../contracts/plugin.ts'
+import { callOperation } from '../../../gateway/testing.ts'
 import { openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
 
 const asOf = new Date(0)
@@ -64,7 +64,8 @@ describe('an upstream product', () => {
     await new Promise((resolve) => server.close(resolve))
   })
 
-  const ask = async (venue = 'deribit', query = {}) => answerTo(edition, 'getBasis', { params: { venue }, query, asOf })
+  const ask = async (venue = 'deribit', query = {}) =>
+    callOperation(edition, 'getBasis', { params: { venue }, query, asOf })
   const failure = async (venue?: string) => ask(venue).catch((error: unknown) => error)
 
   it('is asked at its address with parameters, query and secret, and its JSON is the answer', async () => {
@@ -83,7 +84,7 @@ describe('an upstream product', () => {
     respond = (request, response) => {
       request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => response.end('{}'))
     }
-    await answerTo(edition, 'setBasis', { params: { venue: 'x' }, body: { a: 1 }, asOf })
+    await callOperation(edition, 'setBasis', { params: { venue: 'x' }, body: { a: 1 }, asOf })
     expect(Buffer.concat(chunks).toString()).to.equal('{"a":1}')
   })
 

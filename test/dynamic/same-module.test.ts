@@ -1,0 +1,74 @@
+import { expect } from 'chai'
+import { json } from '../support/agent.ts'
+import { openPlace, type Place, until, word } from './place.ts'
+
+/** A plugin that throws errors of the public API, imported under a name, and runs `work` from a module of its own. */
+const plugin = (name: string, api: string): string => `import { definePlugin, Unavailable, ServiceError } from '${api}'
+
+export default definePlugin({
+  name: '${name}',
+  setup: ({ work }) => ({
+    handlers: {
+      async getWord({ input }) {
+        if (input.query.fail === 'unavailable') throw new Unavailable('Not yet.', 7)
+        if (input.query.fail === 'gone') throw new ServiceError('not_found', 'It is gone.')
+        return { word: await work(new URL('./repeat.ts', import.meta.url), { text: input.query.fail ?? 'la', times: 2 }) }
+      },
+    },
+  }),
+})
+`
+const repeat = (api: string): string => `import { InvalidInput } from '${api}'
+
+export default function repeat({ text, times }: { text: string; times: number }): string {
+  if (text === 'wrong') throw new InvalidInput('Must be sung.', ['query', 'fail'])
+  return text.repeat(times)
+}
+`
+const query = { type: 'object', properties: { fail: { type: 'string' } } }
+const APIS = { lark: 'tollgate/plugin', wren: '#gateway' }
+
+describe('the plugin API outside the project', () => {
+  let place: Place
+
+  before(async () => {
+    place = await openPlace()
+    for (const [name, api] of Object.entries(APIS)) {
+      place.plugin(`${name}/index.ts`, plugin(name, api))
+      place.plugin(`${name}/repeat.ts`, repeat(api))
+      // A package of its own, with another copy of the API among its packages.
+      place.plugin(`${name}/package.json`, JSON.stringify({ name, imports: { '#gateway': './other.ts' } }))
+      place.plugin(
+        `${name}/node_modules/tollgate/package.json`,
+        JSON.stringify({ name: 'tollgate', type: 'module', exports: { './plugin': './plugin.js' } }),
+      )
+      place.plugin(`${name}/node_modules/tollgate/plugin.js`, 'export class Unavailable extends Error {}')
+      const { operations, ...product } = word(name, { query, handler: 'getWord' })
+      place.catalog(`${name}.json`, { ...product, operations: { [`${name}Word`]: operations.getWord } })
+    }
+  })
+  after(() => place.close())
+
+  for (const [name, api] of Object.entries(APIS))
+    describe(`imported as ${api}`, () => {
+      const call = (fail?: string) => place.get(`/v1/${name}${fail === undefined ? '' : `?fail=${fail}`}`)
+
+      before(() => until(async () => (await call()).status === 200))
+
+      it('is the module of the running gateway, so its errors are answered as what they are', async () => {
+        const unavailable = await call('unavailable')
+        expect([unavailable.status, unavailable.headers.get('retry-after')]).to.deep.equal([503, '7'])
+        expect(await json(unavailable)).to.include({ code: 'product_suspended', message: 'Not yet.' })
+        const gone = await call('gone')
+        expect(gone.status).to.equal(404)
+        expect(await json(gone)).to.include({ code: 'not_found', message: 'It is gone.' })
+      })
+
+      it('runs work from a module beside the plugin, and keeps the type of an error thrown there', async () => {
+        expect(await json(await call())).to.deep.equal({ word: 'lala' })
+        const wrong = await call('wrong')
+        expect(wrong.status).to.equal(422)
+        expect(await json(wrong)).to.include({ code: 'validation_failed' })
+      })
+    })
+})
