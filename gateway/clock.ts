@@ -1,6 +1,6 @@
 /**
- * Two clocks. Money and tokens live on wall time. The data's clock is the same, but for a replay it can stand still,
- * so that a recording gives the same answers twice.
+ * Two clocks: payments and tokens use wall time, products use the clock of the data. Both are the same unless a replay
+ * freezes the clock of the data, so that a recording gives the same answers each time.
  */
 export interface Clock {
   readonly wall: () => Date
@@ -8,8 +8,8 @@ export interface Clock {
 }
 
 /**
- * `frozen:2025-01-01T00:00:00Z` stands still at that time, `frozen` at the moment of the start; everything else runs.
- * Throws RangeError where the time cannot be read.
+ * Creates the clocks. `frozen:2025-01-01T00:00:00Z` freezes the clock of the data at that time, `frozen` at the start;
+ * with any other value it runs. Throws RangeError if the time is not valid.
  */
 export function createClock(replayShift: string | null, wall: () => Date = () => new Date()): Clock {
   if (replayShift === null || !replayShift.startsWith('frozen')) return { wall, data: wall }

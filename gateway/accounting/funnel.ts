@@ -1,4 +1,4 @@
-/** How calls ended, by UTC day, kept beyond the process: counted in memory and added to SQL every few seconds. */
+/** How priced calls ended, by UTC day. Counts are collected in memory and added to the database every few seconds. */
 import type { Knex } from 'knex'
 import type { Step } from './metrics.ts'
 import type { Logger } from '../plugin/plugin.ts'
@@ -9,22 +9,22 @@ export interface FunnelRow {
   readonly day: number
   readonly kind: Step['kind']
   readonly operation: string
-  /** An error code or x402 reason; "" where there is none. */
+  /** An error code or x402 reason, or "". */
   readonly reason: string
   readonly count: number
 }
 
 export interface Funnel {
   count(step: Step): void
-  /** Counts since a day, what is still in memory included. */
+  /** Returns the counts since a day, including those still in memory. */
   read(sinceDay: number): Promise<readonly FunnelRow[]>
   start(): void
-  /** Writes what is left. */
+  /** Writes the counts still in memory. */
   stop(): Promise<void>
 }
 
 const TABLE = 'funnel_counts'
-const EVERY_MS = 5_000
+const WRITE_MS = 5_000
 const DAY_MS = 86_400_000
 
 const STEPS: readonly Migration[] = [
@@ -39,18 +39,19 @@ const STEPS: readonly Migration[] = [
     }),
 ]
 
-/** A call with a token is to cost no write: its count waits for the next other one, a reading, or the end. */
-const isWorthWriting = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
+/** A call with a token must not cause a write. Its count waits for another kind of call, a read or the end. */
+const causesWrite = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
 
+/** Opens the table of counts and migrates it. */
 export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promise<Funnel> {
   await migrate(db, 'funnel', STEPS)
-  let waiting = new Map<string, FunnelRow>()
+  let buffered = new Map<string, FunnelRow>()
   let timer: NodeJS.Timeout | undefined
 
   async function write(): Promise<void> {
-    const rows = [...waiting.values()]
+    const rows = [...buffered.values()]
     if (rows.length === 0) return
-    waiting = new Map()
+    buffered = new Map()
     try {
       await db.transaction(async (transaction) => {
         for (const row of rows)
@@ -60,15 +61,15 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
             .merge({ count: transaction.raw(`${TABLE}.count + excluded.count`) as unknown as number })
       })
     } catch (error) {
-      log.warn({ err: error }, 'counts of the funnel were not written; they are tried again')
+      log.warn({ err: error }, 'the counts of the funnel could not be written; they will be written later')
       for (const row of rows) add(row)
     }
   }
 
   function add(row: FunnelRow): void {
     const key = [row.day, row.kind, row.operation, row.reason].join(' ')
-    const known = waiting.get(key)
-    waiting.set(key, known ? { ...known, count: known.count + row.count } : row)
+    const known = buffered.get(key)
+    buffered.set(key, known ? { ...known, count: known.count + row.count } : row)
   }
 
   return {
@@ -82,8 +83,8 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
     },
     start() {
       timer = setInterval(() => {
-        if ([...waiting.values()].some(isWorthWriting)) void write()
-      }, EVERY_MS).unref()
+        if ([...buffered.values()].some(causesWrite)) void write()
+      }, WRITE_MS).unref()
     },
     async stop() {
       clearInterval(timer)

@@ -1,6 +1,6 @@
 /**
- * Counters of one gateway in the words of its money: what was offered, why it was refused, what was delivered. Labels
- * are ids of the catalog and codes, so their number is bounded; nobody's address is among them.
+ * Prometheus metrics of one gateway: what was offered, why payments were refused, what was delivered. Labels are catalog
+ * ids and codes, so their number is bounded. They contain no addresses.
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Serve } from '../calls/serve.ts'
@@ -11,7 +11,7 @@ import { ERRORS } from '../errors.ts'
 import type { Journal } from '../payments/journal/journal.ts'
 import type { Settler } from '../methods/payment-method.ts'
 
-/** A step of the way from an offer to a delivery; `reason` is an error code or an x402 reason. */
+/** How a call to a priced operation ended. `reason` is an error code or an x402 reason. */
 export interface Step {
   readonly kind: 'offered' | 'refused' | 'not_charged' | 'pending' | 'delivered' | 'repeated' | 'by_token'
   readonly operation: string
@@ -20,21 +20,21 @@ export interface Step {
 }
 
 export interface Metrics {
-  /** `serve`, watched: every answer of a priced operation counts as one step. */
+  /** Wraps `serve` so that every call to a priced operation counts as one step. */
   watch(serve: Serve): Serve
-  /** The settler, timed. */
+  /** Wraps a settler so that settlements are timed and counted. */
   timed(settler: Settler): Settler
-  /** Called with every step, e.g. to keep it beyond this process. */
+  /** Calls back with every step. */
   onStep(listener: (step: Step) => void): void
-  /** Seconds the last settlements took, oldest first; at most a thousand. */
-  latencies(): readonly number[]
-  /** Called with the outcome of every settlement. */
+  /** Calls back with the outcome of every settlement. */
   onSettled(listener: (outcome: string) => void): void
-  /** Rows by bucket as the last reconciliation found them. */
+  /** Returns how many seconds the last settlements took, oldest first; at most a thousand. */
+  latencies(): readonly number[]
+  /** Sets how many rows are in each bucket after a reconciliation. */
   reconciled(buckets: Readonly<Record<string, number>>): void
-  /** Which alarms are raised. */
+  /** Sets which alarms are raised. */
   alarmed(raised: Readonly<Record<string, boolean>>): void
-  /** The text exposition format of Prometheus, version 0.0.4. */
+  /** Returns the metrics in the text exposition format of Prometheus, version 0.0.4. */
   text(): Promise<string>
   readonly contentType: string
 }
@@ -44,49 +44,18 @@ export interface MetricsParts {
   readonly edition: () => Edition
 }
 
-const RECENT = 1_000
-const MOST_REASONS = 200
+const MAX_LATENCIES = 1_000
+const MAX_REASONS = 200
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60]
 
 export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   const registry = new Registry()
-  const registers: [Registry] = [registry]
-  const steps = new Counter({
-    name: 'tollgate_calls_total',
-    help: 'Priced calls by how they ended: offered (402 shown), refused, not_charged, pending, delivered, repeated (a stored answer again), by_token.',
-    labelNames: ['kind', 'operation', 'reason'] as const,
-    registers,
-  })
-  const failures = new Counter({
-    name: 'tollgate_product_failures_total',
-    help: 'Answers a product failed to give, by code.',
-    labelNames: ['product', 'code'] as const,
-    registers,
-  })
-  const settling = new Histogram({
-    name: 'tollgate_settle_seconds',
-    help: 'Time from asking the settler to its outcome.',
-    labelNames: ['outcome'] as const,
-    buckets: SECONDS,
-    registers,
-  })
-  const buckets = new Gauge({
-    name: 'tollgate_reconciled_rows',
-    help: 'Payments and transfers by bucket, as last reconciled with the chain.',
-    labelNames: ['bucket'] as const,
-    registers,
-  })
-  const alarms = new Gauge({
-    name: 'tollgate_alarm',
-    help: '1 while an alarm is raised: something somebody must look at.',
-    labelNames: ['alarm'] as const,
-    registers,
-  })
-  registerState(registry, journal, edition)
-  const listeners: ((step: Step) => void)[] = []
-  const settled: ((outcome: string) => void)[] = []
-  const recent: number[] = []
-  const reasons = new Set(['', 'other', ...Object.keys(ERRORS)])
+  const { calls, failures, settlements, buckets, alarms } = createCounters([registry])
+  registerStateGauges(registry, journal, edition)
+  const stepListeners: ((step: Step) => void)[] = []
+  const outcomeListeners: ((outcome: string) => void)[] = []
+  const latencies: number[] = []
+  const boundedReason = createReasonLimit()
 
   function count(operation: Operation, request: CallRequest, answer: Answer): void {
     const { product, id, price } = operation
@@ -94,15 +63,15 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     if (code?.startsWith('product_')) failures.inc({ product, code })
     const found = price === null ? null : stepOf(request, answer)
     if (found === null) return
-    const step = { ...found, reason: reasonOf(found.reason) }
-    steps.inc({ operation: id, ...step })
-    for (const listener of listeners) listener({ ...step, operation: id, product })
+    const step = { ...found, reason: boundedReason(found.reason) }
+    calls.inc({ operation: id, ...step })
+    for (const listener of stepListeners) listener({ ...step, operation: id, product })
   }
 
-  /** Reasons may come from a facilitator, which may invent them: beyond so many they are "other". */
-  function reasonOf(reason: string): string {
-    if (reasons.size < MOST_REASONS) reasons.add(reason)
-    return reasons.has(reason) ? reason : 'other'
+  function settled(outcome: string, seconds: number): void {
+    settlements.observe({ outcome }, seconds)
+    if (outcome === 'settled' && latencies.push(seconds) > MAX_LATENCIES) latencies.shift()
+    for (const listener of outcomeListeners) listener(outcome)
   }
 
   return {
@@ -111,30 +80,10 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
       count(bound.operation, request, answer)
       return answer
     },
-    timed: (settler) => ({
-      kind: settler.kind,
-      check: (...asked) => settler.check(...asked),
-      async settle(...asked) {
-        const began = performance.now()
-        let outcome = 'threw'
-        try {
-          const result = await settler.settle(...asked)
-          outcome = result.state
-          return result
-        } finally {
-          const seconds = (performance.now() - began) / 1000
-          settling.observe({ outcome }, seconds)
-          if (outcome === 'settled' && recent.push(seconds) > RECENT) recent.shift()
-          for (const listener of settled) listener(outcome)
-        }
-      },
-      status: (record) => settler.status(record),
-      health: (network) => settler.health(network),
-      close: () => settler.close(),
-    }),
-    onStep: (listener) => void listeners.push(listener),
-    onSettled: (listener) => void settled.push(listener),
-    latencies: () => recent,
+    timed: (settler) => timedSettler(settler, settled),
+    onStep: (listener) => void stepListeners.push(listener),
+    onSettled: (listener) => void outcomeListeners.push(listener),
+    latencies: () => latencies,
     reconciled(rows) {
       for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)
     },
@@ -146,36 +95,102 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   }
 }
 
-/** What an answer of a priced operation was to its caller, or null where it says nothing about money. */
+function createCounters(registers: [Registry]) {
+  return {
+    calls: new Counter({
+      name: 'tollgate_calls_total',
+      help: 'Priced calls by how they ended: offered (402 shown), refused, not_charged, pending, delivered, repeated (a stored answer again), by_token.',
+      labelNames: ['kind', 'operation', 'reason'] as const,
+      registers,
+    }),
+    failures: new Counter({
+      name: 'tollgate_product_failures_total',
+      help: 'Calls that a product failed to answer, by error code.',
+      labelNames: ['product', 'code'] as const,
+      registers,
+    }),
+    settlements: new Histogram({
+      name: 'tollgate_settle_seconds',
+      help: 'Time from the call of the settler to its outcome.',
+      labelNames: ['outcome'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
+    buckets: new Gauge({
+      name: 'tollgate_reconciled_rows',
+      help: 'Payments and transfers by bucket, as of the last reconciliation with the chain.',
+      labelNames: ['bucket'] as const,
+      registers,
+    }),
+    alarms: new Gauge({
+      name: 'tollgate_alarm',
+      help: '1 while an alarm is raised and needs attention.',
+      labelNames: ['alarm'] as const,
+      registers,
+    }),
+  }
+}
+
+function timedSettler(settler: Settler, settled: (outcome: string, seconds: number) => void): Settler {
+  return {
+    kind: settler.kind,
+    check: (...parameters) => settler.check(...parameters),
+    async settle(...parameters) {
+      const began = performance.now()
+      let outcome = 'threw'
+      try {
+        const result = await settler.settle(...parameters)
+        outcome = result.state
+        return result
+      } finally {
+        settled(outcome, (performance.now() - began) / 1000)
+      }
+    },
+    status: (record) => settler.status(record),
+    health: (network) => settler.health(network),
+    close: () => settler.close(),
+  }
+}
+
+/** A facilitator may invent any number of reasons. Beyond a limit, new ones are counted as "other". */
+function createReasonLimit(): (reason: string) => string {
+  const reasons = new Set(['', 'other', ...Object.keys(ERRORS)])
+  return (reason) => {
+    if (reasons.size < MAX_REASONS) reasons.add(reason)
+    return reasons.has(reason) ? reason : 'other'
+  }
+}
+
+/** Classifies the answer of a priced operation. Returns null if it says nothing about a payment. */
 function stepOf({ credential }: CallRequest, answer: Answer): Pick<Step, 'kind' | 'reason'> | null {
   const { error, receipt, status } = answer
   const isPaid = (credential?.payments.length ?? 0) > 0
   if (error) {
-    const reason = wordOf(error.reason ?? error.code)
+    const reason = labelOf(error.reason ?? error.code)
     if (error.code === 'settlement_pending') return { kind: 'pending', reason }
     if (error.code === 'payment_required') return { kind: 'offered', reason: '' }
     if (status === 402 || status === 409) return { kind: 'refused', reason }
     return isPaid ? { kind: 'not_charged', reason } : null
   }
   if (receipt?.success) {
-    const isAgain = answer.headers['idempotent-replay'] === 'true'
-    return { kind: isAgain ? 'repeated' : 'delivered', reason: '' }
+    const isReplay = answer.headers['idempotent-replay'] === 'true'
+    return { kind: isReplay ? 'repeated' : 'delivered', reason: '' }
   }
   if (isPaid && credential?.token == null) return { kind: 'not_charged', reason: `status_${status}` }
   return { kind: 'by_token', reason: '' }
 }
 
-/** Reasons may come from a facilitator: what is not a short word is `other`, so that labels stay few. */
-function wordOf(reason: string): string {
+/** Reasons may come from a facilitator. Anything but a short identifier becomes `other`. */
+function labelOf(reason: string): string {
   return /^[a-z0-9_]{1,80}$/.test(reason) ? reason : 'other'
 }
 
-/** Gauges that are asked for at the moment of a scrape. */
-function registerState(registry: Registry, journal: MetricsParts['journal'], edition: () => Edition): void {
+/** Registers the gauges that are computed when the metrics are read. */
+function registerStateGauges(registry: Registry, journal: MetricsParts['journal'], edition: () => Edition): void {
   const registers: Registry[] = []
   const payments = new Gauge({
     name: 'tollgate_payments',
-    help: 'Payments in the ledger by state; submitted ones are pending.',
+    help: 'Payments in the journal by state; submitted ones are pending.',
     labelNames: ['state'] as const,
     registers,
     async collect() {
@@ -184,7 +199,7 @@ function registerState(registry: Registry, journal: MetricsParts['journal'], edi
   })
   const owed = new Gauge({
     name: 'tollgate_owed_payments',
-    help: 'Payments settled and not deliverable, not repaid yet.',
+    help: 'Payments that were settled but cannot be delivered and are not repaid yet.',
     registers,
     async collect() {
       this.set((await journal.debts()).length)
@@ -192,7 +207,7 @@ function registerState(registry: Registry, journal: MetricsParts['journal'], edi
   })
   const up = new Gauge({
     name: 'tollgate_product_up',
-    help: '1 where the product answers, 0 where it is suspended or withheld.',
+    help: '1 if the product answers, 0 if it is suspended or disabled.',
     labelNames: ['product'] as const,
     registers,
     collect() {

@@ -1,4 +1,4 @@
-/** What came in: the sums of the ledger by product, plan and day. Own wallets are counted apart and never added. */
+/** Revenue by product, plan, network and day. Payments of the operator's own wallets are kept apart and never added. */
 import type { Catalog } from '../plugin/catalog.ts'
 import type { PaymentSum } from '../payments/journal/journal.ts'
 
@@ -10,26 +10,30 @@ export interface Income {
 
 export interface Revenue {
   readonly total: Income
-  /** What wallets of our own paid; in no other figure here. */
+  /** Payments of the operator's own wallets; not included in any other figure. */
   readonly own: Income
-  /** Settled and not deliverable. */
+  /** Payments that were settled but cannot be delivered. */
   readonly owed: Income
   readonly byProduct: readonly Income[]
   readonly byPlan: readonly Income[]
-  /** By CAIP-2 id; the ledger keeps networks apart. */
+  /** By CAIP-2 id. */
   readonly byNetwork: readonly Income[]
-  /** Every day of the window, oldest first, by ISO date. */
+  /** Every day of the period by ISO date, oldest first. */
   readonly byDay: readonly Income[]
 }
 
 const DAY_MS = 86_400_000
 
-/** Upper ends of the columns settle times are counted in, seconds. */
-const COLUMNS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32] as const
+/** Upper bounds of the histogram of settlement times, in seconds. */
+const BOUNDS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32] as const
 
-/** A day as text: 20000 is "2024-10-04". */
+/**
+ * Formats days since the epoch as an ISO date.
+ * @example dayText(20000) → '2024-10-04'
+ */
 export const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
 
+/** Sums up the payments of a period. `days` are days since the epoch, both included. */
 export function revenueOf(
   sums: readonly PaymentSum[],
   catalog: Catalog,
@@ -38,7 +42,7 @@ export function revenueOf(
   const settled = sums.filter(({ state, isOwn }) => state === 'settled' && !isOwn)
   const product = ({ operation }: PaymentSum): string => catalog.operations.get(operation)?.product ?? operation
   const plan = ({ operation }: PaymentSum): string | null => catalog.operations.get(operation)?.plan?.plan ?? null
-  const known = new Map(grouped(settled, (sum) => dayText(sum.day)).map((income) => [income.name, income]))
+  const earning = new Map(grouped(settled, (sum) => dayText(sum.day)).map((income) => [income.name, income]))
   const everyDay = Array.from({ length: days.last - days.first + 1 }, (_, at) => dayText(days.first + at))
   return {
     total: added('total', settled),
@@ -58,7 +62,7 @@ export function revenueOf(
       ),
     ),
     byNetwork: largestFirst(grouped(settled, ({ network }) => network)),
-    byDay: everyDay.map((name) => known.get(name) ?? { name, payments: 0, amount: 0n }),
+    byDay: everyDay.map((name) => earning.get(name) ?? { name, payments: 0, amount: 0n }),
   }
 }
 
@@ -80,19 +84,22 @@ function largestFirst(incomes: readonly Income[]): Income[] {
   return incomes.toSorted((one, other) => Number(other.amount - one.amount) || one.name.localeCompare(other.name))
 }
 
-/** How many of these took at most so long, and longer than the column before; `to` is null for the last, open one. */
+/** Counts the values between `from` (exclusive) and `to` (inclusive) of each bound. `to` is null for the last bucket. */
 export function histogram(
   seconds: readonly number[],
 ): readonly { readonly from: number; readonly to: number | null; readonly count: number }[] {
-  const ends = [...COLUMNS, null]
+  const ends = [...BOUNDS, null]
   return ends.map((to, at) => {
-    const from = COLUMNS[at - 1] ?? 0
+    const from = BOUNDS[at - 1] ?? 0
     const count = seconds.filter((one) => (at === 0 || one > from) && (to === null || one <= to)).length
     return { from, to, count }
   })
 }
 
-/** The value at a share of sorted seconds, nearest rank: the 0.5 of [1, 2, 9] is 2. Null where there are none. */
+/**
+ * Returns a quantile by the nearest-rank method, or null if there are no values.
+ * @example quantile([1, 2, 9], 0.5) → 2
+ */
 export function quantile(seconds: readonly number[], share: number): number | null {
   const sorted = seconds.toSorted((one, other) => one - other)
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? null

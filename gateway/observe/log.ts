@@ -1,7 +1,10 @@
-/** JSON logs: call id and payment key, never a payment header, a token or a body. */
+/** JSON logs. A line names calls and payments by id; it never contains a payment header, a token or a body. */
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from 'pino'
 
-/** @example createLog('info').info({ call: 'c1' }, 'ready') → {"level":"info","time":"2026-…Z","call":"c1","msg":"ready"} */
+/**
+ * Creates a logger that writes to standard output by default.
+ * @example createLog('info').info({ call: 'c1' }, 'ready') → {"level":"info","time":"2026-…Z","call":"c1","msg":"ready"}
+ */
 export function createLog(level: string, destination?: DestinationStream): Logger {
   return pino(
     {
