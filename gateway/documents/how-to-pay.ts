@@ -97,7 +97,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 const account = privateKeyToAccount(env.BUYER_KEY)
 const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {
   schemes: [${schemes.join(', ')}],
-  spendControls: { maxAmountPerPayment: '$1' }, // raise it for more expensive routes
+  spendControls: { maxAmountPerPayment: '$1' }, // raise as needed
 })
 const answer = await payingFetch('${address}')
 console.log(await answer.json())`

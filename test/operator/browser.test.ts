@@ -57,9 +57,9 @@ describe('the operator console in a browser', () => {
         await check()
       }
       await page.goto(`${shop.url}/operator/ledger`)
-      expect(await page.getByLabel('Transaction that sent it back').count()).to.equal(width === 1280 ? 1 : 0)
+      expect(await page.getByLabel('Repayment transaction').count()).to.equal(width === 1280 ? 1 : 0)
       if (width === 1280) {
-        await page.getByLabel('Transaction that sent it back').fill(`0x${'5b'.repeat(32)}`)
+        await page.getByLabel('Repayment transaction').fill(`0x${'5b'.repeat(32)}`)
         await page.getByRole('button', { name: 'Record repayment' }).click()
         expect(await page.getByText('There are no debts.').count()).to.equal(1)
         await check()

@@ -94,7 +94,7 @@ describe('the founding list', () => {
 
   it('says on the form what happens to the address', async () => {
     const page = await (await fetch(`${shop.url}/pricing`, { headers: HTML })).text()
-    expect(page).to.contain('Every letter has a link that deletes it')
+    expect(page).to.contain('Every e-mail has a link that deletes it')
   })
 
   it('deletes an address by its link, which only asks when it is merely opened', async () => {

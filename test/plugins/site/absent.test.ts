@@ -13,6 +13,6 @@ describe('the pages while a product cannot answer', () => {
   it('show the rest', async () => {
     for (const path of PAGES) expect((await shop.page(path)).status, path).to.equal(200)
     expect((await shop.page('/')).html).not.to.contain('24 hours ago')
-    expect((await shop.page('/methodology')).html).to.contain('cannot be shown at the moment')
+    expect((await shop.page('/methodology')).html).to.contain('currently unavailable')
   })
 })
