@@ -14,31 +14,34 @@ import { readUploadedBars } from './reference/uploaded-bars.ts'
 
 export interface AuditRequest {
   readonly file: Buffer
-  /** Reference bars as CSV, in place of the service's own. */
+  /** Reference bars as CSV, used instead of the bars of the service. */
   readonly bars: Buffer | undefined
   readonly preset: PresetName
   readonly trials: number
   readonly extraBps: number
-  /** Symbol of a ledger without a column for it. */
+  /** The symbol of a ledger that has no symbol column. */
   readonly symbol: string | undefined
 }
 
 export interface AuditContext {
   readonly ask: Ask
   readonly signal: AbortSignal
-  /** Nothing in the ledger can be later. */
+  /** Trades later than this are in the future and rejected. */
   readonly asOf: Date
-  /** Why the service's own bars say nothing of real trades, or null. */
+  /** Why the bars of the service cannot be compared with real trades; null if they can. */
   readonly unusableReason: string | null
 }
 
-/** Audits a ledger: structure, fills against bars, performance after costs, overfitting, verdict. Throws InvalidInput. */
-export async function audit(request: AuditRequest, { ask, signal, asOf, unusableReason: unfit }: AuditContext) {
+/**
+ * Audits a trade ledger: its structure, its fills against reference bars, performance after costs, overfitting, and a
+ * verdict. Throws InvalidInput if the file cannot be read as a ledger.
+ */
+export async function audit(request: AuditRequest, { ask, signal, asOf, unusableReason }: AuditContext) {
   const { file, preset: name, extraBps, symbol } = request
   const findings = createFindings()
   const ledger = await readLedger(file, { symbol, now: asOf.getTime(), findings }, signal)
   const bars = request.bars ? await readUploadedBars(request.bars, signal) : null
-  const checked = await checkLedger({ ledger, bars, findings, ask, signal, unusableReason: unfit })
+  const checked = await checkLedger({ ledger, bars, findings, ask, signal, unusableReason })
   const preset = PRESETS[name]
   const trials = trialsOf(ledger, preset, extraBps)
   const best = bestTrial(trials)
@@ -128,28 +131,28 @@ function fillsPart(checked: CheckedLedger, findings: Findings, structuralShare: 
 
 const COUNT = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
 const SHARE = new Intl.NumberFormat('en-US', { style: 'percent', maximumFractionDigits: 2 })
-const UNCHECKED = 'No fill could be held against bars, so whether they could have happened is not known.'
+const UNCHECKED = 'No fill could be checked against bars, so it is unknown whether the fills could have happened.'
 
-/** The verdict in two sentences, for those who read no further. */
+/** The verdict in at most two sentences. */
 export function summaryOf({ verdict, ledger, fills, performance, overfitting }: Audit): string {
   const trades = `${COUNT.format(performance.trades)} trades`
   const net = `${COUNT.format(performance.net_expectancy_bps)} bps a trade after costs`
   const dsr = overfitting.dsr === null ? null : certainty(overfitting.dsr)
   switch (verdict) {
     case 'reject':
-      return `${rejection(ledger, fills)} What ${trades} seem to have earned, ${net}, cannot be relied on.`
+      return `${rejection(ledger, fills)} The result of the ${trades}, ${net}, cannot be relied on.`
     case 'not_profitable':
-      return `The ${trades} lose: ${net}. They break even at ${COUNT.format(performance.breakeven_cost_per_side_bps)} bps a side.`
+      return `The ${trades} lose money: ${net}. They break even at ${COUNT.format(performance.breakeven_cost_per_side_bps)} bps a side.`
     case 'unproven':
       return dsr === null
-        ? `The ${trades} make ${net}, but they are too few, or too much alike, to tell from luck.`
-        : `The ${trades} make ${net}, but luck explains too much: a deflated Sharpe ratio of ${dsr} with ${overfitting.n_trials} trials.`
+        ? `The ${trades} make ${net}, but they are too few or too similar to distinguish from luck.`
+        : `The ${trades} make ${net}, but luck may explain it: the deflated Sharpe ratio is ${dsr} with ${overfitting.n_trials} trials.`
     case 'plausible':
-      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${overfitting.n_trials} trials. ${fills.checked === 0 ? UNCHECKED : 'Nothing found speaks against it; that is not a promise.'}`
+      return `The ${trades} make ${net}, with a deflated Sharpe ratio of ${dsr ?? ''} at ${overfitting.n_trials} trials. ${fills.checked === 0 ? UNCHECKED : 'The audit found nothing against it, but that is not a guarantee.'}`
   }
 }
 
-/** A probability that is rounded to certainty is told as a bound. */
+/** A probability that would round to 100% is written as a bound. */
 const certainty = (share: number): string => (share > 0.9999 ? 'over 99.99%' : SHARE.format(share))
 
 function rejection(ledger: Audit['ledger'], fills: Audit['fills']): string {
@@ -158,5 +161,5 @@ function rejection(ledger: Audit['ledger'], fills: Audit['fills']): string {
     return `${COUNT.format(fills.impossible)} of ${COUNT.format(fills.fills)} fills could not have happened (${SHARE.format(fills.share)} of those checked).`
   if (fills.structural_share > 0.005)
     return `${COUNT.format(ledger.excluded)} of ${COUNT.format(ledger.rows)} rows cannot be used.`
-  return flag?.explanation ?? 'Trades were held over splits at prices that were not adjusted.'
+  return flag?.explanation ?? 'Trades were held across splits at unadjusted prices.'
 }

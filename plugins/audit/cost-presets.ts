@@ -1,9 +1,9 @@
-/** What a trade costs by kind of market, basis points a side. Data: published at /methodology with its basis. */
+/** Trading costs of a kind of market, in basis points per side. The methodology page publishes them with their basis. */
 export interface Preset {
   readonly halfSpread: number
   readonly slippage: number
   readonly commission: number
-  /** Where the figures come from. */
+  /** The source of the figures. */
   readonly basis: string
 }
 
@@ -49,7 +49,7 @@ export const PRESETS = {
 export type PresetName = keyof typeof PRESETS
 export const DEFAULT_PRESET: PresetName = 'large_cap'
 
-/** All a preset charges a side, without the extra of the request: large_cap is 3. */
+/** Total cost per side of a preset, in basis points, without the extra costs of the request. For large_cap it is 3. */
 export function costPerSide({ halfSpread, slippage, commission }: Preset): number {
   return Math.round((halfSpread + slippage + commission) * 1e9) / 1e9
 }

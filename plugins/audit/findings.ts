@@ -1,6 +1,6 @@
 import type { Leg } from './trade-ledger.ts'
 
-/** What can be wrong with a row, by family: `structure` leaves the statistics, `fill` could not have happened. */
+/** Defects of rows, with their families. A `structure` finding excludes the row; a `fill` could not have happened. */
 export const CODES = {
   missing_value: 'structure',
   unparseable_time: 'structure',
@@ -26,7 +26,7 @@ export interface Finding {
   readonly code: Code
   readonly severity: 'error' | 'warning'
   readonly leg?: Leg
-  /** The column that is wrong, as the file names it. */
+  /** The column with the defect, as the file names it. */
   readonly field?: string
   readonly symbol?: string
   readonly price?: number
@@ -40,11 +40,11 @@ export interface Findings {
   /** At most 1,000, by row. */
   list(): readonly Finding[]
   readonly truncated: boolean
-  /** How often each code was found, complete. */
+  /** Number of findings per code, including those beyond the first 1,000. */
   counts(): Readonly<Record<string, number>>
 }
 
-/** Collects findings; the counts stay complete when there are more than are returned. */
+/** Collects findings. Lists the first 1,000 and counts all of them. */
 export function createFindings(): Findings {
   const kept: Finding[] = []
   const counts = new Map<string, number>()

@@ -1,4 +1,4 @@
-/** The backtest audit: a ledger in, a report out, kept under an address that nobody can guess. */
+/** The backtest audit: takes a trade ledger, returns a report, and stores it at an address that nobody can guess. */
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
 import { type DataSettings, dataSettings } from '../lib/feeds/data-settings.ts'
 import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
@@ -15,29 +15,29 @@ interface Form {
   readonly symbol?: string
 }
 
-/** A report as it is kept and sold. */
+/** A report as it is stored and sold. */
 export interface Report extends Audit {
   readonly rid: string
   readonly report_url: string
   readonly summary: string
 }
 
-/** Id of the report that shows the example. */
+/** Id of the report on the example in the catalog. */
 const SAMPLE = 'sample'
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
-/** Bars that were made up, or moved to another time, say nothing of a ledger from this world. */
-function unfitness({ dataMode, replayShift }: DataSettings): string | null {
+/** Made-up bars and recordings moved in time cannot be compared with real trades. Returns the reason, or null. */
+function unusableBarsReason({ dataMode, replayShift }: DataSettings): string | null {
   if (dataMode === 'sample') return 'reference bars are sample data'
   const isMoved = dataMode === 'replay' && (replayShift.kind === 'auto' || replayShift.kind === 'seconds')
   return isMoved ? 'reference bars are a recording moved in time' : null
 }
 
-const reportOf = (rid: string, made: Audit): Report => ({
+const reportOf = (rid: string, result: Audit): Report => ({
   rid,
   report_url: `/report/${rid}`,
-  summary: summaryOf(made),
-  ...made,
+  summary: summaryOf(result),
+  ...result,
 })
 
 interface SampleBody {
@@ -45,13 +45,13 @@ interface SampleBody {
   readonly bars?: string
 }
 
-/** The audit of the example in the catalog: what a report looks like, before one has a ledger. */
-async function sample({ catalog, ...place }: AuditContext & Pick<Call, 'catalog'>): Promise<Report> {
+/** Audits the example in the catalog, so that people can see a report before they have a ledger. */
+async function sampleReport({ catalog, ...context }: AuditContext & Pick<Call, 'catalog'>): Promise<Report> {
   const body = catalog.operations.get('auditBacktest')?.example?.request.body as SampleBody | undefined
   if (!body) throw new NotFound('There is no sample report: the catalog has no example.')
   const files = { file: Buffer.from(body.file), bars: body.bars === undefined ? undefined : Buffer.from(body.bars) }
   const assumed = { preset: DEFAULT_PRESET, trials: 10, extraBps: 0, symbol: undefined }
-  return reportOf(SAMPLE, await audit({ ...files, ...assumed }, place))
+  return reportOf(SAMPLE, await audit({ ...files, ...assumed }, context))
 }
 
 export default definePlugin({
@@ -60,19 +60,19 @@ export default definePlugin({
   setup(context) {
     const { db } = context
     const reports = openReportStore(db)
-    const unfit = unfitness(dataSettings(context))
+    const unusableReason = unusableBarsReason(dataSettings(context))
 
-    async function make({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
+    async function auditBacktest({ id, input, ask, signal, asOf }: Call<{ body: Form }>): Promise<Report> {
       const { file, bars, preset, n_trials: trials, extra_bps: extraBps, symbol } = input.body
       const request = { file: file.bytes, bars: bars?.bytes, preset, trials, extraBps, symbol }
-      const made = await audit(request, { ask, signal, asOf, unusableReason: unfit })
-      const rid = await reports.idFor(id, made.ledger.sha256)
-      const report = reportOf(rid, made)
+      const result = await audit(request, { ask, signal, asOf, unusableReason })
+      const rid = await reports.idFor(id, result.ledger.sha256)
+      const report = reportOf(rid, result)
       await reports.save(rid, asOf, report)
       return report
     }
 
-    /** Says the same whether there was a report or not: an address tells nothing about itself. */
+    /** Gives the same answer whether or not the report existed, so that nobody can probe for addresses. */
     async function remove({ input }: Call<{ params: { rid: string } }>) {
       const { rid } = input.params
       await reports.remove(rid)
@@ -81,17 +81,17 @@ export default definePlugin({
 
     return {
       handlers: {
-        auditBacktest: make,
+        auditBacktest,
         async submitAudit(call: Call<{ body: Form }>) {
-          const { rid, report_url, verdict, reasons, summary } = await make(call)
+          const { rid, report_url, verdict, reasons, summary } = await auditBacktest(call)
           return new Reply({ rid, report_url, verdict, reasons, summary }, { headers: PRIVATE })
         },
         deleteReport: remove,
         deleteReportForm: remove,
         async getAuditReport({ input, ...call }: Call<{ query: { rid: string } }>): Promise<Report> {
-          if (input.query.rid === SAMPLE) return sample({ ...call, unusableReason: unfit })
+          if (input.query.rid === SAMPLE) return sampleReport({ ...call, unusableReason })
           const report = await reports.find(input.query.rid)
-          if (report === null) throw new NotFound('There is no such report, or it was deleted.')
+          if (report === null) throw new NotFound('This report does not exist, or it was deleted.')
           return JSON.parse(report) as Report
         },
         getAuditPresets: () => ({

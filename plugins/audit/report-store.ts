@@ -16,10 +16,10 @@ export const migrations: readonly Migration[] = [
 ]
 
 export interface ReportStore {
-  /** The id of the report of a call: 144 bits that nobody can guess, the same for the same call and file. */
+  /** The id for the report of a call: 144 bits that nobody can guess. The same call and file always get the same id. */
   idFor(callId: string, sha256: string): Promise<string>
   save(rid: string, created: Date, report: object): Promise<void>
-  /** The report as JSON, or null. */
+  /** The report as JSON, or null if it does not exist. */
   find(rid: string): Promise<string | null>
   remove(rid: string): Promise<void>
 }
@@ -37,7 +37,7 @@ export function openReportStore(db: Database): ReportStore {
     const row: { secret: string } | undefined = await db<{ secret: string }>('audit_key')
       .where({ id: 1 })
       .first('secret')
-    if (!row) throw new Error('the key of the reports is gone')
+    if (!row) throw new Error('the secret for report ids is missing from the database')
     return row.secret
   }
 

@@ -1,4 +1,4 @@
-/** A trade ledger as the checks and the statistics see it, whatever layout it came in. */
+/** The trade ledger that the checks and statistics use, whatever layout the file had. */
 
 export const LAYOUTS = [
   'round_trips',
@@ -14,24 +14,24 @@ export type Layout = (typeof LAYOUTS)[number]
 
 export type Leg = 'entry' | 'exit'
 
-/** One execution. Times are epoch milliseconds; without a zone in the file they are the written clock taken as UTC. */
+/** One execution. Times are epoch milliseconds. If the file names no zone, its times are read as UTC. */
 export interface Fill {
   /** 0-based data row. */
   readonly row: number
   readonly leg: Leg
   /** Index into the ledger's symbols. */
   readonly symbol: number
-  /** 1 buys, -1 sells. */
+  /** 1 for a buy, -1 for a sale. */
   readonly sign: 1 | -1
   readonly time: number
   readonly price: number
-  /** Positive; NaN where the file has no quantity. */
+  /** Positive; NaN if the file has no quantity. */
   readonly qty: number
 }
 
 /** One round trip. */
 export interface Trade {
-  /** Data row of the entry, and of the exit where the layout gives it one of its own. */
+  /** Data row of the entry, and of the exit. They differ if the layout has a row for each. */
   readonly row: number
   readonly exitRow: number
   readonly symbol: number
@@ -42,9 +42,9 @@ export interface Trade {
   readonly entryPrice: number
   readonly exitTime: number
   readonly exitPrice: number
-  /** Money paid for both sides; NaN where not reported. */
+  /** Money paid for both sides; NaN if not reported. */
   readonly fees: number
-  /** Profit as the file states it; NaN where it does not. */
+  /** Profit as stated in the file; NaN if not stated. */
   readonly pnl: number
   /** Index into the ledger's trials; 0 without a trial column. */
   readonly trial: number
@@ -58,15 +58,15 @@ export interface TradeLedger {
   readonly fills: readonly Fill[]
   readonly symbols: readonly string[]
   readonly trials: readonly string[]
-  /** Rows that a structural finding took out of the statistics. */
+  /** Rows excluded from the statistics by a structural finding. */
   readonly excluded: number
-  /** Trades still open, left out. */
+  /** Trades that are still open. They are not in `trades`. */
   readonly open: number
-  /** Orders that were never filled, left out. */
+  /** Orders that were never filled. */
   readonly unfilled: number
   /** Whether the times name their zone. */
   readonly zoned: boolean
-  /** Every time is a bare date, or midnight. */
+  /** Whether every time is a bare date or midnight. */
   readonly daily: boolean
   readonly hasQty: boolean
   readonly warnings: readonly string[]
@@ -75,5 +75,5 @@ export interface TradeLedger {
 export const DAY = 86_400_000
 export const UNNAMED_SYMBOL = ''
 
-/** "2024-01-02" of epoch milliseconds, read as UTC. */
+/** The UTC day of epoch milliseconds, as "2024-01-02". */
 export const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10)

@@ -4,7 +4,7 @@ import type { ReferenceSeries } from '../reference/bar-series.ts'
 
 export interface Flag {
   readonly code: 'lookahead_extremes' | 'lookahead_same_bar' | 'touch_fill' | 'survivorship'
-  /** `info` does not reject: it says what cannot be tested. */
+  /** An `error` rejects the ledger. An `info` names something that cannot be tested. */
   readonly severity: 'error' | 'info'
   readonly fills: number
   readonly value: number
@@ -13,18 +13,18 @@ export interface Flag {
 }
 
 export interface BiasDetector {
-  /** A fill that lies within its bar. */
+  /** Records a fill that lies within its bar. */
   observe(fill: Fill, series: ReferenceSeries, bar: number): void
   flags(): Flag[]
-  /** Fills seen, for what could be tested. */
+  /** Number of fills recorded so far. */
   readonly observed: number
 }
 
-/** Fewer fills say nothing of a habit. */
+/** Fewer fills are not enough to show a pattern. */
 export const MIN_FILLS = 30
 const SAME = 0.5e-4
 
-/** Watches where in their bars the fills lie: honest fills know neither the bar's extremes nor its direction. */
+/** Detects look-ahead bias from where fills lie in their bars. Honest fills know neither the extremes nor the direction. */
 export function createBiasDetector(): BiasDetector {
   const buys = createMean()
   const sells = createMean()
@@ -38,7 +38,7 @@ export function createBiasDetector(): BiasDetector {
       const [o, h, l, c] = [open[bar]!, high[bar]!, low[bar]!, close[bar]!]
       if (!(h > l)) return
       ;(sign === 1 ? buys : sells).add((price - l) / (h - l))
-      // A fill at the open or the close is no touch, though the bar may have turned there.
+      // A fill at the open or close does not count as a touch, even if that price is an extreme.
       const isTouch = (isAt(price, h) || isAt(price, l)) && !isAt(price, o) && !isAt(price, c)
       touching.add(isTouch ? 1 : 0)
       if (leg === 'entry' && Math.abs(price / o - 1) <= SAME && c !== o) agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
@@ -55,7 +55,7 @@ export function createBiasDetector(): BiasDetector {
           fills: place.count(),
           value: mean,
           limit: isBuy ? 0.1 : 0.9,
-          explanation: `${isBuy ? 'Buys lie at the bottom' : 'Sales lie at the top'} of their bars; 0.5 is expected of an honest fill.`,
+          explanation: `${isBuy ? 'Buys lie at the bottom' : 'Sales lie at the top'} of their bars. Honest fills lie at 0.5 on average.`,
         })
       }
       extremes(buys, true)
@@ -67,7 +67,7 @@ export function createBiasDetector(): BiasDetector {
           fills: agreeing.count(),
           value: agreeing.mean(),
           limit: 0.9,
-          explanation: 'Trades entered at the open go the way the same bar went on to close.',
+          explanation: 'Trades entered at the open nearly always match the direction in which the same bar closes.',
         })
       if (touching.count() >= MIN_FILLS && touching.mean() > 0.3)
         flags.push({
@@ -76,14 +76,14 @@ export function createBiasDetector(): BiasDetector {
           fills: touching.count(),
           value: touching.mean(),
           limit: 0.3,
-          explanation: 'Fills lie exactly at the high or the low of their bars, where few can be filled.',
+          explanation: 'Too many fills lie exactly at the high or low of their bars, where few orders are filled.',
         })
       return flags
     },
   }
 }
 
-/** The very price, or what rounding to the decimals of the fill makes of it. */
+/** Whether a price equals a level, exactly or after rounding the level to the decimals of the price. */
 function isAt(price: number, level: number): boolean {
   if (price === level) return true
   if (Math.abs(price / level - 1) > SAME) return false
@@ -111,7 +111,7 @@ function createMean() {
 }
 
 /**
- * Upper tail of Student's t, by turning it into a normal deviate.
+ * The upper tail of Student's t, by Wallace's transformation to a normal deviate.
  *
  * Source: D. L. Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", Annals of
  * Mathematical Statistics 30 (1959) 1121-1130.

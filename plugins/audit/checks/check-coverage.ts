@@ -1,7 +1,7 @@
 export const CHECKS = ['outside_range', 'session', 'listing', 'volume', 'tick', 'split', 'pnl', 'lookahead'] as const
 export type CheckName = (typeof CHECKS)[number]
 
-/** How far a check could be made, and why not further. */
+/** How many items a check covered, and why it skipped the others. */
 export interface Check {
   readonly check: CheckName
   readonly status: 'checked' | 'partly_checked' | 'not_checked'

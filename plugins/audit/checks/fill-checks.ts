@@ -7,109 +7,118 @@ import { dayOf, type Fill, type TradeLedger } from '../trade-ledger.ts'
 import type { CheckCoverage } from './check-coverage.ts'
 import type { BiasDetector } from './bias-flags.ts'
 
-interface FillChecker {
-  check(fill: Fill, standard: Reference): void
-  /** Writes down what is judged all together. */
-  finish(): void
-  /** `judged` are those held against bars or, without bars, against the calendar. */
-  readonly counts: { checked: number; missed: number; judged: number; impossible: number }
+/** Allows for rounded prices. A fill more than half a basis point outside its bar is impossible. */
+const SLACK = 0.5e-4
+const LARGE_VOLUME_SHARE = 0.1
+/** If more fills are off the tick size, the file writes prices that way and the rows are not wrong. */
+const MAX_OFF_TICK_SHARE = 0.1
+
+interface FillCheckParts {
+  readonly ledger: TradeLedger
+  readonly findings: Findings
+  readonly coverage: CheckCoverage
+  readonly bias: BiasDetector
 }
 
-/** Prices may be rounded: beyond half a basis point outside the bar a fill is impossible. */
-const SLACK = 0.5e-4
-const MUCH_VOLUME = 0.1
-/** When more fills than this are off the tick it is how the file writes prices, not a mistake of rows. */
-const COMMON = 0.1
+type ImpossibleCode = 'outside_range' | 'closed_market' | 'before_listing' | 'after_delisting'
 
-export function createFillChecker(
-  ledger: TradeLedger,
-  findings: Findings,
-  tally: CheckCoverage,
-  witness: BiasDetector,
-): FillChecker {
-  const { zoned, daily, hasQty, symbols } = ledger
-  const counts = { checked: 0, missed: 0, judged: 0, impossible: 0 }
-  const grids = new Map<ReferenceSeries, ReturnType<typeof priceStepOf>>()
-  const offTick: { readonly fill: Fill; readonly step: number }[] = []
-  let onGrid = 0
+/** Checks fills one at a time against the bar that each falls in, or against the trading calendar if there are no bars. */
+export class FillChecker {
+  /** `judged` counts fills checked against bars or, without bars, against the calendar. */
+  readonly counts = { checked: 0, notChecked: 0, judged: 0, impossible: 0 }
+  readonly #parts: FillCheckParts
+  readonly #tickSizes = new Map<ReferenceSeries, ReturnType<typeof tickSizeOf>>()
+  readonly #offTick: { readonly fill: Fill; readonly step: number }[] = []
+  #onTick = 0
 
-  function add(fill: Fill, code: Code, severity: Finding['severity'], figures: Record<string, unknown> = {}): void {
-    const { row, leg, price } = fill
-    const symbol = symbols[fill.symbol]
-    findings.add({ row, code, severity, leg, ...(symbol ? { symbol } : {}), price, ...figures })
+  constructor(parts: FillCheckParts) {
+    this.#parts = parts
   }
 
-  function found(
-    fill: Fill,
-    code: 'outside_range' | 'closed_market' | 'before_listing' | 'after_delisting',
-    figures = {},
-  ) {
-    counts.impossible += 1
-    add(fill, code, 'error', figures)
+  check(fill: Fill, reference: Reference): void {
+    const { ledger, coverage } = this.#parts
+    const { series } = reference
+    if (!series) return this.#checkCalendar(fill, reference)
+    const bar = barAt(series, fill.time, ledger.zoned, ledger.daily)
+    const isIdle = typeof bar === 'number' && series.idle?.[bar] === 1
+    if (bar === 'unknown' || isIdle) return this.#checkCalendar(fill, reference)
+    coverage.addChecked('session')
+    this.counts.judged += 1
+    this.counts.checked += 1
+    if (series.isWhole) coverage.addChecked('listing')
+    else coverage.addSkipped('listing', 'the bars of this service do not show when a symbol was listed')
+    if (typeof bar === 'number') return this.#checkBar(fill, series, bar)
+    this.#addImpossible(fill, bar, {
+      day: dayOf(fill.time),
+      ...(bar === 'closed_market' ? {} : extentOf(series)),
+    })
   }
 
-  function missed(why: string): void {
-    counts.missed += 1
-    for (const check of ['outside_range', 'volume', 'tick', 'listing'] as const) tally.addSkipped(check, why)
+  /** Reports the findings that need all fills. Call it after the last fill. */
+  finish(): void {
+    const offTick = this.#offTick
+    if (offTick.length > MAX_OFF_TICK_SHARE * (offTick.length + this.#onTick)) return
+    for (const { fill, step } of offTick) this.#add(fill, 'off_tick', 'warning', { tick: step })
   }
 
-  /** Sessions by the calendar alone, where there are no bars. */
-  function bySession(fill: Fill, { isNyse, why }: Reference): void {
-    missed(why)
-    if (!isNyse) return tally.addSkipped('session', why)
-    const day = dayOf(dayStart(fill.time, zoned && !daily))
+  /** Checks only the session, because there is no bar for the fill. */
+  #checkCalendar(fill: Fill, { isNyse, why }: Reference): void {
+    const { ledger, coverage } = this.#parts
+    this.counts.notChecked += 1
+    for (const check of ['outside_range', 'volume', 'tick', 'listing'] as const) coverage.addSkipped(check, why)
+    if (!isNyse) return coverage.addSkipped('session', why)
+    const day = dayOf(dayStart(fill.time, ledger.zoned && !ledger.daily))
     const reason = nyseClosed(day)
-    tally.addChecked('session')
-    counts.judged += 1
-    if (reason !== null) found(fill, 'closed_market', { day, reason })
+    coverage.addChecked('session')
+    this.counts.judged += 1
+    if (reason !== null) this.#addImpossible(fill, 'closed_market', { day, reason })
   }
 
-  function byBar(fill: Fill, series: ReferenceSeries, bar: number): void {
-    const [low, high, volume] = [series.low[bar]!, series.high[bar]!, series.volume[bar]!]
-    tally.addChecked('outside_range')
+  #checkBar(fill: Fill, series: ReferenceSeries, bar: number): void {
+    const { coverage, bias } = this.#parts
+    const [low, high] = [series.low[bar]!, series.high[bar]!]
+    coverage.addChecked('outside_range')
     const excess = Math.max(fill.price / high - 1, 1 - fill.price / low)
-    if (excess > SLACK) return found(fill, 'outside_range', { low, high, excess_bps: excess * 1e4 })
-    witness.observe(fill, series, bar)
-    if (!hasQty || Number.isNaN(fill.qty)) tally.addSkipped('volume', 'the file has no quantity')
-    else if (!(volume > 0)) tally.addSkipped('volume', 'the bars have no volume')
-    else {
-      tally.addChecked('volume')
-      if (fill.qty > MUCH_VOLUME * volume) {
-        const severity = fill.qty > volume ? 'error' : 'warning'
-        if (severity === 'error') counts.impossible += 1
-        add(fill, 'exceeds_volume', severity, { qty: fill.qty, volume })
-      }
-    }
-    const grid = grids.get(series) ?? priceStepOf(series)
-    grids.set(series, grid)
-    const step = grid(fill.price, fill.time)
-    if (step === null) return tally.addSkipped('tick', 'the bars are on no grid')
-    tally.addChecked('tick')
-    // A price of the bar itself is a price of the market.
-    const prints = [series.open[bar], high, low, series.close[bar]]
-    if (isMultiple(fill.price, step) || prints.includes(fill.price)) onGrid += 1
-    else offTick.push({ fill, step })
+    if (excess > SLACK) return this.#addImpossible(fill, 'outside_range', { low, high, excess_bps: excess * 1e4 })
+    bias.observe(fill, series, bar)
+    this.#checkVolume(fill, series.volume[bar]!)
+    this.#checkTick(fill, series, bar)
   }
 
-  return {
-    counts,
-    check(fill, standard) {
-      const { series } = standard
-      if (!series) return bySession(fill, standard)
-      const bar = barAt(series, fill.time, zoned, daily)
-      if (bar === 'unknown' || (typeof bar === 'number' && series.idle?.[bar] === 1)) return bySession(fill, standard)
-      tally.addChecked('session')
-      counts.judged += 1
-      counts.checked += 1
-      if (series.isWhole) tally.addChecked('listing')
-      else tally.addSkipped('listing', 'our own bars do not say when a symbol was listed')
-      if (typeof bar === 'number') return byBar(fill, series, bar)
-      found(fill, bar, { day: dayOf(fill.time), ...(bar === 'closed_market' ? {} : extentOf(series)) })
-    },
-    finish() {
-      if (offTick.length > COMMON * (offTick.length + onGrid)) return
-      for (const { fill, step } of offTick) add(fill, 'off_tick', 'warning', { tick: step })
-    },
+  #checkVolume(fill: Fill, volume: number): void {
+    const { ledger, coverage } = this.#parts
+    if (!ledger.hasQty || Number.isNaN(fill.qty)) return coverage.addSkipped('volume', 'the file has no quantity')
+    if (!(volume > 0)) return coverage.addSkipped('volume', 'the bars have no volume')
+    coverage.addChecked('volume')
+    if (fill.qty <= LARGE_VOLUME_SHARE * volume) return
+    const severity = fill.qty > volume ? 'error' : 'warning'
+    if (severity === 'error') this.counts.impossible += 1
+    this.#add(fill, 'exceeds_volume', severity, { qty: fill.qty, volume })
+  }
+
+  #checkTick(fill: Fill, series: ReferenceSeries, bar: number): void {
+    const { coverage } = this.#parts
+    const tickSize = this.#tickSizes.get(series) ?? tickSizeOf(series)
+    this.#tickSizes.set(series, tickSize)
+    const step = tickSize(fill.price, fill.time)
+    if (step === null) return coverage.addSkipped('tick', 'the bars have no tick size')
+    coverage.addChecked('tick')
+    // The prices of the bar itself are prices of the market.
+    const prices = [series.open[bar], series.high[bar], series.low[bar], series.close[bar]]
+    if (isMultiple(fill.price, step) || prices.includes(fill.price)) this.#onTick += 1
+    else this.#offTick.push({ fill, step })
+  }
+
+  #addImpossible(fill: Fill, code: ImpossibleCode, figures: Record<string, unknown>): void {
+    this.counts.impossible += 1
+    this.#add(fill, code, 'error', figures)
+  }
+
+  #add(fill: Fill, code: Code, severity: Finding['severity'], figures: Record<string, unknown>): void {
+    const { ledger, findings } = this.#parts
+    const { row, leg, price } = fill
+    const symbol = ledger.symbols[fill.symbol]
+    findings.add({ row, code, severity, leg, ...(symbol ? { symbol } : {}), price, ...figures })
   }
 }
 
@@ -118,16 +127,16 @@ function extentOf({ time }: ReferenceSeries) {
 }
 
 const CENT = 0.01
-/** US exchanges quoted in fractions before. */
+/** US exchanges quoted prices in fractions before this date. */
 const DECIMAL_SINCE = Date.UTC(2001, 3, 9)
 const MAX_SAMPLED = 5000
 
 /**
- * The step that prices of a symbol come in: a cent for a US equity at or above 1 USD, unless most of its bars are off
- * the cent as adjusted prices are; else the greatest power of ten that 99.5% of the bars' prices are multiples of. Null
- * where there is none.
+ * Returns a function that gives the tick size of a symbol at a price and time; null if unknown. For US equities it is a
+ * cent at or above 1 USD, unless most bars are off the cent because their prices are adjusted. For other symbols it is
+ * the largest power of ten of which 99.5% of the prices of the bars are multiples.
  */
-function priceStepOf(series: ReferenceSeries): (price: number, time: number) => number | null {
+function tickSizeOf(series: ReferenceSeries): (price: number, time: number) => number | null {
   const prices = sampled(series)
   const share = (step: number): number => prices.filter((price) => isMultiple(price, step)).length / prices.length
   const own = [1, 0.1, CENT, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8].find((step) => share(step) >= 0.995) ?? null

@@ -6,34 +6,35 @@ import { joinDays, type ReferenceSeries } from '../reference/bar-series.ts'
 import type { CheckCoverage } from './check-coverage.ts'
 
 export interface Split {
-  /** Open of the first bar after it, epoch milliseconds. */
+  /** Open of the first bar after the split, epoch milliseconds. */
   readonly time: number
-  /** 7 for 7:1, 0.1 for a reverse split of 1:10. */
+  /** 7 for a 7:1 split, 0.1 for a reverse split of 1:10. */
   readonly factor: number
 }
 
-/** Smaller gaps are no split. */
-const LEAST_GAP = Math.log(1.17)
-/** As many bars as the quality product looks at in one call. */
+/** Smaller gaps are not splits. */
+const MIN_GAP = Math.log(1.17)
+/** Maximum number of bars in one call of the bar-quality product. */
 const MAX_BARS = 50_000
 
 interface SplitParts {
   readonly findings: Findings
-  readonly tally: CheckCoverage
+  readonly coverage: CheckCoverage
   readonly ask: Ask
 }
 
-/** Finds trades held over a split whose prices jump by its factor: a profit or loss that nobody made. */
+/** Finds trades held across a split at unadjusted prices. Their profit or loss never happened. */
 export async function checkSplits(
   trades: readonly Trade[],
   { series, why }: Reference,
-  { findings, tally, ask }: SplitParts,
+  { findings, coverage, ask }: SplitParts,
 ): Promise<void> {
   const held = trades.filter(({ entryTime, exitTime }) => Math.floor(exitTime / DAY) > Math.floor(entryTime / DAY))
   if (held.length === 0) return
   const splits = series ? await splitsOf(series, ask) : null
-  if (!splits) return tally.addSkipped('split', series ? 'bar quality cannot be asked at the moment' : why, held.length)
-  tally.addChecked('split', held.length)
+  if (!splits)
+    return coverage.addSkipped('split', series ? 'bar quality cannot be asked at the moment' : why, held.length)
+  coverage.addChecked('split', held.length)
   for (const { row, entryTime, exitTime, entryPrice, exitPrice } of held)
     for (const { time, factor } of splits) {
       const isOver = entryTime < time && exitTime >= time
@@ -44,8 +45,8 @@ export async function checkSplits(
 }
 
 /**
- * Splits of raw bars: those the bars state, else those the bar-quality product finds, asked only where a gap overnight
- * is wide enough. Null where it cannot be asked.
+ * The splits in a series: those that the bars state, otherwise those that the bar-quality product finds. It is called only
+ * if an overnight gap is wide enough. Null if it cannot be called.
  */
 async function splitsOf(series: ReferenceSeries, ask: Ask): Promise<readonly Split[] | null> {
   const { time, split } = series
@@ -61,11 +62,11 @@ async function splitsOf(series: ReferenceSeries, ask: Ask): Promise<readonly Spl
 }
 
 function hasGap({ open, close }: ReferenceSeries): boolean {
-  for (let i = 1; i < open.length; i += 1) if (Math.abs(Math.log(open[i]! / close[i - 1]!)) >= LEAST_GAP) return true
+  for (let i = 1; i < open.length; i += 1) if (Math.abs(Math.log(open[i]! / close[i - 1]!)) >= MIN_GAP) return true
   return false
 }
 
-/** The last bars in the form the quality product reads: epoch seconds, prices, volume. */
+/** The last bars in the form that the bar-quality product reads: epoch seconds, prices, volume. */
 function barsOf({ time, open, high, low, close, volume }: ReferenceSeries): (number | null)[][] {
   const first = Math.max(0, time.length - MAX_BARS)
   return Array.from({ length: time.length - first }, (_, index) => {

@@ -12,9 +12,10 @@ import { tradesPerYear, sampleOf, type Sample } from './performance-figures.ts'
 import { byExit, type Returns, returnsOf } from './trade-returns.ts'
 
 /**
- * How much of the result luck explains: PSR against zero, DSR against the best of the trials by luck, the shortest
- * record and backtest that would convince, haircuts, and PBO where the ledger holds the trials. Formulas work on Sharpe
- * ratios per trade; `sr0` and the haircut Sharpe ratios are annualised like `sharpe`.
+ * Measures how much of the result luck explains: the probabilistic Sharpe ratio against zero, the deflated Sharpe ratio
+ * against the best trial that luck would give, the minimum track record and backtest length, haircuts, and the
+ * probability of backtest overfitting if the ledger contains the trials. Formulas use Sharpe ratios per trade; `sr0` and
+ * the haircut Sharpe ratios are annualised like `sharpe`.
  */
 export function overfittingOf(best: Trial, trials: readonly Trial[], stated: number) {
   const { sample, trades } = best
@@ -95,7 +96,7 @@ export interface Trial {
   readonly sample: Sample
 }
 
-/** The trials of a ledger; one, of all its trades, where there is no trial column. */
+/** The trials of a ledger. Without a trial column, all trades form one trial. */
 export function trialsOf(ledger: TradeLedger, preset: Preset, extraBps: number): Trial[] {
   const groups = ledger.trials.map((): Trade[] => [])
   for (const trade of byExit(ledger.trades)) groups[trade.trial]?.push(trade)
@@ -106,13 +107,13 @@ export function trialsOf(ledger: TradeLedger, preset: Preset, extraBps: number):
   })
 }
 
-/** The trial a researcher would show: the one of the highest Sharpe ratio. */
+/** The trial with the highest Sharpe ratio, which is the one that a researcher would present. */
 export function bestTrial(trials: readonly Trial[]): Trial {
   const rank = ({ sample }: Trial): number => sample.sharpePerTrade ?? -Infinity
   return trials.reduce((best, trial) => (rank(trial) > rank(best) ? trial : best))
 }
 
-/** Variance (n-1) of the trials' Sharpe ratios per trade; null with fewer than two that have one. */
+/** Variance (n-1) of the Sharpe ratios of the trials, per trade; null for fewer than two ratios. */
 function sharpeVarianceOf(trials: readonly Trial[]): number | null {
   const ratios = trials.flatMap(({ sample }) => sample.sharpePerTrade ?? [])
   if (ratios.length < 2) return null
@@ -122,7 +123,7 @@ function sharpeVarianceOf(trials: readonly Trial[]): number | null {
 
 const MIN_TRIALS = 4
 const MIN_PERIODS = 60
-/** Sixteen blocks need ten periods each, and bounded work. */
+/** Sixteen blocks need at least ten periods each. The number of cells bounds the work. */
 const LONG = 160
 const MAX_CELLS = 5_000_000
 
@@ -137,8 +138,8 @@ type Overfit =
   | { readonly pbo: null; readonly why: string }
 
 /**
- * Probability of backtest overfitting over the days on which any trial closed a trade: a trial's period return is the
- * sum of its trades that day, 0 where it has none.
+ * The probability of backtest overfitting. The periods are the days on which any trial closed a trade. The return of a
+ * trial in a period is the sum of its trades on that day, or 0.
  */
 function backtestOverfitting(trials: readonly Trial[]): Overfit {
   if (trials.length < MIN_TRIALS) return { pbo: null, why: `needs a trial column with at least ${MIN_TRIALS} trials` }
@@ -154,7 +155,7 @@ function backtestOverfitting(trials: readonly Trial[]): Overfit {
   })
   const isLong = days.size >= LONG && trials.length * days.size <= MAX_CELLS
   const found = probabilityOfOverfitting(series, isLong ? 16 : 8)
-  if (!found) return { pbo: null, why: 'too few days a block' }
+  if (!found) return { pbo: null, why: 'too few days per block' }
   const { pbo, blocks, slope, lossProbability } = found
   return { pbo, blocks, periods: days.size, slope, loss: lossProbability }
 }

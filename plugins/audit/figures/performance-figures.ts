@@ -4,13 +4,13 @@ import { sharpeError, sharpeScale } from '../../lib/quant/sharpe-ratio.ts'
 import { DAY, type Trade } from '../trade-ledger.ts'
 
 const YEAR = 365.25 * DAY
-/** Lags of autocorrelation at most: beyond a quarter of the sample they are noise. */
+/** Maximum number of autocorrelation lags. Lags beyond a quarter of the sample are noise and not used either. */
 const MAX_LAGS = 250
 const BPS = 1e4
 
 export interface Sample {
   readonly trades: number
-  /** Mean over sample deviation (n-1), per trade; null where returns do not vary or there is one. */
+  /** Mean divided by sample deviation (n-1), per trade; null if the returns do not vary or there is only one. */
   readonly sharpePerTrade: number | null
   readonly skewness: number
   readonly kurtosis: number
@@ -18,7 +18,7 @@ export interface Sample {
 }
 
 /**
- * What Sharpe ratios are made of: mean, deviation with n-1, population skewness and kurtosis.
+ * The sample statistics of returns: mean, Sharpe ratio with the sample deviation (n-1), population skewness and kurtosis.
  *
  * @example sampleOf([0.01, 0.02, 0.03]).sharpePerTrade // 2
  */
@@ -29,7 +29,7 @@ export function sampleOf(returns: ArrayLike<number>): Sample {
   return { trades: count, mean, skewness, kurtosis, sharpePerTrade: varies ? mean / deviation : null }
 }
 
-/** Trades a year between the first entry and the last exit; null for less than a day. */
+/** Trades per year between the first entry and the last exit; null if they are less than a day apart. */
 export function tradesPerYear(trades: readonly Trade[]): number | null {
   const { first, last } = spanOf(trades)
   return last - first >= DAY ? trades.length / ((last - first) / YEAR) : null
@@ -44,7 +44,7 @@ export function spanOf(trades: readonly Trade[]): { readonly first: number; read
   return { first, last }
 }
 
-/** The performance part of a report. `trades` are ordered by exit and belong to `gross` and `net` one by one. */
+/** The performance part of a report. `gross` and `net` hold the returns of `trades`, which are ordered by exit. */
 export function performanceOf(trades: readonly Trade[], gross: Float64Array, net: Float64Array) {
   const sample = sampleOf(net)
   const count = trades.length
@@ -88,46 +88,46 @@ export function performanceOf(trades: readonly Trade[], gross: Float64Array, net
 function winnings(net: Float64Array) {
   let [wins, gains, losses] = [0, 0, 0]
   let lost = 0
-  for (const made of net) {
-    if (made > 0) {
+  for (const value of net) {
+    if (value > 0) {
       wins += 1
-      gains += made
-    } else if (made < 0) {
+      gains += value
+    } else if (value < 0) {
       lost += 1
-      losses -= made
+      losses -= value
     }
   }
   return {
     rate: wins / net.length,
-    /** Mean win over mean loss. */
+    /** Mean win divided by mean loss. */
     payoff: wins > 0 && lost > 0 ? gains / wins / (losses / lost) : null,
     factor: losses > 0 ? gains / losses : null,
   }
 }
 
-/** Sharpe ratio a year allowing for autocorrelation (Lo 2002): null where the correlations leave no variance. */
+/** Annual Sharpe ratio adjusted for autocorrelation (Lo 2002); null if the correlations imply no variance. */
 function loSharpe(net: Float64Array, sharpe: number, perYear: number): number | null {
   const lags = Math.max(0, Math.min(Math.ceil(perYear) - 1, Math.floor(net.length / 4), MAX_LAGS))
   const scale = sharpeScale(perYear, autocorrelation(net, lags))
   return Number.isFinite(scale) ? sharpe * scale : null
 }
 
-/** Deepest fall of the running sum of returns from its peak, one unit a trade; 0 or negative. */
+/** Deepest fall of the running sum of returns from its peak, with one unit per trade; 0 or negative. */
 function drawdown(net: Float64Array): number {
   let [sum, peak, deepest] = [0, 0, 0]
-  for (const made of net) {
-    sum += made
+  for (const value of net) {
+    sum += value
     peak = Math.max(peak, sum)
     deepest = Math.min(deepest, sum - peak)
   }
   return deepest
 }
 
-/** Share of the time between first entry and last exit with at least one trade open; null where there is none. */
+/** Share of the time from first entry to last exit in which at least one trade is open; null if that time is 0. */
 function exposure(trades: readonly Trade[]): number | null {
-  const held = trades.toSorted((one, other) => one.entryTime - other.entryTime)
+  const byEntry = trades.toSorted((one, other) => one.entryTime - other.entryTime)
   let [covered, until] = [0, -Infinity]
-  for (const { entryTime, exitTime } of held) {
+  for (const { entryTime, exitTime } of byEntry) {
     covered += Math.max(0, exitTime - Math.max(entryTime, until))
     until = Math.max(until, exitTime)
   }

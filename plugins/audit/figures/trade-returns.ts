@@ -6,17 +6,17 @@ export interface Returns {
   readonly gross: Float64Array
   /** After costs. */
   readonly net: Float64Array
-  /** Trades whose reported fees took the place of the preset's commission. */
+  /** Number of trades whose reported fees replace the commission of the preset. */
   readonly reported: number
 }
 
 const BPS = 1e-4
 
 /**
- * Returns of trades, gross and net of costs: r - 2·(cost per side + extra)/1e4, where fees the file reports replace the
- * preset's commission by fees/(qty·entry price). Fees that are zero on every trade count as not reported.
+ * Returns of trades before and after costs: net = gross - 2·(cost per side + extra)/1e4. Fees that the file reports
+ * replace the commission of the preset by fees/(qty·entry price). If all fees are zero, they count as not reported.
  *
- * @example a long from 100 to 101 at large_cap (3 bps a side): gross 0.01, net 0.0094
+ * @example a long trade from 100 to 101 with large_cap (3 bps per side): gross 0.01, net 0.0094
  */
 export function returnsOf(trades: readonly Trade[], preset: Preset, extraBps: number): Returns {
   const hasFees = trades.some(({ fees }) => fees > 0)
@@ -24,38 +24,38 @@ export function returnsOf(trades: readonly Trade[], preset: Preset, extraBps: nu
   const net = new Float64Array(trades.length)
   let reported = 0
   for (const [index, { sign, qty, entryPrice, exitPrice, fees }] of trades.entries()) {
-    const made = sign * (exitPrice / entryPrice - 1)
-    gross[index] = made
+    const before = sign * (exitPrice / entryPrice - 1)
+    gross[index] = before
     const paid = hasFees ? fees / (qty * entryPrice) : Number.NaN
     const isReported = Number.isFinite(paid)
     if (isReported) reported += 1
     const perSide = costPerSide(preset) + extraBps - (isReported ? preset.commission : 0)
-    net[index] = made - 2 * perSide * BPS - (isReported ? paid : 0)
+    net[index] = before - 2 * perSide * BPS - (isReported ? paid : 0)
   }
   return { gross, net, reported }
 }
 
-/** Ordered by exit, then by row: the order in which results arrive. */
+/** Sorts trades by exit time, then by row. */
 export function byExit(trades: readonly Trade[]): Trade[] {
   return trades.toSorted((one, other) => one.exitTime - other.exitTime || one.row - other.row)
 }
 
-/** Columns of equal length, oldest first. */
+/** The equity curve as columns of equal length, oldest first. */
 interface Equity {
-  /** Exit of the last trade of each step. */
+  /** Exit time of the last trade of each step. */
   readonly at: readonly string[]
-  /** Sum of returns so far, one unit a trade, before and after costs. */
+  /** Running sum of returns before and after costs, with one unit per trade. */
   readonly gross: readonly number[]
   readonly net: readonly number[]
-  /** Deepest fall of the net sum from its peak within the step; 0 or negative. */
+  /** Deepest fall of the net sum from its peak within each step; 0 or negative. */
   readonly drawdown: readonly number[]
 }
 
 const STEPS = 240
 
 /**
- * The running sums of the returns in at most 240 steps, so that a picture of them loses no depth: each step carries the
- * deepest drawdown within it. `trades` are ordered by exit and belong to `gross` and `net` one by one.
+ * The equity curve in at most 240 steps. Each step holds the deepest drawdown within it, so a chart shows the full depth.
+ * `gross` and `net` hold the returns of `trades`, which are ordered by exit.
  *
  * @example net 0.1, -0.3, 0.1 in one step each: net 0.1, -0.2, -0.1 and drawdown 0, -0.3, -0.2
  */
@@ -80,5 +80,5 @@ export function equityOf(trades: readonly Trade[], gross: Float64Array, net: Flo
   return { at, ...columns }
 }
 
-/** To a millionth: a hundredth of a basis point. */
+/** Rounds to a millionth, a hundredth of a basis point. */
 const micro = (value: number): number => Math.round(value * 1e6) / 1e6

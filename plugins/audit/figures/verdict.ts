@@ -4,7 +4,7 @@ export interface Evidence {
   readonly structuralShare: number
   readonly impossibleShare: number
   readonly splitShare: number
-  /** Ledger flags that reject. */
+  /** Codes of the flags that reject the ledger. */
   readonly flags: readonly string[]
   readonly netExpectancyBps: number
   readonly trades: number
@@ -16,8 +16,8 @@ export interface Evidence {
 const SHARE = 0.005
 
 /**
- * Reject what could not have happened; then what earns nothing after costs; then what luck may explain. Never "good":
- * the rest is plausible. Every reason is given, those of milder verdicts too.
+ * Decides the verdict: "reject" for trades that could not have happened, then "not_profitable" for no profit after costs,
+ * then "unproven" for a result that luck may explain, otherwise "plausible". The reasons include those of milder verdicts.
  */
 export function verdictOf(evidence: Evidence): { readonly verdict: Verdict; readonly reasons: readonly string[] } {
   const rejecting = [

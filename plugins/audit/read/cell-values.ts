@@ -1,7 +1,7 @@
 import Papa from 'papaparse'
 import { InvalidInput } from 'tollgate/plugin'
 
-/** Where a cell stands, for what is said about it. */
+/** Where a cell is, for error messages. */
 export interface CellPlace {
   readonly file: 'file' | 'bars'
   /** 0-based data row. */
@@ -11,30 +11,30 @@ export interface CellPlace {
 }
 
 const PLAIN = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
-/** "1,234", "1,234.50". */
+/** "1,234" or "1,234.50". */
 const GROUPED = /^[+-]?[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?$/
-/** "1.234", "1.234.567": a number in groups, or one with three decimals. */
+/** "1.234" or "1.234.567": digits in groups, or three decimals. */
 const GROUPED_BY_POINTS = /^[+-]?[1-9]\d{0,2}(?:\.\d{3})+$/
-/** "1.234,56", "12,5". */
+/** "1.234,56" or "12,5". */
 const DECIMAL_COMMA = /^[+-]?(?:\d+|[1-9]\d{0,2}(?:\.\d{3})+),\d+$/
 const DECIMAL_POINT = /^[+-]?(?:\d+|[1-9]\d{0,2}(?:,\d{3})+)?\.\d+$/
-/** "$", "US$", and what stands between thousands. */
+/** "$", "US$", and separators of thousands other than points and commas. */
 const CURRENCY_OR_SPACE = /[A-Z]{0,3}\p{Sc}|[\s'’]/gu
 /** "101.25 USD", "1.2%"; "CHF 101.25". */
 const UNIT = /(?<=\d)(?:[A-Z]{3,5}|%)$|^[A-Z]{3}(?=[-+(\d])/g
 const NOT_FINITE = /^[+-]?(?:nan|inf|infinity)$/i
 const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
-/** No formula begins with a later character. */
+/** Formulas never begin with a character after this one. */
 const AT = 64
 const FORMULA = /^[=@]|^[+-](?!\s*(?:[A-Z]{0,3}\p{Sc}\s*)?[\d.,]|inf|nan|-*$)/iu
 
-/** An empty cell, or a word for nothing. */
+/** Whether a cell is empty or holds a word for a missing value. */
 export const isMissing = (text: string): boolean => text === '' || MISSING.test(text)
 
-/** The same, or NaN: how pandas writes the exit of an open trade. */
+/** Whether a cell is missing or NaN. pandas writes the exit of an open trade as NaN. */
 export const isUnset = (text: string): boolean => isMissing(text) || /^nan$/i.test(text)
 
-/** A cell that is a number, without currency, unit and spaces: "($1 234)" is "-1234". */
+/** Removes currency, unit and spaces from a number: "($1 234)" becomes "-1234". */
 function stripUnits(text: string): string {
   return text
     .replace(CURRENCY_OR_SPACE, '')
@@ -43,17 +43,17 @@ function stripUnits(text: string): string {
     .replace(/^\((.+)\)$|^([\d.,]+)-$/, '-$1$2')
 }
 
-/** A number that has a decimal comma for certain: "1,234" may be in groups. */
+/** Whether a number certainly has a decimal comma. "1,234" does not count, because it may be in groups. */
 const isDecimalComma = (bare: string): boolean => DECIMAL_COMMA.test(bare) && !GROUPED.test(bare)
 
-/** A number that has a decimal point for certain: "1.234" may be in groups. */
+/** Whether a number certainly has a decimal point. "1.234" does not count, because it may be in groups. */
 const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare) && !GROUPED_BY_POINTS.test(bare)
 
 /**
- * A number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "(12.5)" and "12.5-" for
- * -12.5, "1'234.50"; "1.234,5" and "1.234" for thousands where `mark` says that the file has decimal commas. NaN where
- * there is none. Throws InvalidInput for NaN, infinities, numbers beyond 1e18, and formulas: a ledger that holds them is
- * not the ledger meant.
+ * Reads a number as spreadsheets and brokers write it: "1234.5", "1,234.50", "$95.10", "95.10 USD", "1'234.50", "(12.5)"
+ * and "12.5-" for -12.5. If the file has decimal commas, it also reads "1.234,5", and "1.234" as thousands. Returns NaN
+ * if the cell is not a number. Throws InvalidInput for NaN, infinities, numbers beyond 1e18 and formulas, because such a
+ * file is probably not what the buyer wanted to send.
  */
 export function readNumber(text: string, place: CellPlace, mark: CellFormat['decimal'] = 'point'): number {
   const isGrouped = (number: string): boolean => mark === 'comma' && GROUPED_BY_POINTS.test(number)
@@ -69,17 +69,17 @@ export function readNumber(text: string, place: CellPlace, mark: CellFormat['dec
   return Number.NaN
 }
 
-/** Throws InvalidInput where the cell is a spreadsheet formula. */
+/** Throws InvalidInput if the cell is a spreadsheet formula. */
 export function refuseFormula(text: string, place: CellPlace): void {
   if (text.charCodeAt(0) <= AT && FORMULA.test(text))
-    throw cellError(place, 'Is a formula. Write the value it stands for.', 'formula')
+    throw cellError(place, 'Is a formula. Write its value instead.', 'formula')
 }
 
 export function cellError({ file, row, column }: CellPlace, msg: string, type: string): InvalidInput {
   return new InvalidInput([{ loc: ['body', file, row, column], msg: `Row ${row}, ${column}: ${msg}`, type }])
 }
 
-/** No price and no quantity is larger, or smaller than its inverse: products and ratios of such numbers stay finite. */
+/** Limits for prices and quantities, which keep their products and ratios finite. */
 const LARGEST = 1e18
 export const SMALLEST = 1 / LARGEST
 
@@ -92,8 +92,8 @@ function requireFinite(value: number, text: string, place: CellPlace): number {
 const PRIME = 0x01000193
 
 /**
- * A number that tells rows apart: 52 bits of two FNV-1a hashes of the cells. Among 200,000 rows the chance that any two
- * different ones share it is 1 in 200,000.
+ * A number that identifies a row: 52 bits of two FNV-1a hashes of its cells. Among 200,000 different rows, the probability
+ * that any two collide is 1 in 200,000.
  */
 export function fingerprint(cells: readonly string[]): number {
   let [one, other] = [0x811c9dc5, 0x2f0b4a27]
@@ -111,9 +111,9 @@ export function fingerprint(cells: readonly string[]): number {
 
 /** How a file writes numbers and dates. */
 export interface CellFormat {
-  /** The decimal mark; `either` where the file does not say and commas do not separate its cells. */
+  /** The decimal mark. `either` if the file does not settle it and commas do not separate its cells. */
   readonly decimal: 'point' | 'comma' | 'either'
-  /** Whether 3/4/2024 is in April; null where the file does not say. */
+  /** Whether 3/4/2024 is in April; null if the file does not settle it. */
   readonly dayFirst: boolean | null
 }
 
@@ -121,8 +121,8 @@ const PIECE = 65_536
 const DAY_AND_MONTH = /^(\d\d?)([/-])(\d\d?)\2\d\d/
 
 /**
- * Tells from cells how their file is written. A number such as 95,10 or 1.234,5 has a decimal comma for certain, 95.10 a
- * point, and 1,234 or 1.234 say nothing; a date such as 31/1/2024 has its day first, 1/31/2024 its month.
+ * Detects from cells how a file writes numbers and dates. 95,10 and 1.234,5 prove a decimal comma and 95.10 a decimal
+ * point; 1,234 and 1.234 prove nothing. 31/1/2024 proves that the day comes first, 1/31/2024 that the month does.
  *
  * @example writingOf([['SAP', '1.000', '95,10', '31/01/2024']], ';') // { mark: 'comma', dayFirst: true }
  */
@@ -139,15 +139,15 @@ export function cellFormatOf(rows: readonly (readonly string[])[], delimiter: st
     }
   const isComma = counts.comma > 0 && counts.point === 0
   const isPoint = delimiter === ',' || (counts.point > 0 && counts.comma === 0)
-  const isSaid = counts.day > 0 !== counts.month > 0
+  const isSettled = counts.day > 0 !== counts.month > 0
   return {
     decimal: isComma ? 'comma' : isPoint ? 'point' : 'either',
-    // Whoever writes a decimal comma writes no month first.
-    dayFirst: isSaid ? counts.day > 0 : isComma && counts.day === 0 ? true : null,
+    // Regions that use a decimal comma do not write the month first.
+    dayFirst: isSettled ? counts.day > 0 : isComma && counts.day === 0 ? true : null,
   }
 }
 
-/** The same from the beginning, the middle and the end of a CSV file. */
+/** Detects the format from the beginning, the middle and the end of a CSV file. */
 export function cellFormatOfCsv(bytes: Buffer, delimiter: string): CellFormat {
   const starts = [0, Math.floor((bytes.length - PIECE) / 2), bytes.length - PIECE].filter((start) => start >= 0)
   const rows = (starts.length === 0 ? [0] : starts).flatMap((start) => {
@@ -155,7 +155,7 @@ export function cellFormatOfCsv(bytes: Buffer, delimiter: string): CellFormat {
       .subarray(start, start + PIECE)
       .toString('utf8')
       .split(/\r\n?|\n/)
-    // The header, or what is left of a line; and the line that the piece ends in.
+    // Drops the header or the rest of a line at the start, and the partial line at the end.
     const whole = lines.slice(1, start + PIECE < bytes.length ? -1 : undefined)
     return Papa.parse<string[]>(whole.join('\n'), { delimiter }).data
   })

@@ -5,35 +5,34 @@ import { InvalidInput, ServiceError } from 'tollgate/plugin'
 import { type CellFormat, cellFormatOfCsv } from './cell-values.ts'
 
 export interface TableLimits {
-  /** Which part of the request it is, for what is said about it. */
+  /** The field of the request, for error messages. */
   readonly file: 'file' | 'bars'
   readonly maxRows: number
   readonly signal: AbortSignal
 }
 
 export interface TableHandler {
-  /** Called once, with the cells of the first line. */
+  /** Called once with the cells of the first line. */
   header(cells: readonly string[], writing: CellFormat): void
-  /** Called for each data row, trimmed and as wide as the header. */
+  /** Called for each data row. Cells are trimmed, and there are as many as in the header. */
   row(cells: readonly string[], row: number): void
 }
 
 export const MAX_COLUMNS = 64
 export const MAX_CELL = 4096
-/** Longer physical lines cannot be rows of 64 cells. */
+/** A longer line cannot be a row of 64 cells. */
 const MAX_LINE = MAX_COLUMNS * (MAX_CELL + 3)
 const PIECE = 262_144
 const LF = 10
 const CR = 13
-/** Pieces without the end of a row: an open quote is swallowing the file. */
+/** After this many pieces without the end of a row, an open quote must have swallowed the rest of the file. */
 const MAX_IDLE = 4
 const DELIMITERS = [',', ';', '\t'] as const
 
 /**
- * Streams the rows of a CSV file: comma, semicolon or tab, UTF-8 with or without a byte order mark or UTF-16 with one, LF
- * or CRLF, quotes.
- * Lets other work run between pieces. Returns the number of data rows. Throws InvalidInput naming the row, or ServiceError
- * body_too_large beyond `maxRows`.
+ * Streams the rows of a CSV file and returns the number of data rows. The file may use commas, semicolons or tabs, UTF-8 or
+ * UTF-16 with a byte order mark, LF or CRLF, and quotes. Other work runs between pieces. Throws InvalidInput that names
+ * the row, or ServiceError body_too_large beyond `maxRows`.
  */
 export async function readCsv(written: Buffer, limits: TableLimits, reader: TableHandler): Promise<number> {
   const { file, maxRows, signal } = limits
@@ -46,7 +45,7 @@ export async function readCsv(written: Buffer, limits: TableLimits, reader: Tabl
   let count = 0
   let idle = 0
   const unclosed = (): InvalidInput =>
-    refuse(`Row ${count} has a quote that is not closed, or text after one that is.`, 'quotes', count)
+    refuse(`Row ${count} has an unclosed quote, or text after a closing quote.`, 'quotes', count)
 
   function take(cells: string[]): void {
     if (header === null) {
@@ -54,7 +53,7 @@ export async function readCsv(written: Buffer, limits: TableLimits, reader: Tabl
       header = cells.map((cell) => cell.trim())
       if (header.length > MAX_COLUMNS)
         throw refuse(
-          `The header has ${header.length} columns; ${MAX_COLUMNS} are the most.`,
+          `The header has ${header.length} columns. At most ${MAX_COLUMNS} are allowed.`,
           'too_many_columns',
           'header',
         )
@@ -71,7 +70,11 @@ export async function readCsv(written: Buffer, limits: TableLimits, reader: Tabl
       cells[index] = cell.trim()
     }
     if (cells.length > header.length && cells.slice(header.length).some((cell) => cell !== ''))
-      throw refuse(`Row ${count} has ${cells.length} cells, the header ${header.length}.`, 'row_too_wide', count)
+      throw refuse(
+        `Row ${count} has ${cells.length} cells, but the header has ${header.length}.`,
+        'row_too_wide',
+        count,
+      )
     while (cells.length < header.length) cells.push('')
     reader.row(cells, count)
     count += 1
@@ -106,18 +109,18 @@ export async function readCsv(written: Buffer, limits: TableLimits, reader: Tabl
     })
   })
   if (header === null) throw refuse('Is empty. The first line names the columns.', 'empty')
-  if (count === 0) throw refuse('Has a header and no rows.', 'no_rows')
+  if (count === 0) throw refuse('Has a header but no rows.', 'no_rows')
   return count
 }
 
-/** Spreadsheets save "Unicode text" as UTF-16, which begins with its byte order mark. */
+/** Spreadsheets save "Unicode text" as UTF-16 with a byte order mark. */
 function inUtf8(bytes: Buffer): Buffer {
   const mark = bytes.subarray(0, 2).toString('hex')
   if (mark !== 'fffe' && mark !== 'feff') return bytes
   return Buffer.from(new TextDecoder(mark === 'fffe' ? 'utf-16le' : 'utf-16be').decode(bytes))
 }
 
-/** The text in pieces, giving way to other work after each. */
+/** Decodes the text in pieces and lets other work run after each. */
 async function* decode(
   bytes: Buffer,
   signal: AbortSignal,
@@ -140,7 +143,7 @@ async function* decode(
   }
 }
 
-/** Refuses files that are no tables before a parser meets them. */
+/** Rejects files that are not tables before they reach the parser. */
 function assertLines(bytes: Buffer, refusal: (line: number) => InvalidInput): void {
   for (let [start, line] = [0, 1]; start < bytes.length; line += 1) {
     const found = bytes.indexOf(LF, start)
@@ -150,7 +153,7 @@ function assertLines(bytes: Buffer, refusal: (line: number) => InvalidInput): vo
   }
 }
 
-/** Length of the longest line of a text whose lines, if it has several, end in a carriage return alone. */
+/** Length of the longest line of a text in which only carriage returns end lines. */
 function longest(bytes: Buffer): number {
   let most = 0
   for (let start = 0; start < bytes.length;) {

@@ -13,20 +13,20 @@ interface Execution {
   readonly trial: number
 }
 
-/** An execution of which part is still held. */
+/** An execution of which part is still open. */
 interface Lot extends Execution {
-  left: number
+  remaining: number
 }
 
-/** Orders that became a fill, in LEAN's words and numbers; the others did not. */
+/** The states of filled orders, in the words and numbers of LEAN and of brokers. Other orders were not filled. */
 const FILLED = /^(?:filled|partially ?filled|closed|completed?|executed|done|[23])$/i
 const DUST = 1e-9
 
-/** Rows that are executions, matched first in first out into round trips, symbol by symbol and trial by trial. */
+/** Reads rows that are executions and matches them first in, first out into round trips, per symbol and trial. */
 export function readFills(builder: LedgerBuilder): RowReader {
   const { has, number, needNumber, needPrice, needTime, exclude, name, counts, text, header } = builder
   const executions: Execution[] = []
-  // Two executions may well be alike; only a file that numbers them can repeat one.
+  // Two executions can be identical. Only a file that numbers them can be said to repeat one.
   const isNumbered = header.names.some((column) => /(?:^|[\s_])id$|Id$|ID$|^Trade #$/.test(column))
 
   function row(cells: readonly string[], row: number): void {
@@ -65,26 +65,26 @@ export function readFills(builder: LedgerBuilder): RowReader {
   }
 }
 
-/** By time; where several have one time, as the file has them, which may run backwards. */
+/** Sorts by time. Executions at the same time keep the order of the file, which may run from newest to oldest. */
 function inOrder(executions: readonly Execution[]): Execution[] {
   const isBackwards = (executions[0]?.time ?? 0) > (executions.at(-1)?.time ?? 0)
   return (isBackwards ? executions.toReversed() : [...executions]).sort((one, other) => one.time - other.time)
 }
 
 function match({ trades, fills, counts }: LedgerBuilder, executions: readonly Execution[]): void {
-  const held = new Map<string, { lots: Lot[]; head: number }>()
+  const open = new Map<string, { lots: Lot[]; head: number }>()
   for (const execution of executions) {
     const key = `${execution.trial}/${execution.symbol}`
-    const queue = held.get(key) ?? { lots: [], head: 0 }
-    held.set(key, queue)
-    let left = execution.qty
+    const queue = open.get(key) ?? { lots: [], head: 0 }
+    open.set(key, queue)
+    let remaining = execution.qty
     let leg: Fill['leg'] = 'entry'
     for (
       let lot = queue.lots[queue.head];
-      lot && lot.sign !== execution.sign && left > 0;
+      lot && lot.sign !== execution.sign && remaining > 0;
       lot = queue.lots[queue.head]
     ) {
-      const qty = Math.min(lot.left, left)
+      const qty = Math.min(lot.remaining, remaining)
       leg = 'exit'
       trades.push({
         row: lot.row,
@@ -100,14 +100,14 @@ function match({ trades, fills, counts }: LedgerBuilder, executions: readonly Ex
         pnl: Number.NaN,
         trial: execution.trial,
       })
-      lot.left -= qty
-      left -= qty
-      if (lot.left <= DUST * lot.qty) queue.head += 1
-      if (left <= DUST * execution.qty) left = 0
+      lot.remaining -= qty
+      remaining -= qty
+      if (lot.remaining <= DUST * lot.qty) queue.head += 1
+      if (remaining <= DUST * execution.qty) remaining = 0
     }
-    if (left > 0) queue.lots.push({ ...execution, left })
+    if (remaining > 0) queue.lots.push({ ...execution, remaining })
     const { row, symbol, sign, time, price, qty } = execution
     fills.push({ row, leg, symbol, sign, time, price, qty })
   }
-  for (const { lots, head } of held.values()) counts.open += lots.length - head
+  for (const { lots, head } of open.values()) counts.open += lots.length - head
 }

@@ -6,26 +6,27 @@ type Row = Readonly<Record<string, unknown>>
 
 const BRACKETS = /^\uFEFF?\s*[[{]/
 
-/** Whether the file is JSON: no table begins with a bracket. */
+/** Whether the file is JSON. A table never begins with a bracket. */
 export const isJson = (bytes: Buffer): boolean => BRACKETS.test(bytes.subarray(0, 64).toString('utf8'))
 
 /**
- * Reads a JSON file as a table: an array of objects, or the longest one found inside, those called trades first, as in
- * freqtrade's backtest result (strategy, name, trades) and LEAN's (totalPerformance, closedTrades). Columns are the names
- * of the first 500 objects; what is itself a list or an object is left out, but for the value of LEAN's symbols.
- * Returns the number of rows. Throws InvalidInput, or ServiceError body_too_large beyond `maxRows`.
+ * Reads a JSON file as a table and returns the number of rows. The table is an array of objects, or the longest array
+ * inside the file. Arrays with a name that ends in "trades" come first, as in backtest results of freqtrade (strategy,
+ * name, trades) and LEAN (totalPerformance, closedTrades). The columns are the keys of the first 500 objects. Nested lists
+ * and objects are ignored, except the value of LEAN's symbols. Throws InvalidInput, or ServiceError body_too_large beyond
+ * `maxRows`.
  */
 export function readJson(bytes: Buffer, { file, maxRows }: TableLimits, reader: TableHandler): number {
   const refuse = (msg: string, type: string, ...at: readonly (string | number)[]): InvalidInput =>
     new InvalidInput([{ loc: ['body', file, ...at], msg, type }])
   if (bytes.length > MAX_BYTES) {
     const fields = { max_bytes: MAX_BYTES }
-    throw new ServiceError('body_too_large', `${file} is JSON of more than 16 MB; send CSV, which is streamed.`, {
+    throw new ServiceError('body_too_large', `${file} is JSON of more than 16 MB. Send CSV, which is read in pieces.`, {
       fields,
     })
   }
   const rows = longestOf(tablesIn(parse(bytes, refuse), '', 0))
-  if (!rows) throw refuse('Is JSON without a list of trades in it.', 'no_rows')
+  if (!rows) throw refuse('Is JSON without a list of trades.', 'no_rows')
   if (rows.length > maxRows) {
     const fields = { max_rows: maxRows }
     throw new ServiceError('body_too_large', `${file} has more than ${maxRows} rows; send fewer.`, { fields })
@@ -33,9 +34,13 @@ export function readJson(bytes: Buffer, { file, maxRows }: TableLimits, reader: 
   const sample = rows.slice(0, SAMPLE)
   const names = [...new Set(sample.flatMap(namesOf))]
   if (names.length > MAX_COLUMNS)
-    throw refuse(`The trades have ${names.length} fields; ${MAX_COLUMNS} are the most.`, 'too_many_columns', 'header')
+    throw refuse(
+      `The trades have ${names.length} fields. At most ${MAX_COLUMNS} are allowed.`,
+      'too_many_columns',
+      'header',
+    )
   const cellsOf = (row: Row): string[] => names.map((name) => cellOf(row[name]))
-  // Numbers of JSON have their own decimal points, whatever separates the cells of a table.
+  // JSON numbers always have decimal points, as in a table with commas between cells.
   reader.header(names, cellFormatOf(sample.map(cellsOf), ','))
   for (const [index, row] of rows.entries()) {
     const cells = cellsOf(row)
@@ -47,17 +52,17 @@ export function readJson(bytes: Buffer, { file, maxRows }: TableLimits, reader: 
   return rows.length
 }
 
-/** JSON is held in memory as a whole. */
+/** The whole of a JSON file is in memory. */
 const MAX_BYTES = 16_000_000
-const DEEPEST = 4
-/** Rows that show which columns there are, and how numbers and dates are written. */
+const MAX_DEPTH = 4
+/** Number of rows that determine the columns and the format of numbers and dates. */
 const SAMPLE = 500
 
 function parse(bytes: Buffer, refuse: (msg: string, type: string) => InvalidInput): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
-    throw refuse('Begins like JSON and is none. Send a CSV file, or a JSON list of trades.', 'json')
+    throw refuse('Begins like JSON but is not valid JSON. Send a CSV file, or a JSON list of trades.', 'json')
   }
 }
 
@@ -69,7 +74,7 @@ interface Table {
 function tablesIn(value: unknown, name: string, depth: number): Table[] {
   if (Array.isArray(value))
     return value.length > 0 && value.every(isRow) ? [{ isTrades: /trades$/i.test(name), rows: value }] : []
-  if (!isRow(value) || depth === DEEPEST) return []
+  if (!isRow(value) || depth === MAX_DEPTH) return []
   return Object.entries(value).flatMap(([key, inner]) => tablesIn(inner, key, depth + 1))
 }
 
@@ -82,7 +87,7 @@ const isRow = (value: unknown): value is Row => typeof value === 'object' && val
 
 const namesOf = (row: Row): string[] => Object.keys(row).filter((name) => leafOf(row[name]) !== undefined)
 
-/** What stands in a cell; undefined for a list or an object but LEAN's symbols: {"value": "SPY"}, or a list of one. */
+/** The value of a cell; undefined for a list or an object, except LEAN's {"value": "SPY"} and lists of one value. */
 function leafOf(value: unknown): unknown {
   const one: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value
   return isRow(one) ? one['value'] : Array.isArray(one) ? undefined : (one ?? null)

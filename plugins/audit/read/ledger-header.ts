@@ -29,7 +29,7 @@ export type Field =
   | 'type'
   | 'signal'
 
-/** Names by field, letters and digits only, the surer ones first, separated by spaces. */
+/** Known column names per field, separated by spaces, the most reliable first. They hold only letters and digits. */
 const NAMES: Readonly<Record<Exclude<Field, 'clock'>, string>> = {
   symbol: 'symbol ticker pair instrument market column asset symbols security product productid tradingsymbol contract',
   side: 'side direction positionside tradedirection buysell action tradetype tradeside marketpos marketposition longshort dir',
@@ -63,17 +63,17 @@ export type Columns = Partial<Readonly<Record<Field, number>>>
 export interface Header {
   readonly layout: Layout
   readonly columns: Columns
-  /** As the file writes them. */
+  /** Column names as the file writes them. */
   readonly names: readonly string[]
-  readonly writing: CellFormat
+  readonly format: CellFormat
 }
 
 const ROUND_TRIP: readonly Field[] = ['entryTime', 'entryPrice', 'exitTime', 'exitPrice']
 
-/** "Price USD", as TradingView names the currency. */
+/** "Price USD": TradingView adds the currency to some names. */
 const IN_CURRENCY = /^((?:[Ee]ntry |[Ee]xit )?[Pp]rice|Profit|Net P&L|Net PnL) [A-Z]{3,5}$/
 
-/** Case, spaces and punctuation do not matter. */
+/** A column name without case, spaces, punctuation and currency. */
 export function plainName(name: string): string {
   return name
     .replace(IN_CURRENCY, '$1')
@@ -82,12 +82,12 @@ export function plainName(name: string): string {
 }
 
 /**
- * Recognises the layout by the header. Throws InvalidInput for a column named twice, and where neither round trips nor
- * fills can be read, naming what is missing.
+ * Recognises the layout of a ledger by its header. Throws InvalidInput for duplicate column names, and if the columns are
+ * neither round trips nor fills; the message names the missing columns.
  *
  * @example recognise(['Ticker', 'Entry Time', 'entry_price', 'ExitTime', 'ExitPrice'], writing).layout // 'round_trips'
  */
-export function recogniseHeader(names: readonly string[], writing: CellFormat): Header {
+export function recogniseHeader(names: readonly string[], format: CellFormat): Header {
   assertDistinctNames(names)
   const byName = new Map<string, number>()
   for (const [index, name] of names.entries()) if (!byName.has(plainName(name))) byName.set(plainName(name), index)
@@ -96,11 +96,11 @@ export function recogniseHeader(names: readonly string[], writing: CellFormat): 
     const name = known.split(' ').find((one) => byName.has(one))
     if (name !== undefined) columns[field] = byName.get(name) as number
   }
-  // A day and a time of day in columns of their own.
+  // The day and the time of day have separate columns.
   const [date, clock] = [byName.get('date'), byName.get('time')]
   if (date !== undefined && clock !== undefined && columns.time === clock) Object.assign(columns, { time: date, clock })
   const has = (...fields: readonly Field[]): boolean => fields.every((field) => columns[field] !== undefined)
-  return { layout: layoutOf(has, byName, names), columns, names, writing }
+  return { layout: layoutOf(has, byName, names), columns, names, format }
 }
 
 function layoutOf(
@@ -119,17 +119,18 @@ function layoutOf(
   if (has('time', 'price', 'qty', 'status', 'type') && !has('side')) return 'lean_orders'
   if (has('time', 'price', 'qty')) return 'fills'
   const missing = ROUND_TRIP.filter((field) => !has(field))
-  const wanted = has('time') || has('price') ? 'time, price and quantity of each fill' : missing.map(spoken).join(', ')
+  const wanted =
+    has('time') || has('price') ? 'time, price and quantity of each fill' : missing.map(snakeCase).join(', ')
   throw new InvalidInput([
     {
       loc: ['body', 'file', 'header'],
-      msg: `The columns ${names.slice(0, 12).map(quoted).join(', ')} are neither round trips nor fills; missing: ${wanted}.`,
+      msg: `The columns ${names.slice(0, 12).map(quoted).join(', ')} are neither round trips nor fills. Missing: ${wanted}.`,
       type: 'unknown_layout',
     },
   ])
 }
 
-const spoken = (field: Field): string => field.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)
+const snakeCase = (field: Field): string => field.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 40))
 
 export function assertDistinctNames(names: readonly string[], file: 'file' | 'bars' = 'file'): void {
@@ -138,7 +139,7 @@ export function assertDistinctNames(names: readonly string[], file: 'file' | 'ba
     const key = name.toLowerCase()
     if (name !== '' && seen.has(key))
       throw new InvalidInput([
-        { loc: ['body', file, 'header'], msg: `Two columns are called ${quoted(name)}.`, type: 'duplicate_column' },
+        { loc: ['body', file, 'header'], msg: `Two columns have the name ${quoted(name)}.`, type: 'duplicate_column' },
       ])
     seen.add(key)
   }

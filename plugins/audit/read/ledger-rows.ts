@@ -6,149 +6,145 @@ import type { Field, Header } from './ledger-header.ts'
 import { createTimeReader, type TimeReader } from './ledger-times.ts'
 
 export interface ReadOptions {
-  /** Symbol of a file without a column for it. */
+  /** The symbol of a file that has no symbol column. */
   readonly symbol: string | undefined
-  /** Nothing can have happened after this, epoch milliseconds. */
+  /** The current time, epoch milliseconds. Later trades are in the future. */
   readonly now: number
   readonly findings: Findings
 }
 
 const MAX_TRIALS = 256
-/** A clock that names no zone may be ahead of UTC. */
+/** A time without a zone may be ahead of UTC by up to this much. */
 const FARTHEST_ZONE = 14 * 3_600_000
 
-/** What the readers of every layout share: cells by field, names by index, findings that take a row out. */
-export interface LedgerBuilder {
+/**
+ * What the readers of all layouts share: it reads cells by field, collects trades, fills and names, and excludes rows with
+ * structural findings. Methods are arrow functions, so readers can destructure them.
+ */
+export class LedgerBuilder {
   readonly header: Header
-  readonly trades: Trade[]
-  readonly fills: Fill[]
-  readonly symbolNames: readonly string[]
-  readonly trialNames: readonly string[]
-  readonly counts: { rows: number; excluded: number; open: number; unfilled: number }
-  readonly times: TimeReader
   readonly options: ReadOptions
-  readonly has: (field: Field) => boolean
-  /** The text of a cell, '' where there is no such column. */
-  readonly text: (cells: readonly string[], field: Field) => string
-  /** A number that must be there: NaN and a finding where it is not. */
-  readonly needNumber: (cells: readonly string[], row: number, field: Field) => number
-  /** A price above zero that must be there. */
-  readonly needPrice: (cells: readonly string[], row: number, field: Field) => number
-  /** A number that may be there: NaN where it is not. */
-  readonly number: (cells: readonly string[], row: number, field: Field) => number
-  /** A time that must be there: null and a finding where it is not. */
-  readonly needTime: (cells: readonly string[], row: number, field: Field) => number | null
-  readonly symbol: (cells: readonly string[], row: number) => number | null
-  readonly trial: (cells: readonly string[], row: number) => number
-  /** True where the very same row stood in the file before: found. */
-  readonly isRepeated: (cells: readonly string[], row: number) => boolean
-  /** Takes the row out of the statistics. */
-  readonly exclude: (row: number, finding: { readonly code: Code; readonly field?: string }) => void
-  readonly name: (field: Field) => string
-}
+  readonly times: TimeReader
+  readonly trades: Trade[] = []
+  readonly fills: Fill[] = []
+  readonly counts = { rows: 0, excluded: 0, open: 0, unfilled: 0 }
+  readonly #symbols = createNames()
+  readonly #trials = createNames()
+  readonly #fingerprints = new Set<number>()
+  #excludedRow = -1
 
-export function createLedgerBuilder(header: Header, options: ReadOptions): LedgerBuilder {
-  const { columns, names, writing } = header
-  const { findings } = options
-  const times = createTimeReader(writing.dayFirst)
-  const counts = { rows: 0, excluded: 0, open: 0, unfilled: 0 }
-  const symbols = createNames()
-  const trials = createNames()
-  const seen = new Set<number>()
-  let excludedRow = -1
-
-  const name = (field: Field): string => names[columns[field] ?? -1] ?? field
-  const place = (row: number, field: Field): CellPlace => ({ file: 'file', row, column: name(field) })
-  const text = (cells: readonly string[], field: Field): string => cells[columns[field] ?? -1] ?? ''
-
-  /** The moment of a cell, put together where day and time of day have columns of their own. */
-  function written(cells: readonly string[], field: Field): string {
-    const cell = text(cells, field)
-    const clock = field === 'time' ? text(cells, 'clock') : ''
-    return /^\d\d?:\d\d/.test(clock) ? `${cell} ${clock}` : clock || cell
+  constructor(header: Header, options: ReadOptions) {
+    this.header = header
+    this.options = options
+    this.times = createTimeReader(header.format.dayFirst)
   }
 
-  function exclude(row: number, finding: { readonly code: Code; readonly field?: string }): void {
-    const { code, field } = finding
-    findings.add({ row, code, severity: 'error', ...(field === undefined ? {} : { field }) })
-    // A row can have more than one thing wrong and is left out once.
-    if (row !== excludedRow) counts.excluded += 1
-    excludedRow = row
+  get symbolNames(): readonly string[] {
+    return this.#symbols.list
   }
 
-  function needNumber(cells: readonly string[], row: number, field: Field): number {
-    const value = readNumber(text(cells, field), place(row, field), writing.decimal)
-    if (Number.isNaN(value)) exclude(row, { code: 'missing_value', field: name(field) })
+  get trialNames(): readonly string[] {
+    return this.#trials.list
+  }
+
+  /** Whether the file has a column for the field. */
+  readonly has = (field: Field): boolean => this.header.columns[field] !== undefined
+
+  /** The name of the column of a field, as the file writes it. */
+  readonly name = (field: Field): string => this.header.names[this.header.columns[field] ?? -1] ?? field
+
+  /** The text of a cell, '' if there is no such column. */
+  readonly text = (cells: readonly string[], field: Field): string => cells[this.header.columns[field] ?? -1] ?? ''
+
+  /** Excludes a row from the statistics and adds a finding. A row with several defects is counted once. */
+  readonly exclude = (row: number, { code, field }: { readonly code: Code; readonly field?: string }): void => {
+    this.options.findings.add({ row, code, severity: 'error', ...(field === undefined ? {} : { field }) })
+    if (row !== this.#excludedRow) this.counts.excluded += 1
+    this.#excludedRow = row
+  }
+
+  /** An optional number: NaN if it is missing. */
+  readonly number = (cells: readonly string[], row: number, field: Field): number => {
+    const cell = this.text(cells, field)
+    return isUnset(cell) ? Number.NaN : readNumber(cell, this.#place(row, field), this.header.format.decimal)
+  }
+
+  /** A required number: NaN and a finding if it is missing. */
+  readonly needNumber = (cells: readonly string[], row: number, field: Field): number => {
+    const value = readNumber(this.text(cells, field), this.#place(row, field), this.header.format.decimal)
+    if (Number.isNaN(value)) this.exclude(row, { code: 'missing_value', field: this.name(field) })
     return value
   }
 
-  return {
-    header,
-    trades: [],
-    fills: [],
-    counts,
-    times,
-    options,
-    symbolNames: symbols.list,
-    trialNames: trials.list,
-    has: (field) => columns[field] !== undefined,
-    text,
-    name,
-    exclude,
-    number: (cells, row, field) => {
-      const cell = text(cells, field)
-      return isUnset(cell) ? Number.NaN : readNumber(cell, place(row, field), writing.decimal)
-    },
-    needNumber,
-    needPrice(cells, row, field) {
-      const price = needNumber(cells, row, field)
-      if (price < SMALLEST) exclude(row, { code: 'nonpositive_price', field: name(field) })
-      return price
-    },
-    needTime(cells, row, field) {
-      const cell = written(cells, field)
-      if (isUnset(cell)) {
-        exclude(row, { code: 'missing_value', field: name(field) })
-        return null
-      }
-      refuseFormula(cell, place(row, field))
-      const time = times.read(cell, place(row, field))
-      if (time === null) exclude(row, { code: 'unparseable_time', field: name(field) })
-      else if (time > options.now + (times.hasZone() ? 0 : FARTHEST_ZONE)) {
-        exclude(row, { code: 'future_time', field: name(field) })
-        return null
-      }
-      return time
-    },
-    symbol(cells, row) {
-      if (columns.symbol === undefined) return symbols.index(options.symbol ?? UNNAMED_SYMBOL)
-      const cell = text(cells, 'symbol')
-      if (isMissing(cell)) {
-        exclude(row, { code: 'missing_value', field: name('symbol') })
-        return null
-      }
-      refuseFormula(cell, place(row, 'symbol'))
-      return symbols.index(cell)
-    },
-    trial(cells, row) {
-      const index = trials.index(text(cells, 'trial'))
-      if (index < MAX_TRIALS) return index
-      const msg = `Row ${row} begins trial ${MAX_TRIALS + 1}; ${MAX_TRIALS} are the most.`
-      throw new InvalidInput([{ loc: ['body', 'file', row, name('trial')], msg, type: 'too_many_trials' }])
-    },
-    isRepeated(cells, row) {
-      const key = fingerprint(cells)
-      if (!seen.has(key)) {
-        seen.add(key)
-        return false
-      }
-      exclude(row, { code: 'duplicate_trade' })
-      return true
-    },
+  /** A required price: a finding if it is missing or not above zero. */
+  readonly needPrice = (cells: readonly string[], row: number, field: Field): number => {
+    const price = this.needNumber(cells, row, field)
+    if (price < SMALLEST) this.exclude(row, { code: 'nonpositive_price', field: this.name(field) })
+    return price
+  }
+
+  /** A required time, epoch milliseconds: null and a finding if it is missing, unreadable or in the future. */
+  readonly needTime = (cells: readonly string[], row: number, field: Field): number | null => {
+    const cell = this.#timeText(cells, field)
+    const place = this.#place(row, field)
+    if (isUnset(cell)) {
+      this.exclude(row, { code: 'missing_value', field: this.name(field) })
+      return null
+    }
+    refuseFormula(cell, place)
+    const time = this.times.read(cell, place)
+    if (time === null) this.exclude(row, { code: 'unparseable_time', field: this.name(field) })
+    else if (time > this.options.now + (this.times.hasZone() ? 0 : FARTHEST_ZONE)) {
+      this.exclude(row, { code: 'future_time', field: this.name(field) })
+      return null
+    }
+    return time
+  }
+
+  /** Index of the symbol of a row: null and a finding if it is missing. */
+  readonly symbol = (cells: readonly string[], row: number): number | null => {
+    if (!this.has('symbol')) return this.#symbols.index(this.options.symbol ?? UNNAMED_SYMBOL)
+    const cell = this.text(cells, 'symbol')
+    if (isMissing(cell)) {
+      this.exclude(row, { code: 'missing_value', field: this.name('symbol') })
+      return null
+    }
+    refuseFormula(cell, this.#place(row, 'symbol'))
+    return this.#symbols.index(cell)
+  }
+
+  /** Index of the trial of a row. Throws InvalidInput beyond 256 trials. */
+  readonly trial = (cells: readonly string[], row: number): number => {
+    const index = this.#trials.index(this.text(cells, 'trial'))
+    if (index < MAX_TRIALS) return index
+    const msg = `Row ${row} starts trial ${MAX_TRIALS + 1}. A ledger can have at most ${MAX_TRIALS} trials.`
+    throw new InvalidInput([{ loc: ['body', 'file', row, this.name('trial')], msg, type: 'too_many_trials' }])
+  }
+
+  /** Whether the file had the same row before. If so, the row is excluded with a finding. */
+  readonly isRepeated = (cells: readonly string[], row: number): boolean => {
+    const key = fingerprint(cells)
+    if (!this.#fingerprints.has(key)) {
+      this.#fingerprints.add(key)
+      return false
+    }
+    this.exclude(row, { code: 'duplicate_trade' })
+    return true
+  }
+
+  #place(row: number, field: Field): CellPlace {
+    return { file: 'file', row, column: this.name(field) }
+  }
+
+  /** The text of a time. The day and the time of day may have columns of their own. */
+  #timeText(cells: readonly string[], field: Field): string {
+    const cell = this.text(cells, field)
+    const clock = field === 'time' ? this.text(cells, 'clock') : ''
+    return /^\d\d?:\d\d/.test(clock) ? `${cell} ${clock}` : clock || cell
   }
 }
 
-/** The ledger of what was built. */
+/** The ledger with everything that the builder collected. */
 export function buildLedger(builder: LedgerBuilder, warnings: readonly string[]): TradeLedger {
   const { header, trades, fills, symbolNames, trialNames, counts, times, has } = builder
   return {
@@ -165,7 +161,7 @@ export function buildLedger(builder: LedgerBuilder, warnings: readonly string[])
   }
 }
 
-/** Indexes for names, in the order they were met. */
+/** Numbers names in the order in which they first appear. */
 function createNames() {
   const list: string[] = []
   const known = new Map<string, number>()
@@ -187,14 +183,14 @@ const DOWN = /^(?:short|sell|sold|sld|s|-1|sell[ _]?short|sell[ _]?to[ _]?(?:ope
 const YES = /^(?:true|yes|1)$/i
 
 /**
- * 1 for long or buy, -1 for short or sell, from a column of sides, a flag for shorts, a type that says buy or sell, or
- * the sign of the quantity; long where the file says nothing. Null and a finding where the side is not a side.
+ * Returns 1 for long or buy and -1 for short or sell. It reads the side column, a flag for shorts, a type that says buy or
+ * sell, or the sign of the quantity, in this order. Returns null and adds a finding if the side is unknown.
  */
 export function readSide(builder: LedgerBuilder, cells: readonly string[], row: number, qty: number): 1 | -1 | null {
   const { header, has, text, exclude, name } = builder
   if (has('side')) {
     const cell = text(cells, 'side')
-    // LEAN's own numbers for the direction of a trade.
+    // LEAN writes the direction of a trade as 0 for long and 1 for short.
     if (header.layout === 'lean_trades' && /^[01]$/.test(cell)) return cell === '0' ? 1 : -1
     if (UP.test(cell)) return 1
     if (DOWN.test(cell)) return -1
@@ -208,7 +204,7 @@ export function readSide(builder: LedgerBuilder, cells: readonly string[], row: 
   return qty < 0 ? -1 : 1
 }
 
-/** Whether the quantity's own sign says the side, so that a negative one is no mistake. */
+/** Whether the sign of the quantity gives the side, so that a negative quantity is valid. */
 export function isSigned({ has, text }: LedgerBuilder, cells: readonly string[]): boolean {
   if (has('side') || has('short')) return false
   const type = text(cells, 'type')
@@ -222,15 +218,14 @@ interface Signed {
 }
 
 /**
- * Makes quantities positive, in place. A negative one beside a side is a mistake and its row is left out, unless
- * everything that is sold, and nothing else, is written so.
+ * Makes quantities positive, in place. If the file has a side column, a negative quantity is an error and its row is
+ * excluded, unless exactly the sales are negative throughout the file.
  */
 export function settleSigns({ exclude, name }: LedgerBuilder, items: Signed[]): void {
   const isConvention = items.every(({ qty, sign }) => !(qty * sign < 0))
   let kept = 0
   for (const item of items) {
-    const isMistake = item.qty < 0 && !isConvention
-    if (isMistake) exclude(item.row, { code: 'nonpositive_qty', field: name('qty') })
+    if (item.qty < 0 && !isConvention) exclude(item.row, { code: 'nonpositive_qty', field: name('qty') })
     else {
       items[kept] = item.qty < 0 ? { ...item, qty: -item.qty } : item
       kept += 1
@@ -241,17 +236,17 @@ export function settleSigns({ exclude, name }: LedgerBuilder, items: Signed[]): 
 
 export interface RowReader {
   row(cells: readonly string[], row: number): void
-  /** After the last row. */
+  /** Called after the last row. */
   end(): void
 }
 
-/** Fees written as negative amounts throughout are costs all the same; among positive ones a negative one is a rebate. */
+/** Makes fees positive if the file writes all of them as negative amounts. Among positive fees, a negative one is a rebate. */
 export function settleFees({ has, trades }: LedgerBuilder): void {
   if (has('entryRate') || trades.some(({ fees }) => fees > 0)) return
   for (const [index, trade] of trades.entries()) if (trade.fees < 0) trades[index] = { ...trade, fees: -trade.fees }
 }
 
-/** Both executions of a round trip. */
+/** Adds both executions of a round trip to the fills. */
 export function addFills({ fills }: LedgerBuilder, trade: Trade): void {
   const { symbol, sign, qty } = trade
   const exit = -sign as 1 | -1

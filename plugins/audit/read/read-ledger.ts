@@ -1,12 +1,6 @@
 import { InvalidInput } from 'tollgate/plugin'
 import type { TradeLedger } from '../trade-ledger.ts'
-import {
-  type LedgerBuilder,
-  createLedgerBuilder,
-  buildLedger,
-  type ReadOptions,
-  type RowReader,
-} from './ledger-rows.ts'
+import { LedgerBuilder, buildLedger, type ReadOptions, type RowReader } from './ledger-rows.ts'
 import { type TableHandler, readCsv } from './csv-table.ts'
 import { readFills } from './fills-to-trades.ts'
 import { recogniseHeader } from './ledger-header.ts'
@@ -14,12 +8,12 @@ import { isJson, readJson } from './json-table.ts'
 import { readTradingView } from './tradingview-trades.ts'
 import { readRoundTrips } from './round-trips.ts'
 
-/** More rows answer 413. */
+/** A file with more rows is rejected with status 413. */
 export const MAX_ROWS = 200_000
 
 /**
- * Reads a ledger in any of the known layouts, recognised by its header. Rows that cannot be used become findings; a file
- * that is no ledger is refused. Throws InvalidInput naming header or row, or ServiceError body_too_large.
+ * Reads a trade ledger in any of the known layouts, which it recognises by the header. Unusable rows become findings.
+ * Throws InvalidInput that names the header or row if the file is not a ledger, or ServiceError body_too_large.
  */
 export async function readLedger(bytes: Buffer, options: ReadOptions, signal: AbortSignal): Promise<TradeLedger> {
   let builder: LedgerBuilder | null = null
@@ -27,7 +21,7 @@ export async function readLedger(bytes: Buffer, options: ReadOptions, signal: Ab
   const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
   const table: TableHandler = {
     header(names, writing) {
-      builder = createLedgerBuilder(recogniseHeader(names, writing), options)
+      builder = new LedgerBuilder(recogniseHeader(names, writing), options)
       reader = readerOf(builder)
     },
     row: (cells, row) => reader?.row(cells, row),
@@ -36,7 +30,7 @@ export async function readLedger(bytes: Buffer, options: ReadOptions, signal: Ab
   const built = builder as unknown as LedgerBuilder
   ;(reader as unknown as RowReader).end()
   built.counts.rows = rows
-  if (built.trades.length === 0) throw nothingLeft(built)
+  if (built.trades.length === 0) throw noTradesError(built)
   return buildLedger(built, warningsOf(built))
 }
 
@@ -46,11 +40,11 @@ function readerOf(builder: LedgerBuilder): RowReader {
   return layout === 'fills' || layout === 'lean_orders' ? readFills(builder) : readRoundTrips(builder)
 }
 
-function nothingLeft({ counts, options }: LedgerBuilder): InvalidInput {
+function noTradesError({ counts, options }: LedgerBuilder): InvalidInput {
   const [first] = options.findings.list()
   if (!first) {
-    const what = counts.open > 0 ? 'a closed trade; all are open' : 'a filled order'
-    return new InvalidInput([{ loc: ['body', 'file', 0], msg: `No row is ${what}.`, type: 'no_trades' }])
+    const msg = counts.open > 0 ? 'All trades are still open.' : 'No order was filled.'
+    return new InvalidInput([{ loc: ['body', 'file', 0], msg, type: 'no_trades' }])
   }
   const loc = ['body', 'file', first.row, ...(first.field === undefined ? [] : [first.field])]
   const msg = `No row is a usable trade. Row ${first.row}: ${first.code}${first.field ? ` in ${first.field}` : ''}.`

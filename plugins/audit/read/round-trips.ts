@@ -10,7 +10,7 @@ import {
 } from './ledger-rows.ts'
 import { isUnset, SMALLEST } from './cell-values.ts'
 
-/** Rows that are round trips: one row, one trade. */
+/** Reads rows that are round trips: each row is one trade. */
 export function readRoundTrips(builder: LedgerBuilder): RowReader {
   const { has, text, number, needNumber, needPrice, needTime, exclude, name, counts, trades } = builder
 
@@ -67,7 +67,7 @@ export function readRoundTrips(builder: LedgerBuilder): RowReader {
   }
 }
 
-/** Money paid for both sides: one column, one a side, or rates a side as freqtrade has them, less the funding received. */
+/** Money paid for both sides, from one column, from one per side, or from rates per side less funding received (freqtrade). */
 function fees(
   { has, number }: LedgerBuilder,
   cells: readonly string[],

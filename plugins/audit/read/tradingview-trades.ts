@@ -2,6 +2,7 @@ import type { Trade } from '../trade-ledger.ts'
 import { type LedgerBuilder, addFills, type RowReader } from './ledger-rows.ts'
 import { SMALLEST } from './cell-values.ts'
 
+/** The entry or the exit of a trade. */
 interface Half {
   readonly row: number
   readonly symbol: number
@@ -16,11 +17,11 @@ interface Half {
 interface Pair {
   entry?: Half
   exit?: Half
-  /** A row of it was taken out, or it is still open. */
-  isLost: boolean
+  /** One of its rows was excluded. */
+  isExcluded: boolean
 }
 
-/** TradingView's list of trades: two rows of one number, "Entry long" and "Exit long", in either order. */
+/** Reads TradingView's list of trades: two rows per trade number, "Entry long" and "Exit long", in either order. */
 export function readTradingView(builder: LedgerBuilder): RowReader {
   const { text, number, needPrice, needTime, exclude, name, counts, trades } = builder
   const pairs = new Map<string, Pair>()
@@ -48,28 +49,28 @@ export function readTradingView(builder: LedgerBuilder): RowReader {
         exclude(row, { code: 'missing_value', field: name(number === '' ? 'number' : 'type') })
         return
       }
-      const pair: Pair = pairs.get(number) ?? { isLost: false }
+      const pair: Pair = pairs.get(number) ?? { isExcluded: false }
       pairs.set(number, pair)
       if (isExit && /^open$/i.test(text(cells, 'signal'))) return
       const side = isExit ? 'exit' : 'entry'
       if (pair[side]) return exclude(row, { code: 'duplicate_trade', field: name('number') })
       const read = half(cells, row, isExit)
       if (read) pair[side] = read
-      else pair.isLost = true
+      else pair.isExcluded = true
     },
     end() {
-      for (const { entry, exit, isLost } of pairs.values()) {
-        if (isLost) continue
+      for (const { entry, exit, isExcluded } of pairs.values()) {
+        if (isExcluded) continue
         if (!entry || !exit) counts.open += 1
         else if (exit.time < entry.time) exclude(exit.row, { code: 'exit_before_entry' })
-        else trades.push(joined(entry, exit))
+        else trades.push(tradeOf(entry, exit))
       }
       for (const trade of trades) addFills(builder, trade)
     },
   }
 }
 
-function joined(entry: Half, exit: Half): Trade {
+function tradeOf(entry: Half, exit: Half): Trade {
   const { row, symbol, sign, qty, trial } = entry
   return {
     row,

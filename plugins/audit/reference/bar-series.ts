@@ -1,26 +1,26 @@
 import { nyseClosed } from '../../lib/time/nyse-calendar.ts'
 import { DAY, dayOf } from '../trade-ledger.ts'
 
-/** Reference bars of one symbol, ascending; times are opens in epoch milliseconds. */
+/** Reference bars of one symbol, oldest first. Times are opens in epoch milliseconds. */
 export interface ReferenceSeries {
   readonly time: Float64Array
   readonly open: Float64Array
   readonly high: Float64Array
   readonly low: Float64Array
   readonly close: Float64Array
-  /** NaN where it is not known. */
+  /** NaN if unknown. */
   readonly volume: Float64Array
-  /** 1 where nothing traded in the bar: it bounds no price. */
+  /** 1 for a bar without trades, which says nothing about possible prices. */
   readonly idle: Uint8Array | null
-  /** Split factor taking effect at the open of a bar (7 for 7:1), 1 elsewhere; null where the bars do not say. */
+  /** Split factor that takes effect at the open of a bar (7 for 7:1), otherwise 1; null if the bars do not state splits. */
   readonly split: Float64Array | null
   /** Length of a bar, milliseconds. */
   readonly interval: number
-  /** The first and the last bar are the symbol's first and last day, not only the end of what we know. */
+  /** Whether the bars cover the whole life of the symbol, so that the first and last bar are its listing and delisting. */
   readonly isWhole: boolean
-  /** Every day has a session. */
+  /** Whether every day has a session. */
   readonly isContinuous: boolean
-  /** Trades on the calendar of the New York Stock Exchange. */
+  /** Whether the symbol trades on the calendar of the New York Stock Exchange. */
   readonly isNyse: boolean
 }
 
@@ -29,8 +29,9 @@ export type NoBar = 'closed_market' | 'before_listing' | 'after_delisting' | 'un
 const EVENING = 5 * 3_600_000
 
 /**
- * The bar a fill belongs to, as an index; or why there is none. Daily bars are found by day: of the written date, and in
- * New York for a zoned time of a US equity. Other bars hold what happened from their open up to the next.
+ * The index of the bar that a fill belongs to, or the reason why there is none. Daily bars are found by day: the written
+ * date, or the New York date for a US equity and a time with a zone. Shorter bars contain the time from their open to
+ * the next.
  */
 export function barAt(series: ReferenceSeries, time: number, isZoned: boolean, isDaily: boolean): number | NoBar {
   const { time: opens, interval, isWhole, isNyse } = series
@@ -47,12 +48,12 @@ export function barAt(series: ReferenceSeries, time: number, isZoned: boolean, i
   return isQuiet ? 'closed_market' : 'unknown'
 }
 
-/** Midnight of the day of a time; New York's evening belongs to the day before. */
+/** Midnight of the day of a time. With `inNewYork`, hours up to 5:00 UTC belong to the previous day. */
 export function dayStart(time: number, inNewYork: boolean): number {
   return Math.floor((inNewYork ? time - EVENING : time) / DAY) * DAY
 }
 
-/** Index of the last bar that opens at or before a moment; -1 before the first. */
+/** Index of the last bar that opens at or before a time; -1 if there is none. */
 export function lastAtOrBefore(opens: Float64Array, moment: number): number {
   let low = 0
   let high = opens.length
@@ -64,7 +65,7 @@ export function lastAtOrBefore(opens: Float64Array, moment: number): number {
   return low - 1
 }
 
-/** The most frequent step between bars, milliseconds; a day where there is only one. */
+/** The most frequent step between bars in milliseconds, at most a day; a day for a single bar. */
 export function intervalOf(time: Float64Array): number {
   const counts = new Map<number, number>()
   for (let i = 1; i < time.length; i += 1) {
@@ -76,7 +77,7 @@ export function intervalOf(time: Float64Array): number {
   return Math.min(common, DAY)
 }
 
-/** Whether days of the bars fall on weekends, and whether all are trading days in New York. */
+/** Whether the bars include weekends, and whether all of their days are trading days in New York. */
 export function calendarOf(time: Float64Array): Pick<ReferenceSeries, 'isContinuous' | 'isNyse'> {
   const days = new Set<number>()
   for (const open of time) days.add(Math.floor(open / DAY))
@@ -89,7 +90,7 @@ export function calendarOf(time: Float64Array): Pick<ReferenceSeries, 'isContinu
   return { isContinuous: weekends > 0, isNyse: weekends + closed === 0 && days.size >= 20 }
 }
 
-/** The bars joined by day; as they are where they are days already. */
+/** Joins bars into daily bars. Returns daily bars unchanged. */
 export function joinDays(series: ReferenceSeries): ReferenceSeries {
   if (series.interval >= DAY) return series
   const { time, open, high, low, close, volume, split } = series

@@ -3,22 +3,24 @@ import { DAY, type Fill, type TradeLedger, UNNAMED_SYMBOL } from '../trade-ledge
 import { plainSymbol, type UploadedBars } from './uploaded-bars.ts'
 import { joinDays, type ReferenceSeries } from './bar-series.ts'
 
-/** What the fills of one symbol are held against. */
+/** What the fills of one symbol are checked against. */
 export interface Reference {
   readonly series: ReferenceSeries | null
-  /** Why there is no series, or why it says nothing of a fill. */
+  /** Why there is no series, or why it has no bar for a fill. */
   readonly why: string
-  /** Trades on the calendar of the New York Stock Exchange, which is known without bars. */
+  /** Whether the symbol trades on the calendar of the New York Stock Exchange, which is known without bars. */
   readonly isNyse: boolean
 }
 
 type ReferenceFinder = (symbol: number, fills: readonly Fill[]) => Promise<Reference>
 
+const OUT_OF_REACH = 'the bars of this service do not cover that time'
+
 const absent = (why: string, isNyse = false): Reference => ({ series: null, why, isNyse })
 
 /**
- * Finds the bars of a symbol: those uploaded, else the service's own where they are of this world: a real ledger would
- * be accused by made-up ones. Throws InvalidInput where uploaded bars name no symbol and the ledger has several.
+ * Finds the bars of a symbol: the uploaded ones, otherwise those of the service. Bars of the service are used only if they
+ * can be compared with real trades. Throws InvalidInput if the uploaded bars name no symbol and the ledger has several.
  */
 export function createReferenceFinder(
   ledger: TradeLedger,
@@ -28,7 +30,7 @@ export function createReferenceFinder(
   const { symbols, daily, zoned } = ledger
   const unnamed = bars?.series.get(plainSymbol(UNNAMED_SYMBOL))
   if (unnamed && symbols.length > 1) {
-    const msg = `The ledger has ${symbols.length} symbols; add a symbol column to the bars.`
+    const msg = `The ledger has ${symbols.length} symbols. Add a symbol column to the bars.`
     throw new InvalidInput([{ loc: ['body', 'bars', 'header'], msg, type: 'missing' }])
   }
 
@@ -38,10 +40,10 @@ export function createReferenceFinder(
     if (!series) return null
     const isIntraday = series.interval < DAY
     if (isIntraday && !daily && bars?.zoned !== zoned)
-      return absent('the ledger and the bars write their times differently: one names a zone, the other does not')
+      return absent('only one of the ledger and the bars names a time zone')
     return {
       series: isIntraday && daily ? joinDays(series) : series,
-      why: 'the uploaded bars have a hole there',
+      why: 'the uploaded bars have no bar at that time',
       isNyse: series.isNyse,
     }
   }
@@ -49,15 +51,13 @@ export function createReferenceFinder(
   async function own(name: string, fills: readonly Fill[]): Promise<Reference> {
     if (name === UNNAMED_SYMBOL) return absent('the ledger names no symbol')
     const listed = market.find(name)
-    if (!listed) return absent('no reference bars of this symbol')
+    if (!listed) return absent('there are no reference bars for this symbol')
     const isNyse = listed.session === 'us_equity'
     if (market.unusableReason !== null) return absent(market.unusableReason, isNyse)
     const { from, to } = extent(fills)
-    // A clock without a zone is not New York's for certain; its day is.
+    // A time without a zone may not be New York time, but its date is the New York date.
     const series = await market.bars(listed, from, to, daily || (isNyse && !zoned))
-    return series
-      ? { series, why: 'our bars do not reach there', isNyse }
-      : absent('our bars do not reach there', isNyse)
+    return series ? { series, why: OUT_OF_REACH, isNyse } : absent(OUT_OF_REACH, isNyse)
   }
 
   return async (symbol, fills) => {
@@ -75,7 +75,7 @@ function extent(fills: readonly Fill[]): { readonly from: number; readonly to: n
   return { from, to }
 }
 
-/** What the market product says of a symbol. */
+/** A symbol of the market product. */
 interface Listed {
   readonly symbol: string
   readonly session: '24x7' | 'us_equity'
@@ -83,14 +83,14 @@ interface Listed {
 }
 
 interface MarketBars {
-  /** Why its bars say nothing of real trades, or null: made-up bars bound no real price. */
+  /** Why the bars cannot be compared with real trades; null if they can. */
   readonly unusableReason: string | null
   find(symbol: string): Listed | null
-  /** Bars between two moments, epoch milliseconds; null where there are none. */
+  /** Bars between two times, epoch milliseconds; null if there are none. */
   bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<ReferenceSeries | null>
 }
 
-/** The service's own bars, asked of the market product. */
+/** Opens the bars of the service, which come from the market product. */
 export async function openMarketBars(ask: Ask, unfit: string | null): Promise<MarketBars> {
   const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
   const known = new Map<string, Listed>()

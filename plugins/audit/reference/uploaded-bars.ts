@@ -22,14 +22,15 @@ type Field = keyof typeof NAMES
 const NEEDED = ['time', 'open', 'high', 'low', 'close'] as const
 
 export interface UploadedBars {
-  /** By symbol as `bare` writes it; one entry with an empty name where the file has no symbol column. */
+  /** Series by plain symbol. One entry with an empty name if the file has no symbol column. */
   readonly series: ReadonlyMap<string, ReferenceSeries>
   readonly zoned: boolean
 }
 
 /**
- * Reads reference bars: symbol, date, open, high, low, close, volume, in any order; a split column (7 on the day of a
- * 7:1 split) where there is one. Bars without four prices above zero are left out. Throws InvalidInput.
+ * Reads reference bars with the columns symbol, date, open, high, low, close and volume in any order, and optionally a
+ * split column (7 on the day of a 7:1 split). Skips bars without four prices above zero. Throws InvalidInput for missing
+ * columns and unreadable times.
  */
 export async function readUploadedBars(bytes: Buffer, signal: AbortSignal): Promise<UploadedBars> {
   let times = createTimeReader(null)
@@ -94,7 +95,7 @@ function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeri
   const column = (k: number): Float64Array => Float64Array.from(order, (index) => numbers[index * WIDTH + k]!)
   const written = column(0)
   const interval = intervalOf(written)
-  // Daily bars are known by their date, whatever hour a provider stamps them with.
+  // Daily bars count by date, because providers stamp them with different hours.
   const time = interval >= DAY ? written.map((open) => Math.floor(open / DAY) * DAY) : written
   return {
     time,
@@ -111,11 +112,11 @@ function seriesOf(numbers: readonly number[], hasSplits: boolean): ReferenceSeri
   }
 }
 
-/** How platforms dress a symbol, and what is left of it. */
-const DRESSES: readonly (readonly [RegExp, string])[] = [
+/** What platforms add to a symbol, and the part to keep. */
+const PLATFORM_FORMS: readonly (readonly [RegExp, string])[] = [
   // zipline: Equity(8554 [SPY])
   [/^.*\[(.+)\].*$/, '$1'],
-  // freqtrade: BTC/USDT:USDT, a future by what it settles in
+  // freqtrade: BTC/USDT:USDT, a future that settles in USDT
   [/^(.+\/.+):.+$/, '$1'],
   // TradingView: NASDAQ:AAPL
   [/^[A-Z_]+:(.+)$/, '$1'],
@@ -124,11 +125,11 @@ const DRESSES: readonly (readonly [RegExp, string])[] = [
 ]
 
 /**
- * A symbol without case, punctuation and what a platform adds, so that a ledger and its bars need not spell alike.
+ * A symbol without case, punctuation and platform additions, so that a ledger and its bars may spell it differently.
  *
  * @example bare('btc/usdt:USDT') // 'BTCUSDT'
  */
 export function plainSymbol(symbol: string): string {
-  const plain = DRESSES.reduce((name, [dress, kept]) => name.replace(dress, kept), symbol.trim().toUpperCase())
+  const plain = PLATFORM_FORMS.reduce((name, [form, kept]) => name.replace(form, kept), symbol.trim().toUpperCase())
   return plain.replace(/[^\p{L}\p{N}.^=]/gu, '')
 }

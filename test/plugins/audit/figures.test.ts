@@ -194,7 +194,9 @@ describe('an audit of many trials', () => {
     expect(skill.ledger.judged_trial).to.equal('t4')
     expect(skill.verdict).to.equal('plausible')
     // Nothing was held against bars, and the words do not sound as if it had been.
-    expect(summaryOf(skill)).to.include('No fill could be held against bars').and.not.to.include('Nothing found')
+    expect(summaryOf(skill))
+      .to.include('No fill could be checked against bars')
+      .and.not.to.include('found nothing against it')
   })
 
   it('finds a winner that turns over in the middle overfitted', async () => {

@@ -65,7 +65,9 @@ describe('an audit against our own bars', () => {
     expect(found(report)).to.deep.equal([])
     expect(report.fills.not_checked).to.equal(1)
     expect(statusOf(report, 'outside_range')?.status).to.equal('partly_checked')
-    expect(statusOf(report, 'listing')?.reasons).to.include('our own bars do not say when a symbol was listed')
+    expect(statusOf(report, 'listing')?.reasons).to.include(
+      'the bars of this service do not show when a symbol was listed',
+    )
   })
 
   it('never uses bars that were made up: the check is not made, and says so', async () => {
@@ -87,7 +89,7 @@ describe('an audit against our own bars', () => {
     const report = await auditOf([ROUND_TRIPS, 'ZZZ,long,1,2024-01-02,100,2024-01-03,101'], { ask })
     expect(statusOf(report, 'session')).to.deep.include({
       status: 'not_checked',
-      reasons: ['no reference bars of this symbol'],
+      reasons: ['there are no reference bars for this symbol'],
     })
   })
 })
