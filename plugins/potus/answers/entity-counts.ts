@@ -1,4 +1,4 @@
-/** Who and what was named in a stretch of time, and how that differs from the stretch before. */
+/** Persons, organizations and places named in a time range, and how that differs from the range before. */
 import type { Database } from 'tollgate/plugin'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
 import { DAY, type TimeRange } from '../time-range.ts'
@@ -23,7 +23,7 @@ interface Row {
   readonly last_seq: number
 }
 
-/** Entities of the events available in the range and by the moment; an event counts once, as it was known then. */
+/** Counts the entities of events available in the range by `asOf`. An event counts once, in its version of that time. */
 export async function countEntities(
   db: Database,
   range: TimeRange,
@@ -48,12 +48,12 @@ export async function countEntities(
     .count({ events: '*' })
     .sum({ mentions: 'count' })
     .countDistinct({ days: db.raw(`available_at / ${DAY}`) })) as unknown as Row[]
-  const words = q?.toLowerCase()
-  const kept = rows
+  const search = q?.toLowerCase()
+  const matching = rows
     .filter(({ events }) => events >= min_count)
-    .filter(({ name, term }) => words === undefined || `${name} ${term}`.toLowerCase().includes(words))
+    .filter(({ name, term }) => search === undefined || `${name} ${term}`.toLowerCase().includes(search))
     .sort((a, b) => b.events - a.events || (a.term < b.term ? -1 : 1))
-  const shown = kept.slice(0, limit)
+  const shown = matching.slice(0, limit)
   const length = range.to - range.from
   const before = (await counted({ from: Math.max(0, range.from - length), to: range.from })
     .whereIn(
@@ -66,7 +66,7 @@ export async function countEntities(
   const seqs = [...new Set(shown.flatMap((row) => [row.last_seq, row.first_seq]))]
   const ids = await idsOf(db, seqs)
   return {
-    total: kept.length,
+    total: matching.length,
     items: shown.map((row) => {
       const count = row.events
       const previous = earlier.get(row.term) ?? 0
@@ -87,6 +87,7 @@ export async function countEntities(
   }
 }
 
+/** Event ids by sequence number. */
 async function idsOf(db: Database, seqs: readonly number[]): Promise<Map<number, string>> {
   const ids = new Map<number, string>()
   for (let from = 0; from < seqs.length; from += 500) {

@@ -1,4 +1,4 @@
-/** One event with everything known of it by a moment. */
+/** One event with its revisions, cluster and engagement counts, and the minute bars around it. */
 import { type Ask, type Database, NotFound } from 'tollgate/plugin'
 import { wordDiff } from './word-diff.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
@@ -10,7 +10,7 @@ import { type KnownEvent, knownEvents, type RecordContext, eventRecord } from '.
 
 const SELECTOR = /^(?:(evt_[0-9a-f]{16})|(latest)|seq:(\d{1,15}))$/
 
-/** The event a selector names: an id, `latest`, or `seq:` and a number. Throws NotFound, which costs nothing. */
+/** Finds the event that a selector names: an id, `latest`, or `seq:` and a number. Throws NotFound, which is not charged. */
 export async function findSelected(reader: EventReader, selector: string, asOf: number): Promise<EventAtMoment> {
   const [, id, latest, seq] = selector.match(SELECTOR) ?? []
   const scan = { asOf, order: 'desc', from: 0, to: asOf + 1, after: null, limit: 1 } as const
@@ -22,10 +22,10 @@ export async function findSelected(reader: EventReader, selector: string, asOf: 
         ? await reader.find({ seq: Number(seq) }, asOf)
         : null
   if (row) return row
-  throw new NotFound(`There is no event ${selector}. Write an id such as evt_9f2c61d0a4b87e13, latest, or seq:48213.`)
+  throw new NotFound(`There is no event ${selector}. Use an id such as evt_9f2c61d0a4b87e13, latest, or seq:48213.`)
 }
 
-/** Record, revisions with word differences, cluster, chain of hashes, counts. */
+/** The record, its revisions with word differences and hashes, the members of its cluster, and engagement counts. */
 export async function eventDetails(
   db: Database,
   reader: EventReader,
@@ -33,14 +33,14 @@ export async function eventDetails(
   asOf: number,
   context: RecordContext,
 ) {
-  const [one] = (await knownEvents(reader, [row], asOf, context)) as [KnownEvent]
+  const [event] = (await knownEvents(reader, [row], asOf, context)) as [KnownEvent]
   const versions = await reader.versions(row.seq, asOf)
   const counts = (await db('potus_engagement').where({ seq: row.seq }).where('observed_at', '<=', asOf).first()) as
     { observed_at: number; replies: number; reblogs: number; favourites: number } | undefined
   return {
-    event: eventRecord(one, context),
+    event: eventRecord(event, context),
     revisions: versions.map((version, at) => revisionOf(version, versions[at - 1])),
-    cluster_members: one.members.map(({ id, seq, source, available_at }, at) => ({
+    cluster_members: event.members.map(({ id, seq, source, available_at }, at) => ({
       id,
       seq,
       source,
@@ -86,7 +86,10 @@ interface Columns {
   readonly volume: ArrayLike<number>
 }
 
-/** Minutes of the first covered asset, an hour either side and never beyond the moment; null where none is covered. */
+/**
+ * Minute bars of the first asset that the market product covers: one hour before and after the event, and never later
+ * than `asOf`. Null if no asset is covered.
+ */
 export async function barsAround(ask: Ask, assets: readonly { readonly id: string }[], at: number, asOf: number) {
   for (const { id } of assets) {
     const symbol = assetSymbol(id)
@@ -106,7 +109,7 @@ export async function barsAround(ask: Ask, assets: readonly { readonly id: strin
       }))
       return { asset: id, symbol, interval_seconds: 60 as const, items: rows }
     } catch (error) {
-      // No bars of this symbol here: the event is whole without them.
+      // The market product has no bars of this symbol; the event is complete without them.
       if (!(error instanceof NotFound)) throw error
     }
   }

@@ -1,4 +1,4 @@
-/** Filters of lists, and reading through a list until enough events fit. */
+/** Query filters of event lists, and pages of the events that match them. */
 import { InvalidInput } from 'tollgate/plugin'
 import type { CursorPosition } from './event-cursor.ts'
 import { KINDS } from '../sources/source.ts'
@@ -16,14 +16,15 @@ export interface FilterQuery {
 }
 
 export interface Filter {
-  /** Everything fits, so nothing need be read in advance. */
+  /** True if every row that the database returns matches. A page then needs no larger batches. */
   readonly isOpen: boolean
+  /** An entity id or "topic:..." that the database can filter by. */
   readonly term: string | undefined
   readonly source: string | undefined
   matches(known: KnownEvent): boolean
 }
 
-/** Reads comma-separated words. Throws InvalidInput for one that does not exist. */
+/** Reads the filters of a query. Throws InvalidInput for a kind, topic or source that does not exist. */
 export function parseFilter(
   { kinds, topics, source, entity, q, min_relevance: least = 0 }: FilterQuery,
   sources: Iterable<string>,
@@ -59,21 +60,21 @@ function listOf(field: string, text: string | undefined, known: readonly string[
     (word) => !known.some((one) => one === word || (field === 'kinds' && one.startsWith(`${word}.`))),
   )
   if (wrong === undefined) return words
-  const msg = `${wrong} is unknown; write one or more of ${known.join(', ')}`
+  const msg = `${wrong} is unknown; use one or more of ${known.join(', ')}`
   throw new InvalidInput([{ loc: ['query', field], msg, type: 'enum', input: text }])
 }
 
 export interface Page {
   readonly events: readonly KnownEvent[]
-  /** Where the next page begins: after the last event looked at. Null where there is nothing more. */
+  /** The last event that was read, after which the next page begins. Null at the end of the list. */
   readonly next: CursorPosition | null
 }
 
 const BATCH = 200
-/** A page looks at no more than this many events; one that ends early says where to go on. */
-const MOST = 4000
+/** A page reads at most this many events. A page that ends early has a cursor to continue from. */
+const MAX_READ = 4000
 
-/** Up to `limit` events that fit, read in batches by index. */
+/** Reads up to `limit` matching events, in batches by index. */
 export async function readPage(
   reader: EventReader,
   context: RecordContext,
@@ -85,7 +86,7 @@ export async function readPage(
   const found: KnownEvent[] = []
   const size = filter.isOpen ? limit + 1 : Math.max(BATCH, limit + 1)
   let after = scan.after
-  for (let looked = 0; looked < MOST;) {
+  for (let readCount = 0; readCount < MAX_READ;) {
     signal.throwIfAborted()
     const rows: EventAtMoment[] = await reader.scan({
       ...scan,
@@ -102,7 +103,7 @@ export async function readPage(
       after = { availableAt: one.row.available_at, seq: one.row.seq }
     }
     if (rows.length < size) return { events: found, next: null }
-    looked += rows.length
+    readCount += rows.length
   }
   return { events: found, next: after }
 }

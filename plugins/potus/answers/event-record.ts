@@ -1,4 +1,4 @@
-/** Rows as the records that are sold. */
+/** Rows of the store as the records that the API returns. */
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import type { Mention } from '../entities/entity-recognition.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
@@ -8,18 +8,19 @@ import type { Source, Media } from '../sources/source.ts'
 import type { Member, EventReader, EventAtMoment } from '../store/event-reader.ts'
 import type { Asset } from '../entities/topics.ts'
 
-/** How the records of this store are marked. */
+/** What every record of this store says about its origin. */
 export interface RecordContext {
   readonly dataMode: DataMode
-  /** Milliseconds a replay is shifted by, or null. */
+  /** Milliseconds that a replay shifts all times by, or null. */
   readonly shift: () => number | null
   readonly sources: ReadonlyMap<string, Source>
 }
 
-/** A row with what the rest of the store said of it at the moment. */
+/** A row with its cluster and relevance as they were known at a moment. */
 export interface KnownEvent {
   readonly row: EventAtMoment
   readonly members: readonly Member[]
+  /** True if it is the first record of its cluster. */
   readonly leads: boolean
   readonly relevance: Relevance
   readonly topics: readonly string[]
@@ -28,15 +29,15 @@ export interface KnownEvent {
 }
 
 /**
- * Adds clusters and relevance as of the moment, or as of an earlier one of each row's own: a closed window does not
- * change because a second source confirms the news later.
+ * Adds clusters and relevance as of `asOf`. `until` may give each row an earlier moment of its own, so that a closed window
+ * does not change when a second source confirms the news later.
  */
 export async function knownEvents(
   reader: EventReader,
   rows: readonly EventAtMoment[],
   asOf: number,
   { sources }: RecordContext,
-  by: (row: EventAtMoment) => number = () => asOf,
+  until: (row: EventAtMoment) => number = () => asOf,
 ): Promise<KnownEvent[]> {
   const clusters = new Map<string, Member[]>()
   for (const member of await reader.members(
@@ -45,7 +46,7 @@ export async function knownEvents(
   ))
     clusters.set(member.cluster, [...(clusters.get(member.cluster) ?? []), member])
   return rows.map((row) => {
-    const members = (clusters.get(row.cluster) ?? []).filter((member) => member.available_at <= by(row))
+    const members = (clusters.get(row.cluster) ?? []).filter((member) => member.available_at <= until(row))
     const leads = members[0]?.seq === row.seq
     const publishers = new Set(members.map(({ source }) => sources.get(source)?.publisher ?? source))
     return {
@@ -60,14 +61,15 @@ export async function knownEvents(
   })
 }
 
-const TEXT = 20_000
+/** Longest text in a record, in characters. */
+const MAX_TEXT = 20_000
 
 /** The full record (potus/1). */
 export function eventRecord(
   { row, members, leads, relevance, topics, entities, assets }: KnownEvent,
   { dataMode, shift, sources }: RecordContext,
 ) {
-  const moved = shift()
+  const shiftMs = shift()
   const source = sources.get(row.source)
   return {
     id: row.id,
@@ -77,8 +79,8 @@ export function eventRecord(
     kind: row.kind,
     status: row.status,
     title: row.title,
-    text: row.text.slice(0, TEXT),
-    text_truncated: row.text.length > TEXT,
+    text: row.text.slice(0, MAX_TEXT),
+    text_truncated: row.text.length > MAX_TEXT,
     lang: row.lang,
     url: row.url,
     media: JSON.parse(row.media) as Media[],
@@ -113,15 +115,16 @@ export function eventRecord(
       attribution: source?.attribution ?? '',
     },
     data_mode: dataMode,
-    ...(moved === null
+    ...(shiftMs === null
       ? {}
-      : { replay: { shift_ms: moved, original_available_at: formatMilliseconds(row.available_at - moved) } }),
+      : { replay: { shift_ms: shiftMs, original_available_at: formatMilliseconds(row.available_at - shiftMs) } }),
   }
 }
 
+/** Longest excerpt, in characters. */
 const EXCERPT = 280
 
-/** What a window shows of an event. */
+/** The short form of an event that a window contains. */
 export function eventSummary({ row, leads, relevance, topics, assets }: KnownEvent) {
   return {
     id: row.id,

@@ -1,7 +1,7 @@
 /**
- * Closed windows of one and of fifteen minutes, aligned to UTC and keyed by `available_at`. A window is a pure function
- * of the events, so it is the same after a restart; it is published when its end and a short grace have passed, and
- * from then on only a new version of a member changes it, which raises its revision.
+ * Closed windows of one and fifteen minutes, aligned to UTC and keyed by `available_at`. A window is a pure function of
+ * the events, so it is the same after a restart. It is published a short grace period after its end. After that only a
+ * new version of one of its events changes it, which raises its revision.
  */
 import type { CursorPosition } from './event-cursor.ts'
 import { formatMilliseconds } from '../../lib/time/timestamps.ts'
@@ -12,7 +12,7 @@ import { eventSummary, type KnownEvent, knownEvents, type RecordContext } from '
 export interface Granularity<Name extends string = '1m' | '15m'> {
   readonly name: Name
   readonly size: number
-  /** Time for the writer to finish what it held when the window ended. */
+  /** Milliseconds that the writer has to finish what it held when the window ended. */
   readonly grace: number
 }
 
@@ -24,14 +24,14 @@ export interface Window {
   readonly events: readonly KnownEvent[]
 }
 
-/** End of the last window that is closed at a moment. */
+/** End of the last window that is closed at `asOf`. */
 export function lastClosedEnd(asOf: number, { size, grace }: Granularity): number {
   return Math.floor((asOf - grace) / size) * size
 }
 
 const BATCH = 250
 
-/** Up to `limit` windows that begin in the range, oldest first, and where the next page begins. */
+/** Reads up to `limit` windows that begin in the range, oldest first, and the position of the next page. */
 export async function readWindows(
   reader: EventReader,
   context: RecordContext,
@@ -51,28 +51,28 @@ export async function readWindows(
   const reach = withEmpty ? Math.min(end, first + limit * size) : end
   const rows: EventAtMoment[] = []
   const starts: number[] = []
-  let place: CursorPosition | null = null
+  let position: CursorPosition | null = null
   for (let more = first < reach; more;) {
     const batch: EventAtMoment[] = await reader.scan({
       asOf,
       order: 'asc',
       from: first,
       to: reach,
-      after: place,
+      after: position,
       limit: BATCH,
     })
     for (const row of batch) {
       const start = startOf(row.available_at)
       if (starts.at(-1) !== start) starts.push(start)
       rows.push(row)
-      place = { availableAt: row.available_at, seq: row.seq }
+      position = { availableAt: row.available_at, seq: row.seq }
     }
     more = batch.length === BATCH && starts.length <= limit
   }
-  const shown = withEmpty ? emptyToo(first, reach, size) : starts.slice(0, limit)
-  const closing = (row: EventAtMoment): number => startOf(row.available_at) + size + granularity.grace
+  const shown = withEmpty ? allStarts(first, reach, size) : starts.slice(0, limit)
+  const closesAt = (row: EventAtMoment): number => startOf(row.available_at) + size + granularity.grace
   const inside = rows.filter(({ available_at: at }) => shown.length > 0 && at < (shown.at(-1) as number) + size)
-  const events = await knownEvents(reader, inside, asOf, context, closing)
+  const events = await knownEvents(reader, inside, asOf, context, closesAt)
   const byStart = new Map<number, KnownEvent[]>()
   for (const one of events) {
     const start = startOf(one.row.available_at)
@@ -86,12 +86,12 @@ export async function readWindows(
   }
 }
 
-function emptyToo(first: number, end: number, size: number): number[] {
+function allStarts(first: number, end: number, size: number): number[] {
   return Array.from({ length: Math.max(0, Math.ceil((end - first) / size)) }, (_, at) => first + at * size)
 }
 
-/** What every window says. */
-function frameOf<Name extends '1m' | '15m'>({ start, events }: Window, { name, size }: Granularity<Name>) {
+/** The fields that windows of both sizes have. */
+function windowSummary<Name extends '1m' | '15m'>({ start, events }: Window, { name, size }: Granularity<Name>) {
   const tally = (names: readonly string[]): Record<string, number> => {
     const counts: Record<string, number> = {}
     for (const one of names) counts[one] = (counts[one] ?? 0) + 1
@@ -113,14 +113,14 @@ function frameOf<Name extends '1m' | '15m'>({ start, events }: Window, { name, s
   }
 }
 
-/** A minute with its events in short. */
+/** A one-minute window with a summary of each event. */
 export function minuteWindow(window: Window) {
-  return { ...frameOf(window, ONE_MINUTE), events: window.events.map(eventSummary) }
+  return { ...windowSummary(window, ONE_MINUTE), events: window.events.map(eventSummary) }
 }
 
-/** A quarter of an hour in figures, and which events are in it. */
+/** A fifteen-minute window with counts by source and the ids of its events. */
 export function quarterWindow(window: Window) {
   const sources: Record<string, number> = {}
   for (const { row } of window.events) sources[row.source] = (sources[row.source] ?? 0) + 1
-  return { ...frameOf(window, QUARTER), sources, event_ids: window.events.map(({ row }) => row.id) }
+  return { ...windowSummary(window, QUARTER), sources, event_ids: window.events.map(({ row }) => row.id) }
 }

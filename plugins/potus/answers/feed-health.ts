@@ -1,4 +1,4 @@
-/** The sources and how they do, as of a moment: read from the log of polls, so nothing is kept twice. */
+/** The health of every source as of a moment, computed from the log of polls. */
 import type { Database } from 'tollgate/plugin'
 import type { DataMode } from '../../lib/feeds/data-settings.ts'
 import { DAY, formatOrNull } from '../time-range.ts'
@@ -7,9 +7,10 @@ import type { Outcome } from '../store/tables.ts'
 
 export type FeedStatus = 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 
-/** How long the log of polls without a body is kept. */
+/** Days that polls without a body are kept. */
 export const LOG_DAYS = 8
-const LAGS = 200
+/** Number of the newest latencies that the quantiles are taken from. */
+const LATENCY_SAMPLES = 200
 const GOOD: readonly Outcome[] = ['new', 'unchanged', 'not_modified']
 
 interface Counted {
@@ -26,9 +27,9 @@ export async function feedHealth(db: Database, sources: readonly Source[], asOf:
     return query.select('source', 'outcome').max('at as at').count('* as n') as unknown as Promise<Counted[]>
   }
   const [recent, day] = [await counted(asOf - LOG_DAYS * DAY), await counted(asOf - DAY + 1)]
-  // Of those not asked of late there is little: their log is kept where it has a body.
-  const asked = new Set(recent.map(({ source }) => source))
-  const quiet = sources.map(({ id }) => id).filter((id) => !asked.has(id))
+  // Sources that were not polled recently have few rows: only polls with a body are kept that long.
+  const polled = new Set(recent.map(({ source }) => source))
+  const quiet = sources.map(({ id }) => id).filter((id) => !polled.has(id))
   const all = [...recent, ...(await counted(0, quiet))]
   const seen = (await db('potus_events')
     .whereBetween('available_at', [asOf - DAY + 1, asOf])
@@ -45,9 +46,9 @@ export async function feedHealth(db: Database, sources: readonly Source[], asOf:
       }
       const lastSuccess = latest(GOOD)
       const failures = await failuresSince(db, source.id, lastSuccess ?? 0, asOf)
-      const lags = await lagsOf(db, source.id, asOf)
+      const lags = await latenciesOf(db, source.id, asOf)
       const polls = today.reduce((sum, { n }) => sum + n, 0)
-      const spared = today.filter(({ outcome }) => outcome === 'not_modified').reduce((sum, { n }) => sum + n, 0)
+      const notModified = today.filter(({ outcome }) => outcome === 'not_modified').reduce((sum, { n }) => sum + n, 0)
       const last = (await db('potus_events')
         .where({ source: source.id })
         .where('available_at', '<=', asOf)
@@ -74,7 +75,7 @@ export async function feedHealth(db: Database, sources: readonly Source[], asOf:
         lag_p95_s: quantile(lags, 0.95),
         consecutive_failures: failures.count,
         last_failure: failures.detail,
-        http_304_share: polls === 0 ? null : Math.round((spared / polls) * 1000) / 1000,
+        http_304_share: polls === 0 ? null : Math.round((notModified / polls) * 1000) / 1000,
         status: statusOf(source, dataMode, failures.count, lastSuccess, asOf),
       }
     }),
@@ -94,6 +95,7 @@ function statusOf(
   return lastSuccess === null || asOf - lastSuccess > source.lateSeconds * 1000 ? 'late' : 'ok'
 }
 
+/** Failed and quarantined polls since the last success, and the reason of the newest. */
 async function failuresSince(db: Database, source: string, since: number, asOf: number) {
   const rows = (await db('potus_polls')
     .where({ source })
@@ -105,18 +107,23 @@ async function failuresSince(db: Database, source: string, since: number, asOf: 
   return { count: rows.length, detail: rows[0]?.detail ?? null }
 }
 
-async function lagsOf(db: Database, source: string, asOf: number): Promise<number[]> {
+/** The newest latencies of a source, ascending, in milliseconds. */
+async function latenciesOf(db: Database, source: string, asOf: number): Promise<number[]> {
   const rows = (await db('potus_events')
     .where({ source })
     .where('available_at', '<=', asOf)
     .whereNotNull('latency_ms')
     .orderBy('available_at', 'desc')
-    .limit(LAGS)
+    .limit(LATENCY_SAMPLES)
     .select('latency_ms as lag')) as { lag: number }[]
   return rows.map(({ lag }) => lag).sort((a, b) => a - b)
 }
 
-/** Nearest-rank quantile of sorted milliseconds, in seconds. */
+/**
+ * Nearest-rank quantile of ascending milliseconds, in seconds to one decimal; null for an empty list.
+ *
+ * @example quantile([1000, 2000, 3000, 4000], 0.5) // 2
+ */
 function quantile(sorted: readonly number[], share: number): number | null {
   if (sorted.length === 0) return null
   const rank = Math.max(1, Math.ceil(share * sorted.length))

@@ -1,19 +1,19 @@
-/** What changed between two texts, word by word. */
+/** Differences between two texts, word by word. */
 
 export interface Difference {
-  /** The words before it, to find the place. */
+  /** The last words before the difference, to find the place in the text. */
   readonly after: string
   readonly removed: string
   readonly added: string
 }
 
 const CONTEXT = 5
-/** Above this many comparisons the middle is shown as replaced whole. */
-const MOST = 4_000_000
+/** Above this many comparisons everything between the common beginning and end counts as one replacement. */
+const MAX_COMPARISONS = 4_000_000
 
 /**
- * Changes from one text to another by a longest common subsequence of words (Hirschberg 1975), after the common beginning
- * and end are set aside.
+ * Returns the changes from one text to another. The common beginning and end are skipped; a longest common subsequence of
+ * words (Hirschberg, Commun. ACM 18, 1975) aligns the rest.
  *
  * @example wordDiff('a very big day', 'a big great day')
  * // [{ after: 'a', removed: 'very', added: '' }, { after: 'a big', removed: '', added: 'great' }]
@@ -27,7 +27,7 @@ export function wordDiff(before: string, after: string): Difference[] {
     tail += 1
   const [left, right] = [a.slice(head, a.length - tail), b.slice(head, b.length - tail)]
   if (left.length === 0 && right.length === 0) return []
-  const pairs = left.length * right.length > MOST ? [] : common(left, right)
+  const pairs = left.length * right.length > MAX_COMPARISONS ? [] : commonWords(left, right)
   const differences: Difference[] = []
   let [i, j] = [0, 0]
   for (const [x, y] of [...pairs, [left.length, right.length] as const]) {
@@ -40,8 +40,8 @@ export function wordDiff(before: string, after: string): Difference[] {
   return differences
 }
 
-/** Places of the words of a longest common subsequence in both lists. */
-function common(left: readonly string[], right: readonly string[]): (readonly [number, number])[] {
+/** Positions of the words of a longest common subsequence, in both lists. */
+function commonWords(left: readonly string[], right: readonly string[]): (readonly [number, number])[] {
   const width = right.length + 1
   const length = new Uint16Array((left.length + 1) * width)
   for (let i = left.length - 1; i >= 0; i -= 1)

@@ -1,6 +1,6 @@
 /**
- * Who and what a text names: known names first, then names that tell by their form what they are, then a grammar's
- * guess at persons it does not know. Run once per revision, never in a request.
+ * Recognises the persons, organizations and places that a text names: known names first, then names whose form says what
+ * they are, then persons that a grammar finds. Runs once per revision, never in a request.
  */
 import {
   type EntityType,
@@ -13,7 +13,7 @@ import {
   slugOf,
   type Word,
 } from './gazetteer.ts'
-import { guessPersons, isGivenName, namedByForm } from './name-patterns.ts'
+import { guessPersons, isGivenName, findFormalNames } from './name-patterns.ts'
 
 export interface Mention {
   readonly id: string
@@ -24,7 +24,7 @@ export interface Mention {
   readonly method: 'gazetteer' | 'form' | 'grammar'
 }
 
-/** How often a mention found this way is right: as labelled texts showed, rounded down. */
+/** Share of correct mentions per method, measured on labelled texts and rounded down. */
 const CONFIDENCE = { gazetteer: 0.98, form: 0.95, grammar: 0.9 } as const
 
 interface Span {
@@ -32,9 +32,9 @@ interface Span {
   readonly end: number
 }
 
-/** Entities of a text, the most frequent first. */
-export function recogniseEntities(written: string): Mention[] {
-  const text = unglued(written)
+/** Entities of a text, most frequent first. */
+export function recogniseEntities(original: string): Mention[] {
+  const text = separateWords(original)
   const words = nameWords(text)
   const hits = findNames(words)
     .filter((hit) => !isPartOfName(hit, words, text))
@@ -44,9 +44,11 @@ export function recogniseEntities(written: string): Mention[] {
       end: words[to - 1]!.end,
       isOneWord: to - from === 1,
     }))
-  const formed = namedByForm(text).filter((form) => !hits.some((hit) => hit.start <= form.start && form.end <= hit.end))
+  const formed = findFormalNames(text).filter(
+    (form) => !hits.some((hit) => hit.start <= form.start && form.end <= hit.end),
+  )
   const guesses = guessPersons(text).filter((guess) => !formed.some((form) => overlap(form, guess)))
-  // A word inside a longer name is the family's, or the university's: Lisa Monaco, the University of Georgia.
+  // A one-word hit inside a longer name belongs to that name: Lisa Monaco, the University of Georgia.
   const known = hits.filter(
     (hit) =>
       !formed.some((form) => overlap(form, hit) && !(form.isOpen && hit.entry.type === 'place')) &&
@@ -72,8 +74,11 @@ export function recogniseEntities(written: string): Mention[] {
 
 const overlap = (a: Span, b: Span): boolean => a.start < b.end && b.start < a.end
 
-/** Letters in mathematical type are letters. A scraper that loses line ends glues a heading to the next, and a small word to a link's text. */
-function unglued(text: string): string {
+/**
+ * Restores spaces that scrapers lose between a heading and the text after it, or between a small word and a link. Also
+ * turns mathematical letters into ordinary ones (NFKC).
+ */
+function separateWords(text: string): string {
   return text
     .normalize('NFKC')
     .replace(
@@ -83,40 +88,38 @@ function unglued(text: string): string {
     .replace(/\b(of|the|and|with|for|from|by)(?=\p{Lu}\p{Ll}+)/gu, '$1 ')
 }
 
-/* --- What stands around a known name and makes it part of another: the East of Palestine, the Center after Kennedy. --- */
-
-/** Countries whose names are something else more often: the state, the bird, the name of a man. */
-const SHADOWED: Readonly<Record<string, RegExp>> = {
+/** Countries whose names usually mean something else (a state, a bird, a person), and the words that show the country. */
+const AMBIGUOUS_COUNTRIES: Readonly<Record<string, RegExp>> = {
   GE: /\b(Tbilisi|Caucasus|Armenia|Azerbaijan|Saakashvili|Abkhazia|Ossetia)\b/,
   JO: /\b(Amman|King Abdullah|Kingdom of Jordan|Israel|Syria|Iraq|Egypt|Gaza|Middle East)\b/,
   TD: /\b(N.Djamena|Sudan|Sahel|Niger|Cameroon)\b/,
   TR: /\b(Erdo[gğ]an|Ankara|Istanbul|Syria|NATO|F-35|Türkiye|Greece|Russia|President of Turkey)\b/i,
   JE: /\bGuernsey\b/,
 }
-/** A direction or a landscape before a place makes another place. */
-const BEFORE = new Set(
+/** Words before a place that make it another place: East Palestine, Fort Worth. */
+const PLACE_PREFIXES = new Set(
   'East West North South Northern Southern Eastern Western New Port Fort Lake Mount Upper Lower Little'.split(' '),
 )
-/** Ships, operations and storms carry the names of others. */
+/** Words before the names of ships, operations and storms. */
 const BORROWERS = new Set(facts.context.borrowers)
 const INSTITUTIONS = new Set(facts.context.institutions)
 const TEAMS = new Set(facts.context.teams)
 const NAMESAKES = new Set(facts.context.namesakes)
-/** What follows an office or a people and leaves the company or service what it is. */
+/** Words after "Intel" that mean intelligence and not the company. */
 const INTELLIGENCE = /^(?:Committee|Community|Agency|Agencies|Chair|Chairman|Chief|Officials?|Report|Briefing)$/
 
-/** The Gyeongju National Museum. */
-const NATIONAL_ONE = new RegExp(
+/** An institution named after a place: the Gyeongju National Museum. */
+const PUBLIC_INSTITUTION = new RegExp(
   `^ (?:National|International|State|Memorial|Public) (?:${facts.context.institutions.join('|')})\\b`,
 )
 
-/** Institutions of the United States whose names the states use too. */
-const NATIONAL = new Set(['org:senate', 'org:congress', 'org:supreme-court', 'org:house', 'org:treasury'])
+/** Federal institutions whose names the states use too. */
+const FEDERAL = new Set(['org:senate', 'org:congress', 'org:supreme-court', 'org:house', 'org:treasury'])
 const STATES = facts.entries.filter(({ id }) => id.startsWith('place:US-')).map(({ name }) => name)
 const STATE_ENDS = new Set(STATES.map((name) => name.split(' ').at(-1)))
 const IN_STATE = new RegExp(`^, (?:${STATES.map((name) => name.replace(/\./g, '\\.')).join('|')})\\b`)
 
-/** True where the name that was hit is not named itself. */
+/** Returns true if a hit is only part of another name: the East of East Palestine, the Center after Kennedy. */
 export function isPartOfName({ entry, from, to }: Hit, words: readonly Word[], text: string): boolean {
   const [first, last] = [words[from] as Word, words[to - 1] as Word]
   const isOneWord = to - from === 1
@@ -126,33 +129,33 @@ export function isPartOfName({ entry, from, to }: Hit, words: readonly Word[], t
   const following = !last.ends && next && isJoined(text, last, next) ? next.text : ''
   if (BORROWERS.has(previous) || following === 'Papers') return true
   if (entry.type === 'place') {
-    const cue = SHADOWED[entry.id.replace('place:', '')]
+    const cue = AMBIGUOUS_COUNTRIES[entry.id.replace('place:', '')]
     if (cue !== undefined && !cue.test(text)) return true
     if (NAMESAKES.has(first.text) && isOneWord && IN_STATE.test(text.slice(last.end, last.end + 20))) return true
     return (
-      BEFORE.has(previous) ||
+      PLACE_PREFIXES.has(previous) ||
       INSTITUTIONS.has(following) ||
       TEAMS.has(following) ||
-      NATIONAL_ONE.test(text.slice(last.end))
+      PUBLIC_INSTITUTION.test(text.slice(last.end))
     )
   }
-  // Somebody else of the same family; a company that bears the name.
+  // Another person of the same family, or a company with that family name.
   if (isOneWord && isGivenName(previous)) return true
   if (entry.type === 'person') return INSTITUTIONS.has(following) && !isHeadline(following, text)
   if (entry.id === 'company:INTC') return INTELLIGENCE.test(following) || /^(?:House|Senate)$/.test(previous)
   if (entry.id === 'company:AAPL') return previous === 'Big' || INSTITUTIONS.has(following)
   return (
-    NATIONAL.has(entry.id) &&
+    FEDERAL.has(entry.id) &&
     (previous === 'State' || STATE_ENDS.has(previous) || /^(?:Seat|District)s?$/.test(following))
   )
 }
 
-/** Nothing but a space or a possessive between two words. */
+/** Returns true if only a space separates two words. */
 function isJoined(text: string, a: Word, b: Word): boolean {
   return /^[ \u00A0]$/.test(text.slice(a.end, b.start))
 }
 
-/** In a headline every word has a capital: "Biden Plan Fails" speaks of the man. */
+/** In a headline every word is capitalised: "Biden Plan Fails" names the person. */
 function isHeadline(following: string, text: string): boolean {
   return HEADLINE_WORDS.has(following) && !/[.!?]\s/.test(text.slice(0, 200))
 }

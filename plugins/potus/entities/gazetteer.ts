@@ -1,4 +1,7 @@
-/** The file of facts that names are told by: who and what there is, and the words that stand around names. */
+/**
+ * The gazetteer: names of known persons, organizations and places, and how they are found in a text. The names are a data
+ * file with a version. Search is case sensitive and prefers the longest name.
+ */
 import { readFileSync } from 'node:fs'
 
 export type EntityType = 'person' | 'organization' | 'place'
@@ -14,7 +17,7 @@ interface Gazetteer {
   readonly version: string
   readonly sources: readonly string[]
   readonly unscored: readonly string[]
-  /** Short given names and the long ones they stand for. */
+  /** Short given names and the full names they stand for. */
   readonly nicknames: Readonly<Record<string, string>>
   readonly context: Readonly<
     Record<
@@ -31,11 +34,11 @@ export const facts = JSON.parse(readFileSync(new URL('../data/gazetteer.json', i
 
 export const GAZETTEER_VERSION = facts.version
 export const GAZETTEER_SOURCES = facts.sources
-/** Present in nearly every text, so left out when precision and recall are measured. */
+/** Entities present in nearly every text. They are left out when precision and recall are measured. */
 export const UNSCORED: ReadonlySet<string> = new Set(facts.unscored)
 
 /**
- * A name as part of an identity.
+ * A name as part of an entity id.
  *
  * @example slugOf('María Elvira Salazar') // "maria-elvira-salazar"
  */
@@ -49,24 +52,24 @@ export function slugOf(name: string): string {
     .replace(/^-|-$/g, '')
 }
 
-/* --- Words of a text with their places. --- */
+/** A word of a text and its position. */
 
 export interface Word {
   readonly text: string
   readonly start: number
   readonly end: number
-  /** A sentence or a line ends after it, so no name goes on. */
+  /** True if a sentence or a line ends after it, so that no name continues. */
   readonly ends: boolean
 }
 
 const WORD = /[\p{L}\p{N}]+(?:[.&’'\-/][\p{L}\p{N}]+)*/gu
-/** The hyphen between a capitalised and a common word, in either order, and after a prefix: Ex-FBI. */
+/** A hyphen between a capitalised and a lower-case word, in either order, or after a prefix as in "Ex-FBI". */
 const MIXED = /(?<=^\p{Lu}[\p{L}.]+)-(?=\p{Ll})|(?<=^\p{Ll}+)-(?=\p{Lu})|(?<=^(?:Ex|Anti|Pro|Non|Post|Pre))-(?=\p{Lu})/u
 const ENDS = /^(?:[;:!?\n(“"]|\.(?:\s|$))/
 
 /**
- * Splits a text. A possessive ending is cut off, dots inside abbreviations stay, and a hyphen parts a name from a common
- * word: "Obama-era" is two words, "Al-Qaeda" is one.
+ * Splits a text into words. Removes possessive endings, keeps dots inside abbreviations, and splits a name from a
+ * lower-case word at a hyphen: "Obama-era" is two words, "Al-Qaeda" is one.
  *
  * @example wordsIn("China’s U.S. trade").map(({ text }) => text) // ["China", "U.S", "trade"]
  */
@@ -88,12 +91,12 @@ export function wordsIn(text: string): Word[] {
   return words
 }
 
-/** "J." and "Jr." do not end a sentence. */
+/** Returns true for words such as "J." and "Jr.", whose dot does not end a sentence. */
 function isAbbreviation(word: string, after: string): boolean {
   return after.startsWith('.') && /^(?:\p{Lu}|Jr|Sr|Dr|St|Mr|Mrs|Ms|Sen|Rep|Gov|Gen|(?:\p{L}\.)+\p{L})$/u.test(word)
 }
 
-/* --- Names we know: a trie of words over a file of facts, case sensitive, longest name first. --- */
+/** A trie of the words of all known names. */
 
 interface Node {
   readonly next: Map<string, Node>
@@ -102,14 +105,14 @@ interface Node {
 
 export interface Hit {
   readonly entry: Entry
-  /** Position of the first word, and of the word after the last. */
+  /** Index of the first word, and of the word after the last. */
   readonly from: number
   readonly to: number
 }
 
 const NO_COUNTRIES = ['EU', 'EZ', 'UN', 'QO', 'XA', 'XB', 'ZZ']
 const root: Node = { next: new Map(), entry: null }
-/** Persons by given and family name, the given name as it is written out. */
+/** Persons by full given name and family name. */
 const persons = new Map<string, Entry>()
 
 for (const entry of [...facts.entries, ...countries()])
@@ -119,7 +122,7 @@ for (const entry of [...facts.entries, ...countries()])
     if (key !== null && !persons.has(key)) persons.set(key, entry)
   }
 
-/** Country names by ISO 3166 code, as ICU knows them, and other spellings from the file. */
+/** Countries by ISO 3166 code: names from ICU, other spellings from the data file. */
 function countries(): Entry[] {
   const names = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' })
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ'.split('')
@@ -127,20 +130,20 @@ function countries(): Entry[] {
     letters.flatMap((b): Entry[] => {
       const code = a + b
       const name = names.of(code)
-      // A code given up long ago is written as its successor's; groups and tests are no countries.
+      // Retired codes resolve to their successor, and some codes stand for groups or tests.
       const isCurrent = Intl.getCanonicalLocales(`und-${code}`)[0] === `und-${code}`
       if (name === undefined || !isCurrent || NO_COUNTRIES.includes(code)) return []
       const forms = facts.countries[code] ?? []
-      // ICU tells some apart that nobody writes so: "Hong Kong SAR China", "Congo - Kinshasa".
+      // Some ICU names are never written in news: "Hong Kong SAR China", "Congo - Kinshasa".
       const usual = / SAR | - /.test(name) ? forms[0] : undefined
       return [{ id: `place:${code}`, type: 'place', name: usual ?? name.replace(/ \(.*\)$/, ''), forms }]
     }),
   )
 }
 
-/** A name as written, and shouted where that is no other word. */
+/** Adds a name as written, and in capitals where that is unambiguous. */
 function learn(form: string, entry: Entry): void {
-  // A shop's possessive is cut off like any other, and what is left is a family name.
+  // A possessive such as "McDonald's" is cut off in texts, and what remains is a family name.
   if (/[’']s$/.test(form)) return
   add(form, entry)
   if (form.length >= 4 && /[a-z]/.test(form)) add(form.toUpperCase(), entry)
@@ -153,13 +156,13 @@ function add(form: string, entry: Entry): void {
     if (!next) node.next.set(text, (next = { next: new Map(), entry: null }))
     node = next
   }
-  // The first to claim a name keeps it: hand-made entries stand before lists, and a US state before a country.
+  // The first entry of a name wins: hand-made entries come before lists, and US states before countries.
   node.entry ??= entry
 }
 
 const INITIAL = /^\p{Lu}$/u
 
-/** Every known name in the words, the longest from each place on; none inside another. */
+/** Finds every known name, the longest at each position. Hits do not overlap. */
 export function findNames(words: readonly Word[]): Hit[] {
   const hits: Hit[] = []
   for (let at = 0; at < words.length; at += 1) {
@@ -167,7 +170,7 @@ export function findNames(words: readonly Word[]): Hit[] {
     let best: Hit | null = null
     for (let end = at; end < words.length; end += 1) {
       const next: Node | undefined = node.next.get(words[end]!.text)
-      // A middle initial more than we know: Lisa D. Cook.
+      // Skip a middle initial that the gazetteer does not have: Lisa D. Cook.
       if (!next && end > at && INITIAL.test(words[end]!.text)) continue
       node = next
       if (!node) break
@@ -182,7 +185,7 @@ export function findNames(words: readonly Word[]): Hit[] {
 }
 
 /**
- * The words of a text, with hyphens between places opened.
+ * The words of a text. Hyphens between two places are split.
  *
  * @example nameWords('The Israel-Lebanon talks').map(({ text }) => text) // ["The", "Israel", "Lebanon", "talks"]
  */
@@ -202,7 +205,7 @@ export function nameWords(text: string): Word[] {
 }
 
 /**
- * The person we know by a name that is written another way: a short given name, a middle name more or less.
+ * The known person whose name is written differently: with a short given name, or with or without a middle name.
  *
  * @example knownPerson('Andrew Ogles')?.name // "Andy Ogles"
  */
@@ -211,7 +214,7 @@ export function knownPerson(name: string): Entry | null {
   return key === null ? null : (persons.get(key) ?? null)
 }
 
-/** "Dave J. Joyce Jr." and "David Joyce" have one key. Null for a single word. */
+/** "Dave J. Joyce Jr." and "David Joyce" have the same key. Null for a single word. */
 function keyOf(name: string): string | null {
   const words = name.replace(/,? (?:Jr|Sr|I{1,3}|IV)\.?$/, '').split(/\s+/)
   const [first, last] = [words[0] as string, words.at(-1) as string]

@@ -1,4 +1,7 @@
-/** Names that tell by their form what they are: counties, universities, committees, courts of the states. */
+/**
+ * Names that are not in the gazetteer: those whose form says what they are (counties, universities, committees, state
+ * courts), and persons that a grammar finds.
+ */
 import nlp from 'compromise'
 import { type EntityType, facts, slugOf } from './gazetteer.ts'
 
@@ -8,7 +11,7 @@ export interface Named {
   readonly name: string
   readonly start: number
   readonly end: number
-  /** What is named inside counts as well: the state in "Ohio Supreme Court". */
+  /** True if a place inside the name counts as well: the state in "Ohio Supreme Court". */
   readonly isOpen: boolean
 }
 
@@ -23,7 +26,7 @@ interface Form {
   readonly type: EntityType
   readonly pattern: RegExp
   readonly isOpen?: boolean
-  /** First words that make it no name. */
+  /** First words that show that the match is not a name. */
   readonly not?: RegExp
 }
 
@@ -80,8 +83,8 @@ const FORMS: readonly Form[] = [
   },
 ]
 
-/** Every such name, in the order of the forms; a later one that overlaps an earlier one is left out. */
-export function namedByForm(text: string): Named[] {
+/** Finds all such names, in the order of FORMS. A match that overlaps an earlier one is skipped. */
+export function findFormalNames(text: string): Named[] {
   const found: Named[] = []
   for (const { type, pattern, isOpen = false, not } of FORMS)
     for (const { 0: match, index: start } of text.matchAll(pattern)) {
@@ -94,10 +97,8 @@ export function namedByForm(text: string): Named[] {
   return found
 }
 
-/* --- Persons that nobody wrote down: a grammar's guess, cleaned of titles, and left out where in doubt. --- */
-
-/** A name that a grammar found, and where. */
-export interface Guess {
+/** A person's name that the grammar found, and its position. */
+export interface GuessedPerson {
   readonly name: string
   readonly start: number
   readonly end: number
@@ -108,31 +109,31 @@ interface Match {
   readonly offset?: { readonly start: number; readonly length: number }
 }
 
-/** Longer texts are long enough without the grammar, which takes a second for ten thousand words. */
-const CHARACTERS = 6000
+/** Only this many characters are parsed, because the grammar takes a second for ten thousand words. */
+const MAX_PARSED = 6000
 const TITLES = new Set(facts.context.titles)
 const INSTITUTIONS = new Set(facts.context.institutions)
 const BORROWERS = new Set(facts.context.borrowers)
 const COMMON = new Set([...facts.context.common, ...facts.context.institutions])
 
-/** Persons of two to four capitalised words, the first of them a given name. */
-export function guessPersons(text: string): Guess[] {
-  // Shouting has no capitals to go by, and links no grammar.
-  const readable = text.slice(0, CHARACTERS).replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
+/** Finds persons of two to four capitalised words of which the first is a given name. Titles are removed. */
+export function guessPersons(text: string): GuessedPerson[] {
+  // Links, handles and hashtags would confuse the grammar.
+  const readable = text.slice(0, MAX_PARSED).replace(/https?:\/\/\S+|[@#]\w+/g, (link) => ' '.repeat(link.length))
   const matches = nlp(readable).people().json({ offset: true }) as Match[]
   let after = 0
-  return matches.flatMap((match): Guess[] => {
-    const name = bare(match.text)
+  return matches.flatMap((match): GuessedPerson[] => {
+    const name = bareName(match.text)
     const start = readable.indexOf(name, Math.max(after, match.offset?.start ?? 0))
     if (name === '' || start < 0) return []
     const end = start + name.length
     after = end
-    return isName(name) && !isBorrowed(readable.slice(0, start), readable.slice(end)) ? [{ name, start, end }] : []
+    return isName(name) && !isNamesake(readable.slice(0, start), readable.slice(end)) ? [{ name, start, end }] : []
   })
 }
 
-/** Without titles before it, and what is not a letter around it. */
-function bare(text: string): string {
+/** Removes titles in front, verbs at the end, and punctuation around a name. */
+function bareName(text: string): string {
   const words = text
     .replace(/[’']s$/, '')
     .replace(/^[^\p{L}]+|[^\p{L}.]+$/gu, '')
@@ -157,20 +158,18 @@ function isName(name: string): boolean {
   return isGivenName(words[0] as string) && !words.slice(1).some((word) => COMMON.has(word) || TITLES.has(word))
 }
 
-/** "George Mason University", "the USS George Washington": the name of a man, but not the man. */
-function isBorrowed(before: string, after: string): boolean {
+/** Returns true if a thing bears the person's name: "George Mason University", "the USS George Washington". */
+function isNamesake(before: string, after: string): boolean {
   const next = after.match(/^ (\p{Lu}\p{L}+)/u)?.[1]
   const previous = before.match(/(\p{Lu}\p{L}+) $/u)?.[1]
   return (next !== undefined && INSTITUTIONS.has(next)) || (previous !== undefined && BORROWERS.has(previous))
 }
 
-/* --- Given names, as the grammar's lexicon knows them. --- */
-
 const { lexicon } = (nlp.model() as { one: { lexicon: Readonly<Record<string, string | readonly string[]>> } }).one
 const NAMES = new Set(['MaleName', 'FemaleName', 'FirstName'])
 const WORDS = new Set(facts.context.words_not_names)
 
-/** True for "Davy", "María" and "Mike"; false for words that are names only now and then, such as "Will". */
+/** Returns true for "Davy", "María" and "Mike"; false for words that are rarely names, such as "Will". */
 export function isGivenName(word: string): boolean {
   if (!/^\p{Lu}/u.test(word) || WORDS.has(word)) return false
   const plain = word.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase()

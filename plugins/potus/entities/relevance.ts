@@ -1,13 +1,13 @@
 /**
- * Relevance to markets, by rules with a reason each:
- * 0.30 source + 0.35 topic + 0.15 kind + 0.10 novelty + 0.10 corroboration − penalties, between 0 and 1. The weights are
- * a judgement and not fitted to prices: two public studies disagree on whether such posts move markets at all.
+ * Relevance of an item to markets, and everything else that is derived from its text. Each rule of the score has a reason:
+ * 0.30 source + 0.35 topic + 0.15 kind + 0.10 novelty + 0.10 corroboration − penalties, clamped to 0..1. The weights are
+ * a judgement and are not fitted to prices: two public studies disagree on whether such posts move markets at all.
  */
 import type { Item, Source } from '../sources/source.ts'
 import { recogniseEntities, type Mention } from './entity-recognition.ts'
 import { type Asset, matchAssets, isCeremonial, kindWeight, matchTopics, topicWeight } from './topics.ts'
 
-/** What is known of a record by itself: stored with each revision. */
+/** The part of the score that depends on the item alone. It is stored with each revision. */
 export interface Grounds {
   readonly score: number
   readonly reasons: readonly string[]
@@ -22,10 +22,10 @@ export interface Relevance {
 const SOURCE = { principal: 1, mirror: 0.9, agency: 0.7 } as const
 const WEIGHTS = { source: 0.3, topic: 0.35, kind: 0.15, novelty: 0.1, corroboration: 0.1 } as const
 const CEREMONIAL = 0.3
-const SLIGHT = 0.2
-const VAGUE = 0.05
+const NO_TEXT = 0.2
+const DAY_PRECISION = 0.05
 
-/** Everything but novelty and corroboration, which depend on what else was known. */
+/** Scores everything but novelty and corroboration, which depend on other records. */
 export function relevanceGrounds(
   item: Item,
   source: Source,
@@ -36,14 +36,14 @@ export function relevanceGrounds(
   if (strongest !== undefined) parts.push([WEIGHTS.topic * topicWeight(strongest), `topic:${strongest}`])
   parts.push([WEIGHTS.kind * kindWeight(item.kind), `kind:${item.kind}`])
   if (isCeremonial(item.title, item.text)) parts.push([-CEREMONIAL, 'penalty:ceremonial'])
-  if (item.kind === 'social.link' || item.kind === 'social.media') parts.push([-SLIGHT, 'penalty:no_text'])
-  if (item.precision === 'day') parts.push([-VAGUE, 'penalty:day_precision'])
+  if (item.kind === 'social.link' || item.kind === 'social.media') parts.push([-NO_TEXT, 'penalty:no_text'])
+  if (item.precision === 'day') parts.push([-DAY_PRECISION, 'penalty:day_precision'])
   return { score: parts.reduce((sum, [part]) => sum + part, 0), reasons: parts.map(([, reason]) => reason) }
 }
 
 /**
- * The relevance as it was known at a moment: whether the record leads its cluster, and whether an independent source
- * had confirmed it.
+ * The full score as it was known at a moment. `leads`: the record was the first of its cluster. `corroborated`: an
+ * independent source had confirmed it.
  */
 export function finalRelevance({ score, reasons }: Grounds, leads: boolean, corroborated: boolean): Relevance {
   const whole = score + (leads ? WEIGHTS.novelty : 0) + (corroborated ? WEIGHTS.corroboration : 0)
@@ -55,7 +55,7 @@ export function finalRelevance({ score, reasons }: Grounds, leads: boolean, corr
   }
 }
 
-/* --- What is worked out about a text, once per revision: topics, entities, assets, grounds of relevance. --- */
+/** What is derived from a text, once per revision. */
 
 export interface Annotations {
   readonly topics: readonly string[]
@@ -64,11 +64,12 @@ export interface Annotations {
   readonly grounds: Grounds
 }
 
-/** Everything an item says: its title on a line of its own, then its text. */
+/** The title on a line of its own, then the text. */
 export function fullText({ title, text }: Pick<Item, 'title' | 'text'>): string {
   return [title ?? '', text].filter(Boolean).join('\n')
 }
 
+/** Finds topics, entities and assets of an item, and scores it. Takes milliseconds to tens of milliseconds. */
 export function annotate(item: Item, source: Source): Annotations {
   const words = fullText(item)
   const topics = matchTopics(words)

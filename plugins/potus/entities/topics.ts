@@ -1,10 +1,10 @@
-/** Topics by lexicon, assets by rule. The lexicon is a data file with a version; nothing here is learned. */
+/** Topics from a lexicon and assets from rules. Both are in a data file with a version; nothing is learned. */
 import { readFileSync } from 'node:fs'
 import type { Kind } from '../sources/source.ts'
 
 interface AssetRule {
   readonly id: string
-  /** What the asset is called where bars are sold of it, or null. */
+  /** Symbol of the asset in the market product, or null. */
   readonly symbol: string | null
   readonly topics: readonly string[]
   readonly entities?: readonly string[]
@@ -36,7 +36,10 @@ const COMPANY = 'company:'
 const ceremonial = lexicon.ceremonial.map((source) => new RegExp(source, 'i'))
 const rules = lexicon.assets.map((rule) => ({ ...rule, pattern: rule.words ? patternOf(rule.words) : null }))
 
-/** Words match whole and in any case, those of up to four capitals exactly; `*` stands for any ending. */
+/**
+ * A pattern for a list of words. Words match whole and in any case, abbreviations of up to four capitals exactly; `*`
+ * stands for any ending.
+ */
 function patternOf(words: readonly string[]): RegExp {
   const escaped = (word: string): string => word.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/\*/g, '[\\p{L}\\p{N}]*')
   const isShort = (word: string): boolean => /^[A-Z0-9.]{2,4}$/.test(word)
@@ -51,7 +54,7 @@ function patternOf(words: readonly string[]): RegExp {
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${words.map(either).join('|')})(?![\\p{L}\\p{N}])`, 'u')
 }
 
-/** Topics named in a text, the weightiest first. */
+/** Topics of a text, the one with the highest weight first. */
 export function matchTopics(text: string): string[] {
   return patterns
     .filter(({ pattern }) => pattern.test(text))
@@ -59,7 +62,7 @@ export function matchTopics(text: string): string[] {
     .sort((a, b) => topicWeight(b) - topicWeight(a))
 }
 
-/** How much a topic moves markets, 0 to 1: a judgement, not a measurement. */
+/** How much a topic concerns markets, 0 to 1. A judgement, not a measurement. */
 export function topicWeight(topic: string): number {
   return lexicon.topics[topic]?.weight ?? 0
 }
@@ -68,12 +71,12 @@ export function kindWeight(kind: Kind): number {
   return lexicon.principal_kinds[kind]
 }
 
-/** Greetings and observances: words of an office, not of a market. */
+/** Returns true for greetings and observances, which do not concern markets. */
 export function isCeremonial(title: string | null, text: string): boolean {
   return ceremonial.some((pattern) => pattern.test(title ?? text))
 }
 
-/** Assets that topics and entities point to, each once, at its highest confidence. Never a direction. */
+/** Assets that topics and entities point to, each once with its highest confidence. Says nothing about direction. */
 export function matchAssets(text: string, topics: readonly string[], entities: ReadonlySet<string>): Asset[] {
   const best = new Map<string, Asset>()
   for (const { id, topics: wanted, entities: named, pattern, confidence } of rules) {
@@ -93,7 +96,7 @@ export function matchAssets(text: string, topics: readonly string[], entities: R
   return [...best.values()].sort((a, b) => b.confidence - a.confidence || (a.id < b.id ? -1 : 1))
 }
 
-/** Symbol of an asset where bars are sold of it. */
+/** Symbol of an asset in the market product; null if it has none. */
 export function assetSymbol(asset: string): string | null {
   if (asset.startsWith('eq:')) return asset.slice(3)
   return rules.find(({ id }) => id === asset)?.symbol ?? null
