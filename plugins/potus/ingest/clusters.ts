@@ -1,8 +1,10 @@
 /**
- * Near duplicates. Three rules, the surest first: one post, or one paper by its number, seen in two places; a White House
- * page and the Federal Register's document of one title, signed within three days; texts whose sets of three-word
- * shingles overlap by 80 % (Jaccard index; Broder 1997) within seven days. What the Federal Register says of a paper are
- * facts in fixed words (numbers, days), which tell nothing of what two papers have in common.
+ * Clusters of near duplicates. Two records are the same news if
+ * - they have the same post id or document number,
+ * - or one is a White House page and the other the Federal Register's document of the same title, signed within three days,
+ * - or their sets of three-word shingles overlap by 80 % (Jaccard index; Broder 1997) within seven days.
+ *
+ * Texts of the Federal Register are not compared: they are numbers and dates in fixed phrases, which all documents share.
  */
 import type { Item, Source } from '../sources/source.ts'
 
@@ -20,18 +22,20 @@ export interface Candidate {
   readonly shingles: ReadonlySet<string>
 }
 
-/** How long texts are compared. */
-const ALIKE_MS = 7 * 86_400_000
-/** How long after a signing the Federal Register's document may come. */
+/** Texts further apart than this are not compared. */
+const SIMILAR_MS = 7 * 86_400_000
+/** How long a record can be joined: the Federal Register may publish a document weeks after it was signed. */
 export const REMEMBERED_MS = 30 * 86_400_000
 const SIGNED_MS = 3 * 86_400_000
-const ALIKE = 0.8
-/** Two copies of one post are cut and spaced differently. */
-const DOUBTFUL = 0.3
+/** Least Jaccard index of two similar texts. */
+const SIMILAR = 0.8
+/** Least Jaccard index of two copies of one post, which mirrors cut and space differently. */
+const SAME_POST = 0.3
 const WIDTH = 3
 
 /**
- * Words of a text for comparison: lower case, no links where anything else is said, no signature, no punctuation.
+ * Words of a text for comparison: lower case, without punctuation and signature, and without links unless the text is only
+ * a link.
  *
  * @example wordsFor('RT @Example Hello, World! https://example.org') // ["hello", "world"]
  */
@@ -41,10 +45,10 @@ export function comparableWords(text: string): string[] {
     .toLowerCase()
     .replace(/^rt:?\s*(@\w+:?)?/, ' ')
   const bare = plain.replace(/https?:\/\/\S+/g, ' ')
-  const said = /[\p{L}\p{N}]/u.test(bare)
+  const content = /[\p{L}\p{N}]/u.test(bare)
     ? bare
     : plain.replace(/https?:\/\/(www\.)?/g, ' ').replace(/[^\p{L}\p{N}]+/gu, '')
-  return said
+  return content
     .replace(/thank you for your attention to this matter/g, ' ')
     .replace(
       /(president )?donald j\.? trump,? president of the united states of america|president (donald j\.? trump|djt)\s*$/g,
@@ -55,7 +59,7 @@ export function comparableWords(text: string): string[] {
     .filter(Boolean)
 }
 
-/** Sets of three words in a row; a shorter text is one shingle, no text is none. */
+/** The three-word shingles of a text. A shorter text is one shingle; an empty text has none. */
 export function shinglesOf(text: string): Set<string> {
   const words = comparableWords(text)
   if (words.length === 0) return new Set()
@@ -64,7 +68,7 @@ export function shinglesOf(text: string): Set<string> {
 }
 
 /**
- * Shared shingles over all shingles; 0 for an empty set.
+ * The Jaccard index: shared elements divided by all elements; 0 if a set is empty.
  *
  * @example jaccard(new Set(['a', 'b', 'c']), new Set(['b', 'c', 'd'])) // 0.5
  */
@@ -76,13 +80,13 @@ export function jaccard(a: ReadonlySet<string>, b: ReadonlySet<string>): number 
   return shared / (small.size + large.size - shared)
 }
 
-/** The Register adds to some titles what the paper is and when it was signed: "(Memorandum of August 7, 2020)". */
+/** The Federal Register adds the kind and date to some titles: "(Memorandum of August 7, 2020)". */
 const SUFFIX = /\s*\([^()]* of [A-Z][a-z]+ \d{1,2}, \d{4}\)$/
 
-/** What of a record is compared. */
+/** The fields of an item that are compared. */
 export type Compared = Pick<Item, 'kind' | 'title' | 'text' | 'post' | 'signedOn' | 'occurredAt' | 'publishedAt'>
 
-/** What later records are compared with. */
+/** Prepares a record for comparison with later records. */
 export function candidateOf(
   item: Compared,
   source: Pick<Source, 'id' | 'publisher'>,
@@ -105,7 +109,7 @@ export function candidateOf(
   }
 }
 
-/** The earliest earlier record that is the same news, or null. `among` is in order of appearance. */
+/** The earliest record that is the same news, or null. `among` is in order of appearance. */
 export function findDuplicate(one: Candidate, among: readonly Candidate[]): Candidate | null {
   return among.find((other) => one.at - other.at <= REMEMBERED_MS && isSame(one, other)) ?? null
 }
@@ -114,16 +118,16 @@ function isSame(one: Candidate, other: Candidate): boolean {
   if (one.post !== null && one.post === other.post) return true
   if (isOnePost(one, other)) return true
   if (one.signedOn !== null && other.signedOn !== null && one.publisher !== other.publisher)
-    return one.title !== '' && one.title === other.title && daysApart(one.signedOn, other.signedOn) <= SIGNED_MS
-  if (one.at - other.at > ALIKE_MS) return false
+    return one.title !== '' && one.title === other.title && timeBetween(one.signedOn, other.signedOn) <= SIGNED_MS
+  if (one.at - other.at > SIMILAR_MS) return false
   const [a, b] = [one.shingles, other.shingles]
-  if (Math.min(a.size, b.size) < ALIKE * Math.max(a.size, b.size)) return false
-  return jaccard(a, b) >= ALIKE
+  if (Math.min(a.size, b.size) < SIMILAR * Math.max(a.size, b.size)) return false
+  return jaccard(a, b) >= SIMILAR
 }
 
 /**
- * A recording that lost the post's id keeps its second, and what it says must not speak against it. Pictures without a
- * word say nothing, so only their ids can join them.
+ * Returns true for two copies of one post of which one lost its id: both have the same second, and their texts must not
+ * differ much. Posts without text can only be joined by their ids.
  */
 function isOnePost(one: Candidate, other: Candidate): boolean {
   const isPlausible =
@@ -135,9 +139,10 @@ function isOnePost(one: Candidate, other: Candidate): boolean {
     one.second === other.second
   if (!isPlausible) return false
   const [a, b] = [one.shingles, other.shingles]
-  return jaccard(a, b) >= DOUBTFUL
+  return jaccard(a, b) >= SAME_POST
 }
 
-function daysApart(a: string, b: string): number {
+/** Milliseconds between two dates. */
+function timeBetween(a: string, b: string): number {
   return Math.abs(Date.parse(a) - Date.parse(b))
 }

@@ -1,11 +1,11 @@
-/** What a poll changes: new items, new texts, texts that shrank to stubs, items that are gone or back. */
+/** Compares a poll with the store: new items, changed texts, texts that shrank to stubs, items that are gone or back. */
 import { createHash } from 'node:crypto'
 import type { Database } from 'tollgate/plugin'
 import type { Counts, Item, Source } from '../sources/source.ts'
 import type { Status } from '../store/tables.ts'
 import type { SequenceRange } from './writer-state.ts'
 
-/** The newest version of a known event, and every text it ever had. */
+/** The newest version of a known event, and the hashes of every text it ever had. */
 export interface KnownVersion {
   readonly seq: number
   readonly key: string
@@ -25,24 +25,26 @@ export interface Revision {
 }
 
 export interface FeedChanges {
+  /** Items that the store does not have. */
   readonly fresh: readonly Item[]
   readonly revised: readonly Revision[]
+  /** Texts that shrank to a stub. They wait until more polls confirm them. */
   readonly held: readonly Revision[]
-  /** Known texts that came again: whatever waited for them is settled. */
+  /** Known texts that came again. A stub that waited for confirmation is dropped. */
   readonly repeated: readonly KnownVersion[]
-  /** Retracted before, and in the feed again. */
+  /** Retracted events that are in the feed again. */
   readonly returned: readonly KnownVersion[]
-  /** Newer than the feed's oldest item, and not in it. */
+  /** Events newer than the feed's oldest item that are not in the feed. */
   readonly missing: readonly number[]
   readonly counts: readonly { readonly seq: number; readonly counts: Counts }[]
 }
 
-/** A text of more than this many characters that shrinks below the share is a stub until the source insists. */
+/** A text longer than LONG characters that shrinks below this share is treated as a stub until more polls confirm it. */
 const LONG = 400
 const STUB = 0.2
 
 /**
- * Identity of an event: the first 16 hex digits of SHA-256 of source, NUL and the source's key.
+ * Id of an event: the first 16 hex digits of the SHA-256 of source, NUL and the source's key.
  *
  * @example eventId('truth.mirror', '116457972455781406') // "evt_" and 16 digits
  */
@@ -50,33 +52,33 @@ export function eventId(source: string, key: string): string {
   return `evt_${createHash('sha256').update(`${source}\0${key}`).digest('hex').slice(0, 16)}`
 }
 
-/** Title and text; white space at the ends never counts. */
+/** SHA-256 of title, NUL and text. */
 export function contentHash({ title, text }: Pick<Item, 'title' | 'text'>): string {
   return `sha256:${createHash('sha256')
     .update(`${title ?? ''}\0${text}`)
     .digest('hex')}`
 }
 
-/** True where a text of more than 400 characters shrinks below a fifth: mirrors lose texts and find them again. */
+/** Returns true if a text of more than 400 characters shrinks below a fifth. Mirrors lose texts and restore them later. */
 export function isStub(before: string, after: string): boolean {
   return before.length > LONG && after.length < STUB * before.length
 }
 
-export interface Within {
-  /** Everything in the body was read, so what is not there is missing. */
+export interface ComparisonOptions {
+  /** True if every entry of the body was read, so that events that are not in it count as missing. */
   readonly complete: boolean
-  readonly stretch: SequenceRange
+  readonly range: SequenceRange
   readonly at: number
 }
 
-/** Compares the items of a good poll with what is known. A text that was seen before is never a new revision. */
+/** Compares the items of a successful poll with the store. A text that was seen before is never a new revision. */
 export async function compareWithStore(
   db: Database,
   source: Source,
   items: readonly Item[],
-  within: Within,
+  options: ComparisonOptions,
 ): Promise<FeedChanges> {
-  const known = await currents(db, source, items)
+  const known = await knownVersions(db, source, items)
   const change = {
     fresh: [] as Item[],
     revised: [] as Revision[],
@@ -98,11 +100,11 @@ export async function compareWithStore(
     else if (isStub(current.text, item.text)) change.held.push({ current, item, hash })
     else change.revised.push({ current, item, hash })
   }
-  const missing = source.retracts && within.complete ? await missingFrom(db, source, items, within) : []
+  const missing = source.retracts && options.complete ? await findMissing(db, source, items, options) : []
   return { ...change, missing }
 }
 
-async function currents(db: Database, source: Source, items: readonly Item[]): Promise<Map<string, KnownVersion>> {
+async function knownVersions(db: Database, source: Source, items: readonly Item[]): Promise<Map<string, KnownVersion>> {
   const found = new Map<string, KnownVersion>()
   for (let from = 0; from < items.length; from += 200) {
     const ids = items.slice(from, from + 200).map(({ key }) => eventId(source.id, key))
@@ -128,11 +130,11 @@ async function currents(db: Database, source: Source, items: readonly Item[]): P
   return found
 }
 
-async function missingFrom(
+async function findMissing(
   db: Database,
   source: Source,
   items: readonly Item[],
-  { stretch, at }: Within,
+  { range, at }: ComparisonOptions,
 ): Promise<number[]> {
   if (items.length === 0) return []
   const oldest = Math.min(...items.map(({ publishedAt }) => publishedAt))
@@ -144,7 +146,7 @@ async function missingFrom(
     .where('e.source', source.id)
     .where('e.published_at', '>', oldest)
     .where('e.available_at', '<=', at)
-    .whereBetween('e.seq', [stretch.first, stretch.last])
+    .whereBetween('e.seq', [range.first, range.last])
     .select('e.seq', 'e.source_key as key')) as { seq: number; key: string }[]
   return rows.filter(({ key }) => !present.has(key)).map(({ seq }) => seq)
 }

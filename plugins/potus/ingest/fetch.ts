@@ -1,4 +1,4 @@
-/** One polite request: conditional by hand, bounded in time and size, redirects on the same host only. */
+/** One conditional request to a source, limited in time and size. Follows redirects on the same host only. */
 import { Agent, request } from 'undici'
 import type { Source } from '../sources/source.ts'
 
@@ -9,11 +9,12 @@ export interface Validators {
 
 export interface Fetched {
   readonly url: string
-  /** Null where there was no answer. */
+  /** Null if there was no answer. */
   readonly status: number | null
   readonly headers: Readonly<Record<string, string>>
-  /** Only of a 200. */
+  /** Only for a status of 200. */
   readonly body: Buffer | null
+  /** Why there is no body. */
   readonly failure?: string
 }
 
@@ -24,7 +25,7 @@ const REDIRECTS = 3
 const KEPT = ['etag', 'last-modified', 'content-type', 'date', 'age', 'retry-after']
 
 export interface Fetcher {
-  /** Never rejects, except when `signal` aborts: what went wrong is in `failure`. */
+  /** Rejects only if `signal` aborts. Any other problem is described in `failure`. */
   fetch(source: Source, validators: Validators, at: number, signal: AbortSignal): Promise<Fetched>
   close(): Promise<void>
 }
@@ -61,13 +62,14 @@ export function createFetcher(): Fetcher {
     if (statusCode >= 301 && statusCode <= 308 && statusCode !== 304 && location !== undefined) {
       await body.dump()
       const to = new URL(String(location), url)
-      if (to.host !== new URL(url).host) return { ...answer, failure: `It redirects to another host, ${to.host}.` }
-      if (left === 0) return { ...answer, failure: 'It redirects in a circle.' }
+      if (to.host !== new URL(url).host)
+        return { ...answer, failure: `The source redirects to another host, ${to.host}.` }
+      if (left === 0) return { ...answer, failure: 'The source redirects too often.' }
       return ask(to.href, source, validators, signal, left - 1)
     }
     if (statusCode !== 200) {
       await body.dump()
-      return statusCode === 304 ? answer : { ...answer, failure: `It answered ${statusCode}.` }
+      return statusCode === 304 ? answer : { ...answer, failure: `The source answered ${statusCode}.` }
     }
     const chunks: Buffer[] = []
     let size = 0
@@ -92,7 +94,7 @@ export function createFetcher(): Fetcher {
       } catch (error) {
         signal.throwIfAborted()
         const { code, message, name } = error as Error & { code?: string }
-        const failure = name === 'TimeoutError' ? 'It did not answer in time.' : `${code ?? name}: ${message}`
+        const failure = name === 'TimeoutError' ? 'The source did not answer in time.' : `${code ?? name}: ${message}`
         return { url: url.href, status: null, headers: {}, body: null, failure }
       }
     },

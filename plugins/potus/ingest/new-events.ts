@@ -1,5 +1,5 @@
-/** Items into the store: compared, described, and written a hundred at a time. */
-import { setImmediate as breathe } from 'node:timers/promises'
+/** Stores the items of a poll: compares them with the store, annotates them, and writes them in batches of 100. */
+import { setImmediate as yieldToEventLoop } from 'node:timers/promises'
 import type { Database } from 'tollgate/plugin'
 import { annotate, type Annotations } from '../entities/relevance.ts'
 import type { Item, Source } from '../sources/source.ts'
@@ -10,14 +10,14 @@ import { compareWithStore, contentHash, eventId } from './feed-changes.ts'
 import { applyChanges, buildMentionRows, type Provenance, buildVersionRow } from './revisions.ts'
 import type { WriterState, SequenceRange } from './writer-state.ts'
 
-/** How the time of an item's appearance is told. */
+/** How the time at which an item became available is determined. */
 export interface Timing {
-  /** The clock when the events are written. */
+  /** Time of writing. */
   readonly now: number
-  /** Where each item was seen at a time of its own. */
+  /** When each item was seen, if they were seen one by one. */
   readonly seenAt?: (item: Item) => number
   readonly ingest: 'live' | 'backfill'
-  /** False where a recording does not say when an item was first held: there is no latency then. */
+  /** False if a recording does not say when an item was first fetched. Such an item has no latency. */
   readonly measured: boolean
 }
 
@@ -35,112 +35,114 @@ export interface StoreOptions {
   readonly source: Source
   /** Oldest first. */
   readonly items: readonly Item[]
-  /** Nothing in the body was left out, so what is not there is missing. */
+  /** True if no entry of the body was skipped, so that events that are not in it count as missing. */
   readonly isWhole: boolean
-  readonly sight: Timing
+  readonly timing: Timing
   readonly raw: Provenance
-  readonly memory: WriterState
-  readonly stretch: SequenceRange
+  readonly state: WriterState
+  readonly range: SequenceRange
 }
 
-/** Told in the last transaction, which also keeps the poll. */
+/** Passed to `finish` in the last transaction, which also stores the poll. */
 export interface StoreOutcome {
-  /** Nothing was left for a later look. */
+  /** True if no item was postponed to a later poll. */
   readonly complete: boolean
   readonly fresh: number
 }
 
-const PORTION = 100
+/** Events per transaction. */
+const BATCH = 100
 
 /**
- * Takes what is due. An item dated ahead of the clock stays where it is until its time comes, so that numbers and times
- * of appearance rise together.
+ * Stores the items that are due. An item dated ahead of the clock is postponed until its time comes, so that sequence
+ * numbers and times of availability rise together.
  */
 export async function storeItems(
   db: Database,
-  { source, items, isWhole, sight, raw, memory, stretch }: StoreOptions,
+  { source, items, isWhole, timing, raw, state, range }: StoreOptions,
   finish: (tx: Database, taken: StoreOutcome) => Promise<void>,
 ): Promise<WriteResult> {
-  const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= sight.now)
+  const due = items.filter((item) => item.precision === 'day' || item.publishedAt <= timing.now)
   const complete = due.length === items.length
-  const within = { complete: complete && isWhole, stretch, at: sight.now }
+  const within = { complete: complete && isWhole, range, at: timing.now }
   let change = await compareWithStore(db, source, due, within)
-  const descriptions = await described(source, [...change.fresh, ...change.revised.map(({ item }) => item)])
-  const shared = { source, raw, memory, stretch, descriptions }
+  const descriptions = await annotateAll(source, [...change.fresh, ...change.revised.map(({ item }) => item)])
+  const shared = { source, raw, state, range, descriptions }
   let pending = change.fresh
   let [fresh, joined] = [0, 0]
   for (;;) {
     const result = await db.transaction(async (tx) => {
-      if (!(await memory.takeTurn(tx))) {
+      if (!(await state.lockForWriting(tx))) {
         change = await compareWithStore(tx, source, due, within)
         pending = change.fresh
       }
-      const portion = pending.slice(0, PORTION)
-      const inserted = await insertEvents(tx, { ...shared, items: portion, sight })
-      if (pending.length > PORTION) return { ...inserted, count: portion.length, applied: null }
-      const applied = await applyChanges(tx, { ...shared, change, now: sight.now })
+      const portion = pending.slice(0, BATCH)
+      const inserted = await insertEvents(tx, { ...shared, items: portion, timing })
+      if (pending.length > BATCH) return { ...inserted, count: portion.length, applied: null }
+      const applied = await applyChanges(tx, { ...shared, change, now: timing.now })
       await finish(tx, { complete, fresh: fresh + portion.length })
       return { ...inserted, count: portion.length, applied }
     })
-    pending = pending.slice(PORTION)
+    pending = pending.slice(BATCH)
     fresh += result.count
     joined += result.joined
     if (result.applied) return { outcome: 'new', items: items.length, fresh, joined, ...result.applied }
   }
 }
 
-/** Worked out before the transaction, with room for others in between: a long order takes tens of milliseconds. */
-async function described(source: Source, items: readonly Item[]): Promise<Map<Item, Annotations>> {
+/**
+ * Annotates items before the transaction, and yields to the event loop after each: a long executive order takes tens of
+ * milliseconds.
+ */
+async function annotateAll(source: Source, items: readonly Item[]): Promise<Map<Item, Annotations>> {
   const descriptions = new Map<Item, Annotations>()
   for (const item of items) {
     descriptions.set(item, annotate(item, source))
-    await breathe()
+    await yieldToEventLoop()
   }
   return descriptions
 }
-
-/* --- New events into the store, each in its cluster. --- */
 
 export interface Insertion {
   readonly source: Source
   /** Oldest first. */
   readonly items: readonly Item[]
-  readonly sight: Timing
+  readonly timing: Timing
   readonly raw: Provenance
-  readonly memory: WriterState
-  readonly stretch: SequenceRange
+  readonly state: WriterState
+  readonly range: SequenceRange
   readonly descriptions: ReadonlyMap<Item, Annotations>
 }
 
 const DAY_MS = 86_400_000
 
-/** Inserts the items and says how many joined a cluster that was there. */
+/** Inserts the items as events, each in its cluster. Returns how many joined an existing cluster. */
 export async function insertEvents(
   db: Database,
-  { source, items, sight, raw, memory, stretch, descriptions }: Insertion,
+  { source, items, timing, raw, state, range, descriptions }: Insertion,
 ): Promise<{ readonly joined: number }> {
   if (items.length === 0) return { joined: 0 }
   const events: EventRow[] = []
   const versions: VersionRow[] = []
   const mentions: MentionRow[] = []
   const engagement: object[] = []
-  const recent = await memory.recent(db, stretch, sight.now)
-  let seq = await memory.lastSeq(db, stretch)
-  let appeared = await memory.lastAppearance(db, stretch)
+  const recent = await state.recent(db, range, timing.now)
+  let seq = await state.lastSeq(db, range)
+  let appeared = await state.lastAppearance(db, range)
   let joined = 0
   for (const item of items) {
     seq += 1
-    if (seq > stretch.last) throw new RangeError('the stretch of sequence numbers is full')
-    const seenAt = sight.seenAt?.(item) ?? raw.at
-    const availableAt = availableFrom(item, { ...sight, now: sight.seenAt ? seenAt : sight.now, appeared })
-    if (sight.ingest === 'live') appeared = availableAt
+    if (seq > range.last) throw new RangeError('the range of sequence numbers is full')
+    const seenAt = timing.seenAt?.(item) ?? raw.at
+    const availableAt = availableFrom(item, { ...timing, now: timing.seenAt ? seenAt : timing.now, appeared })
+    if (timing.ingest === 'live') appeared = availableAt
     const id = eventId(source.id, item.key)
     const own = candidateOf(item, source, availableAt, seq, `clu_${id.slice(4, 14)}`)
-    const twin = findDuplicate(own, recent)
-    if (twin) joined += 1
-    const cluster = twin?.cluster ?? own.cluster
-    memory.add({ ...own, cluster })
-    const isTimed = sight.ingest === 'live' && sight.measured && item.precision !== 'day'
+    const duplicate = findDuplicate(own, recent)
+    if (duplicate) joined += 1
+    const cluster = duplicate?.cluster ?? own.cluster
+    state.add({ ...own, cluster })
+    const isTimed = timing.ingest === 'live' && timing.measured && item.precision !== 'day'
     events.push({
       seq,
       id,
@@ -153,7 +155,7 @@ export async function insertEvents(
       first_seen_at: seenAt,
       available_at: availableAt,
       latency_ms: isTimed ? Math.min(seenAt - item.publishedAt, 2 ** 31 - 1) : null,
-      ingest: sight.ingest,
+      ingest: timing.ingest,
       cluster,
       post: item.post,
       signed_on: item.signedOn,
@@ -163,7 +165,7 @@ export async function insertEvents(
     versions.push(
       await buildVersionRow(
         db,
-        { source: source.id, raw, memory, stretch },
+        { source: source.id, raw, state, range },
         numbered,
         item,
         contentHash(item),
@@ -181,10 +183,12 @@ export async function insertEvents(
 }
 
 /**
- * When an item could be served first. Live: not before it was written, whatever the source claims, and not before the
- * live record that `appeared` last: where another process has a clock that is ahead, numbers and times still rise
- * together, and whoever follows by number passes nothing over. Back-fill: when it was published, at the end of the day
- * where only the day is known, and never later than now.
+ * When an item can be served for the first time.
+ *
+ * Live: not before it was written, whatever the source claims, and not before `appeared`, when the last live record became
+ * available. So numbers and times rise together even if another process has a clock that is ahead, and a client that
+ * follows by number misses nothing. Backfill: when it was published (at the end of the day if only the day is known), and
+ * never later than now.
  */
 function availableFrom(
   { publishedAt, precision }: Item,

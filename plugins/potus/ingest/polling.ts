@@ -1,4 +1,7 @@
-/** Asks the sources: one request a host at a time, patience where one fails, and a rest where it keeps failing. */
+/**
+ * Polls the sources: one request per host at a time, with growing pauses after failures and a long pause after five in a
+ * row. The schedule polls more often around the times at which a source publishes, and less often at night.
+ */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Cron } from 'croner'
 import type { Job, Database, Logger } from 'tollgate/plugin'
@@ -15,32 +18,32 @@ export interface PollerParts {
   readonly now: () => number
 }
 
-interface Standing {
-  /** Bad answers in a row. */
+interface SourceState {
+  /** Failures in a row. */
   failures: number
-  /** Not asked before this. */
+  /** The source is not polled before this time. */
   notBefore: number
 }
 
-/** Between two requests to one host. */
-const APART_MS = 1_000
-/** After so many failures in a row a source rests. */
-const BREAKS_AFTER = 5
-const REST_MS = 15 * 60_000
-const LONGEST_MS = 3_600_000
+/** Pause between two requests to one host. */
+const HOST_PAUSE_MS = 1_000
+/** After this many failures in a row a source pauses for at least LONG_PAUSE_MS. */
+const MAX_FAILURES = 5
+const LONG_PAUSE_MS = 15 * 60_000
+const MAX_PAUSE_MS = 3_600_000
 
-/** One job for each source that is on, so that none waits for another. */
+/** One job per enabled source, so that none waits for another. */
 export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts): Job[] {
   const hosts = new Map<string, Promise<unknown>>()
-  const standings = new Map<string, Standing>()
+  const states = new Map<string, SourceState>()
 
-  /** Runs when the host's last request is over and a second old. */
-  function inTurn<Result>(host: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+  /** Runs one second after the last request to the host has ended. */
+  function afterLastRequest<Result>(host: string, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     const before = hosts.get(host)
     const run = (async () => {
       if (before) {
         await before.catch(() => {})
-        await sleep(APART_MS, undefined, { signal })
+        await sleep(HOST_PAUSE_MS, undefined, { signal })
       }
       return work()
     })()
@@ -57,25 +60,25 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
   }
 
   async function poll(source: Source, signal: AbortSignal): Promise<void> {
-    const standing = standings.get(source.id) ?? { failures: 0, notBefore: 0 }
-    standings.set(source.id, standing)
-    if (now() < standing.notBefore) return
-    await inTurn(new URL(source.url).host, signal, async () => {
+    const state = states.get(source.id) ?? { failures: 0, notBefore: 0 }
+    states.set(source.id, state)
+    if (now() < state.notBefore) return
+    await afterLastRequest(new URL(source.url).host, signal, async () => {
       const begun = now()
       const fetched = await fetcher.fetch(source, await validatorsOf(source), begun, signal)
       const at = now()
       const written = await writer.write({ source, at, ...fetched })
       const isGood = written.outcome !== 'failed' && written.outcome !== 'quarantined'
-      standing.failures = isGood ? 0 : standing.failures + 1
-      standing.notBefore = isGood
+      state.failures = isGood ? 0 : state.failures + 1
+      state.notBefore = isGood
         ? begun + pollSecondsAt(source, at) * 1000 - TOLERANCE_MS
-        : at + pauseAfterFailure(source, standing.failures, fetched.headers, at)
+        : at + pauseAfterFailure(source, state.failures, fetched.headers, at)
       if (!isGood)
         log.warn(
-          { source: source.id, failures: standing.failures, detail: fetched.failure },
-          'a source gave nothing good',
+          { source: source.id, failures: state.failures, detail: fetched.failure },
+          'the poll of a source failed',
         )
-      if (written.fresh > 0) log.info({ source: source.id, fresh: written.fresh }, 'new items')
+      if (written.fresh > 0) log.info({ source: source.id, fresh: written.fresh }, 'stored new items')
     })
   }
 
@@ -88,10 +91,12 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
     }))
 }
 
-/** A run that starts a little early is still the next one. */
+/** A job that runs this much early still polls. */
 const TOLERANCE_MS = 500
 
-/** How long a source is left alone: as Retry-After says, else twice as long each time, give or take a quarter. */
+/**
+ * Milliseconds to wait after a failure: what Retry-After says, otherwise twice as long each time, varied by up to a quarter.
+ */
 export function pauseAfterFailure(
   { pollSeconds }: Pick<Source, 'pollSeconds'>,
   failures: number,
@@ -99,11 +104,11 @@ export function pauseAfterFailure(
   at: number,
   random: () => number = Math.random,
 ): number {
-  const asked = retryAfter(headers['retry-after'], at)
-  if (asked !== null) return Math.min(asked, LONGEST_MS)
+  const requested = retryAfter(headers['retry-after'], at)
+  if (requested !== null) return Math.min(requested, MAX_PAUSE_MS)
   const growing = pollSeconds * 1000 * 2 ** (failures - 1)
-  const pause = failures >= BREAKS_AFTER ? Math.max(REST_MS, growing) : growing
-  return Math.min(pause, LONGEST_MS) * (0.75 + random() / 2)
+  const pause = failures >= MAX_FAILURES ? Math.max(LONG_PAUSE_MS, growing) : growing
+  return Math.min(pause, MAX_PAUSE_MS) * (0.75 + random() / 2)
 }
 
 /** Milliseconds of a Retry-After header: seconds, or a date. */
@@ -114,32 +119,30 @@ function retryAfter(value: string | undefined, at: number): number | null {
   return Number.isNaN(date) ? null : Math.max(0, date - at)
 }
 
-/* --- When a source is asked: at its pace, quicker around the hours at which its news come, slower at night. --- */
-
 const ZONE = 'America/New_York'
-/** Around a slot a source is asked every two minutes: from two minutes before to twenty after. */
+/** Around a slot a source is polled every two minutes: from two minutes before it to twenty minutes after it. */
 const SLOT_SECONDS = 120
 const BEFORE_MS = 120_000
 const AFTER_MS = 20 * 60_000
-/** Hours at which an office may publish. */
+/** Hours in which an office may publish. */
 const OPENS = 7
 const CLOSES = 20
 
 const slots = new Map<string, Cron>()
 const hours = new Intl.DateTimeFormat('en-US', { timeZone: ZONE, hour: 'numeric', hour12: false, weekday: 'short' })
 
-/** Seconds from one look at a source to the next, at a moment. */
+/** Seconds between two polls of a source, at a given time. */
 export function pollSecondsAt({ slots: times, pollSeconds, nightSeconds }: Source, at: number): number {
   if (times.some((time) => isNear(time, at))) return Math.min(SLOT_SECONDS, pollSeconds)
   return nightSeconds > 0 && isNight(at) ? Math.max(nightSeconds, pollSeconds) : pollSeconds
 }
 
-/** The shortest pace a source is ever asked at: how often to look whether it is due. */
+/** The fewest seconds between two polls of a source: how often its job runs. */
 export function shortestPollSeconds({ slots: times, pollSeconds }: Source): number {
   return times.length > 0 ? Math.min(SLOT_SECONDS, pollSeconds) : pollSeconds
 }
 
-/** Slots are clock times of weekdays in New York, whatever the season. */
+/** Slots are clock times on weekdays in New York, in summer and winter. */
 function isNear(time: string, at: number): boolean {
   const [hour, minute] = time.split(':').map(Number)
   const pattern = `${minute} ${hour} * * 1-5`

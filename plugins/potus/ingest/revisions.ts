@@ -1,4 +1,7 @@
-/** Revisions, stubs, retractions and returns into the store. The version before stays and says until when it stood. */
+/**
+ * Versions of events: revisions, stubs, retractions and returns. An earlier version is kept with the time until which it
+ * was valid, and each version carries the hash of the record before it, so that a removal would show.
+ */
 import { createHash } from 'node:crypto'
 import type { Database } from 'tollgate/plugin'
 import { annotate, type Annotations } from '../entities/relevance.ts'
@@ -7,8 +10,8 @@ import { insertAll, type MentionRow, type Status, type VersionRow } from '../sto
 import type { FeedChanges, KnownVersion, Revision } from './feed-changes.ts'
 import type { WriterState, SequenceRange } from './writer-state.ts'
 
-/** So many good polls must agree before a stub or an absence is believed. */
-const AGREEING = 3
+/** Number of successful polls that must agree before a stub or an absence counts. */
+const CONFIRMING_POLLS = 3
 
 export interface Applied {
   readonly revised: number
@@ -21,8 +24,8 @@ export interface ChangeContext {
   readonly change: FeedChanges
   readonly raw: Provenance
   readonly now: number
-  readonly memory: WriterState
-  readonly stretch: SequenceRange
+  readonly state: WriterState
+  readonly range: SequenceRange
   readonly descriptions: ReadonlyMap<Item, Annotations>
 }
 
@@ -34,7 +37,7 @@ interface HeldRow {
   readonly item: string
 }
 
-/** Applies what a good poll changes. */
+/** Stores what a successful poll changes about known events. */
 export async function applyChanges(db: Database, application: ChangeContext): Promise<Applied> {
   const { change, source, descriptions } = application
   for (const { current, item, hash } of change.revised)
@@ -53,15 +56,15 @@ export async function applyChanges(db: Database, application: ChangeContext): Pr
 export interface Waiting {
   readonly poll: { readonly at: number; readonly url: string }
   readonly now: number
-  readonly memory: WriterState
-  readonly stretch: SequenceRange
+  readonly state: WriterState
+  readonly range: SequenceRange
 }
 
-/** An unchanged poll agrees with the one before it: what waits for agreement has one more voice. */
+/** An unchanged poll confirms the one before it: stubs and absences that wait get one more confirmation. */
 export async function confirmPending(
   db: Database,
   source: Source,
-  { poll, now, memory, stretch }: Waiting,
+  { poll, now, state, range }: Waiting,
 ): Promise<Partial<Applied>> {
   const rows = (await db('potus_held').where({ source: source.id })) as HeldRow[]
   const missing = (await db('potus_missing').where({ source: source.id }).select('seq')) as { seq: number }[]
@@ -73,8 +76,8 @@ export async function confirmPending(
     change: none,
     raw,
     now: Math.max(poll.at, now),
-    memory,
-    stretch,
+    state,
+    range,
     descriptions: new Map(),
   }
   let revised = 0
@@ -96,7 +99,7 @@ async function newest(db: Database, seq: number): Promise<KnownVersion> {
   return { ...row, key: '', hash: row.content_hash, hashes: new Set() }
 }
 
-/** A new text. */
+/** Stores a new text as a corrected version. */
 async function revise(
   db: Database,
   application: ChangeContext,
@@ -111,9 +114,10 @@ async function revise(
   })
 }
 
+/** Stores a version and ends the validity of the one before it. */
 async function supersede(
   db: Database,
-  { source, raw, now, memory, stretch }: ChangeContext,
+  { source, raw, now, state, range }: ChangeContext,
   current: Pick<KnownVersion, 'seq' | 'version' | 'revision'>,
   item: Item,
   hash: string,
@@ -125,7 +129,8 @@ async function supersede(
     .join('potus_versions as v', 'v.seq', 'e.seq')
     .where({ 'v.seq': seq, 'v.version': version })
     .first('e.available_at', 'v.known_at')) as { available_at: number; known_at: number }
-  // A change is known from the moment it is written, and never before what it changes, whoever's clock wrote that.
+  // A change is known from the time it is written, but never before the version it replaces: that one may come from a
+  // process whose clock is ahead.
   const knownAt = Math.max(now, before.known_at)
   const numbered = {
     seq,
@@ -137,12 +142,12 @@ async function supersede(
   }
   await db('potus_versions').where({ seq, version }).update({ superseded_at: knownAt })
   await db('potus_mentions').where({ seq, version }).update({ superseded_at: knownAt })
-  const row = await buildVersionRow(db, { source: source.id, raw, memory, stretch }, numbered, item, hash, description)
+  const row = await buildVersionRow(db, { source: source.id, raw, state, range }, numbered, item, hash, description)
   await insertAll(db, 'potus_versions', [row])
   await insertAll(db, 'potus_mentions', buildMentionRows(numbered, before.available_at, description))
 }
 
-/** Keeps a stub back, or believes it when enough polls agree. True where it became a revision. */
+/** Holds a stub back, or stores it once enough polls agree. Returns true if it became a revision. */
 async function hold(
   db: Database,
   application: ChangeContext,
@@ -151,7 +156,7 @@ async function hold(
 ): Promise<boolean> {
   const known = (await db('potus_held').where({ seq: current.seq }).first()) as HeldRow | undefined
   const polls = (known?.content_hash === hash ? (seen ?? known.polls) : 0) + 1
-  if (polls >= AGREEING) {
+  if (polls >= CONFIRMING_POLLS) {
     await revise(db, application, current, item, hash, annotate(item, application.source))
     await db('potus_held').where({ seq: current.seq }).delete()
     return true
@@ -161,7 +166,7 @@ async function hold(
   return false
 }
 
-/** One more poll without them; those that are back are no longer missing. */
+/** Counts one more poll without these events, and retracts those that enough polls lack. The others are no longer missing. */
 async function countMissing(db: Database, application: ChangeContext, missing: readonly number[]): Promise<void> {
   const { source } = application
   const before = (await db('potus_missing').where({ source: source.id })) as { seq: number; polls: number }[]
@@ -170,7 +175,7 @@ async function countMissing(db: Database, application: ChangeContext, missing: r
   if (back.length > 0) await db('potus_missing').whereIn('seq', back).delete()
   for (const seq of missing) {
     const count = (polls.get(seq) ?? 0) + 1
-    if (count < AGREEING)
+    if (count < CONFIRMING_POLLS)
       await db('potus_missing').insert({ seq, source: source.id, polls: count }).onConflict('seq').merge()
     else {
       await restate(db, application, seq, 'retracted')
@@ -179,7 +184,7 @@ async function countMissing(db: Database, application: ChangeContext, missing: r
   }
 }
 
-/** The same text under another status. */
+/** Stores the same text under another status. */
 async function restate(db: Database, application: ChangeContext, seq: number, status: Status): Promise<void> {
   const row = (await db('potus_versions').where({ seq }).whereNull('superseded_at').first()) as VersionRow
   const event = (await db('potus_events').where({ seq }).first('source_key as key')) as { key: string }
@@ -194,9 +199,7 @@ async function restate(db: Database, application: ChangeContext, seq: number, st
   await supersede(db, application, row, item, row.content_hash, description, { revision, status, revisedAt })
 }
 
-/* --- Versions of events as rows: each is chained to the record its source had before, so that a removal would show. --- */
-
-/** Where a version comes from. */
+/** The poll that a version comes from. */
 export interface Provenance {
   readonly sha256: string
   readonly at: number
@@ -216,23 +219,23 @@ export interface VersionNumbers {
 interface Parts {
   readonly source: string
   readonly raw: Provenance
-  readonly memory: WriterState
-  readonly stretch: SequenceRange
+  readonly state: WriterState
+  readonly range: SequenceRange
 }
 
-/** The row of one version; its hash covers what it says, when it was known, and the record before it. */
+/** The row of one version. Its hash covers its content, when it was known, and the hash of the record before it. */
 export async function buildVersionRow(
   db: Database,
-  { source, raw, memory, stretch }: Parts,
+  { source, raw, state, range }: Parts,
   { seq, version, revision, status, knownAt, revisedAt }: VersionNumbers,
   item: Item,
   hash: string,
   { topics, entities, assets, grounds }: Annotations,
 ): Promise<VersionRow> {
-  const prev = await memory.chainEnd(db, source, stretch)
-  const said = JSON.stringify([prev, source, item.key, version, status, hash, knownAt])
-  const recordHash = `sha256:${createHash('sha256').update(said).digest('hex')}`
-  memory.setChainEnd(source, recordHash)
+  const prev = await state.chainEnd(db, source, range)
+  const hashed = JSON.stringify([prev, source, item.key, version, status, hash, knownAt])
+  const recordHash = `sha256:${createHash('sha256').update(hashed).digest('hex')}`
+  state.setChainEnd(source, recordHash)
   return {
     seq,
     version,
@@ -261,7 +264,7 @@ export async function buildVersionRow(
   }
 }
 
-/** Topics and entities of a version, to be counted and searched. */
+/** One row per topic and entity of a version, for counts and searches. */
 export function buildMentionRows(
   { seq, version, knownAt }: Pick<VersionNumbers, 'seq' | 'version' | 'knownAt'>,
   availableAt: number,

@@ -1,9 +1,9 @@
-/** What the writer remembers between polls: recent records to compare with, and the ends of the hash chains. */
+/** What the writer keeps in state between polls: recent records to compare with, and the ends of the hash chains. */
 import type { Database } from 'tollgate/plugin'
 import { type Candidate, candidateOf, type Compared, REMEMBERED_MS } from './clusters.ts'
 import type { EventRow } from '../store/tables.ts'
 
-/** A stretch of sequence numbers. Made-up days each have their own, so that they can be written in any order. */
+/** A range of sequence numbers. Each day of the sample has its own, so that days can be written in any order. */
 export interface SequenceRange {
   readonly first: number
   readonly last: number
@@ -12,23 +12,23 @@ export interface SequenceRange {
 export const FULL_RANGE: SequenceRange = { first: 1, last: Number.MAX_SAFE_INTEGER }
 
 export interface WriterState {
-  /** Records of the last month, in order of appearance; what another process wrote is read first. */
-  recent(db: Database, stretch: SequenceRange, at: number): Promise<readonly Candidate[]>
+  /** Records of the last 30 days in order of appearance, including what other processes have written since. */
+  recent(db: Database, range: SequenceRange, at: number): Promise<readonly Candidate[]>
   add(candidate: Candidate): void
-  /** The newest sequence number of a stretch, 0 or the number before its first where it is empty. */
-  lastSeq(db: Database, stretch: SequenceRange): Promise<number>
-  /** When the newest live record of a stretch appeared; 0 where there is none. Within a transaction of our turn. */
-  lastAppearance(db: Database, stretch: SequenceRange): Promise<number>
-  /** Hash of the last record written of a source, or null. */
-  chainEnd(db: Database, source: string, stretch: SequenceRange): Promise<string | null>
+  /** The highest sequence number in a range, or the number before its first if the range is empty. */
+  lastSeq(db: Database, range: SequenceRange): Promise<number>
+  /** When the newest live record of a range became available; 0 if there is none. Call it while holding the lock. */
+  lastAppearance(db: Database, range: SequenceRange): Promise<number>
+  /** Hash of the last record of a source, or null. */
+  chainEnd(db: Database, source: string, range: SequenceRange): Promise<string | null>
   setChainEnd(source: string, hash: string): void
   /**
-   * Waits for the writer's turn, in a transaction: those of several processes follow each other, so numbers only rise.
-   * False where another process has written since our last turn: what was read before it is no longer certain.
+   * Locks the store for writing until the transaction ends, so that the numbers of several processes only rise. Returns
+   * false if another process has written since this process last held the lock: earlier reads may be outdated.
    */
-  takeTurn(tx: Database): Promise<boolean>
-  /** After a failed write nothing remembered is certain. */
-  forget(): void
+  lockForWriting(tx: Database): Promise<boolean>
+  /** Forgets everything, as is necessary after a failed write. */
+  reset(): void
 }
 
 type Row = Compared & Pick<EventRow, 'seq' | 'cluster' | 'source' | 'available_at'>
@@ -37,29 +37,29 @@ export function createWriterState(publisherOf: (source: string) => string): Writ
   let first = -1
   let candidates: Candidate[] = []
   let chains = new Map<string, string | null>()
-  /** Number of our last turn. */
-  let turn = NaN
+  /** Number of the last lock that this process held. */
+  let lastLock = NaN
 
-  const forget = (): void => {
+  const reset = (): void => {
     first = -1
     candidates = []
     chains = new Map()
   }
-  const enter = (stretch: SequenceRange): void => {
-    if (first === stretch.first) return
-    forget()
-    first = stretch.first
+  const enter = (range: SequenceRange): void => {
+    if (first === range.first) return
+    reset()
+    first = range.first
   }
 
   return {
-    async recent(db, stretch, at) {
-      enter(stretch)
-      const last = candidates.at(-1)?.seq ?? stretch.first - 1
+    async recent(db, range, at) {
+      enter(range)
+      const last = candidates.at(-1)?.seq ?? range.first - 1
       const rows = (await db('potus_events as e')
         .join('potus_versions as v', 'v.seq', 'e.seq')
         .where('v.version', 1)
         .where('e.seq', '>', last)
-        .where('e.seq', '<=', stretch.last)
+        .where('e.seq', '<=', range.last)
         .where('e.available_at', '>=', at - REMEMBERED_MS)
         .orderBy('e.seq')
         .select(
@@ -75,8 +75,8 @@ export function createWriterState(publisherOf: (source: string) => string): Writ
           'v.title',
           'v.text',
         )) as Row[]
-      for (const { seq, cluster, source, available_at: at, ...said } of rows)
-        candidates.push(candidateOf(said, { id: source, publisher: publisherOf(source) }, at, seq, cluster))
+      for (const { seq, cluster, source, available_at: at, ...compared } of rows)
+        candidates.push(candidateOf(compared, { id: source, publisher: publisherOf(source) }, at, seq, cluster))
       const stale = candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
       if (stale > 0) candidates.splice(0, stale)
       return candidates
@@ -96,12 +96,12 @@ export function createWriterState(publisherOf: (source: string) => string): Writ
         .first('available_at as at')) as { at: number } | undefined
       return row?.at ?? 0
     },
-    async chainEnd(db, source, stretch) {
-      enter(stretch)
+    async chainEnd(db, source, range) {
+      enter(range)
       if (!chains.has(source)) {
         const row = (await db('potus_versions')
           .where({ source })
-          .whereBetween('seq', [stretch.first, stretch.last])
+          .whereBetween('seq', [range.first, range.last])
           .orderBy('id', 'desc')
           .first('record_hash')) as { record_hash: string } | undefined
         chains.set(source, row?.record_hash ?? null)
@@ -109,19 +109,19 @@ export function createWriterState(publisherOf: (source: string) => string): Writ
       return chains.get(source) ?? null
     },
     setChainEnd: (source, hash) => void chains.set(source, hash),
-    async takeTurn(tx) {
+    async lockForWriting(tx) {
       const next = tx.raw('cast(cast(potus_notes.value as bigint) + 1 as text)')
       const [row] = (await tx('potus_notes')
         .insert({ name: 'turn', value: '1' })
         .onConflict('name')
         .merge({ value: next })
         .returning('value')) as { value: string }[]
-      const before = turn
-      turn = Number(row?.value)
-      if (turn === before + 1) return true
-      forget()
+      const before = lastLock
+      lastLock = Number(row?.value)
+      if (lastLock === before + 1) return true
+      reset()
       return false
     },
-    forget,
+    reset,
   }
 }

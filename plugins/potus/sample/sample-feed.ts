@@ -52,19 +52,19 @@ export function createSample(
   /** What of the day was seen after `from` and by `to`. A source repeats itself, so nothing is written twice. */
   async function write(midnight: number, from: number, to: number, signal?: AbortSignal): Promise<void> {
     if (midnight < SAMPLE_START) return
-    const stretch = stretchOf(midnight)
+    const range = stretchOf(midnight)
     for (const sight of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) {
       signal?.throwIfAborted()
-      await show(sight, stretch)
+      await show(sight, range)
       await prolong()
     }
   }
 
-  async function show({ source: id, at, body }: SampleBody, stretch: SequenceRange): Promise<void> {
+  async function show({ source: id, at, body }: SampleBody, range: SequenceRange): Promise<void> {
     const source = sources.get(id) as Source
     const poll = { source, at, url: `https://sample.invalid/${id}`, status: 200, headers: {}, body }
     const sight = { now: at, ingest: 'live', measured: true } as const
-    await writer.add(poll, parseBody(source, body, at).items, { timing: sight, range: stretch })
+    await writer.add(poll, parseBody(source, body, at).items, { timing: sight, range: range })
   }
 
   /** True where there was anything left to write. */

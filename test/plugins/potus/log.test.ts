@@ -88,7 +88,7 @@ describe('the log of what the sources sent', () => {
       status: 503,
       headers: { 'retry-after': '30' },
       sha256: null,
-      failure: 'It answered 503.',
+      failure: 'The source answered 503.',
     })
   })
 

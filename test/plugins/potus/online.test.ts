@@ -101,7 +101,7 @@ describe('the poller', () => {
       ([a, b, c, d]: string[]) =>
         a?.startsWith('not_a_feed') &&
         /HEADERS_TIMEOUT|in time/.test(b ?? '') &&
-        c === 'It answered 503.' &&
+        c === 'The source answered 503.' &&
         d?.startsWith('future_date'),
     )
     const { items, state } = await room.ask<{ items: object[]; state: object }>('getPotusLive')

@@ -238,7 +238,7 @@ describe('an entry that lost its date', () => {
       expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 0 })
     }
     const { detail } = (await room.db('potus_polls').orderBy('id', 'desc').first()) as { detail: string }
-    expect(detail).to.equal('1 left out: without a key or a date')
+    expect(detail).to.equal('1 skipped: without a key or a date')
     const { event } = await room.ask<{ event: { status: string } }>('getPotusEvent', { params: { selector: 'seq:2' } })
     expect(event.status).to.equal('active')
     await room.close()
