@@ -1,9 +1,9 @@
-/** Calendars: the President's, as a third party compiles it, and the Federal Reserve's. Facts of each entry, no prose. */
+/** Calendars: the President's, which a third party compiles, and the Federal Reserve's. */
 import { oneLine } from './html-text.ts'
 import { FeedError, type Item } from './source.ts'
 import { jsonValue, objectsOf, timeOf } from './feed-body.ts'
 
-/** Entries with a day; those with a clock time, which is Washington's, count to the minute. */
+/** Entries of the President's calendar. Clock times are Washington's, to the minute. */
 export function parseCalendar(body: Buffer): (Item | null)[] {
   const rows = jsonValue(body)
   if (!Array.isArray(rows)) throw new FeedError('wrong_shape', 'The body is not a list of entries.')
@@ -33,8 +33,8 @@ export function parseCalendar(body: Buffer): (Item | null)[] {
 }
 
 /**
- * The Federal Reserve's calendar: a month, a day or days of which the last one counts, and a clock time in Washington.
- * Rows without a day are left out. The file begins with a byte-order mark.
+ * Entries of the Federal Reserve's calendar: a month, one or more days of which the last one counts, and a clock time in
+ * Washington. Rows without a day are skipped. The file begins with a byte-order mark.
  */
 export function parseFedCalendar(body: Buffer): Item[] {
   const events = (jsonValue(body) as { events?: unknown } | null)?.events
@@ -72,7 +72,7 @@ export function parseFedCalendar(body: Buffer): Item[] {
 
 const wall = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' })
 
-/** The moment at which clocks in Washington show what the argument shows in UTC. */
+/** The time at which clocks in Washington show what the argument shows in UTC. */
 function inWashington(shown: number): number {
   const hour = new Date(shown).getUTCHours()
   const offset = [4, 5].find((hours) => Number(wall.format(shown + hours * 3_600_000)) === hour) ?? 5

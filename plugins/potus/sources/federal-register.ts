@@ -1,23 +1,23 @@
-/** The Federal Register: papers on public inspection, and published documents. */
+/** The Federal Register: documents on public inspection, and published documents. */
 import { oneLine } from './html-text.ts'
 import { FeedError, type Item, type Precision } from './source.ts'
 import { dayOf, jsonValue, objectsOf, type JsonRow, timeOf } from './feed-body.ts'
 
-/** Documents of the President among those on public inspection. Others of the same list are not ours. */
+/** Presidential documents on public inspection. Other documents of the list are skipped. */
 export function parseInspection(body: Buffer): (Item | null)[] {
   return rowsOf(body)
     .filter(isPresidential)
     .map((row) => {
       const filed = timeOf(textOf(row, 'filed_at'))
-      // A paper without a time of filing is known by the day it will be published.
+      // A document without a filing time is dated by the day on which it will be published.
       if (filed === null) return documentOf(row, timeOf(textOf(row, 'publication_date')), 'day', 'fr.public_inspection')
       const item = documentOf(row, filed, 's', 'fr.public_inspection')
-      // The list does not say when a paper was signed: a day or two before it was filed.
+      // The list does not say when a document was signed, which is a day or two before it was filed.
       return item && { ...item, signedOn: item.signedOn ?? new Date(filed).toISOString().slice(0, 10) }
     })
 }
 
-/** Published presidential documents. A search without a match has no list at all. */
+/** Published presidential documents. An empty search result has no list at all. */
 export function parseDocuments(body: Buffer): (Item | null)[] {
   return rowsOf(body)
     .filter((row) => textOf(row, 'type') === '' || isPresidential(row))
@@ -32,7 +32,7 @@ function rowsOf(body: Buffer): JsonRow[] {
   throw new FeedError('wrong_shape', 'The body has neither results nor a count of 0.')
 }
 
-/** By its type, "Presidential Document" or "PRESDOCU"; without one, by the office that sent it. */
+/** Decides by the type, "Presidential Document" or "PRESDOCU", and without a type by the agency. */
 function isPresidential(row: JsonRow): boolean {
   const type = textOf(row, 'type')
   if (type !== '') return /^presid|^presdocu$/i.test(type)
@@ -48,7 +48,7 @@ function textOf(row: JsonRow, name: string): string {
 /** "(Memorandum of August 7, 2020)" at the end of a title. */
 const SIGNED = /\([^()]* of ([A-Z][a-z]+ \d{1,2}, \d{4})\)\s*$/
 
-/** Null where the paper has no number, or no date at all. */
+/** Null if the document has no number or no date. */
 function documentOf(row: JsonRow, published: number | null, precision: Precision, kind: Item['kind']): Item | null {
   const number = textOf(row, 'document_number')
   if (number === '' || published === null) return null
@@ -61,7 +61,7 @@ function documentOf(row: JsonRow, published: number | null, precision: Precision
     signed ? `Signed ${signed}.` : '',
     textOf(row, 'citation'),
   ]
-  // A paper may come with the two halves of its title alone.
+  // Some documents have only the two halves of their title.
   const title = textOf(row, 'title') || [textOf(row, 'toc_subject'), textOf(row, 'toc_doc')].filter(Boolean).join(' ')
   return {
     key: number,

@@ -1,10 +1,10 @@
-/** Is a body what it should be? A status of 200 says nothing about that. */
+/** Checks and decodes the bodies of feeds, and reads their dates. A status of 200 does not mean that a body is a feed. */
 import { western } from './html-text.ts'
 import { FeedError } from './source.ts'
 
 /**
- * The text of an XML feed, checked: a feed element at the root, and its end there. Throws FeedError `not_a_feed` for
- * pages, JSON and error texts, `truncated` where the end is missing, `empty`.
+ * The text of an XML feed. Throws FeedError `not_a_feed` if the root is not a feed element (a web page, JSON, an error
+ * message), `truncated` if its end is missing, and `empty`.
  */
 export function feedText(body: Buffer): string {
   const text = textOf(body)
@@ -12,11 +12,11 @@ export function feedText(body: Buffer): string {
   if (!root || !['rss', 'feed', 'rdf:RDF'].includes(root))
     throw new FeedError('not_a_feed', `The body begins with ${JSON.stringify(text.slice(0, 40))}, not with a feed.`)
   if (!new RegExp(`</${root}>\\s*(?:<!--[\\s\\S]*?-->\\s*)*$`).test(text))
-    throw new FeedError('truncated', `The feed breaks off before </${root}>.`)
+    throw new FeedError('truncated', `The feed ends before </${root}>.`)
   return text
 }
 
-/** A JSON body. Throws FeedError `not_json`. */
+/** The value of a JSON body. Throws FeedError `not_json` or `empty`. */
 export function jsonValue(body: Buffer): unknown {
   const text = textOf(body)
   try {
@@ -35,26 +35,26 @@ function textOf(body: Buffer): string {
 const DECLARED = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/i
 
 /**
- * As the byte-order mark says, else as the XML declaration does, else UTF-8; a text that says neither and is more
- * broken than whole in UTF-8 is of the Western code page.
+ * Decodes as the byte-order mark says, otherwise as the XML declaration says, otherwise as UTF-8. Text that has more errors
+ * than characters beyond ASCII in UTF-8 is read as Windows-1252.
  */
 function decoded(body: Buffer): string {
   const mark = body.subarray(0, 2).toString('hex')
   if (mark === 'fffe' || mark === 'feff') return new TextDecoder(mark === 'fffe' ? 'utf-16le' : 'utf-16be').decode(body)
   const declared = DECLARED.exec(body.toString('latin1', 0, 200))?.[1] ?? 'utf-8'
-  // What could be read up to here is no UTF-16, whatever it says.
+  // A declaration that could be read byte by byte is not UTF-16, whatever it says.
   const isPlain = /^utf-?(?:8|16)/i.test(declared)
   try {
     if (!isPlain) return read(body, declared, true)
   } catch {
-    // Not an encoding, or not the one of this text.
+    // The declared encoding is unknown, or the text does not match it.
   }
   const text = new TextDecoder().decode(body)
   const count = (pattern: RegExp): number => text.match(pattern)?.length ?? 0
   return count(/\uFFFD/g) > count(/[\u0080-\uFFFC]/g) ? read(body, 'latin1') : text
 }
 
-/** Node takes the Western code page for Latin 1, without its quotes and dashes. */
+/** Node decodes Windows-1252 as Latin 1, without its quotes and dashes. */
 function read(body: Buffer, encoding: string, fatal = false): string {
   const decoder = new TextDecoder(encoding, { fatal })
   const text = decoder.decode(body)
@@ -63,14 +63,14 @@ function read(body: Buffer, encoding: string, fatal = false): string {
 
 export type JsonRow = Readonly<Record<string, unknown>>
 
-/** Those of a list that are objects. */
+/** The members of a list that are objects. */
 export function objectsOf(list: readonly unknown[]): JsonRow[] {
   return list.filter((one): one is JsonRow => typeof one === 'object' && one !== null && !Array.isArray(one))
 }
 
 /**
- * The body without what changes at each request although nothing happened: build dates, and our own cache-buster as
- * the source repeats it.
+ * Removes what changes with every request although nothing happened: build dates, and our own cache-buster, which the source
+ * repeats.
  */
 export function withoutNoise(text: string): string {
   return text
@@ -78,11 +78,12 @@ export function withoutNoise(text: string): string {
     .replace(/"next_page_url":"[^"]*"/g, '"next_page_url":""')
 }
 
-/** A zone at the end of a date: an offset or a name, and perhaps a remark. */
+/** A time zone at the end of a date: an offset or a name, and an optional remark. */
 const ZONED = /(?:[+-]\d{2}:?\d{2}|\dZ|\b(?!am\b|pm\b)[a-z]{1,5})\s*(?:\([^)]*\))?$/i
 
 /**
- * Milliseconds of a date in a feed, null where it is none. A date without a zone is of UTC, wherever this runs.
+ * Milliseconds of a date in a feed; null if it is not a date. A date without a zone is UTC. Feeds write more forms than the
+ * shared parser of timestamps accepts, so this uses Date.parse.
  *
  * @example timeOf('Fri, 02 Oct 2026 14:00:00 EDT') // 1790964000000
  */
@@ -92,7 +93,7 @@ export function timeOf(written: string | undefined): number | null {
   return Number.isNaN(time) ? null : time
 }
 
-/** Day of a date, "2026-10-02"; null where it is none. */
+/** The day of a date as "2026-10-02"; null if it is not a date. */
 export function dayOf(written: string): string | null {
   const time = timeOf(written)
   return time === null ? null : new Date(time).toISOString().slice(0, 10)

@@ -1,4 +1,4 @@
-/** HTML of feeds as plain text. Feed fragments are small and known, so a scan of their tags is enough. */
+/** Converts the HTML of feeds to plain text. The fragments are small and their form is known, so scanning tags is enough. */
 
 const NAMED: Readonly<Record<string, string>> = {
   amp: '&',
@@ -46,7 +46,7 @@ const NAMED: Readonly<Record<string, string>> = {
 }
 
 const TAG = /<!--[\s\S]*?-->|<(\/?)([a-zA-Z][\w:-]*)((?:[^>"']|"[^"]*"|'[^']*')*)>/g
-/** Left out with everything inside. */
+/** Elements that are skipped with their content. */
 const SKIPPED = new Set(['script', 'style', 'nav', 'svg', 'form', 'noscript', 'button', 'iframe'])
 /** The White House theme puts its menu into every entry. */
 const TOPPER = /\bclass\s*=\s*["'][^"']*\bwp-block-whitehouse-topper(?![\w-])/
@@ -55,8 +55,8 @@ const PARAGRAPHS = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol',
 const LINES = new Set(['div', 'li', 'tr', 'section', 'article', 'figure'])
 
 /**
- * Text of an HTML fragment: menus, scripts and drawings left out, paragraphs kept as blank lines. Text without tags
- * keeps its own lines.
+ * Text of an HTML fragment. Skips menus, scripts and drawings, and separates paragraphs with blank lines. Text without tags
+ * keeps its line breaks.
  *
  * @example toText('<nav>menu</nav><p>One&nbsp;&amp; two<br>three</p>') // "One & two\nthree"
  */
@@ -94,15 +94,19 @@ function decode(text: string): string {
   })
 }
 
-/** Characters 128 to 159 of the Western code page, which HTML and many a writer mean by these numbers. */
+/** Characters 128 to 159 of Windows-1252, which HTML and many authors mean by these numbers. */
 const WESTERN = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ'
 
-/** @example western('It\u0092s') // "It’s" */
+/**
+ * Replaces control characters by those of Windows-1252.
+ *
+ * @example western('It\u0092s') // "It’s"
+ */
 export function western(text: string): string {
   return text.replace(/[\u0080-\u009F]/g, (control) => WESTERN.charAt(control.charCodeAt(0) - 0x80))
 }
 
-/** NFC, ordinary spaces, no zero-width characters, no spaces at the ends of lines, at most one blank line. */
+/** Normalises to NFC and ordinary spaces. Removes zero-width characters, spaces around line breaks, and extra blank lines. */
 export function tidy(text: string): string {
   return text
     .normalize('NFC')
@@ -114,7 +118,7 @@ export function tidy(text: string): string {
     .trim()
 }
 
-/** One line: for titles. */
+/** Text on one line, for titles. */
 export function oneLine(text: string): string {
   return tidy(toText(text)).replace(/\s+/g, ' ')
 }

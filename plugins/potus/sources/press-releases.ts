@@ -1,4 +1,4 @@
-/** RSS and Atom of governments: the White House (WordPress, and a scraper's copy of it) and agencies. */
+/** Press releases as RSS or Atom: the White House (its WordPress feeds and a scraper's copy) and agencies. */
 import { parseFeed } from 'feedsmith'
 import { oneLine, toText } from './html-text.ts'
 import { FeedError, type Item, type Kind, type Precision, type Source } from './source.ts'
@@ -13,12 +13,12 @@ interface Entry {
   readonly labels: readonly string[]
 }
 
-/** Items of an agency's feed; each has the source's kind. */
+/** Items of an agency's feed. Each has the source's kind. */
 export function parsePress(body: Buffer, source: Source): (Item | null)[] {
   return entriesOf(body).map((entry) => itemOf(entry, source, source.kind))
 }
 
-/** Items of a White House feed; address and words tell the kind, the category is only a label. */
+/** Items of a White House feed. Title, text and address decide the kind; the category is used last. */
 export function parseWhiteHouse(body: Buffer, source: Source): (Item | null)[] {
   return entriesOf(body).map((entry) => {
     const item = itemOf(entry, source, source.kind)
@@ -46,10 +46,10 @@ function entriesOf(body: Buffer): Entry[] {
   if (parsed.format === 'atom')
     return (parsed.feed.entries ?? []).map((entry) => ({
       key: entry.id ?? '',
-      title: wordsOf(entry.title),
+      title: textIn(entry.title),
       link: (entry.links?.find(({ rel = 'alternate' }) => rel === 'alternate') ?? entry.links?.[0])?.href ?? '',
       date: textOrNone(entry.published ?? entry.updated),
-      html: wordsOf(entry.content) || wordsOf(entry.summary),
+      html: textIn(entry.content) || textIn(entry.summary),
       labels: [],
     }))
   if (parsed.format === 'rdf')
@@ -61,18 +61,18 @@ function entriesOf(body: Buffer): Entry[] {
       html: item.content?.encoded ?? item.description ?? '',
       labels: [],
     }))
-  throw new FeedError('not_a_feed', `A feed of the form ${parsed.format} is not read.`)
+  throw new FeedError('not_a_feed', `Feeds in the format ${parsed.format} are not supported.`)
 }
 
 const textOrNone = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-const wordsOf = (part: unknown): string =>
+const textIn = (part: unknown): string =>
   textOrNone(part) ?? textOrNone((part as { value?: unknown } | undefined)?.value) ?? ''
 
-/** WordPress ends each text with where it appeared first. */
+/** WordPress adds a line that says where the text appeared first. */
 const APPEARED = /\n*The post .{1,400}? appeared first on .{1,80}$/s
 
-/** Null where the entry has no key or no date. */
+/** Null if the entry has no key or no date. */
 function itemOf(entry: Entry, source: Source, kind: Kind): Item | null {
   const published = timeOf(entry.date)
   if (entry.key === '' || published === null) return null
@@ -95,7 +95,7 @@ function itemOf(entry: Entry, source: Source, kind: Kind): Item | null {
   }
 }
 
-/** What the paper says it is, in its own formula; the address next; the label last. */
+/** Phrases by which a document says what it is. */
 const FORMULAS: readonly (readonly [RegExp, Kind])[] = [
   [/\bit is hereby ordered\b|\bhereby order(?:ed)?:/i, 'action.executive_order'],
   [

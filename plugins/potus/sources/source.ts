@@ -1,44 +1,44 @@
-/** The sources: a data file with a version, and what an operator changes of it. */
+/** The sources of the feed, which are a data file with a version, and the items that they publish. */
 import { readFileSync } from 'node:fs'
 
 export interface Source {
   readonly id: string
   readonly name: string
   readonly url: string
-  /** Name and version of the parser: bytes are parsed again when it changes. */
+  /** Name and version of the parser. A known body is parsed again when it changes. */
   readonly parser: string
-  /** Whose words these are. Two sources of one publisher do not corroborate each other. */
+  /** Who wrote the items. Two sources of one publisher do not corroborate each other. */
   readonly publisher: string
   readonly affiliation: 'official' | 'third_party'
-  /** What its word weighs: the principal and official instruments most. */
+  /** Weight of the source in the relevance score. */
   readonly role: 'principal' | 'mirror' | 'agency'
   readonly tier: 'breaking' | 'record' | 'archive'
   readonly format: string
   readonly licence: string
   readonly attribution: string
   readonly enabled: boolean
-  /** False where no payload of it was ever seen by us. */
+  /** False if the parser was never tried on a recorded payload of this source. */
   readonly verified: boolean
   readonly pollSeconds: number
-  /** Older than this without news of any kind, it counts as late. */
+  /** Without a successful poll for this long the source counts as late. */
   readonly lateSeconds: number
-  /** Kind of its items where the parser cannot tell. */
+  /** Kind of its items if the parser cannot tell. */
   readonly kind: Kind
-  /** Fewer items than this are a broken feed. */
+  /** A body with fewer items is quarantined. */
   readonly minItems: number
-  /** The feed holds everything recent, so what is missing was taken back. */
+  /** True if the feed lists everything recent, so that a missing item was taken back. */
   readonly retracts: boolean
   readonly maxBytes: number
   readonly userAgent: string | null
-  /** Query parameter that gets past a shared cache. */
+  /** Query parameter that is varied to bypass a shared cache. */
   readonly cacheBuster: string | null
   /** Asks caches for a fresh copy. */
   readonly noCache: boolean
-  /** Clock time that stands for a whole day, "12:00:00". */
+  /** Clock time that the source uses when it only knows the day, such as "12:00:00". */
   readonly dayStamp: string
-  /** New York clock times at which news come: polled every two minutes around them, else every `pollSeconds`. */
+  /** New York clock times at which the source usually publishes. It is polled every two minutes around them. */
   readonly slots: readonly string[]
-  /** Polled at this pace outside New York business hours. */
+  /** Seconds between two polls outside New York business hours; 0 for `pollSeconds`. */
   readonly nightSeconds: number
 }
 
@@ -61,12 +61,12 @@ const file = JSON.parse(readFileSync(new URL('../data/sources.json', import.meta
 
 export const SOURCES_VERSION = file.version
 
-/** All sources with the operator's changes. Throws RangeError for a change to a source that is not there. */
+/** All sources with the operator's changes. Throws RangeError for a change to an unknown source. */
 export function readSources(changes: Readonly<Record<string, SourceSettings>> = {}): Source[] {
   const sources = file.sources.map((entry) => sourceOf({ ...file.defaults, ...entry }, changes[String(entry['id'])]))
   const unknown = Object.keys(changes).find((id) => !sources.some((source) => source.id === id))
   if (unknown !== undefined)
-    throw new RangeError(`no source ${unknown}; there are ${sources.map(({ id }) => id).join(', ')}`)
+    throw new RangeError(`there is no source ${unknown}; the sources are ${sources.map(({ id }) => id).join(', ')}`)
   return sources
 }
 
@@ -83,8 +83,6 @@ function sourceOf(entry: Entry, changes: SourceSettings = {}): Source {
     pollSeconds: changes.poll_seconds ?? source.pollSeconds,
   }
 }
-
-/* --- What a source says, before anything is decided about it. Times are milliseconds since 1970, UTC. --- */
 
 export const KINDS = [
   'action.executive_order',
@@ -116,15 +114,16 @@ export interface Media {
   readonly url: string
 }
 
-/** Replies, reposts and likes: kept aside, never a revision. */
+/** Replies, reposts and likes. They are stored apart and never cause a revision. */
 export interface Counts {
   readonly replies: number
   readonly reblogs: number
   readonly favourites: number
 }
 
+/** What a source publishes, as its parser reads it. Times are milliseconds since 1970, UTC. */
 export interface Item {
-  /** The source's own name of it; always text, also where it looks like a number. */
+  /** The source's own id. Always text, even if it looks like a number. */
   readonly key: string
   readonly kind: Kind
   readonly title: string | null
@@ -136,16 +135,16 @@ export interface Item {
   readonly occurredAt: number | null
   readonly publishedAt: number
   readonly precision: Precision
-  /** Id of the post on its platform, or number of the paper: two records with one id are one. */
+  /** Id of the post on its platform, or number of the document. Two records with one id are the same news. */
   readonly post: string | null
-  /** Day of signing, where an official paper has one. */
+  /** Day on which an official document was signed. */
   readonly signedOn: string | null
   readonly counts: Counts | null
 }
 
-/** A body that is not what its source should send. Nothing of it is published. */
+/** A body that is not what its source should send. It is quarantined, and nothing of it is published. */
 export class FeedError extends Error {
-  /** One word for the poll log. */
+  /** Short code for the log of polls, such as `not_a_feed`. */
   readonly reason: string
   constructor(reason: string, message: string) {
     super(message)

@@ -1,4 +1,4 @@
-/** Truth Social posts, as a mirror's RSS with elements of its own, and as JSON: archive rows or the platform's form. */
+/** Truth Social posts: a mirror's RSS with its own elements, and JSON from an archive or from the platform itself. */
 import { XMLParser } from 'fast-xml-parser'
 import { type Counts, FeedError, type Item, type Kind, type Media } from './source.ts'
 import { feedText, jsonValue, objectsOf, type JsonRow, timeOf } from './feed-body.ts'
@@ -11,10 +11,10 @@ const xml = new XMLParser({
   isArray: (name) => name === 'item',
 })
 
-/** Beyond this a mirror's clock is wrong, and the id's own time is taken. */
+/** If a mirror's time differs by more than this from the time in the post's id, the id's time counts. */
 const CLOCK_MS = 60_000
 
-/** The mirror's feed. Its own address is the key where the post's id is missing. */
+/** Posts of the mirror's feed. If the post's id is missing, the mirror's own address is the key. */
 export function parseMirror(body: Buffer): (Item | null)[] {
   const text = feedText(body)
   let rows: JsonRow[]
@@ -25,7 +25,7 @@ export function parseMirror(body: Buffer): (Item | null)[] {
     throw new FeedError('malformed', `The feed cannot be read: ${(error as Error).message}`)
   }
   return rows.map((row) => {
-    const word = (name: string): string => words(row[name])
+    const word = (name: string): string => stringOf(row[name])
     const id = word('truth:originalId')
     const [address, html] = [word('link') || word('guid'), word('description') || word('title')]
     return postItem({
@@ -41,18 +41,18 @@ export function parseMirror(body: Buffer): (Item | null)[] {
   })
 }
 
-/** Archive rows, and statuses as the platform itself answers: one shape with small differences. */
+/** Posts from an archive or from the platform's API, whose forms differ only slightly. */
 export function parsePosts(body: Buffer): (Item | null)[] {
   const rows = jsonValue(body)
   if (!Array.isArray(rows)) throw new FeedError('wrong_shape', 'The body is not a list of posts.')
   return objectsOf(rows).map(archivePost)
 }
 
-/** One post of an archive; null where it has no date. Throws FeedError where its id cannot be trusted. */
+/** One post of an archive; null if it has no date. Throws FeedError if its id is missing or has lost digits. */
 export function archivePost(row: JsonRow): Item | null {
   const id = typeof row['id'] === 'string' ? row['id'] : ''
   if (!/^\d+$/.test(id))
-    throw new FeedError('wrong_shape', 'A post has no id, or one that is a number: digits are lost then.')
+    throw new FeedError('wrong_shape', 'A post has no id, or its id is a JSON number, which loses digits.')
   const media = Array.isArray(row['media'])
     ? row['media']
     : Array.isArray(row['media_attachments'])
@@ -67,8 +67,8 @@ export function archivePost(row: JsonRow): Item | null {
   return postItem({
     id,
     key: id,
-    html: repostIn(row) ?? (words(row['content']) || words(row['text'])),
-    date: words(row['created_at']),
+    html: repostIn(row) ?? (stringOf(row['content']) || stringOf(row['text'])),
+    date: stringOf(row['created_at']),
     precise: true,
     url: typeof row['url'] === 'string' ? row['url'] : `https://truthsocial.com/@realDonaldTrump/${id}`,
     media: media.map(mediaOf),
@@ -76,40 +76,40 @@ export function archivePost(row: JsonRow): Item | null {
   })
 }
 
-/** The platform puts what is posted again aside, with its author; the archive writes it as text. */
+/** The text of a repost. The platform nests the original post; the archive writes it as text. */
 function repostIn({ reblog }: JsonRow): string | null {
   const [again] = objectsOf([reblog])
   if (!again) return null
   const [account] = objectsOf([again['account']])
-  return `RT @${words(account?.['acct'])} ${words(again['content'])}`
+  return `RT @${stringOf(account?.['acct'])} ${stringOf(again['content'])}`
 }
 
-/** Pictures and films that a text shows. */
+/** Images and videos in a text. */
 function shownIn(html: string): Media[] {
   const addresses = [...html.matchAll(/<(?:img|video|source)\b[^>]*?\ssrc\s*=\s*["']([^"']+)["']/gi)]
   return addresses.map(([, url]) => mediaOf({ url: toText(url as string) }))
 }
 
-const words = (value: unknown): string => (typeof value === 'string' ? value : '')
+const stringOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 export interface Post {
   readonly id: string | null
   readonly key: string
   readonly html: string
   readonly date: string
-  /** The date has milliseconds. */
+  /** True if the date has milliseconds. */
   readonly precise: boolean
   readonly url: string
   readonly media: readonly Media[]
   readonly counts: Counts | null
 }
 
-/** The post as an item; null where it has no key, or neither a date nor an id that tells it. */
+/** The post as an item; null if it has no key, or neither a date nor an id that contains one. */
 export function postItem({ id, key, html, date, precise, url, media, counts }: Post): Item | null {
-  const said = timeOf(date)
-  const born = id === null ? null : snowflakeTime(id)
-  const trusted = born === null || (said !== null && Math.abs(born - said) <= CLOCK_MS)
-  const published = trusted ? said : born
+  const dated = timeOf(date)
+  const created = id === null ? null : snowflakeTime(id)
+  const trusted = created === null || (dated !== null && Math.abs(created - dated) <= CLOCK_MS)
+  const published = trusted ? dated : created
   if (key === '' || published === null) return null
   const written = repairLinks(toText(html))
   const text = written.startsWith('[No Title] - Post from ') ? '' : written
@@ -121,7 +121,7 @@ export function postItem({ id, key, html, date, precise, url, media, counts }: P
     lang: 'en',
     url,
     media,
-    occurredAt: born,
+    occurredAt: created,
     publishedAt: published,
     precision: precise ? 'ms' : 's',
     post: id,
@@ -130,13 +130,13 @@ export function postItem({ id, key, html, date, precise, url, media, counts }: P
   }
 }
 
-/** Handles that the archive glues to the text that follows. */
+/** Handles that the archive joins with the text after them. */
 const GLUED =
   /^(RT:? ?@(?:realDonaldTrump|DanScavino|StevenCheung|TeamTrump|WhiteHouse|PressSec|JMclghln|DevinNunes|DonaldJTrumpJr|EricTrump|JDVance|VP|POTUS))(?=[A-Z0-9“"‘'])/
 
 /**
- * Text as it was written: links that a mirror cut where the platform hides their ends are joined again (30 characters
- * are shown), and a handle is parted from the text glued to it.
+ * Repairs the text of a mirror: joins links that it cut where the platform hides their ends (after 30 characters), and
+ * separates a handle from the text after it.
  *
  * @example mended('https:// www. example.org/a/very/long/path/x yz') // "https://www.example.org/a/very/long/path/xyz"
  */
@@ -150,7 +150,7 @@ export function repairLinks(text: string): string {
   )
 }
 
-/** A dataset's own flag misses re-posts, so the text decides. */
+/** Decides by the text, because the archive's own flag misses reposts. */
 function kindOf(text: string): Kind {
   if (/^RT:? ?(@|https?:)/.test(text)) return 'social.repost'
   const rest = text.replace(/https?:\/\/\S+/g, '').trim()
@@ -160,16 +160,15 @@ function kindOf(text: string): Kind {
 
 function mediaOf(media: unknown): Media {
   const { url, type } = (typeof media === 'object' && media !== null ? media : {}) as { url?: unknown; type?: unknown }
-  const address = words(media) || words(url)
+  const address = stringOf(media) || stringOf(url)
   const isVideo = type === 'video' || /\.(mp4|m3u8|mov|webm)(\?|$)/i.test(address)
   const isImage = type === 'image' || /\.(jpe?g|png|gif|webp)(\?|$)/i.test(address)
   return { type: isVideo ? 'video' : isImage ? 'image' : 'other', url: address }
 }
 
-/* --- Ids of Mastodon-like platforms carry their time. They do not fit a JavaScript number: they stay text. --- */
-
 /**
- * Time of a post in milliseconds since 1970: the id shifted right by 16 bits.
+ * Time of a post in milliseconds since 1970: its id shifted right by 16 bits (Mastodon snowflake ids). Ids do not fit a
+ * JavaScript number, so they are text. Null if the text is not such an id.
  *
  * @example snowflakeTime('116457972455781406') // 1777007636349, 2026-04-24T05:13:56.349Z
  */

@@ -1,6 +1,6 @@
 /**
- * Reading as of a moment. An event is visible when it was available by then; of its versions the one that stood then;
- * of its cluster the members that were available then. Nothing else enters an answer.
+ * Reads events as of a moment. An event is visible if it was available by then, in the version that was valid then, and
+ * with the members of its cluster that were available then.
  */
 import type { Database } from 'tollgate/plugin'
 import type { CursorPosition } from '../answers/event-cursor.ts'
@@ -24,24 +24,24 @@ export interface Scan {
   /** Exclusive. */
   readonly to: number
   readonly after: CursorPosition | null
-  /** An entity id or "topic:..." that all must name. */
+  /** An entity id or "topic:..." that every event must name. */
   readonly term?: string | undefined
   readonly source?: string | undefined
   readonly limit: number
 }
 
 export interface EventReader {
-  /** Up to `limit` events in order of appearance, by index: its cost does not depend on the size of the store. */
+  /** Up to `limit` events in order of availability, by index. The cost does not depend on the size of the store. */
   scan(scan: Scan): Promise<EventAtMoment[]>
   /** Live events numbered above `seq`, oldest first. */
   since(seq: number, asOf: number, limit: number): Promise<EventAtMoment[]>
   find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<EventAtMoment | null>
-  /** Every version known by the moment, oldest first. */
+  /** Every version that was known by `asOf`, oldest first. */
   versions(seq: number, asOf: number): Promise<VersionRow[]>
   members(clusters: readonly string[], asOf: number): Promise<Member[]>
   /** Events available in [from, to]. */
   count(from: number, to: number): Promise<number>
-  /** Time of the newest available event, null where there is none. */
+  /** When the newest event became available; null if there is none. */
   newest(asOf: number): Promise<number | null>
   /** Number of the newest live event. */
   lastSeq(asOf: number): Promise<number>
@@ -69,8 +69,8 @@ const COLUMNS = [
 ]
 
 export function createReader(db: Database): EventReader {
-  /** Events with the version that stood at the moment. */
-  const standing = (asOf: number) =>
+  /** Events joined with the version that was valid at `asOf`. */
+  const validAt = (asOf: number) =>
     db('potus_events as e')
       .join('potus_versions as v', 'v.seq', 'e.seq')
       .where('v.known_at', '<=', asOf)
@@ -78,16 +78,16 @@ export function createReader(db: Database): EventReader {
 
   return {
     async scan({ asOf, order, from, to, after, term, source, limit }) {
-      const place = term === undefined ? 'e' : 'm'
-      // The place of the last page narrows the range, so that the index begins there and not at the range's own end.
+      const table = term === undefined ? 'e' : 'm'
+      // The position of the last page narrows the range, so that the index scan starts there.
       const first = after && order === 'asc' ? Math.max(from, after.availableAt) : from
       const end = after && order === 'desc' ? Math.min(to, after.availableAt + 1) : to
-      const query = standing(asOf)
-        .where(`${place}.available_at`, '>=', first)
-        .where(`${place}.available_at`, '<', Math.min(end, asOf + 1))
+      const query = validAt(asOf)
+        .where(`${table}.available_at`, '>=', first)
+        .where(`${table}.available_at`, '<', Math.min(end, asOf + 1))
         .orderBy([
-          { column: `${place}.available_at`, order },
-          { column: `${place}.seq`, order },
+          { column: `${table}.available_at`, order },
+          { column: `${table}.seq`, order },
         ])
         .limit(limit)
         .select(COLUMNS)
@@ -97,7 +97,7 @@ export function createReader(db: Database): EventReader {
           .where('m.term', term)
       if (source !== undefined) void query.where('e.source', source)
       if (after)
-        void query.whereRaw(`(${place}.available_at, ${place}.seq) ${order === 'asc' ? '>' : '<'} (?, ?)`, [
+        void query.whereRaw(`(${table}.available_at, ${table}.seq) ${order === 'asc' ? '>' : '<'} (?, ?)`, [
           after.availableAt,
           after.seq,
         ])
@@ -105,7 +105,7 @@ export function createReader(db: Database): EventReader {
       return rows as EventAtMoment[]
     },
     async since(seq, asOf, limit) {
-      const rows: unknown = await standing(asOf)
+      const rows: unknown = await validAt(asOf)
         .where('e.seq', '>', seq)
         .where('e.available_at', '<=', asOf)
         .where('e.ingest', 'live')
@@ -116,7 +116,7 @@ export function createReader(db: Database): EventReader {
     },
     async find(where, asOf) {
       const [column, value] = 'id' in where ? ['e.id', where.id] : ['e.seq', where.seq]
-      const row: unknown = await standing(asOf).where(column, value).where('e.available_at', '<=', asOf).first(COLUMNS)
+      const row: unknown = await validAt(asOf).where(column, value).where('e.available_at', '<=', asOf).first(COLUMNS)
       return (row as EventAtMoment | undefined) ?? null
     },
     async versions(seq, asOf) {

@@ -1,10 +1,13 @@
-/** Tables of the event store. Times are milliseconds since 1970 in 64 bits; what may change has a version. */
+/**
+ * Tables of the event store and the types of their rows. Times are milliseconds since 1970 in 64 bits. Everything that may
+ * change has a version.
+ */
 import type { Database, Migration } from 'tollgate/plugin'
 import type { Kind, Precision } from '../sources/source.ts'
 
 export const migrations: readonly Migration[] = [
   async (db) => {
-    // The raw log: one row per poll, with the body where it was new. Written out (replay/log.ts) it can be replayed.
+    // The log of polls: one row per poll, with the body if it was new. replay/poll-log.ts exports it as a recording.
     await db.schema.createTable('potus_polls', (table) => {
       table.increments('id')
       table.text('source').notNullable()
@@ -22,7 +25,7 @@ export const migrations: readonly Migration[] = [
       table.index(['source', 'at'])
       table.index(['at'])
     })
-    // What the next poll of a source needs to know.
+    // What the next poll of a source needs: validators and the hash of the last body.
     await db.schema.createTable('potus_feeds', (table) => {
       table.text('source').primary()
       table.text('etag')
@@ -80,7 +83,7 @@ export const migrations: readonly Migration[] = [
       table.unique(['seq', 'version'])
       table.index(['source', 'id'])
     })
-    // Topics and entities of each version, to find events by them and to count.
+    // Topics and entities of each version, for searches and counts.
     await db.schema.createTable('potus_mentions', (table) => {
       table.text('term').notNullable()
       table.text('type').notNullable()
@@ -95,7 +98,7 @@ export const migrations: readonly Migration[] = [
       table.index(['available_at'])
       table.index(['seq'])
     })
-    // Texts that shrank to a stub: kept back until the source insists.
+    // Texts that shrank to a stub. They wait until more polls confirm them.
     await db.schema.createTable('potus_held', (table) => {
       table.bigInteger('seq').primary()
       table.text('source').notNullable()
@@ -104,7 +107,7 @@ export const migrations: readonly Migration[] = [
       table.text('item').notNullable()
       table.index(['source'])
     })
-    // Items gone from their feed: taken back once three good polls agree.
+    // Events missing from their feed. They are retracted once three successful polls agree.
     await db.schema.createTable('potus_missing', (table) => {
       table.bigInteger('seq').primary()
       table.text('source').notNullable()
@@ -124,8 +127,6 @@ export const migrations: readonly Migration[] = [
     })
   },
 ]
-
-/* --- Rows as the database gives them, and the batches they are written in. --- */
 
 export interface EventRow {
   readonly seq: number
@@ -159,7 +160,7 @@ export interface VersionRow {
   readonly title: string | null
   readonly text: string
   readonly lang: string
-  /** The next five are JSON. */
+  /** `media` to `grounds` are JSON. */
   readonly media: string
   readonly topics: string
   readonly entities: string
@@ -203,14 +204,16 @@ export interface PollRow {
 }
 
 /**
- * `new`: parsed. `unchanged`: the body of last time. `not_modified`: 304. `quarantined`: not what the source should
- * send; kept and not published. `failed`: no answer, or a status that is not 200.
+ * What became of a poll. `new`: parsed and stored. `unchanged`: the same body as last time. `not_modified`: status 304.
+ * `quarantined`: not what the source should send; the body is kept and not published. `failed`: no answer, or another
+ * status than 200.
  */
 export type Outcome = 'new' | 'unchanged' | 'not_modified' | 'quarantined' | 'failed'
 
-/** Rows per statement: far below the number of values both databases allow. */
+/** Rows per statement, far below the number of parameters that both databases allow. */
 const BATCH = 200
 
+/** Inserts rows in batches. */
 export async function insertAll(db: Database, table: string, rows: readonly object[]): Promise<void> {
   for (let from = 0; from < rows.length; from += BATCH) await db(table).insert(rows.slice(from, from + BATCH))
 }
