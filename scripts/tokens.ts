@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { decodeJwt } from 'jose'
-import { type BoughtPlan, boughtPlans } from '../gateway/documents/plans/purchases.ts'
+import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/purchases.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
@@ -58,13 +58,13 @@ function placeOf({ databaseUrl, dataDir }: Config, name: string): { file: string
   return { file }
 }
 
-async function boughtPlansOf(config: Config, most: number): Promise<readonly BoughtPlan[]> {
+async function boughtPlansOf(config: Config, most: number): Promise<readonly PlanPurchase[]> {
   const { documents } = await readDocuments(config.catalogDir)
   const { schemas } = await readSchemas(config.schemaDir)
   const { catalog } = createCatalog(documents, schemas)
   const journal = await openJournal(placeOf(config, 'journal.sqlite'))
   try {
-    return await boughtPlans(journal, catalog, { most })
+    return await planPurchases(journal, catalog, { limit: most })
   } finally {
     await journal.close()
   }
@@ -80,7 +80,7 @@ function idOf(token: string): string {
   }
 }
 
-function listPlans(plans: readonly BoughtPlan[], revoked: ReadonlySet<string>): string {
+function listPlans(plans: readonly PlanPurchase[], revoked: ReadonlySet<string>): string {
   const rows = plans.map(({ id, plan, payer, expiresAt }) => {
     const state = revoked.has(id) ? 'revoked' : expiresAt > new Date() ? '' : 'ended'
     return `${id}  ${plan.plan.padEnd(12)}  ${payer}  ${expiresAt.toISOString().slice(0, 19)}Z  ${state}`.trimEnd()

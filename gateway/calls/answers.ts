@@ -2,7 +2,7 @@
 import { isConstant } from '../catalog/frozen.ts'
 import { StreamedReply } from '../editions/upstream-request.ts'
 import { errorBody, ServiceError } from '../errors.ts'
-import type { Quote } from '../x402/quotes.ts'
+import type { Quote } from '../x402/challenge.ts'
 import { Reply } from '../plugin/plugin.ts'
 import type { Answer } from './call.ts'
 

@@ -2,7 +2,7 @@
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { UpstreamResponse } from '../editions/upstream-request.ts'
 import type { ServiceError } from '../errors.ts'
-import type { Quote } from '../x402/quotes.ts'
+import type { Quote } from '../x402/challenge.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 import type { ServerEvent, StreamWish } from '../plugin/plugin.ts'
 

@@ -3,7 +3,7 @@ import type { Answer } from '../calls/call.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
-import type { Quote } from '../x402/quotes.ts'
+import type { Quote } from '../x402/challenge.ts'
 
 export interface PageContext {
   readonly catalog: Catalog

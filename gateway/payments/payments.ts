@@ -28,7 +28,7 @@ import type { FormerPrices } from './price-history.ts'
 import { createPurchase, type PaidAnswer, type Purchase } from './purchase.ts'
 import { createRecall, identifierConflict } from './replay.ts'
 import { createUnproven } from '../methods/exact-evm/unverified-limit.ts'
-import { createQuotes, type Quote } from '../x402/quotes.ts'
+import { createChallenge, type Quote } from '../x402/challenge.ts'
 
 export interface PaymentsParts extends Recipients {
   readonly baseUrl: string
@@ -88,7 +88,7 @@ export function createPayments(parts: PaymentsParts): Payments {
   const { pause = delay } = parts
   const unproven = createUnproven()
   const recall = createRecall({ methods, journal, log: parts.log, settler, flights, nowSeconds, pause })
-  const quotes = new WeakMap<Catalog, ReturnType<typeof createQuotes>>()
+  const quotes = new WeakMap<Catalog, ReturnType<typeof createChallenge>>()
 
   const isReady = (network: Network): boolean => settler.health(network).ready
 
@@ -105,7 +105,7 @@ export function createPayments(parts: PaymentsParts): Payments {
   return {
     quote(catalog, operation, url, error) {
       let make = quotes.get(catalog)
-      if (!make) quotes.set(catalog, (make = createQuotes({ ...parts, catalog, formats: methods, isReady })))
+      if (!make) quotes.set(catalog, (make = createChallenge({ ...parts, catalog, formats: methods, isReady })))
       return make(operation, url, error)
     },
 

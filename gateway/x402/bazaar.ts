@@ -1,12 +1,12 @@
 /**
- * How an operation describes itself to those who find it through a quote: the `bazaar` extension of x402 v2 (spec:
+ * What a 402 tells indexers and agents about calling the operation: the `bazaar` extension of x402 v2 (spec:
  * extensions/bazaar) and `outputSchema` of v1.
  */
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 
-/** How much is said. A header has little room; a body has enough. */
+/** How much the extension includes: a header has little room. */
 export interface Detail {
   /** The example answer. */
   readonly answer: boolean
@@ -14,15 +14,15 @@ export interface Detail {
   readonly output: boolean
   /** The example request. */
   readonly request: boolean
-  /** Input schemas: with their words, with their rules, only names and types, or nothing. */
-  readonly input: 'words' | 'rules' | 'types' | 'nothing'
+  /** Input schemas: in full, without descriptions, with names and types only, or not at all. */
+  readonly input: 'full' | 'rules' | 'types' | 'none'
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
 const DIALECT = 'https://json-schema.org/draft/2020-12/schema'
-const WORDS = new Set(['title', 'description', 'examples', '$comment'])
-const TYPES = new Set(['type', 'properties', 'required', 'items', 'enum', 'const'])
+const DESCRIPTIVE = new Set(['title', 'description', 'examples', '$comment'])
+const STRUCTURAL = new Set(['type', 'properties', 'required', 'items', 'enum', 'const'])
 
 export interface Bazaar {
   readonly info: { readonly input: Fields; readonly output: Fields }
@@ -30,36 +30,36 @@ export interface Bazaar {
   readonly routeTemplate?: string
 }
 
-/** The extension: `info` says how to call, `schema` (JSON Schema 2020-12) describes `info` and holds for it. */
+/** The extension. `info` is an example call; `schema` (JSON Schema 2020-12) describes `info`, which is valid by it. */
 export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): Bazaar {
   const { method, params, query, body, response, example } = operation
   const request = (detail.request ? example?.request : undefined) ?? {}
-  const shown = (schema: JsonSchema, value: unknown): JsonSchema =>
-    reduced(allowing(dereference(schema, catalog.schemas), value), detail.input)
+  const schemaOf = (schema: JsonSchema, value: unknown): JsonSchema =>
+    reduce(allowAnything(dereference(schema, catalog.schemas), value), detail.input)
   const takesBody = method !== 'GET' && method !== 'DELETE'
-  const said = {
+  const exampleInput = {
     ...(params === null ? {} : { pathParams: texts(request.params ?? {}) }),
     ...(query === null || request.query === undefined ? {} : { queryParams: request.query }),
     ...(takesBody ? { bodyType: bodyTypeOf(operation), body: request.body ?? {} } : {}),
   }
-  const described = {
+  const inputSchemas = {
     ...(params === null ? {} : { pathParams: { type: 'object', additionalProperties: { type: 'string' } } }),
-    ...(query === null ? {} : { queryParams: shown(query, request.query) }),
-    ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: shown(body ?? {}, request.body) } : {}),
+    ...(query === null ? {} : { queryParams: schemaOf(query, request.query) }),
+    ...(takesBody ? { bodyType: { const: bodyTypeOf(operation) }, body: schemaOf(body ?? {}, request.body) } : {}),
   }
   const output =
-    detail.output && response !== null ? { example: reduced(dereference(response, catalog.schemas), 'rules') } : {}
+    detail.output && response !== null ? { example: reduce(dereference(response, catalog.schemas), 'rules') } : {}
   const answer = detail.answer && example?.response !== undefined ? { example: example.response } : {}
   const template = operation.path.replace(/\{([^}]+)\}/g, ':$1')
   return {
-    info: { input: { type: 'http', method, ...said }, output: { type: 'json', ...answer } },
+    info: { input: { type: 'http', method, ...exampleInput }, output: { type: 'json', ...answer } },
     schema: {
       $schema: DIALECT,
       type: 'object',
       properties: {
         input: {
           type: 'object',
-          properties: { type: { const: 'http' }, method: { enum: [method] }, ...described },
+          properties: { type: { const: 'http' }, method: { enum: [method] }, ...inputSchemas },
           required: ['type', 'method', ...(takesBody ? ['bodyType', 'body'] : [])],
           additionalProperties: false,
         },
@@ -71,17 +71,17 @@ export function bazaar(operation: Operation, catalog: Catalog, detail: Detail): 
   }
 }
 
-/** The extension with the path parameters of one address. */
+/** The extension, with the path parameters of one address in its example call. */
 export function withPathParams({ info, ...rest }: Bazaar, pathParams: Fields): Bazaar {
   return { info: { ...info, input: { ...info.input, pathParams } }, ...rest }
 }
 
-/** An address holds text; what it means is said by the OpenAPI document. */
+/** An address holds text. The types are in the OpenAPI document. */
 function texts(params: Fields): Fields {
   return Object.fromEntries(Object.entries(params).map(([name, value]) => [name, String(value)]))
 }
 
-/** v1: each field of the request with type, need and words, as the v1 indexers read them. */
+/** `outputSchema` of v1: each field of the request with its type and description, as v1 indexers read them. */
 export function outputSchema(operation: Operation, catalog: Catalog): Fields {
   const { method, params, query, body, example } = operation
   const fields = (schema: JsonSchema | null): Fields | null => (schema === null ? null : fieldsOfV1(schema, catalog))
@@ -119,33 +119,33 @@ function bodyTypeOf({ bodyMedia: [media = 'application/json'] }: Operation): 'js
   return media.startsWith('multipart/') || media.endsWith('form-urlencoded') ? 'form-data' : 'text'
 }
 
-/** `info` must hold against `schema`: where there is no example to show, nothing is demanded. */
-function allowing(schema: JsonSchema, value: unknown): JsonSchema {
+/** Without an example, `info` has no value here, so the schema must require nothing. */
+function allowAnything(schema: JsonSchema, value: unknown): JsonSchema {
   if (value !== undefined) return schema
   return { type: 'object', ...(schema['properties'] === undefined ? {} : { properties: schema['properties'] }) }
 }
 
-/** The schema with less in it. Property names are data: only keywords are dropped. */
-function reduced(schema: JsonSchema, to: Detail['input']): JsonSchema {
-  if (to === 'words') return schema
-  if (to === 'nothing') return { type: schema['type'] ?? 'object' }
+/** Drops keywords from a schema. Names of properties are data and stay. */
+function reduce(schema: JsonSchema, to: Detail['input']): JsonSchema {
+  if (to === 'full') return schema
+  if (to === 'none') return { type: schema['type'] ?? 'object' }
   const entries = Object.entries(schema)
-    .filter(([keyword]) => (to === 'types' ? TYPES.has(keyword) : !WORDS.has(keyword)))
+    .filter(([keyword]) => (to === 'types' ? STRUCTURAL.has(keyword) : !DESCRIPTIVE.has(keyword)))
     .map(([keyword, value]) => {
       if (keyword === 'properties' || keyword === 'patternProperties')
-        return [keyword, mapped(value as Readonly<Record<string, JsonSchema>>, to)] as const
+        return [keyword, reduceEach(value as Readonly<Record<string, JsonSchema>>, to)] as const
       if (['items', 'additionalProperties', 'not'].includes(keyword) && isSchema(value))
-        return [keyword, reduced(value, to)] as const
+        return [keyword, reduce(value, to)] as const
       if (['allOf', 'anyOf', 'oneOf', 'prefixItems'].includes(keyword) && Array.isArray(value))
-        return [keyword, value.map((item) => (isSchema(item) ? reduced(item, to) : item))] as const
+        return [keyword, value.map((item) => (isSchema(item) ? reduce(item, to) : item))] as const
       return [keyword, value] as const
     })
   return Object.fromEntries(entries)
 }
 
-function mapped(schemas: Readonly<Record<string, JsonSchema>>, to: Detail['input']): Fields {
+function reduceEach(schemas: Readonly<Record<string, JsonSchema>>, to: Detail['input']): Fields {
   return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, isSchema(schema) ? reduced(schema, to) : schema]),
+    Object.entries(schemas).map(([name, schema]) => [name, isSchema(schema) ? reduce(schema, to) : schema]),
   )
 }
 

@@ -1,10 +1,22 @@
-/** One 402, said in both versions of x402: as much of it as fits a header, and all of it in the body. */
-import type { Catalog, Operation } from '../plugin/catalog.ts'
-import type { ServiceError } from '../errors.ts'
+/**
+ * The challenge: the 402 that says what an operation costs and how to pay, in both versions of x402. The v1 object is
+ * the body. The v2 object goes into the header PAYMENT-REQUIRED, with as much detail as fits there.
+ */
+import type { Network } from '../config/networks.ts'
+import { type Recipient, type Recipients, recipientsOf } from '../config/pay-to.ts'
+import { ServiceError } from '../errors.ts'
+import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import { type Bazaar, bazaar, type Detail, outputSchema, withPathParams } from './bazaar.ts'
+import {
+  createRequirements,
+  formatOf,
+  offeredOn,
+  type PaymentRequirements,
+  type RequirementFormat,
+} from './payment-requirements.ts'
 import type { Offers, SignedOffer } from './signed-offers.ts'
-import { formatOf, type PaymentRequirements, type RequirementFormat } from './payment-requirements.ts'
 
+/** One 402, ready to be sent. */
 export interface Quote {
   /** Value of the PAYMENT-REQUIRED header: base64 of the v2 object. */
   readonly header: string
@@ -14,26 +26,41 @@ export interface Quote {
   readonly v1: Readonly<Record<string, unknown>>
 }
 
-type Fields = Readonly<Record<string, unknown>>
+export interface ChallengeParts extends Recipients {
+  readonly catalog: Catalog
+  /** One per network. */
+  readonly formats: readonly RequirementFormat[]
+  /** False while nothing can be settled on a network: it is left out if another one can settle. Default: always true. */
+  readonly isReady?: (network: Network) => boolean
+  /** Public address without a trailing slash. */
+  readonly baseUrl: string
+  /** Signs the offers; without it nothing is signed. */
+  readonly offers?: Offers
+}
+
+/** Writes the 402 for a call of an operation. `error` says why it is refused. */
+export type WriteChallenge = (operation: Operation, url: string, error: ServiceError) => Quote
 
 /** Intermediaries drop longer headers: 2,048 characters of base64. */
-const MOST_BYTES = 1_536
-/** With signed offers in it 3,200: proxies that hold 4,096 bytes of all headers together are common. */
-const MOST_SIGNED_BYTES = 2_400
-/** What the name of the extension takes. */
-const NAME_BYTES = 20
-const DESCRIPTION_CHARACTERS = 500
+const MAX_BYTES = 1_536
+/** With signed offers, 3,200 characters: many proxies hold 4,096 bytes for all headers together. */
+const MAX_SIGNED_BYTES = 2_400
+/** Bytes for the name of the offer extension. */
+const EXTENSION_NAME_BYTES = 20
+const MAX_DESCRIPTION_CHARACTERS = 500
+/** A longer address is quoted without its query. */
+const MAX_URL_CHARACTERS = 2_000
 
 /** Tried in this order until the header is short enough. */
 const DETAILS: readonly (Detail & { readonly description: boolean })[] = [
-  { description: true, answer: true, output: true, request: true, input: 'words' },
-  { description: true, answer: false, output: true, request: true, input: 'words' },
-  { description: true, answer: false, output: false, request: true, input: 'words' },
-  { description: false, answer: false, output: false, request: true, input: 'words' },
+  { description: true, answer: true, output: true, request: true, input: 'full' },
+  { description: true, answer: false, output: true, request: true, input: 'full' },
+  { description: true, answer: false, output: false, request: true, input: 'full' },
+  { description: false, answer: false, output: false, request: true, input: 'full' },
   { description: false, answer: false, output: false, request: true, input: 'rules' },
   { description: false, answer: false, output: false, request: true, input: 'types' },
   { description: false, answer: false, output: false, request: false, input: 'types' },
-  { description: false, answer: false, output: false, request: false, input: 'nothing' },
+  { description: false, answer: false, output: false, request: false, input: 'none' },
 ]
 
 const OFFERS_SCHEMA = { type: 'object', required: ['offers'] } as const
@@ -50,85 +77,138 @@ const PAYMENT_IDENTIFIER = {
   },
 } as const
 
-/** The quote for an address of the operation, and why it is given. */
-export type Quoter = (url: string, error: ServiceError) => Quote
+/** Most calls without a payment get exactly this refusal, so its 402 is built once per operation. */
+const PLAIN = new ServiceError('payment_required')
 
-export interface QuoterParts {
+interface Prebuilt {
+  readonly write: (url: string, error: ServiceError) => Quote
+  readonly bareUrl: string
+  /** The 402 for a call of the bare address without a payment. */
+  plain: Quote
+  /** The step of the signed offers in `plain`. */
+  step: number
+}
+
+/**
+ * Returns the writer of 402s for one catalog. The 402 of an operation at its bare address is built once and renewed
+ * when its signed offers run out. Only an address with a query, or another error, is built per call.
+ */
+export function createChallenge(parts: ChallengeParts): WriteChallenge {
+  const { catalog, formats, isReady, baseUrl, offers } = parts
+  const recipients = recipientsOf(parts)
+  /** By the names of the networks that are offered, then by operation; '' stands for all networks. */
+  const prebuilt = new Map<string, Map<OperationId, Prebuilt>>()
+
+  function prebuiltOf(operation: Operation): Prebuilt {
+    const offered = readyRecipients(offeredOn(operation, recipients), isReady)
+    const names = offered.length === recipients.length ? '' : offered.map(({ network }) => network.name).join()
+    let byOperation = prebuilt.get(names)
+    if (!byOperation) prebuilt.set(names, (byOperation = new Map()))
+    const known = byOperation.get(operation.id)
+    if (known) return known
+    const bareUrl = baseUrl + operation.path
+    const requirements = offered.map(({ network, payTo }) =>
+      createRequirements(operation, formatOf(formats, network), payTo),
+    )
+    const docs = `${baseUrl}/docs`
+    const signing = offers ? { offers } : {}
+    const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
+    const fresh = { write, bareUrl, plain: write(bareUrl, PLAIN), step: offers?.step() ?? 0 }
+    byOperation.set(operation.id, fresh)
+    return fresh
+  }
+
+  return (operation, url, error) => {
+    const known = prebuiltOf(operation)
+    if (error.code !== PLAIN.code || error.message !== PLAIN.message || url !== known.bareUrl)
+      return known.write(url.length > MAX_URL_CHARACTERS ? url.replace(/\?.*$/s, '') : url, error)
+    const step = offers?.step() ?? 0
+    if (known.step !== step) Object.assign(known, { step, plain: known.write(known.bareUrl, PLAIN) })
+    return known.plain
+  }
+}
+
+/** Recipients on networks that can settle now. If none can, all of them: a price is shown even during an outage. */
+function readyRecipients(offered: readonly Recipient[], isReady: ChallengeParts['isReady']): readonly Recipient[] {
+  if (offered.length === 1 || !isReady) return offered
+  const ready = offered.filter(({ network }) => isReady(network))
+  return ready.length === 0 ? offered : ready
+}
+
+interface WriterParts {
   readonly operation: Operation
   readonly catalog: Catalog
   /** One per network. */
   readonly requirements: readonly PaymentRequirements[]
   readonly formats: readonly RequirementFormat[]
   readonly bareUrl: string
-  /** Where a person reads on. */
+  /** Address of the documentation for people. */
   readonly docs: string
-  /** Absent: nothing is signed. */
   readonly offers?: Offers
 }
 
-/** The maker of the 402s of one operation. */
-export function createQuoter({
-  operation,
-  catalog,
-  requirements,
-  formats,
-  bareUrl,
-  docs,
-  offers,
-}: QuoterParts): Quoter {
+/** Returns the writer of 402s for one operation. */
+function createWriter({ operation, catalog, requirements, formats, bareUrl, docs, offers }: WriterParts) {
+  const description = shorten([operation.summary, operation.description].filter(Boolean).join(' '))
+  const acceptsV2 = requirements.map((each) => formatOf(formats, each.network).acceptsV2(each))
+  const requirementsV1 = requirements.filter(({ network }) => !network.v2Only)
   const schemaV1 = outputSchema(operation, catalog)
-  const full = clipped([operation.summary, operation.description].filter(Boolean).join(' '))
-  const offered = requirements.map((each) => formatOf(formats, each.network).acceptsV2(each))
-  const offeredInV1 = requirements.filter(({ network }) => !network.v2Only)
   const service = serviceOf(catalog, operation)
   const hint = limitHint(operation)
+  const extensions: Bazaar[] = []
 
-  const described: Bazaar[] = []
-
-  function objectOfV2(url: string, error: string, level: number): Fields {
+  function objectV2(url: string, error: string, level: number): Fields {
     const detail = DETAILS[level] as (typeof DETAILS)[number]
-    const description = detail.description ? full : clipped(operation.summary)
-    const general = (described[level] ??= bazaar(operation, catalog, detail))
-    const params = paramsOf(operation, url, bareUrl)
+    const extension = (extensions[level] ??= bazaar(operation, catalog, detail))
+    const params = pathParamsOf(operation, url, bareUrl)
     return {
       x402Version: 2,
       error,
-      resource: { url, description, mimeType: 'application/json', ...service },
-      accepts: offered,
+      resource: {
+        url,
+        description: detail.description ? description : shorten(operation.summary),
+        mimeType: 'application/json',
+        ...service,
+      },
+      accepts: acceptsV2,
       extensions: {
-        bazaar: params ? withPathParams(general, params) : general,
+        bazaar: params ? withPathParams(extension, params) : extension,
         'payment-identifier': { info: { required: operation.identifier === 'required' }, ...PAYMENT_IDENTIFIER },
       },
     }
   }
 
-  /** The most that fits; an address only makes it longer, so what does not fit the bare one is not tried again. */
-  function fitting(url: string, error: string, from: number): { v2: Fields; header: string; level: number } {
+  /** The v2 object with the most detail that fits the header, starting at level `from`. */
+  function fitHeader(url: string, error: string, from: number): { v2: Fields; header: string; level: number } {
     const signed = offers?.of(url, requirements) ?? []
-    const reserved = signed.length === 0 ? 0 : NAME_BYTES + JSON.stringify(extensionOf(signed.slice(0, 1))).length
+    const reserved =
+      signed.length === 0 ? 0 : EXTENSION_NAME_BYTES + JSON.stringify(offerExtension(signed.slice(0, 1))).length
     for (let level = from; ; level++) {
-      const v2 = objectOfV2(url, error, level)
+      const v2 = objectV2(url, error, level)
       const bytes = Buffer.byteLength(JSON.stringify(v2))
-      const fits = bytes <= MOST_BYTES && bytes + reserved <= MOST_SIGNED_BYTES
+      const fits = bytes <= MAX_BYTES && bytes + reserved <= MAX_SIGNED_BYTES
       if (!fits && level < DETAILS.length - 1) continue
-      const whole = withOffers(v2, signed, MOST_SIGNED_BYTES - bytes)
-      return { v2: whole, header: Buffer.from(JSON.stringify(whole)).toString('base64'), level }
+      const withSigned = withOffers(v2, signed, MAX_SIGNED_BYTES - bytes)
+      return { v2: withSigned, header: Buffer.from(JSON.stringify(withSigned)).toString('base64'), level }
     }
   }
-  const { level: least } = fitting(bareUrl, '', 0)
 
-  return (url, error) => {
-    const said = error.reason ?? (error.code === 'payment_required' ? 'Payment required.' : error.message)
-    const { v2, header } = fitting(url, said, least)
+  // Any other address is longer than the bare one, so detail that does not fit here fits nowhere.
+  const { level: firstLevel } = fitHeader(bareUrl, '', 0)
+
+  return (url: string, error: ServiceError): Quote => {
+    const isPaymentRequired = error.code === 'payment_required'
+    const reason = error.reason ?? (isPaymentRequired ? 'Payment required.' : error.message)
+    const { v2, header } = fitHeader(url, reason, firstLevel)
     const v1 = {
       ...error.fields,
       x402Version: 1,
-      error: said,
-      accepts: offeredInV1.map((each) =>
-        formatOf(formats, each.network).acceptsV1(each, { url, description: full, outputSchema: schemaV1 }),
+      error: reason,
+      accepts: requirementsV1.map((each) =>
+        formatOf(formats, each.network).acceptsV1(each, { url, description, outputSchema: schemaV1 }),
       ),
       code: error.code,
-      message: error.code === 'payment_required' ? [error.message, hint].filter(Boolean).join(' ') : error.message,
+      message: isPaymentRequired ? [error.message, hint].filter(Boolean).join(' ') : error.message,
       retry: error.retry,
       docs,
     }
@@ -136,39 +216,41 @@ export function createQuoter({
   }
 }
 
-/** The extension offer-receipt of a 402 (section 5.1 there). */
-const extensionOf = (offers: readonly SignedOffer[]): Fields => ({ info: { offers }, schema: OFFERS_SCHEMA })
+type Fields = Readonly<Record<string, unknown>>
 
-/** With as many signed offers as so many bytes hold, the leading network's first. */
+/** The extension offer-receipt of a 402 (extension offer-receipt, section 5.1). */
+const offerExtension = (offers: readonly SignedOffer[]): Fields => ({ info: { offers }, schema: OFFERS_SCHEMA })
+
+/** Adds as many signed offers as fit into so many bytes, the first network's first. */
 function withOffers(v2: Fields, signed: readonly SignedOffer[], bytes: number): Fields {
   for (let count = signed.length; count > 0; count--) {
-    const extension = { 'offer-receipt': extensionOf(signed.slice(0, count)) }
+    const extension = { 'offer-receipt': offerExtension(signed.slice(0, count)) }
     if (JSON.stringify(extension).length > bytes) continue
     return { ...v2, extensions: { ...(v2['extensions'] as Fields), ...extension } }
   }
   return v2
 }
 
-/** Clients refuse, by default, prices above a limit of their own; a buyer who is told can raise it. */
+/** x402 clients refuse prices above a default limit. A buyer who knows can raise it. */
 function limitHint({ price, priceText }: Operation): string {
   if (price === null || price <= 100_000n) return ''
-  const which = price > 1_000_000n ? '0.10 USDC in v1 clients, 1 USDC in v2 clients' : '0.10 USDC in v1 clients'
-  return `The price of ${priceText} USDC is above the default limit of x402 clients (${which}): raise yours.`
+  const limits = price > 1_000_000n ? '0.10 USDC in v1 clients, 1 USDC in v2 clients' : '0.10 USDC in v1 clients'
+  return `The price of ${priceText} USDC is above the default limit of x402 clients (${limits}): raise yours.`
 }
 
-/** Service name and tags by the rules of indexers: printable ASCII, 32 characters, five tags. */
+/** Service name and tags as indexers accept them: printable ASCII, at most 32 characters, at most five tags. */
 function serviceOf({ service }: Catalog, { tags }: Operation): Fields {
-  const serviceName = [service.title, service.name].find(fits)
-  const fitting = [...new Set(tags.map((tag) => tag.toLowerCase()))].filter(fits).slice(0, 5)
-  return { ...(serviceName ? { serviceName } : {}), ...(fitting.length > 0 ? { tags: fitting } : {}) }
+  const serviceName = [service.title, service.name].find(isIndexable)
+  const indexable = [...new Set(tags.map((tag) => tag.toLowerCase()))].filter(isIndexable).slice(0, 5)
+  return { ...(serviceName ? { serviceName } : {}), ...(indexable.length > 0 ? { tags: indexable } : {}) }
 }
 
-function fits(text: string): boolean {
+function isIndexable(text: string): boolean {
   return /^[\x20-\x7e]{1,32}$/.test(text)
 }
 
-/** Values of the path parameters in this address; null at the bare address, where the example speaks. */
-function paramsOf({ path }: Operation, url: string, bareUrl: string): Fields | null {
+/** The values of the path parameters in this address; null at the bare address, which shows the example's values. */
+function pathParamsOf({ path }: Operation, url: string, bareUrl: string): Fields | null {
   if (url === bareUrl || !path.includes('{')) return null
   const names = path.split('/')
   const values = new URL(url).pathname.split('/').slice(-names.length)
@@ -186,7 +268,7 @@ function decoded(text: string): string {
   }
 }
 
-function clipped(text: string): string {
-  if (text.length <= DESCRIPTION_CHARACTERS) return text
-  return `${text.slice(0, DESCRIPTION_CHARACTERS - 1).replace(/\s+\S*$/, '')}…`
+function shorten(text: string): string {
+  if (text.length <= MAX_DESCRIPTION_CHARACTERS) return text
+  return `${text.slice(0, MAX_DESCRIPTION_CHARACTERS - 1).replace(/\s+\S*$/, '')}…`
 }

@@ -1,9 +1,9 @@
-/** What a payer is told of the settlement, in both wire forms (x402 spec v1 and v2, SettlementResponse). */
+/** The settlement response: what the payer learns about the settlement, in both versions (x402 spec v1 and v2). */
 import type { Hex, Network } from '../config/networks.ts'
 
 export interface Receipt {
   readonly success: boolean
-  /** "" where nothing was sent. */
+  /** "" if nothing was sent. */
   readonly transaction: Hex | ''
   readonly network: Network
   readonly payer: Hex
@@ -14,7 +14,7 @@ export interface Receipt {
   readonly signed?: string
 }
 
-/** v1 knows a closed list of reasons, and a strict v1 client refuses a receipt with any other. */
+/** v1 has a closed list of reasons, and strict v1 clients refuse a response with any other. */
 const V1_REASONS = new Set([
   'insufficient_funds',
   'invalid_exact_evm_payload_authorization_valid_after',
@@ -33,18 +33,18 @@ const V1_REASONS = new Set([
   'unsupported_scheme',
 ])
 
-/** The v1 word for a reason of v2. */
+/** The v1 reason for a v2 reason. */
 function reasonOfV1(reason: string): string {
-  const former = reason.replace(/_value_mismatch$/, '_value')
-  return V1_REASONS.has(former) ? former : 'invalid_transaction_state'
+  const inV1 = reason.replace(/_value_mismatch$/, '_value')
+  return V1_REASONS.has(inV1) ? inV1 : 'invalid_transaction_state'
 }
 
-/** The wire object, in the version the payer spoke. */
+/** The response object, in the version that the payer used. */
 export function receiptObject(receipt: Receipt): Readonly<Record<string, unknown>> {
   return receipt.version === 1 ? receiptOfV1(receipt) : receiptOfV2(receipt)
 }
 
-/** `payment-response` always; `x-payment-response`, with the v1 network name, for a payer who spoke v1. */
+/** The response headers: `payment-response` always, and `x-payment-response` for a payer who used v1. */
 export function receiptHeaders(receipt: Receipt): Record<string, string> {
   const headers = { 'payment-response': base64(receiptOfV2(receipt)) }
   return receipt.version === 1 ? { ...headers, 'x-payment-response': base64(receiptOfV1(receipt)) } : headers
@@ -79,7 +79,7 @@ function receiptOfV2(receipt: Receipt): Readonly<Record<string, unknown>> {
   }
 }
 
-/** x402, extension offer-receipt 5.1: where a signed receipt stands in a settlement response. */
+/** The signed receipt in a settlement response (extension offer-receipt, section 5.1). */
 function extension(signed: string) {
   return { info: { version: 1, receipt: { format: 'jws', signature: signed } } }
 }

@@ -1,20 +1,20 @@
 /**
- * Signed offers (x402 extension offer-receipt): what a 402 asks, signed, so that a buyer can show later what was
- * promised. Each is signed once for an address and a while, and never for a request.
+ * Signed offers (x402 extension offer-receipt): the terms of a 402 with our signature, so that a buyer can prove later
+ * what was promised. An offer is signed once per address and period, never per request.
  */
 import { LRUCache } from 'lru-cache'
 import type { PaymentRequirements } from './payment-requirements.ts'
 import type { Hex } from '../config/networks.ts'
 
-/** `typ` of the JWS: an offer can never be taken for a receipt or an access token. */
+/** `typ` of the JWS, so that an offer is never accepted as a receipt or an access token. */
 export const OFFER_TYPE = 'x402-offer'
 
-/** The signed statement, field by field as the extension has it (section 4.2). */
+/** The signed statement, with the fields of the extension (section 4.2). */
 export interface OfferStatement {
   readonly version: 1
   readonly resourceUrl: string
   readonly scheme: string
-  /** CAIP-2, for payers of x402 v1 too. */
+  /** CAIP-2, also for payers who use x402 v1. */
   readonly network: string
   readonly asset: Hex
   readonly payTo: Hex
@@ -27,44 +27,45 @@ export interface OfferStatement {
 /** An entry of `info.offers`. */
 export interface SignedOffer {
   readonly format: 'jws'
-  /** Which entry of `accepts` it is about. */
+  /** Index of the entry of `accepts` that it is for. */
   readonly acceptIndex: number
   readonly signature: string
 }
 
 export interface Offers {
-  /** The offers of one address, one for each of the requirements and in their order. Empty where nothing is promised. */
+  /** The offers of one address, one per requirement and in the same order. Empty if the grace is too short to promise anything. */
   of(url: string, requirements: readonly PaymentRequirements[]): readonly SignedOffer[]
-  /** Seconds since the epoch in steps: what was signed in one step is renewed in the next. */
+  /** Start of the current period in seconds since the epoch. Offers are signed anew in each period. */
   step(): number
 }
 
 export interface OffersParts {
   readonly sign: (type: string, statement: Readonly<Record<string, unknown>>) => string
   readonly now: () => Date
-  /** How long a price is honoured after it has changed: as long as an offer may promise it. */
+  /** How long an old price is honoured after a change: offers must not outlive it. */
   readonly graceSeconds: number
 }
 
-/** Too short a promise is of no use to a buyer. */
-const LEAST_SECONDS = 60
-const ADDRESSES = 1_000
-/** Between the moment new prices were read and the one they are asked, the old ones are still offered. */
+/** A shorter promise is of no use to a buyer. */
+const MIN_GRACE_SECONDS = 60
+const CACHED_ADDRESSES = 1_000
+/** Old prices are still offered between reading a new catalog and serving it. */
 const MARGIN_SECONDS = 30
 
 /**
- * With a grace of 300 seconds an offer is good for 135 to 270: it is signed at the start of each half, until the end of
- * the next. Whatever the price becomes, a payment of the old one is honoured until then.
+ * Returns the signer of offers. With a grace of 300 seconds, an offer is valid for 135 to 270 seconds: it is signed at
+ * the start of a period of 135 seconds and valid until the end of the next. A payment at the old price is honoured for
+ * at least that long.
  */
 export function createOffers({ sign, now, graceSeconds }: OffersParts): Offers {
   const half = Math.floor((graceSeconds - MARGIN_SECONDS) / 2)
-  const signed = new LRUCache<string, readonly SignedOffer[]>({ max: ADDRESSES })
+  const signed = new LRUCache<string, readonly SignedOffer[]>({ max: CACHED_ADDRESSES })
   const step = (): number => (half <= 0 ? 0 : Math.floor(now().getTime() / 1000 / half) * half)
 
   return {
     step,
     of(url, requirements) {
-      if (graceSeconds < LEAST_SECONDS) return []
+      if (graceSeconds < MIN_GRACE_SECONDS) return []
       const at = step()
       const key = `${at} ${requirements.map(({ network, amount }) => `${network.caip2} ${amount}`).join()} ${url}`
       const known = signed.get(key)

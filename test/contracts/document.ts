@@ -14,7 +14,7 @@ import { sitemap } from '../../gateway/documents/sitemap.ts'
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 import { createValidators } from '../../gateway/catalog/validators.ts'
 import { ServiceError } from '../../gateway/errors.ts'
-import { createQuotes } from '../../gateway/x402/quotes.ts'
+import { createChallenge } from '../../gateway/x402/challenge.ts'
 import { type Description, lint, mistakesOfExamples, operationsOf, pricesIn } from './openapi.ts'
 
 const atomic = (dollars: string | number): bigint => BigInt(Math.round(Number(dollars) * 1e6))
@@ -53,7 +53,7 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
       )
       const lines = llms(catalog, place).matchAll(/^- \[([A-Z]+ [^\]]+)\]\([^)]*\): \$([\d.]+)\. /gm)
       expect(Object.fromEntries([...lines].map((line) => [line[1], atomic(line[2] as string)]))).to.deep.equal(prices())
-      const quoteOf = createQuotes({
+      const quoteOf = createChallenge({
         catalog,
         ...place,
         formats: recipientsOf(place).map(({ network }) => createExactEvm(network)),

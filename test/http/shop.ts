@@ -14,7 +14,7 @@ import type { BoundOperation, Edition, RawInput } from '../../gateway/editions/e
 import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
-import type { Quote } from '../../gateway/x402/quotes.ts'
+import type { Quote } from '../../gateway/x402/challenge.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 import { createHttpServer } from '../../gateway/http/app.ts'
 import type { Limit } from '../../gateway/http/rate-limit.ts'

@@ -1,6 +1,6 @@
 /** Quotes as their readers see them. */
 import { z } from 'zod'
-import type { Quote } from '../../gateway/x402/quotes.ts'
+import type { Quote } from '../../gateway/x402/challenge.ts'
 
 export interface Challenge {
   readonly x402Version: number

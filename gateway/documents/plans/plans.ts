@@ -1,4 +1,4 @@
-/** The built-in plugin that sells plans: the free list of them, and purchases that hand out access tokens. */
+/** The built-in plugin that sells plans: the free list of plans, purchases that return access tokens, and reissue. */
 import { type Catalog, type Plan, TOKEN_HEADER } from '../../plugin/catalog.ts'
 import { termsOf } from '../../catalog/terms.ts'
 import { ServiceError } from '../../errors.ts'
@@ -11,7 +11,7 @@ export interface PlansParts {
   readonly tokens: Pick<Tokens, 'issue'>
   /** Public address without a trailing slash. */
   readonly baseUrl: string
-  /** Absent where there is no ledger to look into. */
+  /** Absent without a journal, in which purchases are looked up. */
   readonly reissue?: Reissue
 }
 
@@ -22,7 +22,7 @@ const SETTINGS = {
   properties: { lists: { type: 'boolean' }, sells: { type: 'boolean' }, reissues: { type: 'boolean' } },
 } as const
 
-/** The plugin "plans". A purchase writes nothing: it is the settled payment, and the token leaves only after it. */
+/** The plugin "plans". A purchase stores nothing: it is the settled payment, and the token is sent only after it. */
 export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plugin {
   const purchase = async ({ operation, access, catalog, id }: Call) => {
     const { plan } = operation
@@ -39,11 +39,11 @@ export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plu
   }
   const getPlans = documentHandler((catalog) => planList(catalog, baseUrl))
 
-  /** Every token of the wallet that still opens something. */
+  /** Every token of the wallet that is still valid. */
   async function reissueTokens({ catalog, input }: Call) {
-    if (!reissue) throw new Unavailable('There is no ledger here to look into.')
-    const again = await reissue(catalog, input.body as ReissueBody)
-    return { count: again.length, tokens: again.map(({ plan, ...issued }) => purchaseOf(catalog, plan, issued)) }
+    if (!reissue) throw new Unavailable('Purchases cannot be looked up here.')
+    const reissued = await reissue(catalog, input.body as ReissueBody)
+    return { count: reissued.length, tokens: reissued.map(({ plan, ...issued }) => purchaseOf(catalog, plan, issued)) }
   }
 
   return definePlugin({
@@ -61,7 +61,7 @@ export function createPlansPlugin({ tokens, baseUrl, reissue }: PlansParts): Plu
 
 type Issued = Awaited<ReturnType<Tokens['issue']>>
 
-/** What a buyer gets: the token, where to send it, and what it opens until when. */
+/** The answer to a purchase: the token, its header, and what it opens until when. */
 function purchaseOf(catalog: Catalog, plan: Plan, { token, issuedAt, expiresAt }: Issued) {
   return {
     token,
@@ -92,7 +92,7 @@ export function planList(catalog: Catalog, baseUrl: string) {
   }
 }
 
-/** Routes a token of the plan opens, in display form: "GET /v1/x/gold/*". */
+/** The routes that a token of the plan opens, in display form: "GET /v1/x/gold/*". */
 export function authorizedRoutes(catalog: Catalog, plan: Plan): string[] {
   return plan.authorizes.flatMap((id) => catalog.operations.get(id)?.displayRoute ?? []).sort()
 }

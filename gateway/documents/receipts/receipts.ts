@@ -1,4 +1,4 @@
-/** The built-in plugin that verifies receipts, shows them to people, and tells a payer what became of a payment. */
+/** The built-in plugin that verifies receipts, shows them to people, and tells a payer the state of a payment. */
 import { findNetwork, type Network, type Hex } from '../../config/networks.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
@@ -9,10 +9,10 @@ import { RECEIPT_TYPE, type ReceiptStatement } from './signing.ts'
 
 export interface ReceiptParts {
   readonly tokens: Pick<Tokens, 'read'>
-  /** Where payments are taken. */
+  /** The networks that payments are taken on. */
   readonly networks: readonly Network[]
   readonly now: () => Date
-  /** Absent where there is no ledger to look into. */
+  /** Absent without a journal, in which payments are looked up. */
   readonly journal?: Pick<Journal, 'find'>
 }
 
@@ -20,9 +20,9 @@ interface Verified {
   readonly valid: boolean
   readonly reason: string | null
   readonly receipt: Readonly<Record<string, unknown>> | null
-  /** What was offered, where the statement is an offer. */
+  /** The offer, if the statement is one. */
   readonly offer: Readonly<Record<string, unknown>> | null
-  /** What the ledger says of the payment today; null where it has none such. */
+  /** The state of the payment today; null if it is unknown here. */
   readonly ledger: string | null
 }
 
@@ -32,7 +32,7 @@ interface PaymentParams {
   readonly nonce: Hex
 }
 
-const OVER = 'It is ours and unaltered, and its time is over: ask for a fresh quote.'
+const EXPIRED = 'It is ours and unaltered, but it has expired: ask for a fresh quote.'
 
 /** The plugin "receipts". */
 export function createReceiptsPlugin({ tokens, networks, journal, now }: ReceiptParts): Plugin {
@@ -46,11 +46,11 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
     const receipt = await tokens.read(RECEIPT_TYPE, jws)
     const offer = receipt ? null : await tokens.read(OFFER_TYPE, jws)
     if (offer) {
-      const isOver = Number(offer['validUntil']) <= now().getTime() / 1000
-      return { valid: true, reason: isOver ? OVER : null, receipt: null, offer, ledger: null }
+      const isExpired = Number(offer['validUntil']) <= now().getTime() / 1000
+      return { valid: true, reason: isExpired ? EXPIRED : null, receipt: null, offer, ledger: null }
     }
     if (!receipt) {
-      const reason = 'It is not signed by a key of this service, or was altered.'
+      const reason = 'It was not signed by a key of this service, or it was altered.'
       return { valid: false, reason, receipt: null, offer: null, ledger: null }
     }
     const { payer, nonce, transaction, network: chain } = receipt as unknown as ReceiptStatement
@@ -59,12 +59,12 @@ export function createReceiptsPlugin({ tokens, networks, journal, now }: Receipt
     return { valid: true, reason: null, receipt, offer: null, ledger: isOurs ? (record?.state ?? null) : null }
   }
 
-  /** The signature is the proof of being the payer; without it a payment does not exist. */
+  /** Only the payer knows the signature before settlement. Without it, the answer is the same as for no payment. */
   async function getPayment({ input }: Call<{ params: PaymentParams; query: { signature: string }; body: unknown }>) {
     const { network, payer, nonce } = input.params
     const record = await find(network, payer, nonce)
     if (record?.proof.toLowerCase() !== input.query.signature.toLowerCase())
-      throw new NotFound('There is no such payment, or this is not its signature.')
+      throw new NotFound('No such payment exists, or this is not its signature.')
     const body = paymentOf(record)
     return new Reply(body, { headers: { 'cache-control': 'private, no-store' } })
   }
@@ -99,7 +99,7 @@ function paymentOf(record: PaymentRecord) {
     nonce: identity,
     route,
     transaction,
-    /** Why it was given back or is owed. */
+    /** Why it was released or is owed. */
     reason: state === 'released' || state === 'owed' ? reason : null,
     valid_before: iso(Number(record.expiresAt) * 1000),
     created_at: iso(record.createdAt),

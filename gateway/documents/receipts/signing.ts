@@ -1,7 +1,7 @@
 /**
  * Signed receipts (x402 extension offer-receipt, JWS form): what was paid, for which request, and which bytes were the
- * answer. Made from the ledger alone, so a retry gets the very same receipt. Anybody verifies one with the published
- * key set; the `kid` names the key there.
+ * answer. A receipt is made from the journal alone, so a retry gets the same one. Anyone can verify it with the
+ * published key set, in which `kid` names the key.
  */
 import { createHash } from 'node:crypto'
 import type { Answer } from '../../calls/call.ts'
@@ -11,10 +11,10 @@ import type { Payments } from '../../payments/payments.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 
-/** `typ` of the JWS: a receipt can never be taken for an access token, nor a token for a receipt. */
+/** `typ` of the JWS, so that a receipt is never accepted as an access token or an offer. */
 export const RECEIPT_TYPE = 'x402-receipt'
 
-/** The signed statement. Fields beyond the extension's own bind amount, authorization, request and response. */
+/** The signed statement. Beyond the fields of the extension it binds amount, authorization, request and response. */
 export interface ReceiptStatement {
   readonly version: 1
   /** CAIP-2. */
@@ -30,9 +30,9 @@ export interface ReceiptStatement {
   /** Atomic units. */
   readonly amount: string
   readonly nonce: string
-  /** "sha256:" and the digest of operation and input, as the ledger binds them. */
+  /** "sha256:" and the fingerprint of operation and input. */
   readonly requestDigest: string
-  /** "sha256:" and the digest of the answer's bytes; absent where they are not kept. */
+  /** "sha256:" and the digest of the answer's bytes; absent for a stream, which is not stored. */
   readonly responseDigest?: string
 }
 
@@ -43,7 +43,7 @@ export interface SigningParts {
   readonly log: Logger
 }
 
-/** `serve`, with a signed receipt beside every settled payment. A receipt that cannot be signed holds no answer back. */
+/** Adds a signed receipt to every paid answer of `serve`. An answer whose receipt cannot be signed is sent without. */
 export function withReceipts({ tokens, journal, payments, log }: SigningParts, serve: Serve): Serve {
   return async (edition, bound, request) => {
     const answer = await serve(edition, bound, request)
@@ -52,13 +52,13 @@ export function withReceipts({ tokens, journal, payments, log }: SigningParts, s
     try {
       const presented = payments.present(request, '')
       const record = presented && (await journal.find(presented.payment.key))
-      // Submitted: the answer leaves before the settlement is final, and its transaction is known.
+      // `submitted`: the operator does not wait for finality, so the answer leaves with the transaction that was sent.
       if (!record || !['settled', 'submitted'].includes(record.state)) return answer
-      const booked = { ...record, transaction: record.state === 'settled' ? record.transaction : receipt.transaction }
-      const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(booked as PaymentRecord, request.url, answer) })
+      const settled = { ...record, transaction: record.state === 'settled' ? record.transaction : receipt.transaction }
+      const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(settled as PaymentRecord, request.url, answer) })
       return { ...answer, receipt: { ...receipt, signed } }
     } catch (error) {
-      log.error({ call: request.id, err: error }, 'a receipt was not signed')
+      log.error({ call: request.id, err: error }, 'a receipt could not be signed')
       return answer
     }
   }
@@ -85,7 +85,7 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream 
   }
 }
 
-/** "sha256:" and the hex digest of these bytes. */
+/** "sha256:" and the digest of these bytes in hex. */
 export function digestOf(bytes: Buffer): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }

@@ -200,7 +200,7 @@ describe('signed receipts', () => {
     expect(await verify(signature))
       .to.include({ valid: true })
       .and.have.property('reason')
-      .that.contains('is over')
+      .that.contains('has expired')
     expect(offersOf(await offer(at('/v1/echo/alter')))[0]?.signature).to.not.equal(signature)
   })
 })

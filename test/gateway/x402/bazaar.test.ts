@@ -9,7 +9,7 @@ import { readDocuments } from '../../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../../gateway/catalog/schemas.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
-import { createQuotes, type Quote } from '../../../gateway/x402/quotes.ts'
+import { createChallenge, type Quote } from '../../../gateway/x402/challenge.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
@@ -19,7 +19,7 @@ const required = new ServiceError('payment_required')
 for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
   describe(`every quote of ${folder}`, () => {
     let priced: Operation[]
-    let make: ReturnType<typeof createQuotes>
+    let make: ReturnType<typeof createChallenge>
     const quote = (operation: Operation): Quote => make(operation, baseUrl + operation.path, required)
 
     before(async () => {
@@ -27,7 +27,7 @@ for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
       const { schemas } = await readSchemas(resolve(root, 'schemas'))
       const { catalog } = createCatalog(documents, schemas)
       priced = [...catalog.operations.values()].filter(({ price, internal }) => price !== null && !internal)
-      make = createQuotes({
+      make = createChallenge({
         catalog,
         network: NETWORKS.base,
         formats: [createExactEvm(NETWORKS.base)],

@@ -4,7 +4,7 @@ import { createRequirements } from '../../../gateway/x402/payment-requirements.t
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { createOffers, OFFER_TYPE } from '../../../gateway/x402/signed-offers.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
-import { createQuotes } from '../../../gateway/x402/quotes.ts'
+import { createChallenge } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { decode } from '../../support/quote.ts'
 
@@ -68,9 +68,9 @@ describe('signed offers', () => {
   it('stand in the 402 and are renewed there, as many as the header holds', () => {
     const sign = (): string => `jws.${'x'.repeat(600)}.${signed.push({ type: '', statement: {} })}`
     const offers = createOffers({ sign, now: () => new Date(seconds * 1000), graceSeconds: 300 })
-    const further = [{ network: NETWORKS['base-sepolia'], payTo } as const]
+    const others = [{ network: NETWORKS['base-sepolia'], payTo } as const]
     const quotes = (more: object) =>
-      createQuotes({
+      createChallenge({
         catalog: catalogOf(OPERATION),
         network: NETWORKS.base,
         formats: Object.values(NETWORKS).map(createExactEvm),
@@ -91,7 +91,7 @@ describe('signed offers', () => {
     expect(make(OPERATION, bare, required)).to.equal(first)
     seconds += 300
     expect(offersIn(make(OPERATION, bare, required))).to.not.deep.equal(offersIn(first))
-    const both = quotes({ further })(OPERATION, bare, required)
+    const both = quotes({ others })(OPERATION, bare, required)
     expect(decode(both).accepts).to.have.length(2)
     expect(offersIn(both)).to.have.length(1)
     for (const quote of [first, both]) expect(quote.header.length).to.be.at.most(3_200)

@@ -5,7 +5,7 @@ import { createRequirements } from '../../../gateway/x402/payment-requirements.t
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
-import { createQuotes, type Quote } from '../../../gateway/x402/quotes.ts'
+import { createChallenge, type Quote } from '../../../gateway/x402/challenge.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import { bodyOf, decode, entryOfV1 } from '../../support/quote.ts'
 
@@ -16,7 +16,7 @@ const required = new ServiceError('payment_required')
 
 function quoteOf(change: Partial<Operation> = {}, url?: string, error = required): Quote {
   const operation = { ...OPERATION, ...change }
-  const make = createQuotes({
+  const make = createChallenge({
     catalog: catalogOf(operation),
     network,
     payTo,
@@ -96,7 +96,7 @@ describe('a quote', () => {
   })
 
   it('is built once for the bare address, and says the address that was asked otherwise', () => {
-    const make = createQuotes({
+    const make = createChallenge({
       catalog: catalogOf(OPERATION),
       network,
       payTo,
