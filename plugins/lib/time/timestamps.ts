@@ -106,7 +106,8 @@ export function epochMilliseconds(value: unknown, rules?: TimestampRules): numbe
  * @example requireEpochSeconds('2026-02-01', 'start') // 1769904000
  */
 export function requireEpochSeconds(value: string | number, field: string): number {
-  return Math.floor(epochSeconds(value) ?? refuse(value, field))
+  const read = readTimestamp(value) ?? refuse(value, field)
+  return read.seconds - (read.offsetSeconds ?? 0)
 }
 
 /**
