@@ -22,7 +22,7 @@ describe('an unmodified public client', function () {
   before(async () => {
     shop = await openSandboxGateway()
     route = `${shop.url}/v1/regime/current`
-    // The first start classifies ten months of minutes; until then the product asks for patience, free of charge.
+    // The first start classifies ten months of minutes; until then the product answers 503 without charge.
     for (let tries = 0; tries < 240; tries++) {
       const { status } = await fetch(`${shop.url}/v1/regime/sample`)
       if (status === 200) return
@@ -32,7 +32,7 @@ describe('an unmodified public client', function () {
   })
   after(() => shop.close())
 
-  it('pays with @x402/fetch in version 2, and exactly the price moves', async () => {
+  it('pays with @x402/fetch in version 2, and exactly the price is transferred', async () => {
     proves('pay-x-payment', 'usdc-to-payee', 'regime-snapshot')
     await shop.moved()
     const response = await wrapFetchWithPayment(fetch, client())(route)
@@ -45,7 +45,7 @@ describe('an unmodified public client', function () {
     expect(await shop.moved()).to.deep.equal({ buyer: -PRICE, payee: PRICE })
   })
 
-  it('pays with the same client driven down its version 1 path', async () => {
+  it('pays with the same client in version 1', async () => {
     await shop.moved()
     // Without the v2 header the client reads the v1 body and sends X-PAYMENT.
     let header: string | null = null
@@ -94,7 +94,7 @@ describe('an unmodified public client', function () {
     await mcp.close()
   })
 
-  it('spends a payment over HTTP and MCP alike: the twin gets the stored answer', async () => {
+  it('replays the stored answer if the same payment is sent over HTTP and over MCP', async () => {
     const offer = await fetch(route)
     const { accepts } = JSON.parse(Buffer.from(offer.headers.get('payment-required') ?? '', 'base64').toString()) as {
       accepts: never[]

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { openSandboxGateway, SHOP, type SandboxGateway } from '../support/sandbox.ts'
 import { payment, send } from '../support/agent.ts'
 
-describe('two hundred buyers at once, on a chain with a block each second', function () {
+describe('two hundred buyers at the same time, on a chain with a block per second', function () {
   this.timeout(120_000)
   let shop: SandboxGateway
   before(async () => {
@@ -10,7 +10,7 @@ describe('two hundred buyers at once, on a chain with a block each second', func
   })
   after(() => shop.close())
 
-  it('are all delivered, none lost to a nonce', async () => {
+  it('all get their answer, and no payment is lost to a nonce conflict', async () => {
     const url = `${shop.url}/v1/echo/crowd`
     const payments = await Promise.all(Array.from({ length: 200 }, () => payment(url, shop.buyer)))
     const responses = await Promise.all(payments.map((header) => send(url, header)))

@@ -31,7 +31,7 @@ describe('a gateway on two chains', function () {
   })
   after(() => place?.close())
 
-  it('asks one price on each of them, with a payee of its own, and leaves out a network nothing settles on', async () => {
+  it('asks the same price on each chain, with its own payee, and omits a network that nothing settles on', async () => {
     const { v1, v2 } = await offer(route)
     const asked = ({ network, amount, payTo, asset, extra }: Record<string, unknown>) => ({
       network,
@@ -59,7 +59,7 @@ describe('a gateway on two chains', function () {
     expect((health['settlers'] as { ready: boolean }[]).map(({ ready }) => ready)).to.deep.equal([true, true, false])
   })
 
-  it('offers a route on the networks it accepts, and takes no other', async () => {
+  it('offers a route on the networks that it accepts, and refuses payments on others', async () => {
     const { v2 } = await offer(`${place.url}/v1/narrow`)
     expect(v2.accepts.map(({ network }) => network)).to.deep.equal(['eip155:84532'])
     const { base } = await offers()
@@ -72,7 +72,7 @@ describe('a gateway on two chains', function () {
   })
 
   for (const name of NAMES) {
-    it(`is paid on ${name} by @x402/fetch, and the money moves there`, async () => {
+    it(`is paid on ${name} by @x402/fetch, and the money is transferred there`, async () => {
       await place.received()
       const client = new x402Client().register(NETWORKS[name].caip2, new ExactEvmScheme(place.buyer))
       const response = await wrapFetchWithPayment(fetch, client)(route)
@@ -105,7 +105,7 @@ describe('a gateway on two chains', function () {
     expect(await place.received()).to.deep.equal(nothing)
   })
 
-  it('takes the same nonce on each chain as a payment of its own', async () => {
+  it('accepts the same nonce on each chain as a separate payment', async () => {
     const asked = await offers()
     const signed = { nonce: newNonce() }
     const pay = async (name: Name) => {
@@ -139,7 +139,7 @@ describe('a gateway on two chains', function () {
     expect(await tools.text()).to.include('USDC on base or base-sepolia or arbitrum via x402')
   })
 
-  it('shows a person every network on the page of a 402', async () => {
+  it('shows every network on the page of a 402', async () => {
     const page = await ask(route, { headers: { accept: 'text/html' } })
     expect(page.status).to.equal(402)
     expect(await page.text())
@@ -148,8 +148,8 @@ describe('a gateway on two chains', function () {
       .and.include(place.payees['base-sepolia'])
   })
 
-  it('compares the ledger with each chain, and says of the third that it cannot be read', async () => {
-    // Blocks of a public chain are read once they are some blocks deep.
+  it('compares the journal with each chain, and reports that the third cannot be read', async () => {
+    // Blocks of a public chain are only read at some depth.
     for (const chain of Object.values(place.chains)) await chain.rpc.call('anvil_mine', '0x20')
     const headers = { authorization: `Bearer ${OPERATOR_TOKEN}`, origin: place.url }
     const done = await ask(`${place.url}/operator/reconciliation/run`, { method: 'POST', headers })
@@ -167,7 +167,7 @@ describe('a gateway on two chains', function () {
     })
   })
 
-  it('goes on selling on one chain while the other is down, and offers what can be settled', async () => {
+  it('keeps selling on one chain while the other is down, and offers only what can be settled', async () => {
     const asked = await offers()
     await place.proxies['base-sepolia'].down()
     const pay = async (name: Name) =>

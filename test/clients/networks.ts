@@ -1,4 +1,4 @@
-/** A gateway that takes payments on two local chains, Base and Base Sepolia, and on a third network that is not there. */
+/** A gateway that takes payments on two local chains, as Base and Base Sepolia, and on a third network without a node. */
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -20,16 +20,16 @@ export interface Place {
   readonly buyer: ReturnType<typeof privateKeyToAccount>
   readonly payees: Readonly<Record<Name, `0x${string}`>>
   readonly chains: Readonly<Record<Name, TestChain>>
-  /** The way to each chain, which can fail. */
+  /** A proxy in front of each chain, which can fail. */
   readonly proxies: Readonly<Record<Name, Proxy>>
-  /** What the payees got since the last time it was asked, in atomic units. */
+  /** Returns what the payees received since the last call, in atomic units. */
   received(): Promise<Readonly<Record<Name, bigint>>>
   close(): Promise<void>
 }
 
 const catalog = resolve(import.meta.dirname, '../../catalog')
 export const OPERATOR_TOKEN = 'two-chains-operator'
-/** Nobody listens here. */
+/** Nothing listens here. */
 const NOWHERE = 'http://127.0.0.1:9'
 
 export async function openPlace(context: Context): Promise<Place> {
@@ -99,7 +99,7 @@ export async function openPlace(context: Context): Promise<Place> {
   }
 }
 
-/** A product that is paid on one of the networks only. */
+/** A product that accepts payments on one network only. */
 const NARROW = {
   product: 'narrow',
   title: 'Narrow',

@@ -10,7 +10,7 @@ import { freePort } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
 import { SHOP } from '../support/sandbox.ts'
 
-describe('the production path', () => {
+describe('a production gateway', () => {
   const payee = privateKeyToAccount(generatePrivateKey()).address
   const buyer = privateKeyToAccount(generatePrivateKey())
   const settleKey = generatePrivateKey()
@@ -40,7 +40,7 @@ describe('the production path', () => {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('settles real offers on a chain with id 8453, with the name and domain of Base', async () => {
+  it('settles payments on a chain with id 8453, with the name and domain of Base', async () => {
     running = await start('gateway/main.ts', /is open at/, environment)
     const url = `http://127.0.0.1:${environment['PORT']}`
     const { v1, v2 } = await offer(`${url}/v1/echo/real`)
@@ -57,7 +57,7 @@ describe('the production path', () => {
     ).to.be.an('object')
   })
 
-  it('does not start where something is missing, and lists all of it', async () => {
+  it('does not start if configuration is missing, and lists everything that is missing', async () => {
     const { PAY_TO: _payee, SETTLE_KEY: _key, ALLOW_SAMPLE_SALES: _allow, ...rest } = environment
     const failure = await start('gateway/main.ts', /is open at/, rest).catch((error: Error) => error.message)
     expect(failure)
@@ -66,7 +66,7 @@ describe('the production path', () => {
       .and.match(/ALLOW_SAMPLE_SALES/)
   })
 
-  it('does not settle on a chain that is another one', async () => {
+  it('does not settle on another chain than configured', async () => {
     const failure = await start('gateway/main.ts', /is open at/, { ...environment, NETWORK: 'base-sepolia' }).catch(
       (error: Error) => error.message,
     )

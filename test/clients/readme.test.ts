@@ -11,7 +11,7 @@ import { start, type Started } from '../support/process.ts'
 const root = resolve(import.meta.dirname, '../..')
 const run = promisify(execFile)
 
-describe('the programs of the README', function () {
+describe('the example programs', function () {
   this.timeout(90_000)
   let folder: string
   let gateway: Started
@@ -38,7 +38,7 @@ describe('the programs of the README', function () {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('buy over HTTP and MCP as they stand there', async () => {
+  it('buy over HTTP and MCP exactly as documented', async () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8')
     const programs = [...readme.matchAll(/^```js\n([\s\S]*?)^```/gm)].map(([, program]) => program)
     expect(programs).to.have.length(2)
@@ -50,7 +50,7 @@ describe('the programs of the README', function () {
     expect(JSON.parse(Buffer.from(receipt, 'base64').toString())).to.include({ success: true, network: 'eip155:84532' })
   })
 
-  it('are for the route that the gateway names when it opens', () => {
+  it('use the route that the gateway prints at the start', () => {
     expect(gateway.output()).to.contain('npm run pay -- GET /v1/regime/current')
   })
 })

@@ -8,7 +8,7 @@ const root = resolve(import.meta.dirname, '../..')
 const DAY = 86_400_000
 const MINUTE = 60_000
 
-describe('the service that is sold', () => {
+describe('our own catalog', () => {
   let shop: TestGateway
   const get = async (path: string): Promise<Record<string, unknown>> => json(await ask(`${shop.url}${path}`))
   const bought = async (path: string): Promise<Record<string, unknown>> =>
@@ -17,7 +17,7 @@ describe('the service that is sold', () => {
 
   before(async () => {
     shop = await openGateway({ CATALOG_DIR: `${root}/catalog`, PLUGIN_DIRS: `${root}/plugins` })
-    // The first start computes ten months of minutes; until then the product asks for patience, free of charge.
+    // The first start computes ten months of minutes; until then the product answers 503 without charge.
     for (let tries = 0; (await ask(`${shop.url}/v1/regime/sample`)).status !== 200; tries++) {
       if (tries > 200) throw new Error('the regime was not ready within fifty seconds')
       await new Promise((wake) => setTimeout(wake, 250))
@@ -25,11 +25,11 @@ describe('the service that is sold', () => {
   })
   after(() => shop.close())
 
-  it('withholds no product', async () => {
+  it('disables no product', async () => {
     expect((await get('/health'))['withheld']).to.deep.equal([])
   })
 
-  it('sells the regime of this minute, and gives away the one of 24 hours ago', async () => {
+  it('sells the regime of this minute, and gives the one of 24 hours ago for free', async () => {
     proves('regime-sample', 'regime-snapshot')
     const [current, sample] = [await bought('/v1/regime/current'), await get('/v1/regime/sample')]
     const now = shop.now().getTime()
@@ -38,7 +38,7 @@ describe('the service that is sold', () => {
     expect(sample).to.include.keys('regime', 'confidence', 'position_scalar')
   })
 
-  it('does not give away on a page what is sold', async () => {
+  it('shows no paid data on a free page', async () => {
     const page = await (await ask(`${shop.url}/`, { headers: { accept: 'text/html' } })).text()
     const sample = await get('/v1/regime/sample')
     expect(page).to.contain(`datetime="${String(sample['as_of'])}"`)

@@ -35,7 +35,7 @@ describe('the operator console in a browser', () => {
     ['light', 1280],
     ['dark', 360],
   ] as const)
-    it(`has no barrier and fits ${width} pixels, from login to revocation and out again`, async () => {
+    it(`is accessible and fits ${width} pixels, from login to revocation and logout`, async () => {
       const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 } })
       const page = await context.newPage()
       const check = async (): Promise<void> => {

@@ -39,14 +39,14 @@ describe('the operator console', () => {
     return { cookie, word: /name="word" value="([^"]+)"/.exec(page)?.[1] ?? '' }
   }
 
-  it('does not exist where no token is configured', async () => {
+  it('does not exist if no token is configured', async () => {
     const plain = await openGateway()
     for (const path of ['/operator', '/operator/login', '/operator/products', '/metrics'])
       expect((await ask(`${plain.url}${path}`, { headers: bearer })).status, path).to.equal(404)
     await plain.close()
   })
 
-  it('answers 401 without the token and with a wrong one, on every address', async () => {
+  it('answers 401 on every path without the token or with a wrong one', async () => {
     const wrong = [{}, { authorization: 'Bearer wrong-horse-battery' }, { cookie: 'operator=9999999999999.abc' }]
     for (const headers of wrong)
       for (const path of [...SCREENS.map((screen) => `/operator${screen}`), '/metrics', '/operator/nothing']) {
@@ -57,7 +57,7 @@ describe('the operator console', () => {
     expect((await ask(at('/operator/nothing'), { headers: bearer })).status).to.equal(404)
   })
 
-  it('shows every screen as a page and as JSON, and lets no cache and no other site keep it', async () => {
+  it('shows every screen as a page and as JSON, and forbids caching and embedding', async () => {
     for (const screen of SCREENS) {
       const data = await ask(at(`/operator${screen}`), { headers: bearer })
       expect(data.status).to.equal(200)
@@ -70,7 +70,7 @@ describe('the operator console', () => {
     }
   })
 
-  it('logs a browser in with the token only, and out again', async () => {
+  it('logs a browser in with the token only, and logs it out again', async () => {
     const refused = await post('/operator/login', { token: 'wrong-horse-battery' })
     expect(refused.status).to.equal(401)
     expect(refused.headers.get('set-cookie')).to.equal(null)
@@ -83,7 +83,7 @@ describe('the operator console', () => {
     expect((await fetch(at('/operator'), { headers: { cookie: old } })).status, 'an old session').to.equal(401)
   })
 
-  it('marks its cookie as one for https alone where the gateway is public', () => {
+  it('restricts its cookie to HTTPS if the gateway is public', () => {
     const sessions = new OperatorSessions(TOKEN, 'https://gate.example', () => new Date())
     expect(sessions.open()).to.match(/; Secure$/)
     expect(new OperatorSessions(TOKEN, shop.url, () => new Date()).open()).to.not.contain('Secure')
@@ -95,7 +95,7 @@ describe('the operator console', () => {
     ).to.equal(null)
   })
 
-  it('revokes a subscription by a form of its own pages, and by no other page', async () => {
+  it('revokes a subscription from its own form, and from no other page', async () => {
     await buy(at('/v1/passes/late/1h'), shop.wallet, 2, { method: 'POST' })
     const listed = async () =>
       (await json(await ask(at('/operator/subscriptions'), { headers: bearer })))['subscriptions'] as {
@@ -110,14 +110,14 @@ describe('the operator console', () => {
       post('/operator/subscriptions/revoke', { id, ...fields }, { cookie, ...headers })
     expect((await revoke({})).status, 'without the word').to.equal(401)
     expect((await revoke({ word: 'x'.repeat(word.length) })).status, 'with a wrong word').to.equal(401)
-    expect((await revoke({ word }, { origin: 'https://evil.example' })).status, 'from elsewhere').to.equal(401)
+    expect((await revoke({ word }, { origin: 'https://evil.example' })).status, 'from another origin').to.equal(401)
     expect((await revoke({ word }, { 'sec-fetch-site': 'cross-site' })).status).to.equal(401)
     expect((await listed())[0]?.state).to.equal('active')
     expect((await revoke({ word }, { origin: shop.url })).status).to.equal(303)
     expect((await listed())[0]?.state).to.equal('revoked')
   })
 
-  it('counts revenue, own wallets apart, and the funnel with its reasons', async () => {
+  it("shows revenue without the operator's own wallets, and the funnel with its reasons", async () => {
     const own = await openGateway({ OPERATOR_TOKEN: TOKEN, OWN_WALLETS: `0x${'c1'.repeat(20)} ${shop.wallet.address}` })
     const stranger = newWallet()
     await buy(`${own.url}/v1/echo/a`, shop.wallet)

@@ -11,7 +11,7 @@ import { start, type Started } from '../support/process.ts'
 const shop = resolve(import.meta.dirname, '../fixtures/shop')
 const TOKEN = 'correct-horse-battery'
 
-describe('the log of a gateway as it runs, at its most talkative', function () {
+describe('the log of a running gateway at the most verbose level', function () {
   this.timeout(90_000)
   let folder: string
   let running: Started
@@ -19,7 +19,7 @@ describe('the log of a gateway as it runs, at its most talkative', function () {
   let buyer: ReturnType<typeof privateKeyToAccount>
   const secrets = new Map([['the operator token', TOKEN]])
 
-  /** What no line may hold of a payment: its header, its signature, and a long piece from the middle of the header. */
+  /** The parts of a payment that no line may contain: header, signature, and a long piece from the middle of the header. */
   function keep(name: string, header: string): void {
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as { payload: { signature: string } }
     secrets.set(`the header of ${name}`, header)
@@ -52,7 +52,7 @@ describe('the log of a gateway as it runs, at its most talkative', function () {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('names calls and payments, and holds no payment, key, token or body', async () => {
+  it('names calls and payments, and contains no payment header, key, token or body', async () => {
     for (const version of [1, 2] as const) {
       const header = await payment(`${url}/v1/echo/quietly`, buyer, version)
       keep(`a paid call of x402 v${version}`, header)

@@ -16,7 +16,7 @@ describe('the operator console on the sandbox chain', () => {
   const act = async (path: string) =>
     json(await ask(`${shop.url}/operator${path}`, { method: 'POST', headers: bearer }))
 
-  it('matches what was sold with what the chain moved, and names the sum of both alike', async () => {
+  it('matches every sale with a transfer on the chain, and shows the same total', async () => {
     for (const word of ['a', 'b']) expect((await buy(`${shop.url}/v1/echo/${word}`, shop.buyer)).status).to.equal(200)
     const { comparison } = (await act('/reconciliation/run')) as { comparison: { buckets: object; unreadable: null } }
     expect(comparison.unreadable).to.equal(null)
@@ -36,7 +36,7 @@ describe('the operator console on the sandbox chain', () => {
     expect(metrics).to.contain('tollgate_reconciled_rows{bucket="matched"} 2')
   })
 
-  it('checks the files as they are, without touching what serves', async () => {
+  it('checks the current files without affecting the running catalog', async () => {
     const before = shop.gateway.current
     const { check, version } = (await act('/catalog/check')) as { check: object; version: string }
     expect(check).to.deep.equal({ ok: true, version, mistakes: [], operations: before.catalog.operations.size })

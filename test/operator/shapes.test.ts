@@ -20,7 +20,7 @@ const SHAPES = {
   '/catalog': 'Catalog',
 } as const
 
-describe("the operator's JSON", () => {
+describe('the JSON of the operator console', () => {
   let shop: TestGateway
   let shapes: (name: string) => ValidateFunction
   const at = (path: string, sent: Sent = {}) => ask(`${shop.url}/operator${path}`, { ...sent, headers: bearer })
@@ -45,14 +45,14 @@ describe("the operator's JSON", () => {
   after(() => shop.close())
 
   for (const [path, name] of Object.entries(SHAPES))
-    it(`at /operator${path} is what schemas/operator.json calls ${name}`, async () => {
+    it(`matches ${name} of schemas/operator.json at /operator${path}`, async () => {
       const validate = shapes(name)
       const body = await json(await at(path))
       expect(validate(body), JSON.stringify(validate.errors)).to.equal(true)
-      expect(validate({ ...body, more: 1 }), 'and nothing besides').to.equal(false)
+      expect(validate({ ...body, more: 1 }), 'allows no other fields').to.equal(false)
     })
 
-  it('names the same sums as the ledger of the month and its export', async () => {
+  it('shows the same sums as the ledger of the month and its export', async () => {
     const money = (await json(await at(''))) as { revenue: { total: { amount: string }; owed: { amount: string } } }
     const { totals, month } = (await json(await at('/ledger'))) as {
       month: string
@@ -71,13 +71,13 @@ describe("the operator's JSON", () => {
     expect(shop.settler.transfers).to.have.length(lines.filter(({ kind }) => kind === 'sale').length)
   })
 
-  it('refuses a month or a form that is none', async () => {
+  it('refuses an invalid month or format', async () => {
     for (const query of ['?month=2026-13', '/export?month=x', '/export?format=xml'])
       expect((await at(`/ledger${query}`)).status, query).to.equal(422)
     expect((await ask(`${shop.url}/operator/ledger/export`)).status).to.equal(401)
   })
 
-  it('strikes a debt off by its settlement, once, and never by a guess', async () => {
+  it('marks a debt as repaid by its settlement, once, and refuses anything else', async () => {
     const { debts } = (await json(await at('/ledger'))) as { debts: { transaction: string; payment: string }[] }
     const [debt] = debts
     const repaid = (fields: Record<string, string>) => at('/ledger/repaid', { method: 'POST', body: fields })

@@ -7,7 +7,7 @@ const OWN = '0x00000000000000000000000000000000000000C1'
 const DAY = 86_400_000
 
 for (const [name, create] of Object.entries(LEDGERS))
-  describe(`the sums of the ledger in ${name}`, () => {
+  describe(`the revenue of the journal in ${name}`, () => {
     let ledger: Ledger
 
     before(async function () {
@@ -17,7 +17,7 @@ for (const [name, create] of Object.entries(LEDGERS))
     })
     after(async () => ledger?.drop())
 
-    it('add up what was settled by day, operation and state, own payers apart, to the atomic unit', async () => {
+    it('is summed by day, operation and state to the atomic unit, with own wallets apart', async () => {
       const { journal } = ledger
       ledger.now = 20_000 * DAY + 5
       await paymentIn(journal, 'settled', reservationOf({ amount: 5000n }))
@@ -42,7 +42,7 @@ for (const [name, create] of Object.entries(LEDGERS))
       expect(await journal.dailySums(20_001 * DAY, [])).to.have.length(1)
     })
 
-    it('list what was settled in a window, without the stored answers', async () => {
+    it('lists the payments settled in a period, without the stored answers', async () => {
       const { journal } = ledger
       const window = { settledSince: 20_000 * DAY, settledBefore: 20_001 * DAY, limit: 10 }
       const bare = await journal.list({ ...window, withoutAnswers: true })

@@ -10,7 +10,7 @@ interface Seen {
   ended: boolean
 }
 
-describe('traces', () => {
+describe('a trace', () => {
   const seen: Seen[] = []
 
   before(() => {
@@ -27,7 +27,7 @@ describe('traces', () => {
   })
   after(() => trace.disable())
 
-  it('have a span for admission, handler and settlement of a paid call, with its ids and nothing else', async () => {
+  it('has a span for admission, handler and settlement of a paid call, with its ids and nothing else', async () => {
     const shop = await openGateway()
     const paid = await buy(`${shop.url}/v1/echo/a`, shop.wallet)
     const attributes = { 'call.id': paid.headers.get('x-call-id'), 'operation.id': 'getEcho' }

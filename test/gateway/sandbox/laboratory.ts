@@ -1,4 +1,4 @@
-/** A sandbox in a folder of its own, and the wallets and clients that try it. */
+/** Helpers for tests of the sandbox: folders, wallets and clients. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ export const ROOT = resolve(import.meta.dirname, '../../..')
 export const TOKEN = NETWORKS['base-sepolia'].asset
 export const quiet = pino({ level: 'silent' })
 
-/** Skips a suite, saying why, on a platform for which npm has no chain. */
+/** Skips a suite on a platform for which npm has no chain program, and prints why. */
 export function skipWithoutAnvil(context: Mocha.Context): void {
   try {
     anvilBinary()
@@ -36,7 +36,7 @@ export function abiOf(name: 'usdc' | 'multicall3'): Abi {
   return (JSON.parse(text) as { abi: Abi }).abi
 }
 
-/** Waits for something that will be true; the test's own timeout ends the wait. */
+/** Waits until a condition is true; the timeout of the test ends the wait. */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await pause(20)
 }
@@ -70,7 +70,7 @@ export interface Authorization {
 export const newNonce = (): Hex => `0x${randomBytes(32).toString('hex')}`
 export const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000))
 
-/** Clients of one chain: `write` sends from the gas account and throws the token's own words when it reverts. */
+/** Creates clients of a chain. `write` sends from the gas account and throws the token's message if it reverts. */
 export function createLaboratory(rpcUrl: string, settleKey: Hex = generatePrivateKey()) {
   const chain = { ...baseSepolia, rpcUrls: { default: { http: [rpcUrl] } } }
   const client = createTestClient({
@@ -114,12 +114,12 @@ export function createLaboratory(rpcUrl: string, settleKey: Hex = generatePrivat
   }
 }
 
-/** An authorization that is valid now, with whatever is to be different about it. */
+/** Creates an authorization that is valid now, with the given changes. */
 export function authorization(parts: Partial<Authorization> & Pick<Authorization, 'from' | 'to'>): Authorization {
   return { value: 5_000n, validAfter: 0n, validBefore: nowSeconds() + 300n, nonce: newNonce(), ...parts }
 }
 
-/** Arguments of the contract's two forms. */
+/** The arguments of both forms of the contract's functions. */
 export const words = ({ from, to, value, validAfter, validBefore, nonce }: Authorization): readonly unknown[] => [
   from,
   to,
@@ -133,7 +133,7 @@ export function split(signature: Hex): readonly unknown[] {
   return [Number(v), r, s]
 }
 
-/** The buyer pays the payee on the chain, as a settlement would. */
+/** Transfers from the buyer to the payee on the chain, as a settlement does. */
 export async function pay(sandbox: Sandbox, value: bigint): Promise<{ transaction: Hex; nonce: Hex }> {
   const lab = createLaboratory(sandbox.rpcUrl, sandbox.settleKey)
   const buyer = privateKeyToAccount(sandbox.buyer.privateKey)

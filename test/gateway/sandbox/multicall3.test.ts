@@ -8,7 +8,7 @@ describe('Multicall3 of the sandbox', () => {
   const folder = temporaryFolder()
   const usdc = { address: TOKEN, abi: abiOf('usdc') } as const
   const multicall = { address: MULTICALL3, abi: abiOf('multicall3') } as const
-  /** Data that no function of the token answers to. */
+  /** Call data that matches no function of the token. */
   const nonsense: Hex = '0x12345678'
   let sandbox: Sandbox | undefined
   let client: ReturnType<typeof createLaboratory>['client']
@@ -26,7 +26,7 @@ describe('Multicall3 of the sandbox', () => {
     folder.remove()
   })
 
-  it('answers many reads at once, as viem asks them, failures apart', async () => {
+  it('answers many reads in one call, as viem sends them, and reports failures separately', async () => {
     const results = await client.multicall({
       contracts: [
         { ...usdc, functionName: 'version' },
@@ -41,7 +41,7 @@ describe('Multicall3 of the sandbox', () => {
     ])
   })
 
-  it('fails as a whole where a call may not fail', async () => {
+  it('fails as a whole if a call that must not fail does', async () => {
     const call = { target: TOKEN, callData: nonsense }
     expect(await aggregated('tryAggregate', true, [call])).to.contain('Multicall3: call failed')
     expect(await aggregated('aggregate', [call])).to.contain('Multicall3: call failed')
@@ -52,7 +52,7 @@ describe('Multicall3 of the sandbox', () => {
     ])
   })
 
-  it('sends values along, and only when they add up', async () => {
+  it('forwards values only if they add up', async () => {
     const target = '0x000000000000000000000000000000000000bEEF'
     const calls = [1n, 2n].map((value) => ({ target, allowFailure: false, value, callData: '0x' }))
     const send = async (value: bigint) => {
@@ -69,7 +69,7 @@ describe('Multicall3 of the sandbox', () => {
     expect(await client.getBalance({ address: target })).to.equal(3n)
   })
 
-  it('knows the chain it is on', async () => {
+  it('reports the chain that it runs on', async () => {
     expect(await aggregated('getChainId')).to.equal(84532n)
     expect(await aggregated('getBlockNumber')).to.equal(await client.getBlockNumber({ cacheTime: 0 }))
     expect(await aggregated('getEthBalance', client.account.address)).to.equal(

@@ -1,4 +1,4 @@
-/** A process that opens the sandbox in a folder and stays: the tests kill it as they like. */
+/** A process that opens the sandbox in a folder and stays open until a test kills it. */
 import { openSandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { quiet } from './laboratory.ts'
 

@@ -11,7 +11,7 @@ import { createLaboratory, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, 
 
 const USDC = 1_000_000n
 
-/** As a closing terminal would: the whole process group. */
+/** Kills the whole process group, as closing a terminal does. */
 async function killGroup(child: ChildProcess): Promise<void> {
   const ended = new Promise((resolve) => child.once('exit', resolve))
   process.kill(-(child.pid as number), 'SIGKILL')
@@ -28,7 +28,7 @@ describe('the sandbox', () => {
     opened.push(sandbox)
     return sandbox
   }
-  /** A process of its own, in a group of its own, that opens the sandbox. */
+  /** Opens the sandbox in another process with its own process group. */
   const openElsewhere = async (): Promise<{ process: ChildProcess; pid: number; rpcUrl: string }> => {
     const opener = join(ROOT, 'test/gateway/sandbox/opener.ts')
     const child = spawn(process.execPath, ['--import', 'tsx', opener, folder.path], {
@@ -43,7 +43,7 @@ describe('the sandbox', () => {
   }
   const record = (): { pid: number | null; port: number } =>
     JSON.parse(readFileSync(join(folder.path, 'chain', 'process.json'), 'utf8')) as { pid: number | null; port: number }
-  /** How many chains listen on the port of this folder. */
+  /** Counts the chains that listen on the port of this folder. */
   const chains = (): number =>
     execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
       .split('\n')
@@ -58,14 +58,14 @@ describe('the sandbox', () => {
   })
   afterEach(async () => {
     for (const child of children) if (child.exitCode === null && child.signalCode === null) await killGroup(child)
-    // Closing is how a chain without an owner is stopped, too.
+    // Opening and closing the sandbox also stops a chain that lost its gateway.
     if (opened.length === 0) await open()
     for (const sandbox of opened) await sandbox.close()
     expect(chains()).to.equal(0)
     folder.remove()
   })
 
-  it('has USDC and Multicall3 where Base Sepolia has them, gas to settle, and a buyer with 10,000 USDC', async () => {
+  it('has USDC and Multicall3 at their Base Sepolia addresses, gas for settlements, and a buyer with 10,000 USDC', async () => {
     const sandbox = await open()
     const { client, balance } = createLaboratory(sandbox.rpcUrl)
     expect(await client.getChainId()).to.equal(84532)
@@ -77,7 +77,7 @@ describe('the sandbox', () => {
     expect(privateKeyToAddress(sandbox.buyer.privateKey)).to.equal(sandbox.buyer.address)
   })
 
-  it('describes itself in a file that only its owner reads', async () => {
+  it('describes itself in a file that only its owner can read', async () => {
     const sandbox = await open()
     await sandbox.describe('http://127.0.0.1:4021')
     const file = join(folder.path, 'sandbox.json')
@@ -94,7 +94,7 @@ describe('the sandbox', () => {
       expect(statSync(secret).mode & 0o777, secret).to.equal(0o600)
   })
 
-  it('is the same after a clean stop: address, buyer, balances, used authorizations, receipts and logs', async () => {
+  it('keeps its address, buyer, balances, used authorizations, receipts and logs across a clean stop', async () => {
     const first = await open()
     const { transaction, nonce } = await pay(first, 5n * USDC)
     await first.close()
@@ -114,12 +114,12 @@ describe('the sandbox', () => {
     expect(await balance(second.payTo)).to.equal(6n * USDC)
   })
 
-  it('keeps the clock of the chain by the clock of the wall after a sleep', async () => {
+  it('sets the clock of the chain to the present after a pause', async () => {
     const first = await open()
     const { client } = createLaboratory(first.rpcUrl)
     const before = (await client.getBlock()).timestamp
     await first.close()
-    // A state that was saved an hour ago.
+    // Makes the saved state an hour old.
     const state = join(folder.path, 'chain', 'state.json')
     const isRecent = (time: bigint): boolean => time > before - 60n && time < before + 60n
     const aged = readFileSync(state, 'utf8').replaceAll(/"0x[0-9a-f]{8}"/g, (quoted) => {
@@ -133,7 +133,7 @@ describe('the sandbox', () => {
     expect(Number(latest)).to.be.closeTo(Date.now() / 1000, 10)
   })
 
-  it('fills the buyer up only below 1,000 USDC', async () => {
+  it('tops the buyer up only below 1,000 USDC', async () => {
     const first = await open()
     await pay(first, 9_000n * USDC)
     await first.close()
@@ -146,11 +146,11 @@ describe('the sandbox', () => {
     expect(await createLaboratory(third.rpcUrl).balance(third.payTo)).to.equal(9_000n * USDC + 1n)
   })
 
-  it('takes up the chain that a killed gateway left behind', async () => {
+  it('adopts the chain that a killed gateway left behind', async () => {
     const left = await openElsewhere()
     await killGroup(left.process)
     expect(await isAlive(left.pid)).to.equal(true)
-    // Mined while no gateway was there: nobody has saved it.
+    // This block is mined while no gateway runs, so it is in no saved state.
     await createLaboratory(left.rpcUrl).client.request({ method: 'evm_mine' as never, params: [] as never })
     const height = await createLaboratory(left.rpcUrl).client.getBlockNumber()
     const sandbox = await open()
@@ -162,7 +162,7 @@ describe('the sandbox', () => {
     expect(await isAlive(left.pid)).to.equal(false)
   })
 
-  it('ends a chain whose gateway was killed before it knew the chain', async () => {
+  it('ends a chain whose gateway was killed before it had identified the chain', async () => {
     const left = await openElsewhere()
     await killGroup(left.process)
     const file = join(folder.path, 'chain', 'process.json')
@@ -173,7 +173,7 @@ describe('the sandbox', () => {
     expect(await isAlive(left.pid)).to.equal(false)
   })
 
-  it('goes on from the last saved state when gateway and chain were both killed', async () => {
+  it('continues from the last saved state if gateway and chain were both killed', async () => {
     const left = await openElsewhere()
     const state = join(folder.path, 'chain', 'state.json')
     await until(() => existsSync(state))
@@ -188,7 +188,7 @@ describe('the sandbox', () => {
     expect(minted, 'the buyer is not funded again').to.have.length(1)
   })
 
-  it('brings the chain back, with what was saved, when it dies alone', async () => {
+  it('restarts the chain from its saved state if it dies alone', async () => {
     const sandbox = await open()
     await pay(sandbox, 2n * USDC)
     const state = join(folder.path, 'chain', 'state.json')
@@ -201,7 +201,7 @@ describe('the sandbox', () => {
     expect(chains()).to.equal(1)
   })
 
-  it('shares one chain between two gateways, with a gas key for each, until the last one leaves', async () => {
+  it('shares one chain between two gateways, each with its own gas key, until the last one leaves', async () => {
     const [one, other] = await Promise.all([open(), open()])
     expect(one.pid).to.equal(other.pid)
     expect(one.settleKey).not.to.equal(other.settleKey)
@@ -211,7 +211,7 @@ describe('the sandbox', () => {
     expect(await isAlive(other.pid)).to.equal(false)
   })
 
-  it('does not touch another program that has got the old process id', async () => {
+  it('leaves another program alone that has reused the old process id', async () => {
     const first = await open()
     await first.close()
     const innocent = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore', detached: true })
@@ -224,14 +224,14 @@ describe('the sandbox', () => {
     expect(await isAlive(innocent.pid as number)).to.equal(true)
   })
 
-  it('mines on a clock when asked to', async () => {
+  it('mines blocks at an interval if configured', async () => {
     const sandbox = await open(1)
     const { client } = createLaboratory(sandbox.rpcUrl)
     const height = await client.getBlockNumber({ cacheTime: 0 })
     await until(async () => (await client.getBlockNumber({ cacheTime: 0 })) > height)
   })
 
-  it('says what to do when the saved state cannot be read, and when the platform has no chain', async () => {
+  it('explains what to do if the saved state cannot be read or the platform has no chain program', async () => {
     const first = await open()
     await first.close()
     const state = join(folder.path, 'chain', 'state.json')

@@ -53,14 +53,14 @@ describe('the test USDC', () => {
     folder.remove()
   })
 
-  it('calls itself what USDC is called on Base Sepolia, and signs in the same domain', async () => {
+  it('has the name and the EIP-712 domain of USDC on Base Sepolia', async () => {
     expect(await lab.read('name')).to.equal('USDC')
     expect(await lab.read('version')).to.equal('2')
     expect(await lab.read('decimals')).to.equal(6)
     expect(await lab.read('DOMAIN_SEPARATOR')).to.equal(domainSeparator({ domain: lab.domain }))
   })
 
-  it('calls itself USD Coin on chain 8453', async () => {
+  it('has the name USD Coin on chain 8453', async () => {
     await lab.client.request({ method: 'anvil_setChainId' as never, params: [8453] as never })
     try {
       expect(await lab.read('name')).to.equal('USD Coin')
@@ -70,7 +70,7 @@ describe('the test USDC', () => {
     expect(await lab.read('name')).to.equal('USDC')
   })
 
-  it('has the type hashes written in EIP-3009', async () => {
+  it('has the type hashes of EIP-3009', async () => {
     expect(await lab.read('TRANSFER_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
       '0x7c7c6cdb67a18743f49ec6fa9b35f50d52ed05cbed4cc592e13b44501c1a2267',
     )
@@ -82,7 +82,7 @@ describe('the test USDC', () => {
     )
   })
 
-  it('moves exactly the signed amount, by either form, and says so in two events', async () => {
+  it('transfers exactly the signed amount with either form of signature, and logs two events', async () => {
     await fc.assert(
       fc.asyncProperty(fc.bigInt({ min: 0n, max: 20_000_000n }), fc.boolean(), async (value, bytesForm) => {
         const message = authorization({ from, to: payee, value })
@@ -106,7 +106,7 @@ describe('the test USDC', () => {
     )
   })
 
-  it('takes an authorization once', async () => {
+  it('accepts an authorization once', async () => {
     const message = authorization({ from, to: payee })
     const args = [...words(message), ...split(await lab.sign(payer, message))]
     await lab.write('transferWithAuthorization', args)
@@ -115,14 +115,14 @@ describe('the test USDC', () => {
     )
   })
 
-  it('takes no more than the payer has, and the authorization stays unused', async () => {
+  it("refuses more than the payer's balance, and the authorization stays unused", async () => {
     const message = authorization({ from, to: payee, value: (await lab.balance(from)) + 1n })
     const args = [...words(message), ...split(await lab.sign(payer, message))]
     expect(await refusal('transferWithAuthorization', args)).to.contain('ERC20: transfer amount exceeds balance')
     expect(await lab.isUsed(from, message.nonce)).to.equal(false)
   })
 
-  it('refuses an authorization outside its window, both ends excluded', async () => {
+  it('refuses an authorization outside its validity period, both ends excluded', async () => {
     const time = nowSeconds() + 10_000n
     const expiring = authorization({ from, to: payee, validBefore: time })
     const beginning = authorization({ from, to: payee, validAfter: time, validBefore: time + 100n })
@@ -153,7 +153,7 @@ describe('the test USDC', () => {
     expect(await attempt(v, r, s)).to.equal('accepted')
   })
 
-  it('refuses a signature over anything but these very words', async () => {
+  it('refuses a signature over any other value', async () => {
     const message = authorization({ from, to: payee })
     const signature = await lab.sign(payer, message)
     const changes = {
@@ -173,7 +173,7 @@ describe('the test USDC', () => {
     expect(await refusal('transferWithAuthorization', received)).to.contain('FiatTokenV2: invalid signature')
   })
 
-  it('lets a payer cancel, and a cancelled authorization moves nothing', async () => {
+  it('lets the payer cancel an authorization, which then transfers nothing', async () => {
     const message = authorization({ from, to: payee })
     const stranger = privateKeyToAccount(generatePrivateKey())
     const foreign = split(await lab.signCancel(stranger, from, message.nonce))
@@ -189,7 +189,7 @@ describe('the test USDC', () => {
     expect(await refusal('cancelAuthorization', [from, message.nonce, ...own])).to.contain('used or canceled')
   })
 
-  it('lets only the payee receive with an authorization to receive', async () => {
+  it('lets only the payee use an authorization to receive', async () => {
     const receiver = lab.client.account.address
     const to = async (address: Hex) => {
       const message = authorization({ from, to: address })
@@ -201,7 +201,7 @@ describe('the test USDC', () => {
     expect(await lab.balance(receiver)).to.equal(had + 5_000n)
   })
 
-  it('asks a wallet that is a contract (ERC-1271), and nobody else', async () => {
+  it('asks the contract of a contract wallet (ERC-1271), and no other', async () => {
     const keyed = privateKeyToAccount(generatePrivateKey())
     const wallet = keyed.address
     await lab.client.setCode({ address: wallet, bytecode: compile('Wallet', WALLET).runtime })
@@ -219,7 +219,7 @@ describe('the test USDC', () => {
     expect(await lab.balance(wallet)).to.equal(5_000n)
   })
 
-  it('is an ERC-20: transfers, and spends what was approved', async () => {
+  it('is an ERC-20: it transfers, and spends approved amounts', async () => {
     const owner = lab.client.account.address
     const spender = privateKeyToAccount(generatePrivateKey())
     await lab.client.setBalance({ address: spender.address, value: 10n ** 18n })
