@@ -6,8 +6,8 @@ import { hasChromium, openService, type Service } from './service.ts'
 import { walk } from './walk.ts'
 import { wallet } from './wallet.ts'
 
-/** One browser and one gateway for all that is done in them: opening them costs more than most tests. */
-describe('in a browser', function () {
+/** All tests share one browser and one gateway, because starting them takes longer than most tests. */
+describe('the pages in a browser', function () {
   this.timeout(300_000)
   let service: Service
   const running = (): Service => service
@@ -23,5 +23,5 @@ describe('in a browser', function () {
   describe('the keyboard', () => keyboard(running))
   describe('a form', () => forms(running))
   describe('the wallet', () => wallet(running))
-  describe('a hostile text', () => hostile(running))
+  describe('a hostile input', () => hostile(running))
 })

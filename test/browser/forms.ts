@@ -1,4 +1,4 @@
-/** Every form, pressed by a person: with scripts and without. */
+/** Uses every form as a person would, with and without scripts. */
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import type { Service } from './service.ts'
@@ -11,7 +11,7 @@ export function forms(running: () => Service): void {
     const how = javaScriptEnabled ? 'with scripts' : 'without scripts'
     const open = (path: string) => running().open(path, { javaScriptEnabled })
 
-    it(`has a ledger judged and its report deleted, ${how}`, async () => {
+    it(`audits a ledger and deletes its report, ${how}`, async () => {
       const { page, close } = await open('/audit-tool')
       await page.getByLabel('Trades, as CSV').setInputFiles(join(LEDGERS, 'round-trips.csv'))
       await page.getByLabel('Trading costs').selectOption('crypto_perp')
@@ -43,7 +43,7 @@ export function forms(running: () => Service): void {
       await close()
     })
 
-    it(`takes an address for the founding list and says thank you, ${how}`, async () => {
+    it(`adds an address to the founding list and says thank you, ${how}`, async () => {
       const { page, close } = await open('/pricing')
       await page.getByLabel('E-mail address').fill(`${how.replaceAll(' ', '.')}@example.org`)
       await page.getByRole('button', { name: 'list' }).click()
@@ -52,9 +52,9 @@ export function forms(running: () => Service): void {
       await close()
     })
 
-    it(`sends back what is no address, ${how}`, async () => {
+    it(`rejects an invalid e-mail address, ${how}`, async () => {
       const { page, close } = await open('/pricing')
-      // Good enough for a browser, not for us.
+      // Browsers accept this address, the gateway does not.
       await page.getByLabel('E-mail address').fill('ada@example')
       await page.getByRole('button', { name: 'list' }).click()
       await page.waitForURL('**/pricing?err=validation_failed')
@@ -62,14 +62,14 @@ export function forms(running: () => Service): void {
       await close()
     })
 
-    it(`leaves the founding list by the link of a letter, ${how}`, async () => {
+    it(`removes an address from the founding list with the link in an e-mail, ${how}`, async () => {
       const { page, close } = await open('/founding/leave/AAAAAAAAAAAAAAAAAAAAAAAA')
       await page.getByRole('button', { name: 'Delete my address' }).click()
       await page.getByRole('heading', { name: 'Your address was deleted' }).waitFor()
       await close()
     })
 
-    it(`reads a receipt, ${how}`, async () => {
+    it(`verifies a receipt, ${how}`, async () => {
       const { places } = running()
       const receipt = new URLSearchParams(places.find(({ name }) => name === 'receipt-valid')?.path.split('?')[1])
       const { page, close } = await open('/receipt')
@@ -83,7 +83,7 @@ export function forms(running: () => Service): void {
 
   const notes = { name: 'notes.csv', mimeType: 'text/csv', buffer: Buffer.from('a,b\n1,2\n') }
 
-  it('names the mistake in a file that is no ledger, beside the form, which keeps what was entered', async () => {
+  it('shows next to the form why a file is not a ledger, and keeps the input', async () => {
     const { page, close } = await running().open('/audit-tool')
     await page.getByLabel('Trades, as CSV').setInputFiles(notes)
     await page.getByLabel('Variants tried before this one').fill('25')
@@ -111,7 +111,7 @@ export function forms(running: () => Service): void {
     await close()
   })
 
-  it('comes back with the kind of mistake from a file that is no ledger, without scripts', async () => {
+  it('shows an error for a file that is not a ledger, without scripts', async () => {
     const { page, close } = await running().open('/audit-tool', { javaScriptEnabled: false })
     await page.getByLabel('Trades, as CSV').setInputFiles(notes)
     await page.getByRole('button', { name: 'Audit' }).click()
@@ -120,7 +120,7 @@ export function forms(running: () => Service): void {
     await close()
   })
 
-  it('tries a free route in place', async () => {
+  it('calls a free route without leaving the page', async () => {
     const { page, close } = await running().open('/docs')
     const trial = page.locator('form.trial[action="/v1/regime/sample"]')
     await trial.getByRole('button', { name: 'Try it' }).click()
@@ -130,7 +130,7 @@ export function forms(running: () => Service): void {
     await close()
   })
 
-  it('tries a free route without scripts', async () => {
+  it('calls a free route without scripts', async () => {
     const { page, close } = await running().open('/docs', { javaScriptEnabled: false })
     await page.locator('form.trial[action="/v1/regime/sample"] button').click()
     await page.waitForURL('**/v1/regime/sample*')
@@ -138,7 +138,7 @@ export function forms(running: () => Service): void {
     await close()
   })
 
-  it('copies a block of code whole', async () => {
+  it('copies a whole block of code', async () => {
     const { page, close } = await running().open('/', { permissions: ['clipboard-read', 'clipboard-write'] })
     const block = page.locator('figure.code').first()
     await block.getByRole('button', { name: 'Copy' }).click()

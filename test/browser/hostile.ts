@@ -1,4 +1,4 @@
-/** Script in every place where a stranger can put a text: nothing of it may run, or become part of a page. */
+/** Puts script into every input of the service. None of it may run or become markup. */
 import { request } from 'node:http'
 import { expect } from 'chai'
 import type { Page } from 'playwright-core'
@@ -11,7 +11,7 @@ const [WORST, ADDRESS] = [
 const CALCULATOR = ['sharpe', 'days', 'trials', 'skew', 'kurt', 'sr_variance', 'periods_per_year']
 const TRAP = `window.breach = () => { window.breached = true }; window.alert = window.breach`
 
-/** What would be there had a text become markup. */
+/** Elements that exist only if an input became markup. */
 const MARKUP = `[...document.querySelectorAll('img, svg[onload], [onerror], [href^="javascript:" i], [action^="javascript:" i],' +
   ' script:not([src]):not([type="application/ld+json"])')].map((one) => one.outerHTML.slice(0, 120))`
 
@@ -32,7 +32,7 @@ export function hostile(running: () => Service): void {
     return opened
   }
 
-  it('is a text in every parameter, in their names and in every part of a path', async () => {
+  it('is shown as text in parameters, in their names and in every part of a path', async () => {
     const { url } = running()
     const { page, complaints, close } = await trapped()
     for (const text of [WORST, ADDRESS]) {
@@ -65,7 +65,7 @@ export function hostile(running: () => Service): void {
     await close()
   })
 
-  it('in a header reaches no page', async () => {
+  it('in a header does not reach any page', async () => {
     const { url } = running()
     const names = ['accept-language', 'referer', 'user-agent', 'origin', 'forwarded', 'via', 'cookie', 'x-payment']
     const forwarded = ['for', 'host', 'proto', 'prefix', 'port', 'server'].map((name) => `x-forwarded-${name}`)
@@ -77,7 +77,7 @@ export function hostile(running: () => Service): void {
       }
   })
 
-  it('is a text in every cell and name of a ledger, in the report and in its file', async () => {
+  it('is shown as text in every cell and name of a ledger, on the report page and in its JSON', async () => {
     const { url } = running()
     const cell = `"${WORST.replaceAll('"', '""')}"`
     const rows = [1, 2, 3].map((day) => `${cell},long,1,2024-01-0${day},9,2024-01-0${day + 1},8,${cell},${cell}`)
@@ -106,7 +106,7 @@ export function hostile(running: () => Service): void {
     await close()
   })
 
-  it('is refused or kept as a text by the founding list', async () => {
+  it('is refused or stored as text by the founding list', async () => {
     const { url } = running()
     for (const fields of [
       { email: WORST },
@@ -120,7 +120,7 @@ export function hostile(running: () => Service): void {
     }
   })
 
-  it('would not run if it became markup: the policy has no unsafe word', async () => {
+  it('would not run as markup, because the content security policy allows nothing unsafe', async () => {
     const { places, url } = running()
     for (const { name, path, headers } of places) {
       const answer = await fetch(url + path, { headers: { accept: 'text/html', ...headers } })

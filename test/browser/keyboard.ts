@@ -1,4 +1,4 @@
-/** All that can be pressed or filled in is reached by Tab, in the order it stands, and shows that it is. */
+/** Tab reaches every control in document order, and the focus is visible. */
 import { expect } from 'chai'
 import type { Service } from './service.ts'
 
@@ -17,7 +17,7 @@ const FOCUSED = `(() => {
 })()`
 
 export function keyboard(running: () => Service): void {
-  it('reaches everything, in order, and shows where it is', async () => {
+  it('reaches every control in order, with a visible focus', async () => {
     const { places, open } = running()
     for (const { name, path } of places.filter(({ name }) => PAGES.includes(name))) {
       const { page, close } = await open(path)
@@ -31,7 +31,7 @@ export function keyboard(running: () => Service): void {
     }
   })
 
-  it('skips to the content at its first stop', async () => {
+  it('can skip to the content with the first Tab', async () => {
     const { page, close } = await running().open('/pricing')
     await page.keyboard.press('Tab')
     expect(await page.evaluate('document.activeElement.textContent')).to.equal('Skip to content')

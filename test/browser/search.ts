@@ -1,4 +1,4 @@
-/** What search engines and those who share a page are told of it, or that it is none of their business. */
+/** What search engines and link previews see of a page, and which pages they must not index. */
 import { expect } from 'chai'
 import type { Service } from './service.ts'
 
@@ -11,7 +11,7 @@ export function search(running: () => Service): void {
   const content = (text: string, name: string): string =>
     new RegExp(`<meta (?:name|property)="${name}" content="([^"]*)"`).exec(text)?.[1] ?? ''
 
-  it('is told the title, the words, the address, the card and the data of every page', async () => {
+  it('finds the title, description, canonical URL, preview card and structured data of every page', async () => {
     const { places, url } = running()
     const listed = places.filter(({ name }) => !UNLISTED.test(name))
     expect(listed.length).to.be.above(12)
@@ -31,7 +31,7 @@ export function search(running: () => Service): void {
     }
   })
 
-  it('is kept away from reports, receipts, letters’ links and refusals', async () => {
+  it('is told not to index reports, receipts, e-mail links and errors', async () => {
     for (const { name, path, headers } of running().places.filter(({ name }) => UNLISTED.test(name))) {
       const text = await html(path, headers)
       expect(content(text, 'robots'), name).to.match(/^noindex/)
@@ -39,7 +39,7 @@ export function search(running: () => Service): void {
     }
   })
 
-  it('finds in the sitemap and in llms.txt the listed pages, each with its day', async () => {
+  it('finds the listed pages in the sitemap, with their dates, and in llms.txt', async () => {
     const { places, url } = running()
     const [map, index] = await Promise.all(['/sitemap.xml', '/llms.txt'].map((path) => html(path)))
     const mapped = [...(map ?? '').matchAll(/<loc>([^<]+)<\/loc><lastmod>(\d{4}-\d\d-\d\d)<\/lastmod>/g)]

@@ -1,4 +1,4 @@
-/** Every page: for people who see it large or small, in the light or in the dark, with scripts or without, or not at all. */
+/** Checks every page on large and small screens, light and dark, with and without scripts, and for screen readers. */
 import { expect } from 'chai'
 import { HtmlValidate } from 'html-validate'
 import type { Page } from 'playwright-core'
@@ -47,7 +47,7 @@ class Faults {
 }
 
 export function walk(running: () => Service): void {
-  it('is valid HTML and weighs little with all it names', async () => {
+  it('is valid HTML and small, including its assets', async () => {
     const { places, url } = running()
     const faults = new Faults()
     const sizes = new Map<string, number>()
@@ -71,7 +71,7 @@ export function walk(running: () => Service): void {
     expect(faults.found).to.deep.equal({})
   })
 
-  it('has no barrier and no overflow on a desk and on a phone, light and dark; asks only for what it names', async () => {
+  it('is accessible and has no overflow on desktop and phone, light and dark, and loads only its own assets', async () => {
     const { places, open, url } = running()
     const faults = new Faults()
     const { page, asked, complaints, close } = await open('')
@@ -100,7 +100,7 @@ export function walk(running: () => Service): void {
     expect(faults.found).to.deep.equal({})
   })
 
-  it('says the same without scripts, and fits', async () => {
+  it('has the same content and no overflow without scripts', async () => {
     const { places, open, url } = running()
     const faults = new Faults()
     const { page, complaints, close } = await open('', { viewport: PHONE, javaScriptEnabled: false })
@@ -115,7 +115,7 @@ export function walk(running: () => Service): void {
     expect(faults.found).to.deep.equal({})
   })
 
-  it('keeps still for those who ask for it, and its lines in colours that are forced', async () => {
+  it('has no animation with reduced motion, and visible lines with forced colours', async () => {
     const { open } = running()
     const { page, close } = await open('/', { reducedMotion: 'reduce', forcedColors: 'active', viewport: DESK })
     expect(await page.evaluate('document.getAnimations().length')).to.equal(0)
@@ -126,7 +126,7 @@ export function walk(running: () => Service): void {
     await close()
   })
 
-  it('prints as a sheet: no menu, nothing cut off', async () => {
+  it('prints without the menu and without cut-off content', async () => {
     const { places, open } = running()
     const { path = '' } = places.find(({ name }) => name === 'report-flawed') ?? {}
     const { page, close } = await open(path, { viewport: { width: 720, height: 1000 } })

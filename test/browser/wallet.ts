@@ -50,14 +50,14 @@ export function wallet(running: () => Service): void {
 
   const till = (page: Page, address: string) => page.locator(`form.till[data-address="${address}"]`)
 
-  it('shows no button where there is no wallet', async () => {
+  it('has no button to buy if the browser has no wallet', async () => {
     const { page, close } = await service.open('/pricing')
     expect(await page.locator('form.till:visible').count()).to.equal(0)
     expect(await page.locator('#wallet-none').isVisible()).to.equal(true)
     await close()
   })
 
-  it('buys a route: one signature, the answer and the transaction on the page, the money moved', async () => {
+  it('buys a route with one signature, and the page shows the answer and the transaction', async () => {
     const { page, asked, complaints, close } = await openWithWallet()
     await service.moved()
     const one = till(page, '/v1/potus/feeds')
@@ -85,7 +85,7 @@ export function wallet(running: () => Service): void {
     await close()
   })
 
-  it('buys a plan, whose token then opens its routes', async () => {
+  it('buys a plan whose token gives access to its routes', async () => {
     const { page, close } = await openWithWallet()
     const one = till(page, '/v1/potus/subscribe/archive/30d')
     await one.getByRole('button').click()
@@ -97,7 +97,7 @@ export function wallet(running: () => Service): void {
     await close()
   })
 
-  it('pays nothing where the signature is declined', async () => {
+  it('pays nothing if the buyer declines to sign', async () => {
     const { page, close } = await openWithWallet({ declines: true })
     await service.moved()
     const one = till(page, '/v1/potus/feeds')

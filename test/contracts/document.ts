@@ -1,4 +1,4 @@
-/** What the documents of any catalog must keep: they are valid, complete, and say the same. */
+/** What holds for the documents of any catalog: they are valid, complete and consistent. */
 import { expect } from 'chai'
 import { recipientsOf } from '../../gateway/config/pay-to.ts'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
@@ -38,7 +38,7 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
       description = openapi(catalog, place) as unknown as Description
     })
 
-    /** Atomic units by display route, as the catalog has them. */
+    /** Atomic units by display route, from the catalog. */
     const prices = (): Record<string, bigint> =>
       Object.fromEntries(paid.map(({ displayRoute, price }) => [displayRoute, price as bigint]))
 

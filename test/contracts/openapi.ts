@@ -1,4 +1,4 @@
-/** Reading and judging an OpenAPI document with outside tools. */
+/** Reads and checks an OpenAPI document with third-party tools. */
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -54,7 +54,7 @@ const RULES = {
   'tag-description': 'error',
 }
 
-/** What redocly finds wrong, one line each. Nothing is fetched from outside. */
+/** Returns the problems that redocly finds, one line each. Loads nothing from the network. */
 export async function lint(description: object): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'openapi-'))
   const [file, config] = [join(folder, 'openapi.json'), join(folder, 'redocly.yaml')]
@@ -80,7 +80,7 @@ export function operationsOf({ paths }: Description) {
   )
 }
 
-/** Route → atomic units, once as the dollar price says and once as the offer says. */
+/** Returns atomic units by route, once from the dollar price and once from the offer. */
 export function pricesIn(description: Description): Record<string, [bigint, bigint]> {
   const priced = operationsOf(description).flatMap(({ route, operation }) => {
     const info = operation['x-payment-info']
@@ -91,7 +91,7 @@ export function pricesIn(description: Description): Record<string, [bigint, bigi
   return Object.fromEntries(priced) as Record<string, [bigint, bigint]>
 }
 
-/** Examples that do not fit their schemas, in parameters, bodies and answers. */
+/** Returns the examples in parameters, bodies and responses that do not match their schemas. */
 export function mistakesOfExamples(description: Description): readonly string[] {
   const ajv = new Ajv2020({ strict: false, validateFormats: true })
   addFormats.default(ajv)

@@ -19,7 +19,7 @@ const FILES = new Map<string, JsonSchema>([
 ])
 
 describe('a bundle of schemas', () => {
-  it('rewrites references across files and brings along only what is referred to', () => {
+  it('rewrites references across files and includes only the schemas that are referenced', () => {
     const bundle = createBundle(FILES, '#/s/')
     expect(bundle.add({ $ref: 'gold.json#/$defs/Bar' }, 'getBar')).to.deep.equal({ $ref: '#/s/gold.Bar' })
     expect(bundle.schemas).to.deep.equal({
@@ -29,20 +29,20 @@ describe('a bundle of schemas', () => {
     })
   })
 
-  it('ends where a schema contains itself', () => {
+  it('handles a schema that contains itself', () => {
     const bundle = createBundle(FILES, '#/s/')
     bundle.add({ items: { $ref: 'tree.json#/$defs/Node' } }, 'getTree')
     expect(bundle.schemas).to.deep.equal({ 'tree.Node': { properties: { next: { $ref: '#/s/tree.Node' } } } })
   })
 
-  it('files the definitions of an inline schema under the name of its operation', () => {
+  it('names the definitions of an inline schema after its operation', () => {
     const bundle = createBundle(FILES, '#/s/')
     const inline = { $ref: '#/$defs/Part', $defs: { Part: { type: 'object' } } }
     expect(bundle.add(inline, 'getPart')).to.deep.equal({ $ref: '#/s/getPart.Part' })
     expect(bundle.schemas).to.deep.equal({ 'getPart.Part': { type: 'object' } })
   })
 
-  it('leaves data alone, even where it looks like a reference', () => {
+  it('does not change data that looks like a reference', () => {
     const bundle = createBundle(FILES, '#/s/')
     const schema = { const: { $ref: 'gold.json' }, default: { $id: 'kept' } }
     expect(bundle.add(schema, 'getData')).to.deep.equal(schema)
@@ -54,7 +54,7 @@ describe('a bundle of schemas', () => {
     expect(bundle.add(below, 'getOf')).to.deep.equal({ $ref: '#/s/gold.Bar/properties/of' })
   })
 
-  it('reads the properties of a referred schema and of its parts', () => {
+  it('lists the properties of a referenced schema and of its allOf parts', () => {
     const bundle = createBundle(
       new Map<string, JsonSchema>([
         ...FILES,
@@ -73,7 +73,7 @@ describe('a bundle of schemas', () => {
     ])
   })
 
-  it('names the reference that leads nowhere', () => {
+  it('names a reference to a schema that does not exist', () => {
     const bundle = createBundle(FILES, '#/s/')
     expect(() => bundle.add({ $ref: 'lead.json' }, 'getLead')).to.throw(
       'getLead references the schema lead.json, which does not exist.',
@@ -83,7 +83,7 @@ describe('a bundle of schemas', () => {
 })
 
 describe('dollars', () => {
-  it('writes atomic units with two decimals or as many as are needed', () => {
+  it('formats atomic units with two decimals, or more if needed', () => {
     const written = [5000n, 20_000n, 100_000n, 1_000_000n, 750_000_000n, 1n, 1_234_560n].map(dollars)
     expect(written).to.deep.equal(['0.005', '0.02', '0.10', '1.00', '750.00', '0.000001', '1.23456'])
   })

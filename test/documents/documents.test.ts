@@ -71,12 +71,12 @@ describe('the documents plugin', () => {
     'getFamilyX',
   ]
 
-  it('has a handler for every operation of its product document, and no other', () => {
+  it('has a handler for exactly the operations of its product document', () => {
     const product = catalog.products.find(({ id }) => id === 'documents')
     expect(Object.keys(handlers)).to.have.members([...new Set(product?.operations.map(({ handler }) => handler))])
   })
 
-  it('carries the catalog version in every document', async () => {
+  it('includes the catalog version in every document', async () => {
     for (const id of STATIC) {
       const { headers } = await answer(id)
       expect(headers['x-catalog-version'], id).to.equal(catalog.version)
@@ -85,7 +85,7 @@ describe('the documents plugin', () => {
     }
   })
 
-  it('changes its ETags when the catalog changes, and not otherwise', async () => {
+  it('changes its ETags only when the catalog changes', async () => {
     const same = await marketCatalog()
     const other = await marketCatalog({ 'service.json': { summary: 'Prices of metals and more.' } })
     for (const id of STATIC) {
@@ -95,32 +95,32 @@ describe('the documents plugin', () => {
     }
   })
 
-  it('names every tag once where products have the same title', () => {
+  it('lists each tag once when two products have the same title', () => {
     const products = catalog.products.map((product) => ({ ...product, title: 'Metals' }))
     const names = openapi({ ...catalog, products }, PLACE).tags.map(({ name }) => name)
     expect(names.filter((name) => name === 'Metals')).to.have.length(1)
     expect(new Set(names).size).to.equal(names.length)
   })
 
-  it('makes a document once per catalog', async () => {
+  it('builds each document once per catalog', async () => {
     for (const id of STATIC) expect((await answer(id)).body, id).to.equal((await answer(id)).body)
   })
 
-  it('sends text as text and XML as XML', async () => {
+  it('sends text and XML with their media types', async () => {
     expect((await answer('getLlms')).headers['content-type']).to.equal('text/plain; charset=utf-8')
     expect((await answer('getRobots')).headers['content-type']).to.equal('text/plain; charset=utf-8')
     expect((await answer('getSitemap')).headers['content-type']).to.equal('application/xml; charset=utf-8')
     expect((await answer('getApiCatalog')).headers['content-type']).to.match(/^application\/linkset\+json/)
   })
 
-  it('says ok while everything works', async () => {
+  it('reports ok while everything works', async () => {
     const { body, headers } = await answer('getHealth')
     expect(body).to.include({ status: 'ok', data_mode: 'sample', uptime_seconds: 90, network: 'base' })
     expect(body).to.deep.include({ settler: { ready: true }, products: status, withheld: [] })
     expect(headers['cache-control']).to.equal('no-store')
   })
 
-  it('says degraded, and why, where a product is withheld or rests, or payments cannot be settled', async () => {
+  it('reports degraded and the reason when a product is disabled or suspended, or payments cannot be settled', async () => {
     settler = { ready: false, reason: 'the chain does not answer' }
     expect((await answer('getHealth')).body).to.deep.include({ status: 'degraded', settler })
     settler = { ready: true }
@@ -131,7 +131,7 @@ describe('the documents plugin', () => {
     expect((await answer('getHealth')).body).to.deep.include({ status: 'degraded', withheld })
   })
 
-  it('puts the facts of the leading product at the top of the figures', async () => {
+  it('repeats the facts of the leading product at the top of the statistics', async () => {
     const { body } = await answer('getStats')
     expect(body).to.deep.equal({
       sold: 7,
@@ -140,7 +140,7 @@ describe('the documents plugin', () => {
     })
   })
 
-  it('writes the price list and the discovery document as the interface gives them', async () => {
+  it('writes the price list and the discovery document as docs/interface.md specifies', async () => {
     proves('price-list', 'discovery', 'openapi-version')
     const prices = { 'GET /v1/metals/current': 0.005, 'GET /v1/metals/bar/*': 2, 'POST /v1/metals/subscribe/day': 50 }
     const { currency, network, pay_to, prices_usd } = (await answer('getPricing')).body as PriceList
@@ -164,7 +164,7 @@ describe('the documents plugin', () => {
     expect((await answer('getOpenapi')).body).to.deep.nested.include({ 'info.version': '0.1.0' })
   })
 
-  it('lists a family with prices, schemas and examples that can be followed inside the document', async () => {
+  it('lists a family with prices, examples and schemas whose references resolve inside the document', async () => {
     proves('x-family')
     const { body } = (await answer('getFamilyX')) as Reply<{
       products: { product: string; operations: { route: string; price_usd: number; response: object }[] }[]

@@ -1,4 +1,4 @@
-/** A catalog with one operation of every kind a document has to show, and where it is served. */
+/** A catalog with one operation of every kind that a document shows, and its deployment. */
 import { join, resolve } from 'node:path'
 import type { Catalog } from '../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
@@ -173,7 +173,7 @@ export const DOCUMENTS: readonly CatalogDocument[] = [
   },
 ]
 
-/** The documents above with the gateway's own (`documents.json`), as a catalog. `change` edits one product's fields. */
+/** Builds a catalog of the documents above and the gateway's own (`documents.json`). `change` edits one product. */
 export async function marketCatalog(change: Readonly<Record<string, object>> = {}): Promise<Catalog> {
   const { documents: own } = await readDocuments(join(root, 'catalog'))
   const documents = [...DOCUMENTS, ...own.filter(({ file }) => file === 'documents.json')].map((document) => ({

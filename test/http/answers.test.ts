@@ -7,7 +7,7 @@ import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock } from './shop.ts
 
 const PAID = { 'X-PAYMENT': 'e30=' }
 
-describe('an answer over HTTP', () => {
+describe('an HTTP answer', () => {
   let shop: Shop
   before(async () => {
     shop = await openShop(
@@ -53,7 +53,7 @@ describe('an answer over HTTP', () => {
     shop.requests.length = 0
   })
 
-  it('carries a call id, CORS and the fixed security headers whatever its status', async () => {
+  it('has a call id, CORS headers and security headers, whatever its status', async () => {
     for (const [path, status] of [
       ['/v1/sample', 200],
       ['/v1/current', 402],
@@ -72,7 +72,7 @@ describe('an answer over HTTP', () => {
     }
   })
 
-  it('quotes a bare priced call in header and body, and keeps the answer out of caches', async () => {
+  it('shows the price in header and body of a 402, and forbids caching it', async () => {
     const { headers, body } = await request(shop.server).get('/v1/current').expect(402)
     const v2 = JSON.parse(Buffer.from(headers['payment-required'] as string, 'base64').toString()) as object
     expect(v2).to.nested.include({ x402Version: 2, 'resource.url': `${BASE_URL}/v1/current` })
@@ -81,7 +81,7 @@ describe('an answer over HTTP', () => {
     expect(shop.calls).to.have.length(0)
   })
 
-  it('gives a paid answer with its receipt and without leave to keep it', async () => {
+  it('includes the receipt when it was paid for, and forbids caching', async () => {
     const { headers, body } = await request(shop.server).get('/v1/current').set(PAID).expect(200)
     expect(body).to.deep.equal({ secret: 1 })
     expect(headers['cache-control']).to.equal('private, no-store')
@@ -90,14 +90,14 @@ describe('an answer over HTTP', () => {
     expect(headers['payment-response']).to.be.a('string')
   })
 
-  it('lets free answers be kept as long as the catalog says', async () => {
+  it('lets caches keep a free answer for as long as the catalog says', async () => {
     const kept = await request(shop.server).get('/v1/sample').expect(200)
     expect(kept.headers['cache-control']).to.equal('public, max-age=60')
     const asked = await request(shop.server).get('/v1/search').expect(200)
     expect(asked.headers['cache-control']).to.equal('no-cache')
   })
 
-  it('answers 304 to a known tag on a free route, and never on a priced one', async () => {
+  it('is 304 when the caller has the current ETag of a free route, but never on a priced route', async () => {
     const fresh = await request(shop.server).get('/v1/sample').set('If-None-Match', 'W/"x", W/"s1"').expect(304)
     expect(fresh.text).to.equal('')
     await request(shop.server).get('/v1/sample').set('If-None-Match', '"other"').expect(200)
@@ -105,7 +105,7 @@ describe('an answer over HTTP', () => {
     expect(paid.body).to.deep.equal({ secret: 1 })
   })
 
-  it('answers HEAD of a free route with the headers of GET and no body', async () => {
+  it('has the same headers for HEAD of a free route as for GET, without a body', async () => {
     const get = await request(shop.server).get('/v1/sample')
     const head = await request(shop.server).head('/v1/sample').expect(200)
     for (const name of ['content-type', 'content-length', 'etag', 'cache-control'])
@@ -113,7 +113,7 @@ describe('an answer over HTTP', () => {
     expect(head.text).to.equal(undefined)
   })
 
-  it('never runs a priced operation for HEAD, whatever is presented', async () => {
+  it('never runs a priced operation for HEAD, even with a payment', async () => {
     for (const presented of [{}, PAID, { 'X-SERVICE-TOKEN': 'token' }]) {
       const head = await request(shop.server).head('/v1/current').set(presented).expect(402)
       expect(head.headers['payment-required']).to.be.a('string')
@@ -121,7 +121,7 @@ describe('an answer over HTTP', () => {
     expect(shop.calls).to.have.length(0)
   })
 
-  it('names the methods of a path on 405 and on OPTIONS', async () => {
+  it('lists the methods of a path on 405 and on OPTIONS', async () => {
     const refused = await request(shop.server).delete('/v1/current').expect(405)
     expect(refused.headers['allow']).to.equal('GET, HEAD, OPTIONS')
     expect(refused.body).to.include({ code: 'method_not_allowed', retry: 'after_fix' })
@@ -141,13 +141,13 @@ describe('an answer over HTTP', () => {
     expect(shop.requests).to.have.length(0)
   })
 
-  it('shows the call id of a bug and nothing of its cause', async () => {
+  it('shows the call id of an internal error, but not its cause', async () => {
     const { body, headers, text } = await request(shop.server).get('/v1/fail').expect(500)
     expect(text).to.not.contain('1234')
     expect(body).to.include({ code: 'internal', call_id: headers['x-call-id'] })
   })
 
-  it('answers invalid input with a detail list', async () => {
+  it('lists every problem of an invalid request', async () => {
     proves('detail-shape')
     const { body } = await request(shop.server).get('/v1/refuse').expect(422)
     expect((body as { detail: unknown }).detail).to.deep.equal([
@@ -155,7 +155,7 @@ describe('an answer over HTTP', () => {
     ])
   })
 
-  it('passes on every payment and the token, bare or as a bearer', async () => {
+  it('accepts payments in either header, and the token with or without Bearer', async () => {
     await request(shop.server)
       .get('/v1/current')
       .set({ 'PAYMENT-SIGNATURE': 'two', 'X-PAYMENT': 'one', 'X-SERVICE-TOKEN': 'Bearer abc.def' })
@@ -169,7 +169,7 @@ describe('an answer over HTTP', () => {
     ])
   })
 
-  it('says the public address whatever Host and X-Forwarded headers claim', async () => {
+  it('uses the public URL, whatever the Host and X-Forwarded headers say', async () => {
     await request(shop.server)
       .get('/v1/current?limit=1')
       .set({ Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' })
@@ -177,22 +177,22 @@ describe('an answer over HTTP', () => {
     expect(shop.requests[0]?.url).to.equal(`${BASE_URL}/v1/current?limit=1`)
   })
 
-  it('reads a path parameter as one decoded segment', async () => {
+  it('decodes a path parameter as one segment', async () => {
     const { body } = await request(shop.server).get('/v1/event/a%20b;c=%C3%A9').expect(200)
     expect(body).to.deep.equal({ selector: 'a b;c=é' })
     await request(shop.server).get('/v1/event/a/b').expect(404)
     await request(shop.server).get('/v1/event/').expect(404)
   })
 
-  it('reads repeated query keys as a list and a hostile key as a key', async () => {
+  it('turns repeated query keys into a list and treats a hostile key as an ordinary key', async () => {
     const { text } = await request(shop.server).get('/v1/search?a=1&a=2&b=x+y&__proto__=z&__proto__=q').expect(200)
     expect(text).to.equal('{"a":["1","2"],"b":"x y","__proto__":["z","q"]}')
   })
 
-  it('sends a page or JSON of an unknown address as the caller asks', async () => {
+  it('is a page or JSON for an unknown path, as the caller prefers', async () => {
     const data = await request(shop.server).get('/nowhere').set('Accept', '*/*').expect(404)
     expect(data.body).to.include({ code: 'not_found', retry: 'never' })
-    // There is no error view in this shop: a page that cannot be rendered falls back to JSON.
+    // This shop has no error view, so the error page falls back to JSON.
     const fallback = await request(shop.server).get('/nowhere').set('Accept', 'text/html').expect(404)
     expect(fallback.body).to.include({ code: 'not_found' })
   })

@@ -36,13 +36,13 @@ describe('a request body over HTTP', () => {
     shop.calls.length = 0
   })
 
-  it('is not read for a bare priced call, whatever it is', async () => {
+  it('is not read on a priced route without a payment', async () => {
     await request(shop.server).post('/sell').set('Content-Type', 'image/png').send('not json').expect(402)
     await request(shop.server).post('/sell').send({}).expect(402)
     expect(shop.calls).to.have.length(0)
   })
 
-  it('is not even asked for where the caller waits for a go-ahead', async () => {
+  it('is not requested from a caller who waits for 100 Continue and has not paid', async () => {
     const socket = connect(shop.port, '127.0.0.1')
     await once(socket, 'connect')
     const lines = ['POST /sell HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 9']
@@ -52,7 +52,7 @@ describe('a request body over HTTP', () => {
     socket.destroy()
   })
 
-  it('is asked for where it is needed', async () => {
+  it('is requested with 100 Continue when it is needed', async () => {
     const lines = ['POST /echo HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 7']
     const text = [...lines, 'Connection: close', 'Expect: 100-continue', '', '{"a":1}'].join('\r\n')
     const { head, body } = await rawRequest(shop.port, text)
@@ -61,7 +61,7 @@ describe('a request body over HTTP', () => {
     )
   })
 
-  it('is refused beyond the limit of its route, announced or not, on a connection that survives', async () => {
+  it('is refused above the size limit of the route, and the connection stays open', async () => {
     const big = JSON.stringify('x'.repeat(5000))
     const announced = await request(shop.server).post('/echo').type('json').send(big).expect(413)
     expect(announced.body).to.include({ code: 'body_too_large', max_bytes: 1000 })
@@ -80,7 +80,7 @@ describe('a request body over HTTP', () => {
     expect(shop.calls).to.have.length(0)
   })
 
-  it('is refused in a media type, charset or encoding the route does not take', async () => {
+  it('is refused in a media type, charset or encoding that the route does not accept', async () => {
     const media = await request(shop.server).post('/echo').type('text/plain').send('x').expect(415)
     expect(media.body).to.deep.include({ code: 'media_unsupported', accepted: ['application/json'] })
     await request(shop.server).post('/echo').type('form').send('a=1').expect(415)
@@ -92,32 +92,32 @@ describe('a request body over HTTP', () => {
     await request(shop.server).post('/echo').type('json').set('Content-Encoding', 'gzip').send('{}').expect(415)
   })
 
-  it('is JSON where it names no media type or a JSON dialect', async () => {
+  it('is read as JSON without a media type or with a +json media type', async () => {
     const { body } = await request(shop.server).post('/echo').set('Content-Type', 'application/vnd.a+json').send('[1]')
     expect(body).to.deep.equal({ got: [1] })
     const text = 'POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\ntrue'
     expect((await rawRequest(shop.port, text)).body).to.equal('{"got":true}')
   })
 
-  it('names the place of broken JSON', async () => {
+  it('reports the position of a JSON syntax error', async () => {
     const { body } = await request(shop.server).post('/echo').type('json').send('{"a": 1,}').expect(422)
     const { detail } = body as { detail: { loc: unknown; type: string; msg: string }[] }
     expect(detail[0]).to.deep.include({ loc: ['body', 8], type: 'json_invalid' })
     expect(detail[0]?.msg).to.contain('position 8')
   })
 
-  it('is absent where nothing was sent, or the route takes none', async () => {
+  it('is undefined when none was sent or the route accepts none', async () => {
     expect((await request(shop.server).post('/echo')).body).to.deep.equal({})
     const { body } = await request(shop.server).post('/buy').send({ price: 0 }).expect(200)
     expect(body).to.deep.equal({ body: null })
   })
 
-  it('is a form of strings, with lists where a name repeats', async () => {
+  it('is read from a form as strings, and as lists where a name repeats', async () => {
     const { body } = await request(shop.server).post('/form').type('form').send('email=a%40b.c&source=&tag=x&tag=y')
     expect(body).to.deep.equal({ email: 'a@b.c', source: '', tag: ['x', 'y'] })
   })
 
-  it('is multipart with files as uploads, or a bare file', async () => {
+  it('is read from multipart or from a raw file as an upload', async () => {
     const csv = Buffer.from('time,price\n1,2\n')
     const multipart = await request(shop.server)
       .post('/upload')
@@ -131,13 +131,13 @@ describe('a request body over HTTP', () => {
     expect(bare.body).to.deep.equal({ file: { filename: 'upload', ...expected } })
   })
 
-  it('leaves out the empty file of a form where none was chosen', async () => {
+  it('ignores the empty file of a form in which no file was chosen', async () => {
     const text = `${part('name="preset"', 'x')}${part('name="file"; filename=""\r\nContent-Type: application/octet-stream', '')}--b--\r\n`
     const { body } = await request(shop.server).post('/upload').type('multipart/form-data; boundary=b').send(text)
     expect(body).to.deep.equal({ preset: 'x' })
   })
 
-  it('is refused where multipart is malformed, without parts limits or too large', async () => {
+  it('is refused if multipart is malformed or too large', async () => {
     const upload = (type: string, text: string) => request(shop.server).post('/upload').type(type).send(text)
     await upload('multipart/form-data', 'x').expect(422)
     await upload(
@@ -151,7 +151,7 @@ describe('a request body over HTTP', () => {
     expect(shop.calls).to.have.length(0)
   })
 
-  it('aborts the call when the caller hangs up half way', async () => {
+  it('aborts the call when the caller disconnects during the upload', async () => {
     const socket = connect(shop.port, '127.0.0.1')
     await once(socket, 'connect')
     const before = shop.requests.length

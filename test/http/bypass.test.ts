@@ -5,7 +5,7 @@ import { TARGETS } from './spellings.ts'
 
 const SECRET = 'what is sold'
 
-describe('another spelling of a priced address', () => {
+describe('another spelling of a priced path', () => {
   let shop: Shop
   before(async () => {
     shop = await openShop([
@@ -19,7 +19,7 @@ describe('another spelling of a priced address', () => {
     expect(shop.calls).to.have.length(0)
   })
 
-  it('is refused in JSON and never runs the handler', async () => {
+  it('is refused with JSON and never runs the handler', async () => {
     for (const target of TARGETS) {
       const { status, body } = await rawRequest(shop.port, requestLine('GET', target))
       expect(status, target).to.equal(404)
@@ -27,7 +27,7 @@ describe('another spelling of a priced address', () => {
     }
   })
 
-  it('quotes where the address is the same one, in absolute form or with a query', async () => {
+  it('answers 402 if it is the same resource, in absolute form or with a query', async () => {
     for (const target of [
       '/v1/data/current?x=1',
       '/v1/data/current?',
@@ -45,7 +45,7 @@ describe('another spelling of a priced address', () => {
     }
   })
 
-  it('keeps no door open through other methods or a method override', async () => {
+  it('cannot bypass payment with another method or a method override', async () => {
     const override = ['X-HTTP-Method-Override: GET', 'X-HTTP-Method: GET', 'X-Method-Override: GET']
     for (const method of ['HEAD', 'GET'])
       expect((await rawRequest(shop.port, requestLine(method, '/v1/data/current', override))).status).to.equal(402)
@@ -60,12 +60,12 @@ describe('another spelling of a priced address', () => {
       expect((await rawRequest(shop.port, requestLine('GET', '/v1/data/current', headers))).status).to.equal(402)
   })
 
-  it('answers OPTIONS of anything, and the asterisk form', async () => {
+  it('answers OPTIONS for every path and for the asterisk form', async () => {
     for (const target of ['*', '/v1/data/current', '/nowhere'])
       expect((await rawRequest(shop.port, requestLine('OPTIONS', target))).status, target).to.equal(204)
   })
 
-  it('answers what is not HTTP, or too long, in the shape of an error', async () => {
+  it('answers malformed HTTP and headers that are too long with a JSON error', async () => {
     const nonsense = await rawRequest(shop.port, 'GET /v1/data/current HTTP/9.9\r\n\r\n')
     expect(nonsense.status).to.equal(400)
     expect((await rawRequest(shop.port, requestLine('GET', '\\v1\\data\\current'))).status).to.equal(400)

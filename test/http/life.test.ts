@@ -6,14 +6,14 @@ import request from 'supertest'
 import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
 import { openShop, type Shop, stock } from './shop.ts'
 
-/** Opens a request and resolves with the answer once its headers are there. */
+/** Sends a request and resolves with the response once its headers have arrived. */
 function open(url: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     httpRequest(url, resolve).on('error', reject).end()
   })
 }
 
-describe('the life of a connection', () => {
+describe('an open connection', () => {
   let shop: Shop
   const seen = { stopped: 0, written: 0 }
   const gate = new EventEmitter()
@@ -49,7 +49,7 @@ describe('the life of a connection', () => {
   })
   afterEach(() => shop.close())
 
-  it('sends events with their ids until the source ends', async () => {
+  it('receives events with their ids until the source ends', async () => {
     const { text, headers } = await request(shop.server).get('/watch/all').expect(200)
     expect(headers['content-type']).to.equal('text/event-stream; charset=utf-8')
     expect(headers['cache-control']).to.equal('no-store')
@@ -58,7 +58,7 @@ describe('the life of a connection', () => {
     expect(events[99]).to.equal('id: 100\ndata: {"id":100,"payload":"x"}')
   })
 
-  it('stops the source when the caller leaves', async () => {
+  it('stops the event source when the caller disconnects', async () => {
     const answer = await open(`${shop.url}/watch`)
     await once(answer, 'data')
     expect(seen.stopped).to.equal(0)
@@ -66,7 +66,7 @@ describe('the life of a connection', () => {
     while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
   })
 
-  it('opens no more streams at once than it has room for, and takes the next one when one has gone', async () => {
+  it('is refused above the maximum of open streams, and accepted again when one has ended', async () => {
     const [first, second] = [await open(`${shop.url}/watch`), await open(`${shop.url}/watch`)]
     const full = await request(shop.server).get('/watch').expect(429)
     expect(full.headers['retry-after']).to.equal('60')
@@ -91,7 +91,7 @@ describe('the life of a connection', () => {
     answer.destroy()
   })
 
-  it('tells the call when its caller has gone, and only then', async () => {
+  it('aborts the call when the caller disconnects, and only then', async () => {
     await request(shop.server).get('/quick').expect(200)
     expect(shop.requests[0]?.signal.aborted).to.equal(false)
     const socket = connect(shop.port, '127.0.0.1')
@@ -103,7 +103,7 @@ describe('the life of a connection', () => {
     await once(signal, 'abort')
   })
 
-  it('lets a running call finish on close, and ends streams', async () => {
+  it('lets a running call finish when the server closes, and ends streams', async () => {
     const stream = await open(`${shop.url}/watch`)
     stream.resume()
     const ended = once(stream, 'end')
@@ -120,7 +120,7 @@ describe('the life of a connection', () => {
     await closed
   })
 
-  it('ends a stream of an edition that is no longer current', async () => {
+  it('ends a stream when a new edition replaces the one that serves it', async () => {
     const stream = await open(`${shop.url}/watch/much`)
     await once(stream, 'data')
     shop.swap([stock('getQuick', 'GET /quick')])
@@ -130,7 +130,7 @@ describe('the life of a connection', () => {
     await request(shop.server).get('/quick').expect(200)
   })
 
-  it('refuses a caller beyond the limit, by address, and says when to come back', async () => {
+  it('is refused above the rate limit of its address, with Retry-After', async () => {
     for (const address of ['192.0.2.1', '192.0.2.1', '192.0.2.1']) await from(address).expect(200)
     const refused = await from('192.0.2.1').expect(429)
     expect(refused.body).to.include({ code: 'rate_limited', retry: 'after_delay' })
@@ -142,7 +142,7 @@ describe('the life of a connection', () => {
     await from('2001:db8:0:2::1').expect(200)
   })
 
-  it('counts a token wherever it is used from', async () => {
+  it('counts the requests of a token from all addresses', async () => {
     const holder = (last: number) => from(`192.0.2.${last}`).set('X-SERVICE-TOKEN', 'shared')
     for (const last of [11, 12, 13]) await holder(last).expect(200)
     await holder(14).expect(429)

@@ -11,7 +11,7 @@ const TAGGED = { headers: { etag: '"t1"', 'cache-control': 'public, max-age=60' 
 const DOCUMENT = constant(new Reply({ ...LONG }, TAGGED))
 const REPEATED = 'data: gold\n'.repeat(200)
 
-describe('a long answer', () => {
+describe('a long free answer', () => {
   let shop: Shop
   before(async () => {
     shop = await openShop([
@@ -32,7 +32,7 @@ describe('a long answer', () => {
     return { status, header, bytes: Buffer.from(body, 'latin1') }
   }
 
-  it('is packed for whoever takes gzip, and says so to caches', async () => {
+  it('is compressed for callers that accept gzip, and says so to caches', async () => {
     for (const [path, accepts] of [
       ['/v1/long', 'gzip'],
       ['/v1/document', 'GZIP'],
@@ -52,7 +52,7 @@ describe('a long answer', () => {
     }
   })
 
-  it('goes out as it is to everybody else, with its own tag', async () => {
+  it('is sent uncompressed to other callers, with its own ETag', async () => {
     for (const accepts of ['', 'identity', 'br', 'gzip;q=0', '*, gzip;q=0', '*;q=0', 'gzip;q=x', 'gzippy']) {
       const { header, bytes } = await get('/v1/long', { accepts })
       const said = [header('content-encoding'), header('vary'), header('etag')]
@@ -61,7 +61,7 @@ describe('a long answer', () => {
     }
   })
 
-  it('has the same headers for HEAD, and is not sent again to whoever has it packed or plain', async () => {
+  it('has the same headers for HEAD, and is 304 for callers that have it compressed or plain', async () => {
     const [whole, head] = [await get('/v1/long'), await get('/v1/long', { method: 'HEAD' })]
     expect(head.bytes).to.have.length(0)
     for (const name of ['content-encoding', 'content-length', 'etag', 'vary'])
@@ -77,7 +77,7 @@ describe('a long answer', () => {
     }
   })
 
-  it('stays as it is where it is paid for, posted for, short, or no text', async () => {
+  it('is not compressed if it is paid, an answer to POST, short, or not text', async () => {
     const paid = await get('/v1/paid', { headers: ['X-PAYMENT: paid'] })
     expect([paid.status, paid.header('content-encoding'), paid.bytes.toString()]).to.deep.equal([
       200,
@@ -93,15 +93,15 @@ describe('a long answer', () => {
       expect((await get(path, { method })).header('content-encoding'), path).to.equal(null)
   })
 
-  it('is read by every client that unpacks', async () => {
+  it('can be read by every client that decompresses', async () => {
     const answer = await fetch(`http://127.0.0.1:${shop.port}/v1/long`)
     expect(answer.headers.get('content-encoding')).to.equal('gzip')
     expect(await answer.json()).to.deep.equal(LONG)
   })
 })
 
-describe('packing', () => {
-  it('is done once for the same bytes', () => {
+describe('compression', () => {
+  it('runs only once for the same bytes', () => {
     const body = Buffer.from('gold '.repeat(1000))
     expect(gzipped(body)).to.equal(gzipped(body))
   })

@@ -41,7 +41,7 @@ describe('a page', () => {
   })
   after(() => shop.close())
 
-  it('is made from the view and the value of its handler, under the page policy', async () => {
+  it('is rendered from its view and the value of its handler, with the content security policy of pages', async () => {
     const { headers, text } = await request(shop.server).get('/report/x%3Cb%3E').expect(200)
     expect(text).to.equal('<h1>x&lt;b&gt;</h1><p class="path">/report/x%3Cb%3E</p><p class="service">shop</p>')
     expect(headers['content-type']).to.equal('text/html; charset=utf-8')
@@ -50,7 +50,7 @@ describe('a page', () => {
     )
   })
 
-  it('is given to a browser where the operation also answers JSON, and JSON to everyone else', async () => {
+  it('is sent to browsers if the operation also answers JSON, and JSON is sent to other callers', async () => {
     const page = await request(shop.server).get('/either').set('Accept', BROWSER).expect(200)
     expect(page.text).to.contain('<h1>both</h1>')
     expect(page.headers['vary']).to.equal('Accept')
@@ -66,7 +66,7 @@ describe('a page', () => {
       })
   })
 
-  it('shows an error to a browser, escaped, with the status of the error', async () => {
+  it('shows an error to a browser, escaped and with its status', async () => {
     const { text } = await request(shop.server).get('/invalid').set('Accept', BROWSER).expect(422)
     expect(text).to.contain('<p class="msg">must be &lt;small&gt;</p>')
     const missing = await request(shop.server).get('/nowhere').set('Accept', 'text/html').expect(404)
@@ -74,7 +74,7 @@ describe('a page', () => {
     await request(shop.server).post('/report/x').set('Accept', BROWSER).expect(405)
   })
 
-  it('asks a browser to pay with the same header as everyone', async () => {
+  it('has the same payment header for a browser as for other callers', async () => {
     const page = await request(shop.server).get('/v1/current').set('Accept', BROWSER).expect(402)
     const data = await request(shop.server).get('/v1/current').expect(402)
     expect(page.text).to.equal(
@@ -84,14 +84,14 @@ describe('a page', () => {
     expect(page.headers['cache-control']).to.equal('no-store')
   })
 
-  it('says 500 where it cannot be rendered', async () => {
+  it('is 500 if it cannot be rendered', async () => {
     const { body } = await request(shop.server).get('/broken').expect(500)
     expect(body).to.include({ code: 'internal' })
     const { text } = await request(shop.server).get('/broken').set('Accept', BROWSER).expect(500)
     expect(text).to.contain('<p class="code">internal</p>')
   })
 
-  it('leads a browser on after a form, and answers others in JSON', async () => {
+  it('redirects a browser after a form, and answers other callers with JSON', async () => {
     const sent = await request(shop.server).post('/send').type('form').set('Accept', BROWSER).send('a=1').expect(303)
     expect(sent.headers['location']).to.equal('/report/a%20b%2F1')
     const refused = await request(shop.server)
@@ -107,7 +107,7 @@ describe('a page', () => {
     await request(shop.server).post('/refuse').type('form').send('a=1').expect(503).expect('retry-after', '60')
   })
 
-  it('loads assets from one folder, without listing it', async () => {
+  it('loads assets from one folder, which cannot be listed', async () => {
     const asset = await request(shop.server).get('/assets/style.css').expect(200)
     expect(asset.text).to.equal('body {}')
     expect(asset.headers).to.include({ 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=3600' })
@@ -116,7 +116,7 @@ describe('a page', () => {
     await request(shop.server).post('/assets/style.css').expect(405)
   })
 
-  it('loads long assets packed where they may be', async () => {
+  it('loads long assets compressed if the browser accepts gzip', async () => {
     const long = (accepts: string) => request(shop.server).get('/assets/long.css').set('accept-encoding', accepts)
     const [packed, plain] = [await long('gzip').expect(200), await long('identity').expect(200)]
     expect([packed.headers['content-encoding'], plain.headers['content-encoding']]).to.deep.equal(['gzip', undefined])

@@ -1,4 +1,4 @@
-/** HTTP by hand, for request lines no client library would send. */
+/** Sends raw HTTP, for request lines that no client library would send. */
 import { connect } from 'node:net'
 
 export interface RawAnswer {
@@ -7,7 +7,7 @@ export interface RawAnswer {
   readonly body: string
 }
 
-/** Sends text as it is on a fresh connection and reads until the server closes it. */
+/** Sends text on a new connection and reads until the server closes it. */
 export function rawRequest(port: number, text: string): Promise<RawAnswer> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(text))
@@ -24,7 +24,7 @@ export function rawRequest(port: number, text: string): Promise<RawAnswer> {
   })
 }
 
-/** A request line with a target of any form. */
+/** Returns a request with any target in its request line. */
 export function requestLine(method: string, target: string, headers: readonly string[] = []): string {
   return [`${method} ${target} HTTP/1.1`, 'Host: elsewhere.example', 'Connection: close', ...headers, '', ''].join(
     '\r\n',

@@ -1,6 +1,6 @@
 /**
- * A small shop for the transports: real HTTP, MCP, views and answers over a hand-made edition. Its `serve` asks for
- * money, keeps what it was given, and runs the operation's handler; the money path itself is tested elsewhere.
+ * A small gateway for tests of the transports: real HTTP, MCP, views and answers over a hand-made edition. Its `serve`
+ * answers 402 without a credential, records each call and runs the handler. Payments are tested elsewhere.
  */
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -25,7 +25,7 @@ export const BASE_URL = 'http://shop.example'
 export const NETWORK = NETWORKS['base-sepolia']
 export const ACCOUNTS = { network: NETWORK, payTo: '0x00000000000000000000000000000000000000A1' } as const
 
-/** One use of an operation, as the transport handed it over. */
+/** One call, as the transport passed it to `serve`. */
 export interface Recorded {
   readonly operation: string
   readonly request: CallRequest
@@ -39,7 +39,7 @@ export interface Stocked {
   readonly handle: Handle
 }
 
-/** An operation with everything the catalog would fill in. Free, without input, answering its own id. */
+/** An operation with the defaults of the catalog: free, without input, answering its own id. */
 export function stock(
   id: string,
   route: string,
@@ -137,9 +137,9 @@ export interface Shop {
   readonly url: string
   readonly port: number
   readonly server: Server
-  /** Everything `serve` was asked, unpaid probes included. */
+  /** Every call of `serve`, including unpaid ones. */
   readonly requests: CallRequest[]
-  /** Calls whose handler ran. */
+  /** The calls whose handler ran. */
   readonly calls: Recorded[]
   swap(stocked: readonly Stocked[]): void
   close(): Promise<void>

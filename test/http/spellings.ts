@@ -1,4 +1,4 @@
-/** Other spellings of /v1/data/current, by raw request target. */
+/** Other spellings of /v1/data/current, as raw request targets. */
 export const TARGETS = [
   '/v1/data/current/',
   '/v1/data/current//',

@@ -11,7 +11,7 @@ const INITIALIZE = {
   params: { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo: { name: 'raw', version: '1' } },
 }
 
-describe('the address of the MCP endpoint', () => {
+describe('the MCP endpoint over HTTP', () => {
   let shop: Shop
   before(async () => {
     shop = await openShop([stock('getSample', 'GET /v1/sample', { tool: 'get_sample' })])
@@ -23,7 +23,7 @@ describe('the address of the MCP endpoint', () => {
       .post('/mcp')
       .set({ Accept: 'application/json, text/event-stream', ...headers })
 
-  it('keeps the id of a request and speaks JSON', async () => {
+  it('answers in JSON with the id of the request', async () => {
     proves('mcp-address')
     const { body, headers } = await post().send(INITIALIZE).expect(200)
     expect(body).to.nested.include({ id: 7, 'result.protocolVersion': LATEST_PROTOCOL_VERSION })
@@ -32,7 +32,7 @@ describe('the address of the MCP endpoint', () => {
     await post().send({ jsonrpc: '2.0', method: 'notifications/initialized' }).expect(202)
   })
 
-  it('refuses foreign pages and foreign hosts, and lets its own and loopback in', async () => {
+  it('refuses foreign origins and hosts, and accepts its own and loopback', async () => {
     await post({ Origin: 'https://evil.example' }).send(INITIALIZE).expect(403)
     await post({ Origin: 'null' }).send(INITIALIZE).expect(403)
     await post({ Host: 'evil.example' }).send(INITIALIZE).expect(403)
@@ -41,7 +41,7 @@ describe('the address of the MCP endpoint', () => {
     await post({ Origin: 'http://localhost:6274', Host: 'localhost:1' }).send(INITIALIZE).expect(200)
   })
 
-  it('refuses what is no message, no JSON or too large, and methods it does not have', async () => {
+  it('refuses bodies that are not a message, not JSON or too large, and unsupported methods', async () => {
     const broken = await post({ 'Content-Type': 'application/json' }).send('{"jsonrpc"').expect(400)
     expect(broken.body).to.nested.include({ 'error.code': ErrorCode.ParseError, id: null })
     await post().send({ hello: 'world' }).expect(400)

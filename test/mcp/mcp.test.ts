@@ -81,7 +81,7 @@ describe('the MCP endpoint', () => {
   })
   after(() => shop.close())
 
-  it('introduces the service and offers exactly the tools of the catalog', async () => {
+  it('describes the service and lists exactly the tools of the catalog', async () => {
     proves('mcp-tools')
     const client = await connect()
     expect(client.getServerVersion()).to.include({ name: 'shop', version: '1.0.0' })
@@ -97,14 +97,14 @@ describe('the MCP endpoint', () => {
     expect(tools.every(({ outputSchema }) => outputSchema === undefined)).to.equal(true)
   })
 
-  it('answers a free tool with structured content and the same as text', async () => {
+  it('answers a free tool with structured content and the same JSON as text', async () => {
     const result = await use(await connect(), 'get_sample')
     expect(result.isError ?? false).to.equal(false)
     expect(result.structuredContent).to.deep.equal({ free: true })
     expect(result.content).to.deep.equal([{ type: 'text', text: '{"free":true}' }])
   })
 
-  it('answers an unpaid call with the requirements, the way clients look for them', async () => {
+  it('answers an unpaid call with the payment requirements in every place where clients look', async () => {
     const client = await connect()
     const result = await use(client, 'get_history', { venue: 'a b', symbol: 'X', limit: 5 })
     expect(result.isError).to.equal(true)
@@ -116,7 +116,7 @@ describe('the MCP endpoint', () => {
     expect(shop.calls).to.have.length(0)
   })
 
-  it('hands over what the HTTP twin of the call would have brought', async () => {
+  it('passes the same input to the product as the equivalent HTTP request', async () => {
     const client = await connect()
     await use(client, 'get_history', { venue: 'v', symbol: 'X', limit: 5, end: null, payment_signature: BASE64 })
     await fetch(`${shop.url}/v1/history/v?symbol=X&limit=5`, { headers: { 'X-PAYMENT': BASE64 } })
@@ -126,7 +126,7 @@ describe('the MCP endpoint', () => {
     expect(mcp?.request.credential).to.deep.equal(http?.request.credential)
   })
 
-  it('takes the payment from the argument, from _meta in either form, and from the headers', async () => {
+  it('accepts the payment in the argument, in _meta in either form, and in the headers', async () => {
     proves('mcp-payment')
     const args = { venue: 'v', symbol: 'X' }
     const plain = await connect()
@@ -151,12 +151,12 @@ describe('the MCP endpoint', () => {
     ])
   })
 
-  it('takes the access token from the header', async () => {
+  it('accepts the access token in the header', async () => {
     await use(await connect({ 'X-SERVICE-TOKEN': 'Bearer t.o.k' }), 'get_history', { venue: 'v', symbol: 'X' })
     expect(shop.calls[0]?.request.credential).to.deep.equal({ payments: [], token: 't.o.k' })
   })
 
-  it('takes a body that is not an object as the argument body, and answers a list as text', async () => {
+  it('accepts a body that is not an object as the argument body, and answers a list as text', async () => {
     const bars = [{ open: 1 }, { open: 2 }]
     const result = await use(await connect(), 'check_bars', { body: bars, payment_signature: BASE64 })
     expect(shop.calls[0]?.raw.body).to.deep.equal(bars)
@@ -164,7 +164,7 @@ describe('the MCP endpoint', () => {
     expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(bars) }])
   })
 
-  it('names a mistake by its argument', async () => {
+  it('names the argument that is invalid', async () => {
     const result = await use(await connect(), 'estimate', { side: 'up' })
     expect(result.isError).to.equal(true)
     expect(result.structuredContent).to.deep.include({
@@ -173,14 +173,14 @@ describe('the MCP endpoint', () => {
     })
   })
 
-  it('shows nothing of the product when settlement fails', async () => {
+  it('does not reveal the answer when settlement fails', async () => {
     const result = await use(await connect(), 'fail_settling', { payment_signature: BASE64 })
     expect(result.isError).to.equal(true)
     expect(result.structuredContent).to.include({ code: 'settlement_failed', message: 'The balance is too small.' })
     expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(result.structuredContent) }])
   })
 
-  it('says when to come back where that helps', async () => {
+  it('says how many seconds to wait before a retry', async () => {
     shop.swap([
       stock('getLate', 'GET /v1/late', { tool: 'get_late' }, () => {
         throw new Unavailable('Closed for a moment.', 30)
@@ -200,12 +200,12 @@ describe('the MCP endpoint', () => {
     expect(error?.message).to.contain('getHidden')
   })
 
-  it('tells an open session of a new edition, and serves it at once', async () => {
+  it('notifies open sessions of a new edition and serves it at once', async () => {
     const client = await connect()
     const told = new Promise<void>((resolve) =>
       client.setNotificationHandler(ToolListChangedNotificationSchema, () => resolve()),
     )
-    // The client opens its stream of notifications after connecting, unobserved: swap until it has heard of it.
+    // The client opens its notification stream some time after connecting, so swap until it was notified.
     const swapping = setInterval(
       () => shop.swap([...STOCK, stock('getGold', 'GET /v1/gold', { tool: 'get_gold' })]),
       20,

@@ -8,7 +8,7 @@ import type { Upload } from '../../../gateway/plugin/plugin.ts'
 
 type Headers = Readonly<Record<string, string>>
 
-/** A request whose body arrives in pieces of the given size. */
+/** A request whose body arrives in chunks of the given size. */
 function incoming(headers: Headers, body: Buffer, size = 7): IncomingMessage {
   const stream = new PassThrough()
   for (let at = 0; at < body.length; at += size) stream.write(body.subarray(at, at + size))
@@ -32,7 +32,7 @@ async function codeOf(reading: Promise<unknown>): Promise<string> {
 }
 
 describe('readBody', () => {
-  it('finds every part of a multipart body, however it is cut into pieces', async () => {
+  it('finds every part of a multipart body, however it is split into chunks', async () => {
     const name = fc.stringMatching(/^[a-z]{1,8}$/)
     const part = fc.record({ name, file: fc.boolean(), bytes: fc.uint8Array({ minLength: 1, maxLength: 300 }) })
     await fc.assert(
@@ -61,14 +61,14 @@ describe('readBody', () => {
     )
   })
 
-  it('takes the first of its media types where the body names none', async () => {
+  it('uses the first media type of the operation if the body names none', async () => {
     expect(await read(['application/json', 'text/csv'], {}, '[1]')).to.deep.equal([1])
     expect(await read(['text/csv', 'application/json'], {}, '[1]')).to.deep.equal({
       file: { filename: 'upload', mediaType: 'text/csv', bytes: Buffer.from('[1]') },
     })
   })
 
-  it('refuses what it does not take, and what is longer than allowed', async () => {
+  it('refuses unsupported media types and bodies that are too long', async () => {
     expect(await codeOf(read(['application/json'], { 'content-type': 'image/png' }, 'x'))).to.equal('media_unsupported')
     expect(await codeOf(read(['application/json'], { 'content-encoding': 'br' }, 'x'))).to.equal('media_unsupported')
     expect(await codeOf(read(['application/json'], {}, ' '.repeat(100_001), 9000))).to.equal('body_too_large')
@@ -76,13 +76,13 @@ describe('readBody', () => {
     expect(await codeOf(read(['application/json'], {}, '{'))).to.equal('validation_failed')
   })
 
-  it('reads nothing where the operation takes no body', async () => {
+  it('reads nothing if the operation accepts no body', async () => {
     const request = incoming({}, Buffer.from('{"plan": "cheap"}'))
     expect(await readBody(request, { bodyMedia: [], maxBytes: 10 })).to.equal(undefined)
     expect((request as unknown as PassThrough).readableLength).to.equal(17)
   })
 
-  it('reads a form with a hostile name as data', async () => {
+  it('treats a hostile field name in a form as data', async () => {
     const type = { 'content-type': 'application/x-www-form-urlencoded' }
     const form = (await read(['application/x-www-form-urlencoded'], type, '__proto__=1&__proto__=2&a=')) as object
     expect(Object.entries(form)).to.deep.equal([

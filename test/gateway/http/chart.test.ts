@@ -20,7 +20,7 @@ const CHART: Chart = {
 }
 
 describe('a chart', () => {
-  it('places data in percent of the plot, upwards', () => {
+  it('positions data as percentages of the plot, with larger values higher', () => {
     expect(draw(CHART).paths).to.deep.equal([{ kind: 'line', tone: 'main', d: 'M0,100L100,0' }])
     const [series] = CHART.series
     const drawn = draw({ ...CHART, series: [{ ...series!, kind: 'points' }], marks: [{ at: [5, 5], label: 'here' }] })
@@ -31,7 +31,7 @@ describe('a chart', () => {
     expect(drawn.marks).to.deep.equal([{ label: 'here', x: 50, y: 50, anchor: 'start' }])
   })
 
-  it('has round ticks, written in the unit of the axis', () => {
+  it('has round ticks in the unit of the axis', () => {
     const { yTicks } = draw({
       ...CHART,
       y: { label: 'Share', unit: 'percent', domain: [0, 1] },
@@ -50,7 +50,7 @@ describe('a chart', () => {
     expect(yTicks.map(({ at }) => at)).to.deep.equal([100, 80, 60, 40, 20, 0])
   })
 
-  it('counts powers of ten on a logarithmic axis', () => {
+  it('has powers of ten as ticks of a logarithmic axis', () => {
     const { xTicks, paths } = draw({
       ...CHART,
       x: { label: 'Trials', scale: 'log' },
@@ -76,7 +76,7 @@ describe('a chart', () => {
     expect(paths[0]?.d).to.equal('M0,100L50,50L100,0')
   })
 
-  it('writes times in UTC, as fine as the stretch needs', () => {
+  it('shows times in UTC with the precision that the time range needs', () => {
     const days = (first: string, last: string): string[] =>
       draw({
         ...CHART,
@@ -97,7 +97,7 @@ describe('a chart', () => {
     expect(days('2019-01-01T00:00:00Z', '2026-01-01T00:00:00Z')).to.include('2020')
   })
 
-  it('has its figures as a table: every point, or what the chart brings', () => {
+  it('has a table of every point, or the table that the chart provides', () => {
     const two = {
       ...CHART,
       series: [...CHART.series, { name: 'There', tone: 'second', points: [[5, 2.12345]] } as const],
@@ -114,7 +114,7 @@ describe('a chart', () => {
     expect(draw({ ...CHART, table }).table).to.equal(table)
   })
 
-  it('draws a single value, and nothing without one', () => {
+  it('draws a single value and throws without any', () => {
     expect(
       draw({ ...CHART, series: [{ name: 'a', tone: 'main', kind: 'points', points: [[3, 4]] }] }).dots,
     ).to.deep.equal([{ tone: 'main', x: 50, y: 60 }])
@@ -123,7 +123,7 @@ describe('a chart', () => {
 })
 
 describe('a waterfall', () => {
-  it('starts each step where the one before ended', () => {
+  it('starts each step where the previous one ended', () => {
     const steps = [
       { label: 'Gross', amount: 10 },
       { label: 'Cost', amount: -4 },
@@ -136,7 +136,7 @@ describe('a waterfall', () => {
     ])
   })
 
-  it('goes below zero', () => {
+  it('can go below zero', () => {
     const { zero, spans } = waterfall([
       { label: 'Gross', amount: 1 },
       { label: 'Cost', amount: -4 },

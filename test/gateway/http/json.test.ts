@@ -14,8 +14,8 @@ function refusal(text: string | Buffer): { loc: readonly unknown[]; type: string
   throw new Error(`accepted: ${text.toString()}`)
 }
 
-describe('JSON from untrusted bytes', () => {
-  it('is what JSON.parse makes of it', () => {
+describe('a JSON body', () => {
+  it('has the value that JSON.parse returns', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 5 }), (text) => {
         expect(parseJson(Buffer.from(text))).to.deep.equal(JSON.parse(text))
@@ -24,7 +24,7 @@ describe('JSON from untrusted bytes', () => {
     expect(parseJson(Buffer.from('\uFEFF{"a": "é"}'))).to.deep.equal({ a: 'é' })
   })
 
-  it('is refused at the first character that cannot belong', () => {
+  it('is refused with the position of the first invalid character', () => {
     const mistakes: [string, number][] = [
       ['{"a": 1,}', 8],
       ['[1 2]', 3],
@@ -45,7 +45,7 @@ describe('JSON from untrusted bytes', () => {
     }
   })
 
-  it('has no mistake exactly where JSON.parse finds none', () => {
+  it('is refused exactly if JSON.parse refuses it', () => {
     const text = fc.oneof(
       fc.json(),
       fc.string({ unit: fc.constantFrom(...Array.from('{}[],:"0-1.eE+ \\untrfalse\n')), maxLength: 12 }),
@@ -67,7 +67,7 @@ describe('JSON from untrusted bytes', () => {
     )
   })
 
-  it('is refused where a number is not finite, and says which', () => {
+  it('is refused with the path of a number that is not finite', () => {
     expect(refusal('{"bars": [{"open": 1}, {"open": 1e400}]}')).to.deep.include({
       loc: ['body', 'bars', 1, 'open'],
       type: 'finite_number',
@@ -75,17 +75,17 @@ describe('JSON from untrusted bytes', () => {
     expect(refusal('-1e999')).to.deep.include({ loc: ['body'], type: 'finite_number' })
   })
 
-  it('is refused where it is nested too deep, however deep', () => {
+  it('is refused if it is nested too deeply', () => {
     expect(refusal('['.repeat(65) + ']'.repeat(65)).type).to.equal('too_deep')
     expect(refusal('['.repeat(200_000) + ']'.repeat(200_000)).type).to.equal('too_deep')
     parseJson(Buffer.from('['.repeat(64) + ']'.repeat(64)))
   })
 
-  it('is refused where it is not UTF-8', () => {
+  it('is refused if it is not UTF-8', () => {
     expect(refusal(Buffer.from([0x22, 0xff, 0x22])).type).to.equal('encoding')
   })
 
-  it('keeps a hostile key as a key', () => {
+  it('treats a hostile key as an ordinary key', () => {
     const value = parseJson(Buffer.from('{"__proto__": {"a": 1}}')) as { a?: number }
     expect(value.a).to.equal(undefined)
     expect(Object.keys(value)).to.deep.equal(['__proto__'])

@@ -25,7 +25,7 @@ describe('the renderer', () => {
   const renderer = () =>
     createRenderer({ viewDir: join(folder, 'views'), pluginViewDirs: () => [join(folder, 'plugin')] })
 
-  it('fills a view and escapes what it is given', () => {
+  it('renders a view and escapes its values', () => {
     write('views/page.pug', 'p= word')
     expect(renderer()('page', { word: '<script>' })).to.equal('<p>&lt;script&gt;</p>')
   })
@@ -39,7 +39,7 @@ describe('the renderer', () => {
     expect(renderer()('page', {})).to.equal('<p>ours</p>')
   })
 
-  it('compiles a view once for an edition, and again for the next', () => {
+  it('compiles a view once per edition', () => {
     write('views/page.pug', 'p one')
     const render = renderer()
     const [first, second] = [catalogOf(), catalogOf()]
@@ -49,7 +49,7 @@ describe('the renderer', () => {
     expect(render('page', { catalog: second })).to.equal('<p>two</p>')
   })
 
-  it('never leaves the folders of views', () => {
+  it('never reads files outside of the view folders', () => {
     write('secret.pug', 'p secret')
     write('views/page.pug', 'p')
     const render = renderer()
@@ -57,7 +57,7 @@ describe('the renderer', () => {
       expect(() => render(name, {}), name).to.throw(`There is no view "${name}"`)
   })
 
-  it('gives every view the formats and the menu', () => {
+  it('passes the formats and the menu to every view', () => {
     write('views/page.pug', "p= format.usd('5000')\neach item in navigation\n  a(href=item.href)= item.label")
     expect(renderer()('page', { catalog: catalogOf(page('/audit-tool')) })).to.equal(
       '<p>$0.005</p><a href="/audit-tool">Audit tool</a>',
@@ -66,7 +66,7 @@ describe('the renderer', () => {
 })
 
 describe('the menu', () => {
-  it('names listed pages of one plain segment', () => {
+  it('has the listed pages with a path of one segment', () => {
     const catalog = catalogOf(
       page('/'),
       page('/pricing'),
@@ -100,7 +100,7 @@ describe('the formats', () => {
     expect(format.iso(0)).to.equal('1970-01-01T00:00:00.000Z')
   })
 
-  it('write shares, basis points, counts and lengths of time', () => {
+  it('write percentages, basis points, counts and durations', () => {
     expect(format.percent(0.874)).to.equal('87.4%')
     expect(format.bps(12.345)).to.equal('12.3 bps')
     expect(format.number(417_512)).to.equal('417,512')
@@ -114,7 +114,7 @@ describe('the formats', () => {
     ])
   })
 
-  it('cut prose at its code', () => {
+  it('split prose at its code', () => {
     expect(format.pieces('see `a` and `b`')).to.deep.equal([
       { text: 'see ', isCode: false },
       { text: 'a', isCode: true },
@@ -124,7 +124,7 @@ describe('the formats', () => {
     ])
   })
 
-  it('write statuses', () => {
+  it('write the reason phrases of statuses', () => {
     expect(format.status(402)).to.equal('Payment Required')
     expect(format.status(599)).to.equal('Error')
   })

@@ -6,13 +6,13 @@ import { eventText, sendEvents, type StreamOptions } from '../../../gateway/http
 
 interface Watched {
   readonly source: AsyncIterable<ServerEvent>
-  /** Events that were asked for. */
+  /** Count of events requested from the source. */
   asked: number
-  /** Times the source was told to stop. */
+  /** How often the source was stopped. */
   left: number
 }
 
-/** Events of so many characters, without end; or, where `count` is given, so many and then silence. */
+/** Yields events of this many characters forever, or `count` of them and then none. */
 function events(size: number, count = Infinity): Watched {
   const watched = {
     asked: 0,
@@ -50,7 +50,7 @@ describe('a stream of events', () => {
   after(() => new Promise((resolve) => server.close(resolve)))
   const address = (): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
 
-  /** A reader that asks, and then takes nothing. */
+  /** A reader that sends a request and never reads the response. */
   async function openReader(): Promise<Socket> {
     const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
     const arrived = new Promise((resolve) => server.once('request', resolve))
@@ -59,25 +59,25 @@ describe('a stream of events', () => {
     return socket
   }
 
-  it('is text an EventSource reads, one line of data an event', () => {
+  it('has one line of data per event, as an EventSource expects', () => {
     expect(eventText({ id: '7', data: { a: 'b\nc' } })).to.equal('id: 7\ndata: {"a":"b\\nc"}\n\n')
     expect(eventText({ id: '7\nevent: x\r\0', data: undefined })).to.equal('id: 7event: x\ndata: null\n\n')
   })
 
-  it('asks for no event before the last one has gone, and cuts off a reader that takes nothing', async () => {
+  it('reads the next event only after the last one was sent, and disconnects a reader that stalls', async () => {
     const watched = events(100_000)
     offered = watched.source
     options = { stallMs: 300 }
     const socket = await openReader()
     socket.pause()
     await sent
-    // What the kernel took, and one event more; without bound it would be all there is.
+    // The kernel's buffers plus one event. Without backpressure it would be all events.
     expect(watched.asked).to.be.below(200)
     expect(watched.left).to.equal(1)
     socket.destroy()
   })
 
-  it('waits for a reader that takes its time', async () => {
+  it('waits for a slow reader', async () => {
     const watched = events(200_000, 60)
     offered = watched.source
     options = { stallMs: 20_000 }
@@ -94,7 +94,7 @@ describe('a stream of events', () => {
     expect(watched.left).to.equal(1)
   })
 
-  it('sends a sign of life while nothing happens, and ends when it is not current any more', async () => {
+  it('sends heartbeats while there are no events, and ends when a new edition replaces its own', async () => {
     const watched = events(1, 1)
     offered = watched.source
     let beats = 0
@@ -105,7 +105,7 @@ describe('a stream of events', () => {
     expect(watched.left).to.equal(1)
   })
 
-  it('tells its source when the reader leaves while nothing happens', async () => {
+  it('stops its source when the reader disconnects between events', async () => {
     const watched = events(1, 0)
     offered = watched.source
     options = {}

@@ -3,14 +3,14 @@ import * as fc from 'fast-check'
 import { parsePairs, parseTarget, publicUrl } from '../../../gateway/http/request-target.ts'
 
 describe('parseTarget', () => {
-  it('takes origin form and absolute form apart alike', () => {
+  it('parses origin form and absolute form the same way', () => {
     expect(parseTarget('/v1/x?a=1?b')).to.deep.equal({ path: '/v1/x', search: '?a=1?b' })
     expect(parseTarget('http://other:1/v1/x')).to.deep.equal({ path: '/v1/x', search: '' })
     expect(parseTarget('https://other?a')).to.deep.equal({ path: '/', search: '?a' })
     expect(parseTarget('/a%20b;c=d,e')).to.deep.equal({ path: '/a%20b;c=d,e', search: '' })
   })
 
-  it('gives back a path that decodes, has no empty or dot segment, and is below the base for any URL reader', () => {
+  it('returns only paths that decode, have no empty or dot segment, and stay below the base URL', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...Array.from('/.\\%2eEfF5cC0ab;#?@: ')), maxLength: 14 }),
@@ -32,7 +32,7 @@ describe('parseTarget', () => {
     )
   })
 
-  it('refuses what is no path', () => {
+  it('rejects targets that are not a path', () => {
     for (const text of [
       '*',
       'v1/x',

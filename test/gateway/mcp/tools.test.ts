@@ -50,7 +50,7 @@ describe('a tool', () => {
     expect(toolOf(HISTORY).definition.inputSchema.required).to.deep.equal(['venue'])
   })
 
-  it('says what it costs, in words and in _meta, and never describes its output', () => {
+  it('states its price in the description and in _meta, and has no output schema', () => {
     const { definition } = toolOf(HISTORY)
     expect(definition.description).to.match(
       /^Past snapshots: one a minute\.\n\nNewest first\.\n\nCosts \$0\.005 USDC on base-sepolia via x402/,
@@ -68,14 +68,14 @@ describe('a tool', () => {
     expect(toolOf(TICKET).definition.annotations).to.include({ readOnlyHint: false })
   })
 
-  it('asks no payment where it is free', () => {
+  it('has no payment argument if it is free', () => {
     const { definition } = toolOf(stock('getSample', 'GET /v1/sample', { tool: 'get_sample' }))
     expect(definition.inputSchema.properties).to.deep.equal({})
     expect(definition.description).to.match(/Free\.$/)
     expect(definition._meta?.['x402/price']).to.include({ free: true, amount: '0' })
   })
 
-  it('splits arguments into the text an address carries and the body as it is', () => {
+  it('splits arguments into text for path and query and an unchanged body', () => {
     const history = toolOf(HISTORY)
     const input = history.split({ venue: 'a/b', limit: 5, tag: ['x', 1], payment_signature: 'p' })
     expect(input).to.deep.equal({ params: { venue: 'a/b' }, query: { limit: '5', tag: ['x', '1'] }, body: undefined })
@@ -84,7 +84,7 @@ describe('a tool', () => {
     expect(ticket).to.deep.equal({ params: {}, query: { detail: 'true' }, body: { side: 'buy', notional_usd: 5 } })
   })
 
-  it('keeps arguments nobody declared where the validator names them, and leaves out null ones', () => {
+  it('passes undeclared arguments to the validator and omits null ones', () => {
     expect(toolOf(HISTORY).split({ colour: 'red', limit: null }).query).to.deep.equal({ colour: 'red' })
     expect(toolOf(TICKET).split({ colour: 'red' }).body).to.deep.equal({ colour: 'red' })
     const hostile = toolOf(TICKET).split(JSON.parse('{"__proto__": {"side": "buy"}}') as Record<string, unknown>)
@@ -92,12 +92,12 @@ describe('a tool', () => {
     expect((hostile.body as { side?: string }).side).to.equal(undefined)
   })
 
-  it('leaves a braced name in the address where the argument is missing', () => {
+  it('keeps a parameter in braces if its argument is missing', () => {
     const history = toolOf(HISTORY)
     expect(history.targetOf(history.split({})).path).to.equal('/v1/history/{venue}')
   })
 
-  it('takes a file as text', () => {
+  it('accepts a file as text', () => {
     const file = { type: 'string', format: 'binary', description: 'The ledger.' }
     const upload = toolOf(
       stock('upload', 'POST /v1/upload', {
@@ -112,7 +112,7 @@ describe('a tool', () => {
     expect(upload.split({ file: 'a,b' }).body).to.deep.equal({ file: 'a,b' })
   })
 
-  it('locates mistakes among its arguments', () => {
+  it('names the invalid argument of an issue', () => {
     const bars = toolOf(stock('check', 'POST /v1/bars', { tool: 'check', body: { type: 'array' } }))
     expect(bars.locate(item(['body', 3, 'open'])).loc).to.deep.equal(['arguments', 'body', 3, 'open'])
     expect(toolOf(TICKET).locate(item(['body', 'side'])).loc).to.deep.equal(['arguments', 'side'])
@@ -120,7 +120,7 @@ describe('a tool', () => {
     expect(toolOf(HISTORY).locate(item(['header', 'x'])).loc).to.deep.equal(['header', 'x'])
   })
 
-  it('is not made of internal operations', () => {
+  it('does not exist for internal operations', () => {
     const hidden = stock('getBars', 'GET /bars', { tool: 'get_bars', internal: true })
     expect(createTools(editionOf([hidden]).catalog, ACCOUNTS).size).to.equal(0)
   })

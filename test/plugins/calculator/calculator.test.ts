@@ -28,13 +28,13 @@ describe('the deflated Sharpe ratio', () => {
       expect(result.sr0).to.be.closeTo(sr0, 5e-5)
     })
 
-  it('is the probabilistic one for a single trial', () => {
+  it('equals the probabilistic Sharpe ratio for a single trial', () => {
     const { dsr, psr, sr0, minBacktestYears } = calculate({ ...PAPER, trials: 1 })
     expect(dsr).to.equal(psr)
     expect([sr0, minBacktestYears]).to.deep.equal([0, 0])
   })
 
-  it('takes the sampling variance where none is given, and 252 days a year', () => {
+  it('uses the sampling variance and 252 days per year by default', () => {
     const plain = calculate({ sharpe: 1.5, days: 504, trials: 20 })
     expect(plain).to.deep.equal(
       calculate({ sharpe: 1.5, days: 504, trials: 20, skew: 0, kurt: 3, srVariance: 252 / 503, periodsPerYear: 252 }),
@@ -46,7 +46,7 @@ describe('the deflated Sharpe ratio', () => {
     expect(calculate({ sharpe: 1, days: 1260, trials: 45 }).minBacktestYears).to.be.closeTo(4.998, 1e-3)
   })
 
-  it('has no track record long enough for a loss', () => {
+  it('has no sufficient track record for a negative Sharpe ratio', () => {
     expect(calculate({ sharpe: -1, days: 500, trials: 5 }).minTrackDays).to.equal(Infinity)
   })
 })
@@ -71,7 +71,7 @@ describe('the page of the calculator', () => {
     return answer.text()
   }
 
-  it('shows the paper’s figures', async () => {
+  it('shows the figures of the paper', async () => {
     proves('calculator')
     const paper = 'sharpe=2.5&days=1250&sr_variance=0.5&periods_per_year=250'
     expect(await page(`${paper}&trials=100&skew=-3&kurt=10`))
@@ -81,7 +81,7 @@ describe('the page of the calculator', () => {
     expect(await page(`${paper}&trials=88`)).to.contain('0.9505')
   })
 
-  it('is a form without numbers, and says which are missing', async () => {
+  it('is an empty form at first, and names the numbers that are missing', async () => {
     const empty = await page('')
     expect(empty).to.contain('<form').and.not.to.contain('id="result-title"')
     expect(empty)
@@ -90,7 +90,7 @@ describe('the page of the calculator', () => {
     expect(await page('sharpe=1')).to.contain('Please fill in: days, trials.')
   })
 
-  it('takes an empty field for its default', async () => {
+  it('uses the default for an empty field', async () => {
     const full = await page('sharpe=1.5&days=504&trials=20&skew=0&kurt=3')
     expect(await page('sharpe=1.5&days=504&trials=20&skew=&kurt=&sr_variance=&periods_per_year=')).to.equal(full)
   })

@@ -55,7 +55,7 @@ describe('the founding list', () => {
     return members.map((member) => rowOf(member, shop.url))
   }
 
-  it('keeps an address once, however it is written, and says the same each time', async () => {
+  it('stores an address once, whatever its case, and answers the same each time', async () => {
     proves('founding')
     const first = await send({ email: 'Ada@Example.org' })
     const again = await send({ email: 'ada@example.ORG', source: 'elsewhere' })
@@ -65,7 +65,7 @@ describe('the founding list', () => {
     expect((await kept())[0]).to.include({ email: 'Ada@Example.org', source: 'pricing' })
   })
 
-  it('refuses what is no address, with the field', async () => {
+  it('refuses an invalid address and names the field', async () => {
     for (const fields of [
       {},
       { email: '' },
@@ -82,7 +82,7 @@ describe('the founding list', () => {
     expect(await kept()).to.have.length(1)
   })
 
-  it('sends a browser back to the price page, which says thank you or what went wrong', async () => {
+  it('redirects a browser to the price page, which shows the result', async () => {
     const joined = await send({ email: 'grace@example.org' }, HTML)
     expect([joined.status, joined.headers.get('location')]).to.deep.equal([303, '/pricing?ok=1'])
     expect(await (await fetch(`${shop.url}/pricing?ok=1`, { headers: HTML })).text()).to.contain('Thank you')
@@ -92,12 +92,12 @@ describe('the founding list', () => {
     expect(page).to.contain('role="alert"')
   })
 
-  it('says on the form what happens to the address', async () => {
+  it('explains on the form how the address is used', async () => {
     const page = await (await fetch(`${shop.url}/pricing`, { headers: HTML })).text()
     expect(page).to.contain('Every e-mail has a link that deletes it')
   })
 
-  it('deletes an address by its link, which only asks when it is merely opened', async () => {
+  it('deletes an address by POST to its link, while GET only shows a form', async () => {
     await send({ email: 'leaver@example.org' })
     const { unsubscribe_url: link } = (await kept()).find(({ email }) => email === 'leaver@example.org') as Row
     expect(link).to.match(/\/founding\/leave\/[\w-]{24}$/)
@@ -114,7 +114,7 @@ describe('the founding list', () => {
     expect((await fetch(`${shop.url}/founding/leave/short`, { method: 'POST' })).status).to.equal(422)
   })
 
-  it('is exported as CSV that no spreadsheet runs', async () => {
+  it('is exported as CSV without spreadsheet formulas', async () => {
     await send({ email: '=cmd@example.org', source: '=1+1' })
     const lines = run('export').trim().split(/\r?\n/)
     expect(lines[0]).to.equal('email,source,joined,unsubscribe_url')

@@ -10,14 +10,14 @@ const change = (before: number | null, after: number | null, day = 1) => ({
 })
 
 describe('the changes on the price page', () => {
-  it('are those of what was sold before: not a first price, nor a free page that goes', () => {
+  it('exclude new routes and removed free routes', () => {
     const [raised, withdrawn] = [change(0.01, 0.02), change(0.02, null)]
     const changes = [withdrawn, raised, change(null, 0.01), change(0, null)]
     expect(changesOf({ changes })).to.deep.equal([withdrawn, raised])
     expect(changesOf(null)).to.deep.equal([])
   })
 
-  it('are the newest few of many', () => {
+  it('are limited to the newest', () => {
     const changes = Array.from({ length: 400 }, (_, index) => change(index + 1, index + 2))
     expect(changesOf({ changes })).to.deep.equal(changes.slice(0, 20))
   })

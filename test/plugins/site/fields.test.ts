@@ -6,8 +6,8 @@ const SCHEMAS = {
   'gold.Tree': { type: 'object', properties: { inner: { $ref: '#/components/schemas/gold.Tree' } } },
 }
 
-describe('a schema as a table', () => {
-  it('has a row for each field, with type, limits, default and words', () => {
+describe('the fields of a schema', () => {
+  it('have a type, limits, a default and a description', () => {
     const schema = {
       type: 'object',
       required: ['limit'],
@@ -31,13 +31,13 @@ describe('a schema as a table', () => {
     ])
   })
 
-  it('follows references, keeping the words beside them', () => {
+  it('follow references and keep the keywords next to them', () => {
     const metal = { $ref: '#/components/schemas/gold.Metal' }
     expect(fieldOf('metal', metal, true, SCHEMAS)).to.include({ type: 'gold | silver', description: 'Which one.' })
     expect(fieldOf('metal', { ...metal, description: 'Ours.' }, true, SCHEMAS)).to.include({ description: 'Ours.' })
   })
 
-  it('shows what is nested by its path, and the items of a list', () => {
+  it('include nested fields by path, and the fields of list items', () => {
     const bar = { type: 'object', properties: { t: { type: 'integer' } } }
     const schema = { type: 'object', properties: { bars: { type: 'array', items: bar }, last: bar } }
     expect(fieldsOf(schema, {}).map(({ name, type }) => `${name} ${type}`)).to.deep.equal([
@@ -49,7 +49,7 @@ describe('a schema as a table', () => {
     expect(fieldsOf({ type: 'array', items: bar }, {}).map(({ name }) => name)).to.deep.equal(['[].t'])
   })
 
-  it('ends where a schema contains itself', () => {
+  it('stop at a limited depth if a schema contains itself', () => {
     expect(fieldsOf({ $ref: '#/components/schemas/gold.Tree' }, SCHEMAS).map(({ name }) => name)).to.deep.equal([
       'inner',
       'inner.inner',
@@ -58,7 +58,7 @@ describe('a schema as a table', () => {
     ])
   })
 
-  it('names the choices of a field', () => {
+  it('list the choices of a field', () => {
     const schema = { anyOf: [{ type: 'string' }, { type: 'integer' }, { const: 'all' }] }
     expect(fieldOf('of', schema, false, {}).type).to.equal('string | integer | "all"')
   })

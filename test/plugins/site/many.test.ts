@@ -12,7 +12,7 @@ describe('the pages of a service with many products', () => {
   })
   after(() => shop.close())
 
-  it('weigh little, with all they load', async () => {
+  it('stay small, including all they load', async () => {
     for (const path of PAGES) {
       const { status, html } = await shop.page(path)
       expect(status, path).to.equal(200)
@@ -25,7 +25,7 @@ describe('the pages of a service with many products', () => {
     }
   })
 
-  it('list every one of them, with its price and the way to its page', async () => {
+  it('list every product with its price and a link to its page', async () => {
     const { html: prices } = await shop.page('/pricing')
     const { html: index } = await shop.page('/docs')
     for (let more = 0; more < MORE; more += 1) {
@@ -35,7 +35,7 @@ describe('the pages of a service with many products', () => {
     expect(prices.match(/\$0\.01</g)).to.have.lengthOf.at.least(MORE)
   })
 
-  it('say of a product that tells no method where it is described', async () => {
+  it('link to the documentation of a product that describes no method', async () => {
     const { html } = await shop.page('/methodology')
     expect(html).to.contain('href="/docs#product-more-7"')
     expect((await shop.page('/docs')).html).to.contain('id="product-more-7"')

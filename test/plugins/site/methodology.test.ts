@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { formatTable } from '../../../plugins/site/methodology.ts'
 
-describe('a table of a method', () => {
-  it('writes the numbers of a column with as many decimals as the one that needs most', () => {
+describe('a table on the methodology page', () => {
+  it('shows all numbers of a column with the same number of decimals', () => {
     const { columns, rows } = formatTable({
       caption: 'Measured',
       columns: ['recording', 'ratio', 'turnover', 'bar'],
@@ -20,7 +20,7 @@ describe('a table of a method', () => {
     expect(columns.map(({ isNumber }) => isNumber)).to.deep.equal([false, true, true, false])
   })
 
-  it('drops the decimals that are only noise', () => {
+  it('rounds decimals that are only noise', () => {
     const { rows } = formatTable({ caption: '', columns: ['sum'], rows: [[0.1 + 0.2], [1]] })
     expect(rows).to.deep.equal([['0.3'], ['1.0']])
   })

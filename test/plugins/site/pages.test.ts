@@ -13,7 +13,7 @@ describe('the pages', () => {
 
   const html = async (path: string): Promise<string> => (await shop.page(path)).html
 
-  it('are HTML, and free', async () => {
+  it('are free HTML pages', async () => {
     proves('pages')
     for (const path of PAGES) {
       const { status, type } = await shop.page(path)
@@ -21,7 +21,7 @@ describe('the pages', () => {
     }
   })
 
-  it('load nothing from outside and carry no script or style of their own', async () => {
+  it('load nothing from other hosts and have no inline script or style', async () => {
     for (const path of [...PAGES, '/nowhere', '/v1/regime/current']) {
       const text = await html(path)
       expect(text.match(/\bstyle=|<style|\bon[a-z]+="|javascript:/i), path).to.equal(null)
@@ -37,7 +37,7 @@ describe('the pages', () => {
     }
   })
 
-  it('say who they are to search engines and to those who share them', async () => {
+  it('have a title, description, preview card and structured data', async () => {
     for (const path of ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']) {
       const text = await html(path)
       expect(text, path).to.contain(`<link rel="canonical" href="${shop.url}${path}">`)
@@ -53,7 +53,7 @@ describe('the pages', () => {
     }
   })
 
-  it('keep out of every index what is nobody else’s business', async () => {
+  it('ask search engines not to index errors and payment pages', async () => {
     for (const path of ['/nowhere', '/v1/regime/current', '/pricing?ok=many']) {
       const text = await html(path)
       expect(text, path).to.contain('<meta name="robots" content="noindex"')
@@ -61,7 +61,7 @@ describe('the pages', () => {
     }
   })
 
-  it('offer every priced route to search engines at its price', async () => {
+  it('list every priced route with its price in the structured data', async () => {
     const [, data] = /<script type="application\/ld\+json">(.+?)<\/script>/.exec(await html('/pricing')) ?? []
     const { itemListElement } = JSON.parse(data as string) as { itemListElement: { name: string; price: string }[] }
     expect(itemListElement.map(({ name, price }) => [name, price])).to.have.deep.members([
@@ -71,7 +71,7 @@ describe('the pages', () => {
     ])
   })
 
-  it('lead only to addresses that exist', async () => {
+  it('link only to pages and anchors that exist', async () => {
     const links = new Set<string>()
     for (const path of PAGES)
       for (const [, link] of (await html(path)).matchAll(/<a[^>]+href="([^"]+)"/g)) links.add(link as string)
@@ -84,7 +84,7 @@ describe('the pages', () => {
     }
   })
 
-  it('stand beside documents that cost nothing', async () => {
+  it('come with machine-readable documents that are free', async () => {
     proves('documents')
     const types = { json: /^application\/json/, txt: /^text\/plain/, xml: /^application\/xml/ }
     const documents = [
@@ -106,7 +106,7 @@ describe('the pages', () => {
     }
   })
 
-  it('stand beside documents that are fetched again only when they have changed', async () => {
+  it('come with documents that answer 304 while they have not changed', async () => {
     const { headers } = await fetch(`${shop.url}/openapi.json`)
     const again = await fetch(`${shop.url}/openapi.json`, {
       headers: { 'if-none-match': headers.get('etag') as string },
@@ -114,7 +114,7 @@ describe('the pages', () => {
     expect(again.status).to.equal(304)
   })
 
-  it('take err and ok, and refuse what is not declared', async () => {
+  it('accept the parameters err and ok and refuse invalid values', async () => {
     proves('page-queries')
     expect(await html('/')).not.to.contain('role="alert"')
     expect(await html('/?err=validation_failed')).to.contain('Please check it and send it again')
@@ -131,7 +131,7 @@ describe('the pages', () => {
       .deep.equal(['query', 'ok'])
   })
 
-  it('show on the start page the sample, its figures and where the data come from', async () => {
+  it('show the free sample, its figures and the data source on the start page', async () => {
     const text = await html('/')
     expect(text).to.contain('Market regime 24 hours ago')
     expect(text).to.contain('<p class="state volatile">VOLATILE</p>')
@@ -140,14 +140,14 @@ describe('the pages', () => {
     expect(text, 'a figure that is not measured yet').not.to.contain('Brier')
   })
 
-  it('show on the start page a free call and a paid one to copy', async () => {
+  it('show a free call and a paid call to copy on the start page', async () => {
     const text = (await html('/')).replaceAll('&#39;', "'")
     const addresses = [...text.matchAll(/curl -i '([^']+)'/g)].map(([, address]) => address as string)
     const statuses = await Promise.all(addresses.map(async (address) => (await fetch(address)).status))
     expect(statuses, 'the free sample, then the paid call').to.deep.equal([200, 402])
   })
 
-  it('state on the price page every priced route and plan', async () => {
+  it('show every priced route and plan on the price page', async () => {
     const text = await html('/pricing')
     for (const shown of ['/v1/regime/current', '$0.005', '/v1/regime/day/*', '$2.00', 'One day &lt;of&gt; snapshots.'])
       expect(text, shown).to.contain(shown)
@@ -157,7 +157,7 @@ describe('the pages', () => {
     expect(text).to.contain('action="/founding"')
   })
 
-  it('say on the guard page what is sold now, what it may cost in size and time, and what feeds it', async () => {
+  it('show status, limits and data mode on the guard page', async () => {
     const text = await html('/guard')
     for (const shown of [
       'All systems operational',
@@ -169,13 +169,13 @@ describe('the pages', () => {
       expect(text, shown).to.contain(shown)
   })
 
-  it('compute on the strategies page what the products at hand can say, and leave out the rest', async () => {
+  it('show examples of the available products on the strategies page and omit the others', async () => {
     const text = await html('/strategies')
     expect(text).to.contain('$100,000 × 0.7500 = $75,000').and.to.contain('$14.40')
     expect(text).not.to.contain('Estimate the cost before you trade').and.not.to.contain('Run a preflight check')
   })
 
-  it('tell the method of a product that tells it, with its figures', async () => {
+  it('show the method of each product that describes one, with its measurements', async () => {
     const text = await html('/methodology')
     for (const shown of [
       'har-schmitt/1',
@@ -188,7 +188,7 @@ describe('the pages', () => {
       expect(text, shown).to.contain(shown)
   })
 
-  it('index every operation, with a free one to try without a script', async () => {
+  it('list every operation in the documentation, with a free one to try without scripts', async () => {
     const text = await html('/docs')
     for (const id of ['getRegimeSample', 'getRegimeCurrent', 'getRegimeDay', 'getPricing', 'purchasePlanDay'])
       expect(text, id).to.contain(`id="${id}"`)
@@ -198,13 +198,13 @@ describe('the pages', () => {
     expect(text).not.to.contain('action="/v1/regime/current"')
   })
 
-  it('show an operation of a product in its place among the others', async () => {
+  it('show an operation together with the other operations of its product', async () => {
     const text = await html('/docs/getRegimeDay')
     expect(text).to.contain('href="/docs#product-regime"').and.to.contain('More in Market regime')
     expect(text).to.contain('<a href="/docs/getRegimeDay" aria-current="page">')
   })
 
-  it('show one operation with every field of its answer, and none that is not there', async () => {
+  it('show all fields of the response of one operation, and 404 for an unknown one', async () => {
     const { status, html: text } = await shop.page('/docs/getRegimeCurrent')
     expect(status).to.equal(200)
     for (const shown of ['/v1/regime/current', '$0.005', 'Response: application/json', 'as_of', 'STABLE | VOLATILE'])
@@ -213,7 +213,7 @@ describe('the pages', () => {
     expect((await shop.page('/docs/getHome')).status).to.equal(404)
   })
 
-  it('weigh little, alone and with all they load', async () => {
+  it('stay below 150 kB, including all they load', async () => {
     for (const path of PAGES) {
       const text = await html(path)
       const parts = [...text.matchAll(/(?:href|src)="(\/assets\/[^"]+\.(?:css|js|svg))"/g)].map(([, part]) => part)
@@ -225,7 +225,7 @@ describe('the pages', () => {
     }
   })
 
-  it('say to a browser on a paid route what it costs and how it is paid', async () => {
+  it('show a browser the price of a paid route and how to pay it', async () => {
     const { status, html } = await shop.page('/v1/regime/day/2026-03-01')
     expect(status).to.equal(402)
     for (const shown of [
@@ -237,7 +237,7 @@ describe('the pages', () => {
       expect(html, shown).to.contain(shown)
   })
 
-  it('say to a browser what is wrong, with the id of the call', async () => {
+  it('show a browser the error with the call id', async () => {
     const { status, html } = await shop.page('/nowhere')
     expect(status).to.equal(404)
     expect(html)

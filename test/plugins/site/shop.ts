@@ -1,4 +1,4 @@
-/** A gateway with the project's own pages and documents, and a stand-in for the products they ask. */
+/** A gateway with the project's own pages and documents, and a stand-in for the products that the pages call. */
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
@@ -68,7 +68,7 @@ const PLANS = {
   ],
 }
 
-/** A product as an operator drops it in. */
+/** A product that an operator adds as a file. */
 const another = (index: number): object => ({
   product: `more-${index}`,
   title: `Closing prices of market ${index}`,
@@ -90,11 +90,11 @@ const another = (index: number): object => ({
 })
 
 export interface PageShop extends TestGateway {
-  /** The page as a browser gets it. */
+  /** Returns the page that a browser gets. */
   page(path: string): Promise<{ readonly status: number; readonly type: string; readonly html: string }>
 }
 
-/** `more` products beside it, each of one paid route of an upstream. */
+/** Adds `more` products with one paid upstream route each. */
 export async function openPages({ down = false, more = 0 } = {}): Promise<PageShop> {
   const folder = mkdtempSync(join(tmpdir(), 'pages-'))
   const catalog = join(folder, 'catalog')

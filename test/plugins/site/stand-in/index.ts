@@ -1,4 +1,4 @@
-/** Stands in for the products that the pages ask. `settings.down` makes it answer nothing. */
+/** Replaces the products that the pages call. With `settings.down` every call fails. */
 import { definePlugin, Unavailable } from 'tollgate/plugin'
 
 const SNAPSHOT = {
