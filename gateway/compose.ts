@@ -193,7 +193,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
 
   const render = createRenderer({ viewDir: config.viewDir, pluginViewDirs: () => editions.current.viewDirs })
   const operator = await openOperator({ config, settlement, stores, editions, metrics, render, log, now: clock.wall })
-  const serve = serveCalls({ editions, metrics, payments, tokens, journal, clock, log })
+  const serve = serveCalls({ editions, metrics, payments, tokens, clock, log })
   const mcp = createMcp({
     editions,
     serve,
@@ -461,17 +461,13 @@ interface ServeParts {
   readonly metrics: Metrics
   readonly payments: Payments
   readonly tokens: Tokens
-  readonly journal: Journal
   readonly clock: Clock
   readonly log: Logger
 }
 
 /** Serves one call with its receipt signed, its edition kept alive while it runs, and its outcome counted. */
-function serveCalls({ editions, metrics, payments, tokens, journal, clock, log }: ServeParts): Serve {
-  const serve = withReceipts(
-    { tokens, journal, payments, log },
-    createServe({ payments, tokens, now: clock.data, log }),
-  )
+function serveCalls({ editions, metrics, payments, tokens, clock, log }: ServeParts): Serve {
+  const serve = withReceipts({ tokens, log }, createServe({ payments, tokens, now: clock.data, log }))
   return metrics.watch((edition, ...call) => editions.during(edition, () => serve(edition, ...call)))
 }
 

@@ -80,13 +80,18 @@ export async function admit(
 }
 
 /** Permission to fetch again a stream that was already paid for. Nothing is settled or released. */
-export function readmit(parts: AdmitParts, { bound, request }: IncomingCall, { receipt }: PaidAnswer): Admission {
+export function readmit(
+  parts: AdmitParts,
+  { bound, request }: IncomingCall,
+  { receipt, record }: PaidAnswer,
+): Admission {
   const { payer = '', amount = 0n } = receipt ?? {}
   const access = { kind: 'payment', payer, amount, at: parts.now() } as const
   const settle = async (answer: Answer): Promise<Answer> => ({
     ...answer,
     headers: { ...answer.headers, 'idempotent-replay': 'true' },
     ...(receipt ? { receipt } : {}),
+    ...(record ? { record } : {}),
   })
   return { ...unpaid(parts, access, bound.operation.maxFreshnessSeconds, request.signal), settle }
 }

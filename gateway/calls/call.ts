@@ -2,6 +2,7 @@
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
 import type { UpstreamResponse } from '../editions/upstream-request.ts'
 import type { ServiceError } from '../errors.ts'
+import type { PaymentRecord } from '../payments/journal/journal.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
 import type { ServerEvent, StreamWish } from '../plugin/plugin.ts'
@@ -55,6 +56,8 @@ export interface Answer {
   readonly quote?: Quote
   /** Set when a payment was settled, or its settlement failed or is pending. */
   readonly receipt?: Receipt
+  /** The journal's record of the payment, beside a successful receipt. */
+  readonly record?: PaymentRecord
   /** Server-sent events instead of a body. */
   readonly events?: AsyncIterable<ServerEvent>
   /** Bytes of an upstream instead of a body: the transport pipes them to the caller, or drops them. */

@@ -53,8 +53,8 @@ async function answerCall(parts: ServeParts, call: IncomingCall): Promise<Answer
   if (payment === null || payment instanceof ServiceError) return produce(parts, call, raw, payment, null)
 
   parts.log.info({ call: request.id, operation: operation.id, payment: payment.payment.key }, 'a payment was presented')
-  const bought = await parts.payments.recall(operation, payment)
-  const answer = bought && !bought.again ? bought : await produce(parts, call, raw, payment, bought)
+  const bought = await parts.payments.replay(operation, payment)
+  const answer = bought && !bought.mustRefetch ? bought : await produce(parts, call, raw, payment, bought)
   if (answer.receipt?.success) request.onSent(() => noteDelivery(parts, request.id, payment.payment.key))
   return answer
 }
@@ -80,7 +80,7 @@ async function produce(
 
   const attributes = { 'call.id': request.id, 'operation.id': operation.id }
   const admitted = bought ?? (await traced('admit', attributes, () => admit(parts, call, payment)))
-  if ('status' in admitted && !admitted.again) return admitted
+  if ('status' in admitted && !admitted.mustRefetch) return admitted
   const admission = 'status' in admitted ? readmit(parts, call, admitted) : admitted
 
   let answer: Answer | null = null

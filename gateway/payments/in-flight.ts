@@ -1,79 +1,112 @@
 /**
- * Payments being worked on in this process. The same payment arriving twice at once runs once: the first takes off,
- * its twins wait and get what it gets.
+ * The payments that this process is working on. A payment that arrives twice at once runs once: the first request works
+ * for it, and its duplicates wait for the outcome. What each payment will take from its payer's balance is held until
+ * the chain shows it, so that one balance does not pay for several answers.
  */
+import type { Commitment, DecodedPayment, PaymentKey } from '../methods/payment-method.ts'
 import type { PresentedPayment } from './presented-payment.ts'
-import type { Commitment, PaymentKey } from '../methods/payment-method.ts'
 
-/** How a flight ended for its twins: a result or a refusal to share, or null where each should try for itself. */
-export type Landing<Result> = { readonly result: Result } | { readonly error: unknown } | null
+/** What duplicates get: a result or an error to share, or null if each of them has to try for itself. */
+export type SharedOutcome<Result> = { readonly result: Result } | { readonly error: unknown } | null
 
-/** What is known of a payment in flight. */
-export type Passenger = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
+/** What has to be known of a request to tell its duplicates from other requests. */
+export type InFlightRequest = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
 
-export interface Flight<Result> {
-  /** From now on it counts among what its payer has promised: its signature was found to be his. */
-  commit(): void
-  /** Ends the flight; a second call changes nothing. */
-  land(landing: Landing<Result>): void
+export interface InFlightPayment<Result> {
+  /** Holds the amount on the payer's balance. Call it once the payment is proved, or anybody could block a payer. */
+  holdBalance(): void
+  /**
+   * Ends the work; a second call changes nothing. The hold ends with it, unless the money may move later: then it stays
+   * until `releaseHold`, or until the payment can no longer be settled.
+   */
+  finish(outcome: SharedOutcome<Result>, options?: { readonly keepHold: boolean }): void
 }
 
-interface InFlight<Result> {
-  readonly passenger: Passenger
-  readonly landed: Promise<Landing<Result>>
-}
-
-export interface Flights<Result> {
-  /** Takes off, or returns null where the payment is in the air already. Synchronous, so two callers cannot both. */
-  takeOff(passenger: Passenger): Flight<Result> | null
-  find(key: PaymentKey): InFlight<Result> | undefined
-  /** Payments of the same payer and network that were committed before this one. */
-  ahead(passenger: Passenger): readonly Commitment[]
-  /** Resolves when nothing is in the air. */
+export interface InFlightPayments<Result> {
+  /** Starts the work, or returns null if the payment is in progress. Synchronous, so that two requests cannot both start. */
+  start(request: InFlightRequest): InFlightPayment<Result> | null
+  find(
+    key: PaymentKey,
+  ): { readonly request: InFlightRequest; readonly outcome: Promise<SharedOutcome<Result>> } | undefined
+  /** The payments of the same payer and network whose amounts were held before this one's. */
+  heldBefore(payment: DecodedPayment): readonly Commitment[]
+  /** Ends a hold that `finish` kept. */
+  releaseHold(payment: DecodedPayment): void
+  /** Resolves when no payment is in progress. */
   idle(): Promise<void>
 }
 
-export function createFlights<Result>(): Flights<Result> {
-  const flights = new Map<PaymentKey, InFlight<Result>>()
-  const promised = new Map<string, Map<PaymentKey, Commitment>>()
+/** A block's time may lag this far behind the clock, so that an expired payment may still get into a block. */
+export const BLOCK_TIME_LAG_SECONDS = 60
+
+/** @param nowSeconds seconds since the epoch: holds of expired payments end */
+export function createInFlightPayments<Result>(nowSeconds: () => number): InFlightPayments<Result> {
+  const inFlight = new Map<PaymentKey, { request: InFlightRequest; outcome: Promise<SharedOutcome<Result>> }>()
+  const holds = createBalanceHolds(nowSeconds)
   return {
-    takeOff(passenger) {
-      if (flights.has(passenger.payment.key)) return null
-      let land: (landing: Landing<Result>) => void = () => {}
-      const landed = new Promise<Landing<Result>>((resolve) => {
-        land = resolve
+    start(request) {
+      const { payment } = request
+      if (inFlight.has(payment.key)) return null
+      let resolve: (outcome: SharedOutcome<Result>) => void = () => {}
+      const outcome = new Promise<SharedOutcome<Result>>((resolveOutcome) => {
+        resolve = resolveOutcome
       })
-      const flight = { passenger, landed }
-      flights.set(passenger.payment.key, flight)
+      const entry = { request, outcome }
+      inFlight.set(payment.key, entry)
       return {
-        commit() {
-          if (flights.get(passenger.payment.key) !== flight) return
-          const purse = purseOf(passenger)
-          promised.set(purse, (promised.get(purse) ?? new Map()).set(passenger.payment.key, passenger.payment))
+        holdBalance() {
+          if (inFlight.get(payment.key) === entry) holds.add(payment)
         },
-        land(landing) {
-          if (flights.get(passenger.payment.key) === flight) {
-            flights.delete(passenger.payment.key)
-            const own = promised.get(purseOf(passenger))
-            if (own?.delete(passenger.payment.key) && own.size === 0) promised.delete(purseOf(passenger))
+        finish(shared, { keepHold } = { keepHold: false }) {
+          if (inFlight.get(payment.key) === entry) {
+            inFlight.delete(payment.key)
+            if (!keepHold) holds.remove(payment)
           }
-          land(landing)
+          resolve(shared)
         },
       }
     },
-    find: (key) => flights.get(key),
-    ahead(passenger) {
-      const all = [...(promised.get(purseOf(passenger)) ?? new Map<PaymentKey, Commitment>())]
-      const own = all.findIndex(([key]) => key === passenger.payment.key)
-      return all.slice(0, own === -1 ? all.length : own).map(([, commitment]) => commitment)
+    find: (key) => inFlight.get(key),
+    heldBefore: (payment) => holds.before(payment),
+    releaseHold(payment) {
+      if (!inFlight.has(payment.key)) holds.remove(payment)
     },
     async idle() {
-      while (flights.size > 0) await Promise.all([...flights.values()].map((flight) => flight.landed))
+      while (inFlight.size > 0) await Promise.all([...inFlight.values()].map(({ outcome }) => outcome))
     },
   }
 }
 
-/** A balance is one payer's on one network. */
-function purseOf({ payment: { network, payer } }: Passenger): string {
-  return `${network}/${payer}`
+/** Amounts held, by balance (one payer on one network) and in the order in which they were added. */
+function createBalanceHolds(nowSeconds: () => number) {
+  const byBalance = new Map<string, Map<PaymentKey, DecodedPayment>>()
+  const balanceOf = ({ network, payer }: DecodedPayment): string => `${network}/${payer}`
+  const isOver = ({ expiresAt }: DecodedPayment): boolean => Number(expiresAt) + BLOCK_TIME_LAG_SECONDS < nowSeconds()
+
+  function remove(payment: DecodedPayment): void {
+    const held = byBalance.get(balanceOf(payment))
+    if (held?.delete(payment.key) && held.size === 0) byBalance.delete(balanceOf(payment))
+  }
+
+  /** Holds that were kept for payments which nobody asked about again. */
+  function removeExpired(): void {
+    for (const held of byBalance.values()) for (const payment of held.values()) if (isOver(payment)) remove(payment)
+  }
+
+  return {
+    remove,
+    add(payment: DecodedPayment): void {
+      if (byBalance.size >= SWEEP_FROM) removeExpired()
+      const held = byBalance.get(balanceOf(payment)) ?? new Map<PaymentKey, DecodedPayment>()
+      byBalance.set(balanceOf(payment), held.set(payment.key, payment))
+    },
+    before(payment: DecodedPayment): readonly DecodedPayment[] {
+      const held = [...(byBalance.get(balanceOf(payment))?.values() ?? [])]
+      const own = held.findIndex(({ key }) => key === payment.key)
+      return (own === -1 ? held : held.slice(0, own)).filter((each) => !isOver(each))
+    },
+  }
 }
+
+/** With fewer balances than this, expired holds cost nothing worth a sweep. */
+const SWEEP_FROM = 1_000

@@ -1,23 +1,26 @@
 /**
- * Money that came for a payment which had been given back. After our own transaction has failed, whoever saw the
- * authorization can send it until its time is over, and the buyer has been told that nothing was charged: so what
- * arrives is booked as a sale without an answer, which is a debt.
+ * Payments that settle after they were released. Once our own transaction has failed, anybody who saw the signed payment
+ * can still send it until it expires, although the buyer was told that nothing was charged. Such money is recorded as a
+ * sale without an answer, which is a debt to the buyer.
  */
 import { ServiceError } from '../errors.ts'
-import type { Journal, PaymentRecord } from './journal/journal.ts'
-import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import type { Hex } from '../config/networks.ts'
+import type { PaymentKey, Settler } from '../methods/payment-method.ts'
+import type { Journal, PaymentRecord } from './journal/journal.ts'
 
-type Books = Pick<Journal, 'settledLate' | 'owed'>
+type LateJournal = Pick<Journal, 'settledLate' | 'owed'>
 
-/** Whether money for this payment would be late: it was sent from here, so others have seen it, and was given back. */
-export function isOpenToLate(record: PaymentRecord | null): record is PaymentRecord {
+/** Whether a payment may still settle late: it was sent from here, so others may have seen it, and was then released. */
+export function mayStillSettle(record: PaymentRecord | null): record is PaymentRecord {
   return record?.state === 'released' && record.intent !== null
 }
 
-/** Books it. False where the payment has been taken up again, or is booked already. A crash between leaves it open. */
-export async function bookLate(
-  journal: Books,
+/**
+ * Records a late settlement as a debt. Returns false if the payment is in use again or is recorded already. If the
+ * process stops between the two steps, recovery finishes the second.
+ */
+export async function recordLateSettlement(
+  journal: LateJournal,
   { key, attempt }: Pick<PaymentRecord, 'key' | 'attempt'>,
   transaction: Hex,
 ): Promise<boolean> {
@@ -26,7 +29,7 @@ export async function bookLate(
   return true
 }
 
-/** What a buyer is told whose money is here and whose answer is not. */
+/** The refusal for a buyer who paid and whose answer is lost. */
 export function owedError(transaction: Hex | null): ServiceError {
   return new ServiceError(
     'payment_already_used',
@@ -36,17 +39,17 @@ export function owedError(transaction: Hex | null): ServiceError {
 }
 
 /**
- * The token says that a payment is used. Throws where it was used to pay us after we had given it back: then it is
- * booked, and never called uncharged.
+ * Call it when the token reports a payment as used. If it paid us after it was released, this records the debt and throws
+ * `payment_already_used`: the buyer must never read that nothing was charged.
  */
-export async function assertNotLate(
-  journal: Books & Pick<Journal, 'find'>,
+export async function assertNotSettledLate(
+  journal: LateJournal & Pick<Journal, 'find'>,
   settler: Pick<Settler, 'status'>,
   key: PaymentKey,
 ): Promise<void> {
   const record = await journal.find(key)
-  if (!isOpenToLate(record)) return
+  if (!mayStillSettle(record)) return
   const outcome = await settler.status(record)
   if (outcome.state !== 'settled' || outcome.provisional) return
-  if (await bookLate(journal, record, outcome.transaction)) throw owedError(outcome.transaction)
+  if (await recordLateSettlement(journal, record, outcome.transaction)) throw owedError(outcome.transaction)
 }

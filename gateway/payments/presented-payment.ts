@@ -1,24 +1,58 @@
 /** A payment as it comes with one request, and what tells its caller from others. */
 import { createHash } from 'node:crypto'
-import type { DecodedPayment } from '../methods/payment-method.ts'
+import { ServiceError } from '../errors.ts'
+import { decodePayment, type DecodedPayment, type PaymentMethod } from '../methods/payment-method.ts'
+import { identifierOf } from '../x402/payment-identifier.ts'
 
 /** What tells one caller from another. */
 export interface Caller {
   /** The payer's own name for this purchase. */
   readonly identifier: string | null
-  /** Digest of where the call comes from. */
+  /** Digest of the address that the call comes from. */
   readonly place: string | null
 }
 
-/** @param client an IPv4 address, or the /64 of an IPv6 one */
-export function placeOf(client: string): string {
-  return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
-}
-
-/** A payment as presented with one request, bound to that request's fingerprint. */
+/** A payment, bound to the request that it came with. */
 export interface PresentedPayment extends Caller {
   readonly payment: DecodedPayment
+  /** Digest of the operation and its input. */
   readonly fingerprint: string
   readonly callId: string
+  /** Aborts when the caller is gone. */
   readonly signal: AbortSignal
+}
+
+/** The parts of a request that payments need. */
+export interface PaymentRequest {
+  readonly id: string
+  readonly signal: AbortSignal
+  readonly credential: { readonly payments: readonly (string | Readonly<Record<string, unknown>>)[] } | null
+  /** HTTP header Idempotency-Key, as sent. */
+  readonly idempotencyKey?: string
+  /** An IPv4 address, or the /64 of an IPv6 one. */
+  readonly client: string
+}
+
+/**
+ * Reads the payment of a request; null if there is none. One payment may come several times, e.g. in two headers.
+ * @throws ServiceError `payment_invalid`; InvalidInput (422) for a malformed Idempotency-Key
+ */
+export function presentedPayment(
+  { id, signal, credential, idempotencyKey, client }: PaymentRequest,
+  fingerprint: string,
+  methods: readonly PaymentMethod[],
+): PresentedPayment | null {
+  const decoded = (credential?.payments ?? []).map((each) => decodePayment(each, methods))
+  const [payment, ...others] = decoded
+  if (!payment) return null
+  if (others.some(({ key }) => key !== payment.key))
+    throw new ServiceError('payment_invalid', 'Two different payments came with one call. Send one of them.', {
+      reason: 'invalid_payload',
+    })
+  const identifier = identifierOf(payment.envelope, idempotencyKey)
+  return { payment, fingerprint, identifier, place: placeOf(client), callId: id, signal }
+}
+
+function placeOf(client: string): string {
+  return createHash('sha256').update(`bought from ${client}`).digest('hex').slice(0, 32)
 }

@@ -5,6 +5,7 @@
 import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
+import { BLOCK_TIME_LAG_SECONDS } from './in-flight.ts'
 import { recordSettlement } from './purchase.ts'
 
 export interface ReconcilerParts {
@@ -46,8 +47,6 @@ export interface Reconciler {
 
 /** A submitted payment is left to another living process that sent it for this long. */
 const SENDER_SECONDS = 15
-/** A stored answer waits this much longer than `validBefore`, since a block's time may lag behind the clock. */
-const CHAIN_LAG_SECONDS = 60
 const AT_ONCE = 4
 
 type Verdict = Exclude<keyof Reconciled, 'failed' | 'forgotten'>
@@ -86,7 +85,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
     const expiredSeconds = now().getTime() / 1000 - Number(row.expiresAt)
     switch (state) {
       case 'reserved': {
-        const isStale = idleSeconds > staleSeconds && expiredSeconds > CHAIN_LAG_SECONDS
+        const isStale = idleSeconds > staleSeconds && expiredSeconds > BLOCK_TIME_LAG_SECONDS
         if (!isOrphan && !isStale) return 'waiting'
         const moved = await journal.released(
           key,
@@ -96,7 +95,7 @@ export function createReconciler(parts: ReconcilerParts): Reconciler {
         return moved ? 'released' : 'waiting'
       }
       case 'answered': {
-        if (expiredSeconds <= CHAIN_LAG_SECONDS) return 'waiting'
+        if (expiredSeconds <= BLOCK_TIME_LAG_SECONDS) return 'waiting'
         const moved = await journal.released(key, attempt, 'the buyer did not come back in time; nothing was sent')
         return moved ? 'released' : 'waiting'
       }

@@ -1,34 +1,34 @@
 /**
- * Who is given a kept answer again. Once a payment has settled, its signature stands on the chain for everybody to read
- * and to present, and most requests are easily guessed. So more than the payment has to be shown: the name its buyer
- * gave the purchase, which is on no chain; or the place it was bought from. What never reached its
- * buyer waits for him wherever he is now. A plan's token does not: it opens routes for days, and the wallet can sign
- * for it.
+ * Who may get a stored answer again. Once a payment has settled, anybody can read its signature on the chain and present
+ * it, and most requests are easy to guess. So a caller must show more than the payment: the name that its buyer gave the
+ * purchase, which is on no chain, or the address it was bought from. An answer that never reached its buyer waits for
+ * him at any address. A plan's token does not, because it opens routes for days; its buyer can sign for it with the
+ * wallet instead.
  */
-import type { Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import type { Caller } from './presented-payment.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { PaymentRecord } from './journal/journal.ts'
+import type { Caller } from './presented-payment.ts'
 
-/** Whether the caller shows the name of the purchase, or comes from its place without another name. */
+/** Whether a caller sends the name of the purchase, or comes from the same address without another name. */
 export function isBuyer(bought: Caller, caller: Caller): boolean {
   if (bought.identifier !== null && bought.identifier === caller.identifier) return true
-  const isAnother = bought.identifier !== null && caller.identifier !== null
-  return !isAnother && bought.place === caller.place
+  const isOtherPurchase = bought.identifier !== null && caller.identifier !== null
+  return !isOtherPurchase && bought.place === caller.place
 }
 
 /**
- * Whether the answer may be on its way to its buyer at this moment, so that somebody else has to wait. Throws where it
- * is not for this caller at all.
+ * Whether the answer may be on its way to its buyer right now, so that any other caller has to wait.
+ * @throws ServiceError `idempotency_conflict` or `forbidden` if the caller may not have the answer at all
  */
-export function isWithheld({ plan }: Operation, record: PaymentRecord, caller: Caller): boolean {
+export function mustWaitForDelivery({ plan }: Operation, record: PaymentRecord, caller: Caller): boolean {
   if (isBuyer(record, caller) || record.state === 'owed') return false
   if (record.identifier !== null)
     throw new ServiceError(
       'idempotency_conflict',
       'This payment bought its answer under a name. Send it with the Idempotency-Key, or the payment-identifier, of that purchase.',
     )
-  // What was never sent to the chain nobody else has seen.
+  // Nobody else has seen a payment that was never sent to the chain.
   if (record.answer === null || record.state === 'answered') return false
   if (plan)
     throw new ServiceError(

@@ -1,189 +1,200 @@
 /**
- * What a payment has already bought. It comes before everything that may have changed since: a buyer who paid gets the
- * stored answer even if the price, the schema or the route is another one now.
+ * What a payment has already bought. This comes before everything that may have changed since: a buyer who paid gets the
+ * stored answer even if the price, the schema or the route is another one by now.
  */
-import type { Operation } from '../plugin/catalog.ts'
 import { ServiceError } from '../errors.ts'
-import { isBuyer, isWithheld } from './replay-access.ts'
-import type { Flights } from './in-flight.ts'
-import type { Journal, PaymentRecord } from './journal/journal.ts'
+import { type DecodedPayment, methodOf, type OfflineRefusal, type PaymentMethod } from '../methods/payment-method.ts'
+import type { Operation } from '../plugin/catalog.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
-import { type DecodedPayment, methodOf, type PaymentMethod, type Settler } from '../methods/payment-method.ts'
-import type { Network } from '../config/networks.ts'
-import type { Logger } from '../plugin/plugin.ts'
+import type { PaymentRecord } from './journal/journal.ts'
 import { owedError } from './late-settlement.ts'
 import type { PresentedPayment } from './presented-payment.ts'
-import { conclude, type PaidAnswer, pending, receiptOf, send } from './purchase.ts'
+import {
+  finishSettlement,
+  mayMoveLater,
+  type PaidAnswer,
+  pendingError,
+  type PurchaseParts,
+  receiptOf,
+  settleStored,
+} from './purchase.ts'
+import { isBuyer, mustWaitForDelivery } from './replay-access.ts'
 
-export interface RecallParts {
+export interface ReplayParts extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inFlight' | 'now'> {
   readonly methods: readonly PaymentMethod[]
-  readonly journal: Journal
-  readonly log: Logger
-  readonly settler: Settler
-  readonly flights: Flights<PaidAnswer>
-  readonly nowSeconds: () => number
   readonly pause: (ms: number) => Promise<unknown>
 }
 
-/** How often a payment that another process works on is looked at. */
+/** How often the journal is read while another process works on a payment. */
 const POLL_MS = 100
-/** How long an answer may be on its way to its buyer. */
+/** How long an answer may take to its buyer. */
 const DELIVERY_MS = 10_000
 
-export function createRecall(parts: RecallParts) {
-  const { methods, journal, log, settler, flights, nowSeconds, pause } = parts
-  const on = ({ network }: { readonly network: string }): Network => methodOf(methods, network).network
-
-  return async function recall(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null> {
-    const { payment } = presented
-    const { key } = payment
-    const giveUp = nowSeconds() + operation.timeoutSeconds
-    for (;;) {
-      const flight = flights.find(key)
-      if (flight) {
-        const isTwin = flight.passenger.payment.proof === payment.proof || isSigned(payment)
-        if (isTwin && flight.passenger.fingerprint !== presented.fingerprint) throw conflict(null)
-        const landing = await flight.landed
-        // Somebody who cannot show the signature waits, and is then told what anybody is told.
-        if (isTwin && landing) {
-          if ('error' in landing) throw landing.error
-          if (isBuyer(flight.passenger, presented)) return replayed(landing.result)
-        }
-      }
-      const record = await journal.find(key)
-      if (!record || record.state === 'released') {
-        if (flights.find(key)) continue
-        return null
-      }
-      if (!isGenuine(record, payment)) return null
-      if (record.fingerprint !== presented.fingerprint) throw conflict(record)
-      if (flights.find(key)) continue
-      // Another process works on it, or it is on its way to its buyer: the journal is what all can see.
-      const isUnderWay = record.state === 'reserved' || (isWithheld(operation, record, presented) && isFresh(record))
-      if (!isUnderWay) {
-        const paid = await given(operation, record, presented)
-        if (paid) return paid
-        continue
-      }
-      if (nowSeconds() > giveUp || presented.signal.aborted) throw pendingOf(record, payment)
-      await pause(POLL_MS)
-    }
-  }
-
-  function isFresh({ updatedAt }: PaymentRecord): boolean {
-    return nowSeconds() * 1000 - updatedAt < DELIVERY_MS
-  }
-
-  function pendingOf(record: PaymentRecord, { envelope: { version } }: DecodedPayment): Error {
-    return pending(receiptOf(record, on(record), version, '', 'settlement_pending'))
-  }
-
-  /** A stored answer is of no use to anybody who cannot show the payment itself. */
-  function isGenuine(record: PaymentRecord, payment: DecodedPayment): boolean {
-    if (record.proof === payment.proof) return true
-    return verify(payment, requirementsOf(record), Number(record.startsAt) + 1) === null
-  }
-
-  function verify(payment: DecodedPayment, requirements: PaymentRequirements, seconds: number) {
-    return methodOf(methods, requirements.network.caip2).verify(payment, requirements, seconds)
-  }
-
-  /** One authorization can be signed in several ways, each as good as the other. */
-  function isSigned(payment: DecodedPayment): boolean {
-    const { amount, payTo, startsAt } = payment
-    const { scheme, network } = methodOf(methods, payment.network)
-    const asked = { scheme, network, amount, payTo, maxTimeoutSeconds: Number.MAX_SAFE_INTEGER }
-    return verify(payment, asked, Number(startsAt) + 1) === null
-  }
-
-  function requirementsOf(record: PaymentRecord): PaymentRequirements {
-    const { amount, payTo, startsAt, expiresAt } = record
-    const { scheme, network } = methodOf(methods, record.network)
-    return { scheme, network, amount, payTo, maxTimeoutSeconds: Number(expiresAt - startsAt) }
-  }
-
-  /** Delivers, or finishes, what a stored answer's payment is worth now. Null: another process was at it, look again. */
-  async function given(
-    operation: Operation,
-    record: PaymentRecord,
-    presented: PresentedPayment,
-  ): Promise<PaidAnswer | null> {
-    const { payment } = presented
-    const method = methodOf(methods, record.network)
-    const { answer } = record
-    if (record.state === 'owed') throw owedError(record.transaction)
-    if (record.state === 'settled') {
-      if (!answer)
-        throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', {
-          fields: { transaction: record.transaction },
-        })
-      if (answer.body.length === 0 && nowSeconds() >= Number(record.expiresAt))
-        throw new ServiceError(
-          'payment_already_used',
-          'This payment is spent, and its time to fetch the stream again is over.',
-          {
-            fields: { transaction: record.transaction },
-          },
-        )
-      const receipt = receiptOf(record, on(record), payment.envelope.version, record.transaction ?? '')
-      return replayed({ ...answer, receipt })
-    }
-    if (answer?.body.length === 0 && record.state === 'answered') {
-      // A stream that was never sent for: nothing is kept that could be given, so it is bought anew.
-      await journal.released(record.key, record.attempt, 'the stream was not delivered')
+/**
+ * Returns the answer that a payment has bought, or is buying right now; null if it has bought nothing.
+ * @throws ServiceError `payment_conflict` if it was used for another request, `settlement_pending` while its outcome is
+ *   open, `payment_already_used` if its answer is gone, `forbidden` if the answer belongs to another caller
+ */
+export async function replay(
+  parts: ReplayParts,
+  operation: Operation,
+  presented: PresentedPayment,
+): Promise<PaidAnswer | null> {
+  const { methods, journal, inFlight, now, pause } = parts
+  const { payment } = presented
+  const { key } = payment
+  const giveUpAt = now().getTime() + operation.timeoutSeconds * 1000
+  for (;;) {
+    const shared = await outcomeInProgress(parts, presented)
+    if (shared) return shared
+    const record = await journal.find(key)
+    if (!record || record.state === 'released') {
+      if (inFlight.find(key)) continue
       return null
     }
-    if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
-    const requirements = requirementsOf(record)
-    const flight = flights.takeOff(presented)
-    if (!flight) throw new Error(`payment ${record.key} took off twice`)
-    const { signal } = presented
-    const work = {
-      journal,
-      log,
-      settler,
-      method,
-      record,
-      payment,
-      requirements,
-      wait: operation.wait,
-      flight,
-      signal,
-      nowSeconds,
+    if (!provesRecord(methods, payment, record)) return null
+    if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
+    if (inFlight.find(key)) continue
+    // Another process works on it, or its answer is on the way to the buyer: only the journal knows.
+    const isFresh = now().getTime() - record.updatedAt < DELIVERY_MS
+    const mustWait = record.state === 'reserved' || (mustWaitForDelivery(operation, record, presented) && isFresh)
+    if (!mustWait) {
+      const paid = await finishRecord(parts, operation, record, presented)
+      if (paid) return paid
+      continue
     }
-    try {
-      if (record.state === 'answered') {
-        const refusal = verify(payment, requirements, nowSeconds())
-        // A contract wallet's signature was judged by the chain when it was reserved.
-        const isKept = refusal?.needsSettler === true && record.proof === payment.proof
-        if (!refusal || isKept) return await send(work, answer)
-        if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
-          flight.land(null)
-          return null
-        }
-        throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
-      }
-      if (!(await journal.claim(record.key, record.attempt))) {
-        flight.land(null)
-        return null
-      }
-      const paid = await conclude(work, await settler.status(record), answer)
-      flight.land({ result: paid })
-      return paid.body.length === 0 ? replayed(paid) : paid
-    } catch (error) {
-      flight.land({ error })
-      throw error
+    if (now().getTime() > giveUpAt || presented.signal.aborted) {
+      const { network } = methodOf(methods, record.network)
+      throw pendingError(receiptOf(record, network, payment.envelope.version, '', 'settlement_pending'))
     }
+    await pause(POLL_MS)
   }
 }
 
-/** Says that the answer was made for an earlier request (the name is the one in use; no RFC has it yet). */
+/** Waits for this process's own work on the payment, if there is any, and shares its outcome with the buyer. */
+async function outcomeInProgress(
+  { methods, inFlight }: ReplayParts,
+  presented: PresentedPayment,
+): Promise<PaidAnswer | null> {
+  const { payment } = presented
+  const entry = inFlight.find(payment.key)
+  if (!entry) return null
+  const isProved = entry.request.payment.proof === payment.proof || isSigned(methods, payment)
+  if (isProved && entry.request.fingerprint !== presented.fingerprint) throw otherRequestError(null)
+  const outcome = await entry.outcome
+  // A caller who cannot prove the payment waits all the same, and then gets what any caller gets.
+  if (!isProved || !outcome) return null
+  if ('error' in outcome) throw outcome.error
+  return isBuyer(entry.request, presented) ? replayed(outcome.result) : null
+}
+
+/** Whether the caller can prove the payment of a record. One payment may have several valid signatures. */
+function provesRecord(methods: readonly PaymentMethod[], payment: DecodedPayment, record: PaymentRecord): boolean {
+  if (record.proof === payment.proof) return true
+  return verifyAt(methods, payment, requirementsOf(methods, record), record.startsAt) === null
+}
+
+/** Whether a payment is proved in itself, whatever was asked. */
+function isSigned(methods: readonly PaymentMethod[], payment: DecodedPayment): boolean {
+  const { amount, payTo, startsAt } = payment
+  const { scheme, network } = methodOf(methods, payment.network)
+  const requirements = { scheme, network, amount, payTo, maxTimeoutSeconds: Number.MAX_SAFE_INTEGER }
+  return verifyAt(methods, payment, requirements, startsAt) === null
+}
+
+/** Verifies a payment as of the first second in which it is valid. */
+function verifyAt(
+  methods: readonly PaymentMethod[],
+  payment: DecodedPayment,
+  requirements: PaymentRequirements,
+  startsAt: bigint,
+): OfflineRefusal | null {
+  return methodOf(methods, requirements.network.caip2).verify(payment, requirements, Number(startsAt) + 1)
+}
+
+function requirementsOf(methods: readonly PaymentMethod[], record: PaymentRecord): PaymentRequirements {
+  const { amount, payTo, startsAt, expiresAt } = record
+  const { scheme, network } = methodOf(methods, record.network)
+  return { scheme, network, amount, payTo, maxTimeoutSeconds: Number(expiresAt - startsAt) }
+}
+
+/** Delivers the stored answer of a record, after settling it if that is still to be done. Null: look again. */
+async function finishRecord(
+  parts: ReplayParts,
+  operation: Operation,
+  record: PaymentRecord,
+  presented: PresentedPayment,
+): Promise<PaidAnswer | null> {
+  const { methods, journal, log, settler, inFlight, now } = parts
+  const { payment, signal } = presented
+  const { answer } = record
+  if (record.state === 'owed') throw owedError(record.transaction)
+  if (record.state === 'settled') return replayed(settledAnswer(parts, record, payment))
+  if (answer?.body.length === 0 && record.state === 'answered') {
+    // A stream that was never sent: there is nothing stored to give, so it is bought anew.
+    await journal.released(record.key, record.attempt, 'the stream was not delivered')
+    return null
+  }
+  if (!answer) throw new Error(`payment ${record.key} is ${record.state} without an answer`)
+
+  const requirements = requirementsOf(methods, record)
+  const method = methodOf(methods, record.network)
+  const work = inFlight.start(presented)
+  if (!work) throw new Error(`payment ${record.key} was started twice`)
+  const { wait } = operation
+  const purchase = { journal, log, settler, method, record, payment, requirements, wait, inFlight, work, now, signal }
+  try {
+    if (record.state === 'answered') {
+      const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))
+      // The settler accepted this very proof when the payment was reserved.
+      const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
+      if (!refusal || isAccepted) return await settleStored(purchase, answer)
+      if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
+        work.finish(null)
+        return null
+      }
+      throw new ServiceError('payment_invalid', refusal.message, { reason: refusal.reason })
+    }
+    if (!(await journal.claim(record.key, record.attempt))) {
+      work.finish(null, { keepHold: true })
+      return null
+    }
+    const paid = await finishSettlement(purchase, record, await settler.status(record), answer)
+    return paid.body.length === 0 ? replayed(paid) : paid
+  } catch (error) {
+    work.finish({ error }, { keepHold: record.state === 'submitted' && !isFailed(error) })
+    throw error
+  }
+}
+
+/** Whether an error proves that the money did not move. */
+function isFailed(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'settlement_failed' && !mayMoveLater(error)
+}
+
+/** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer there to be given. */
+function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
+  const { answer, transaction } = record
+  const fields = { fields: { transaction } }
+  if (!answer)
+    throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', fields)
+  if (answer.body.length === 0 && Math.floor(now().getTime() / 1000) >= Number(record.expiresAt))
+    throw new ServiceError(
+      'payment_already_used',
+      'This payment is spent, and its time to fetch the stream again is over.',
+      fields,
+    )
+  const { network } = methodOf(methods, record.network)
+  return { ...answer, receipt: receiptOf(record, network, payment.envelope.version, transaction ?? ''), record }
+}
+
+/** Marks an answer as made for an earlier request. No RFC has a header for it yet; this name is the one in use. */
 function replayed(paid: PaidAnswer): PaidAnswer {
-  if (paid.body.length === 0) return { ...paid, again: true }
+  if (paid.body.length === 0) return { ...paid, mustRefetch: true }
   return { ...paid, headers: { ...paid.headers, 'idempotent-replay': 'true' } }
 }
 
-/** The identifier belongs to another payment of this payer: a second one must not be charged for the same purchase. */
+/** The refusal of a second payment under an identifier: one purchase must not be charged twice. */
 export function identifierConflict({ route, state }: PaymentRecord): ServiceError {
   return new ServiceError(
     'idempotency_conflict',
@@ -192,7 +203,7 @@ export function identifierConflict({ route, state }: PaymentRecord): ServiceErro
   )
 }
 
-function conflict(record: PaymentRecord | null): ServiceError {
+function otherRequestError(record: PaymentRecord | null): ServiceError {
   const where = record ? ` It was used for ${record.route}.` : ''
   return new ServiceError('payment_conflict', `This payment belongs to another request.${where} Sign a new one.`)
 }

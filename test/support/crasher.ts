@@ -28,13 +28,13 @@ const crashing = (journal: Journal): Journal => ({
     die('answered')
     return result
   },
-  async submitted(key, attempt, intent) {
-    const result = await journal.submitted(key, attempt, intent)
+  async submitted(...step) {
+    const result = await journal.submitted(...step)
     die('submitted')
     return result
   },
-  async settled(key, attempt, transaction) {
-    const result = await journal.settled(key, attempt, transaction)
+  async settled(...step) {
+    const result = await journal.settled(...step)
     die('settled')
     return result
   },

@@ -6,7 +6,7 @@
 import type { Hex, Network } from '../../config/networks.ts'
 import { createNodes } from '../../methods/exact-evm/nodes/nodes.ts'
 import type { Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
-import { bookLate, isOpenToLate } from '../../payments/late-settlement.ts'
+import { mayStillSettle, recordLateSettlement as recordLateDebt } from '../../payments/late-settlement.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
@@ -199,8 +199,8 @@ async function recordLateSettlement(
   { amount, transaction }: Transfer,
   record: PaymentRecord | null,
 ): Promise<PaymentRecord | null> {
-  if (!isOpenToLate(record) || record.amount !== amount || !isSameText(record.payTo, payTo)) return record
-  if (!(await bookLate(journal, record, transaction))) return record
+  if (!mayStillSettle(record) || record.amount !== amount || !isSameText(record.payTo, payTo)) return record
+  if (!(await recordLateDebt(journal, record, transaction))) return record
   await alert({
     event: 'reconciliation.late',
     message: 'a payment arrived after it was released: it is owed to the payer',

@@ -6,7 +6,7 @@
 import { hashMessage, recoverAddress } from 'viem'
 import type { Hex } from '../../config/networks.ts'
 import type { Accepts } from '../../methods/exact-evm/erc1271.ts'
-import { createUnproven } from '../../methods/exact-evm/unverified-limit.ts'
+import { createUnprovenLimit } from '../../methods/unproven-limit.ts'
 import type { Journal } from '../../payments/journal/journal.ts'
 import type { Catalog, Plan } from '../../plugin/catalog.ts'
 import { InvalidInput, Unavailable } from '../../plugin/plugin.ts'
@@ -57,7 +57,7 @@ export function reissueMessage(baseUrl: string, address: string, issuedAt: strin
 }
 
 export function createReissue(parts: ReissueParts): Reissue {
-  const limitUnproven = createUnproven()
+  const limitUnproven = createUnprovenLimit()
   return (catalog, body) => reissue(parts, limitUnproven, catalog, body)
 }
 
@@ -96,7 +96,7 @@ async function reissue(
   return reissued.toSorted((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime())
 }
 
-type LimitUnproven = ReturnType<typeof createUnproven>
+type LimitUnproven = ReturnType<typeof createUnprovenLimit>
 
 /**
  * Purchases on the networks where the wallet's contract accepts the signature. The same address may belong to somebody

@@ -6,8 +6,7 @@
 import { createHash } from 'node:crypto'
 import type { Answer } from '../../calls/call.ts'
 import type { Serve } from '../../calls/serve.ts'
-import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
-import type { Payments } from '../../payments/payments.ts'
+import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 
@@ -38,24 +37,17 @@ export interface ReceiptStatement {
 
 export interface SigningParts {
   readonly tokens: Pick<Tokens, 'sign'>
-  readonly journal: Pick<Journal, 'find'>
-  readonly payments: Pick<Payments, 'present'>
   readonly log: Logger
 }
 
 /** Adds a signed receipt to every paid answer of `serve`. An answer whose receipt cannot be signed is sent without. */
-export function withReceipts({ tokens, journal, payments, log }: SigningParts, serve: Serve): Serve {
+export function withReceipts({ tokens, log }: SigningParts, serve: Serve): Serve {
   return async (edition, bound, request) => {
     const answer = await serve(edition, bound, request)
-    const { receipt } = answer
-    if (!receipt?.success) return answer
+    const { receipt, record } = answer
+    if (!receipt?.success || !record) return answer
     try {
-      const presented = payments.present(request, '')
-      const record = presented && (await journal.find(presented.payment.key))
-      // `submitted`: the operator does not wait for finality, so the answer leaves with the transaction that was sent.
-      if (!record || !['settled', 'submitted'].includes(record.state)) return answer
-      const settled = { ...record, transaction: record.state === 'settled' ? record.transaction : receipt.transaction }
-      const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(settled as PaymentRecord, request.url, answer) })
+      const signed = tokens.sign(RECEIPT_TYPE, { ...statementOf(record, request.url, answer) })
       return { ...answer, receipt: { ...receipt, signed } }
     } catch (error) {
       log.error({ call: request.id, err: error }, 'a receipt could not be signed')

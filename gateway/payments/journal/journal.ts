@@ -78,9 +78,9 @@ export interface Journal {
    */
   reserve(reservation: Reservation): Promise<{ readonly reserved: boolean; readonly record: PaymentRecord }>
   answered(key: PaymentKey, attempt: number, answer: StoredAnswer): Promise<boolean>
-  /** Must resolve before anything is sent. */
-  submitted(key: PaymentKey, attempt: number, intent: Intent): Promise<boolean>
-  settled(key: PaymentKey, attempt: number, transaction: Hex): Promise<boolean>
+  /** Must resolve before anything is sent. `at` (ms) is the time to record, now if absent; so it is below. */
+  submitted(key: PaymentKey, attempt: number, intent: Intent, at?: number): Promise<boolean>
+  settled(key: PaymentKey, attempt: number, transaction: Hex, at?: number): Promise<boolean>
   /** Records that the whole answer was sent. Only the first call counts, and only for a submitted or settled payment. */
   delivered(key: PaymentKey): Promise<void>
   /** Releases a reserved or answered payment. False after `submitted`: then only the settler knows the outcome. */

@@ -38,8 +38,13 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     wroteNothing: (error) => store.wroteNothing(error),
   })
   const stamp = (): Stamp => ({ at: now(), owner })
-  const move = async (key: string, attempt: number, to: Move, fields: Fields, body?: Buffer): Promise<boolean> =>
-    (await commits.write(moveChange(key, attempt, to, fields, stamp(), body))).done
+  const move = async (
+    key: string,
+    attempt: number,
+    to: Move,
+    fields: Fields,
+    { body, at = now() }: { readonly body?: Buffer; readonly at?: number | undefined } = {},
+  ): Promise<boolean> => (await commits.write(moveChange(key, attempt, to, fields, { at, owner }, body))).done
   const touch = (): Promise<void> => store.touch(owner, now(), now() - FORGET_OWNER_MS)
   await touch()
   // The next heartbeat makes up for one that fails. If all fail, other processes may release what this one reserved.
@@ -65,9 +70,9 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
         if (record !== null && (done || record.state !== 'released')) return { reserved: done, record }
       }
     },
-    answered: (key, attempt, answer) => move(key, attempt, 'answered', answeredFields(answer), answer.body),
-    submitted: (key, attempt, intent) => move(key, attempt, 'submitted', submittedFields(intent)),
-    settled: (key, attempt, transaction) => move(key, attempt, 'settled', settledFields(transaction)),
+    answered: (key, attempt, answer) => move(key, attempt, 'answered', answeredFields(answer), { body: answer.body }),
+    submitted: (key, attempt, intent, at) => move(key, attempt, 'submitted', submittedFields(intent), { at }),
+    settled: (key, attempt, transaction, at) => move(key, attempt, 'settled', settledFields(transaction), { at }),
     settledLate: (key, attempt, transaction) => move(key, attempt, 'settledLate', settledFields(transaction)),
     released: (key, attempt, reason) => move(key, attempt, 'released', reasonFields(reason)),
     refused: (key, attempt, outcome) => move(key, attempt, 'refused', refusedFields(outcome, owner)),

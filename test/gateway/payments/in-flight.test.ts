@@ -1,63 +1,100 @@
 import { expect } from 'chai'
-import { createFlights } from '../../../gateway/payments/in-flight.ts'
+import { createInFlightPayments } from '../../../gateway/payments/in-flight.ts'
 import type { DecodedPayment } from '../../../gateway/methods/payment-method.ts'
 
-const passenger = { payment: { key: 'k' } as DecodedPayment, fingerprint: 'f', identifier: null, place: null }
+const NOW = 1_800_000_000
+const requestOf = (payer = '0xa', identity = '1', amount = 5n) => {
+  const key = `${payer}/${identity}`
+  const expiresAt = BigInt(NOW + 300)
+  const payment = { key, network: 'eip155:8453', payer, identity, amount, expiresAt } as unknown as DecodedPayment
+  return { payment, fingerprint: 'f', identifier: null, place: null }
+}
+const request = requestOf()
 
-describe('a payment in flight', () => {
-  it('takes off once, however often it is tried', () => {
-    const flights = createFlights<string>()
-    expect(flights.takeOff(passenger)).to.not.equal(null)
-    expect(flights.takeOff(passenger)).to.equal(null)
+describe('a payment in progress', () => {
+  let seconds: number
+  const create = () => createInFlightPayments<string>(() => seconds)
+  beforeEach(() => (seconds = NOW))
+
+  it('starts once, however many requests carry it', () => {
+    const inFlight = create()
+    expect(inFlight.start(request)).to.not.equal(null)
+    expect(inFlight.start(request)).to.equal(null)
   })
 
-  it('gives its result to everybody who waits', async () => {
-    const flights = createFlights<string>()
-    const flight = flights.takeOff(passenger)
-    const twins = [1, 2, 3].map(() => flights.find('k')?.landed ?? Promise.resolve(null))
-    flight?.land({ result: 'bars' })
-    expect(await Promise.all(twins)).to.deep.equal([1, 2, 3].map(() => ({ result: 'bars' })))
+  it('gives its result to every duplicate request', async () => {
+    const inFlight = create()
+    const work = inFlight.start(request)
+    const duplicates = [1, 2, 3].map(() => inFlight.find(request.payment.key)?.outcome ?? Promise.resolve(null))
+    work?.finish({ result: 'bars' })
+    expect(await Promise.all(duplicates)).to.deep.equal([1, 2, 3].map(() => ({ result: 'bars' })))
   })
 
-  it('can take off again after it has landed, and an old landing does not end the new flight', () => {
-    const flights = createFlights<string>()
-    const first = flights.takeOff(passenger)
-    first?.land(null)
-    flights.takeOff(passenger)
-    first?.land(null)
-    expect(flights.find('k')).to.not.equal(undefined)
+  it('can start again once it has finished, and finishing the first one again does not end the second', () => {
+    const inFlight = create()
+    const first = inFlight.start(request)
+    first?.finish(null)
+    inFlight.start(request)
+    first?.finish(null)
+    expect(inFlight.find(request.payment.key)).to.not.equal(undefined)
   })
 
-  it('is waited for by whoever wants everything to have ended', async () => {
-    const flights = createFlights<string>()
-    const flight = flights.takeOff(passenger)
+  it('keeps the process busy until it has finished', async () => {
+    const inFlight = create()
+    const work = inFlight.start(request)
     let idle = false
-    const waiting = flights.idle().then(() => (idle = true))
-    await Promise.resolve()
+    const waiting = inFlight.idle().then(() => (idle = true))
+    await new Promise((resolve) => setImmediate(resolve))
     expect(idle).to.equal(false)
-    flight?.land(null)
+    work?.finish({ error: new Error('no') })
     await waiting
     expect(idle).to.equal(true)
   })
+})
 
-  it('counts among what its payer has promised once it is known to be his, until it has landed', () => {
-    const flights = createFlights<string>()
-    const of = (payer: string, identity: string, amount: bigint) => {
-      const key = `${payer}/${identity}`
-      const payment = { key, network: 'eip155:8453', payer, identity, amount } as unknown as DecodedPayment
-      return { ...passenger, payment }
-    }
-    const [one, other, stranger] = [of('0xa', '1', 5n), of('0xa', '2', 7n), of('0xb', '1', 9n)]
-    const values = (of: typeof one) => flights.ahead(of).map(({ amount }) => amount)
-    const flight = flights.takeOff(one)
-    expect(values(other)).to.deep.equal([])
-    flight?.commit()
-    flights.takeOff(stranger)?.commit()
-    expect([values(other), values(one), values(stranger)]).to.deep.equal([[5n], [], []])
-    flights.takeOff(other)?.commit()
-    expect([values(other), values(one)], 'in their order').to.deep.equal([[5n], []])
-    flight?.land(null)
-    flight?.commit()
-    expect(values(other)).to.deep.equal([])
+describe('the balance held for payments in progress', () => {
+  let seconds: number
+  const create = () => createInFlightPayments<string>(() => seconds)
+  beforeEach(() => (seconds = NOW))
+  const [one, other, stranger] = [requestOf('0xa', '1', 5n), requestOf('0xa', '2', 7n), requestOf('0xb', '1', 9n)]
+
+  it('counts for later payments of the same payer, from the proof of the payment to its end', () => {
+    const inFlight = create()
+    const amounts = ({ payment }: typeof one) => inFlight.heldBefore(payment).map(({ amount }) => amount)
+    const work = inFlight.start(one)
+    expect(amounts(other)).to.deep.equal([])
+    work?.holdBalance()
+    inFlight.start(stranger)?.holdBalance()
+    expect([amounts(other), amounts(one), amounts(stranger)]).to.deep.equal([[5n], [], []])
+    inFlight.start(other)?.holdBalance()
+    expect([amounts(other), amounts(one)], 'in their order').to.deep.equal([[5n], []])
+    work?.finish(null)
+    work?.holdBalance()
+    expect(amounts(other)).to.deep.equal([])
+  })
+
+  it('stays held while the money may still move, until the outcome is known', () => {
+    const inFlight = create()
+    const held = () => inFlight.heldBefore(other.payment).length
+    const work = inFlight.start(one)
+    work?.holdBalance()
+    work?.finish({ error: new Error('pending') }, { keepHold: true })
+    expect(held()).to.equal(1)
+    const retry = inFlight.start(one)
+    inFlight.releaseHold(one.payment)
+    expect(held(), 'while the payment is in progress again').to.equal(1)
+    retry?.finish({ result: 'bars' })
+    expect(held()).to.equal(0)
+  })
+
+  it('ends a minute after the payment has expired, because no block can take it any more', () => {
+    const inFlight = create()
+    const work = inFlight.start(one)
+    work?.holdBalance()
+    work?.finish({ error: new Error('pending') }, { keepHold: true })
+    seconds = NOW + 300 + 60
+    expect(inFlight.heldBefore(other.payment)).to.have.length(1)
+    seconds += 1
+    expect(inFlight.heldBefore(other.payment)).to.have.length(0)
   })
 })

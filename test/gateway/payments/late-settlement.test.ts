@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
-import { bookLate, isOpenToLate } from '../../../gateway/payments/late-settlement.ts'
+import { recordLateSettlement, mayStillSettle } from '../../../gateway/payments/late-settlement.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { paymentIn, reservationOf, STEPS, TRANSACTION } from '../../contracts/payment.ts'
 
@@ -19,23 +19,23 @@ describe('money that comes after a payment was given back', () => {
   it('is a debt where the payment had been sent, and only there', async () => {
     const { key } = await refused()
     const record = await journal.find(key)
-    if (!isOpenToLate(record)) throw new Error('it is not looked for')
-    expect(await bookLate(journal, record, TRANSACTION)).to.equal(true)
-    expect(await bookLate(journal, record, TRANSACTION), 'twice').to.equal(false)
+    if (!mayStillSettle(record)) throw new Error('it is not looked for')
+    expect(await recordLateSettlement(journal, record, TRANSACTION)).to.equal(true)
+    expect(await recordLateSettlement(journal, record, TRANSACTION), 'twice').to.equal(false)
     expect((await journal.debts()).map((debt) => debt.key)).to.deep.equal([key])
     const unsent = await paymentIn(journal, 'released')
-    expect(isOpenToLate(await journal.find(unsent))).to.equal(false)
-    expect(isOpenToLate(null)).to.equal(false)
+    expect(mayStillSettle(await journal.find(unsent))).to.equal(false)
+    expect(mayStillSettle(null)).to.equal(false)
   })
 
   it('is a debt also where a second attempt, never sent, came between', async () => {
     const reservation = await refused()
     expect((await journal.reserve(reservation)).reserved).to.equal(true)
-    expect(isOpenToLate(await journal.find(reservation.key)), 'while it is worked on').to.equal(false)
+    expect(mayStillSettle(await journal.find(reservation.key)), 'while it is worked on').to.equal(false)
     await journal.released(reservation.key, 2, 'product_failed')
     const record = await journal.find(reservation.key)
-    if (!isOpenToLate(record)) throw new Error('it is not looked for any more')
-    expect(await bookLate(journal, record, TRANSACTION)).to.equal(true)
+    if (!mayStillSettle(record)) throw new Error('it is not looked for any more')
+    expect(await recordLateSettlement(journal, record, TRANSACTION)).to.equal(true)
     expect(await journal.find(reservation.key)).to.include({ state: 'owed', attempt: 2, transaction: TRANSACTION })
   })
 })

@@ -7,7 +7,7 @@ import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
-import { bookLate, isOpenToLate } from '../../../gateway/payments/late-settlement.ts'
+import { recordLateSettlement, mayStillSettle } from '../../../gateway/payments/late-settlement.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { type Outcome, type Settler } from '../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
@@ -98,7 +98,7 @@ async function watch({ chain, journal: ledger }: World, journal: Journal): Promi
     // What is booked already is not looked at again.
     if ((await ledger.find(key))?.state !== 'released') continue
     const record = await journal.find(key)
-    if (isOpenToLate(record) && record.amount === tx.amount) await bookLate(journal, record, tx.hash)
+    if (mayStillSettle(record) && record.amount === tx.amount) await recordLateSettlement(journal, record, tx.hash)
   }
 }
 

@@ -1,14 +1,13 @@
-/** How often the chain is asked about signatures that may be anybody's: enough for contract wallets, not for a flood. */
+/** Limits how often a settler checks payments that could not be proved offline: enough for contract wallets, not for a flood. */
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
-import { ServiceError } from '../../errors.ts'
-import type { Hex } from '../../config/networks.ts'
+import { ServiceError } from '../errors.ts'
 
 const SECONDS = 60
 const PER_PAYER = 60
 const TOGETHER = 1_200
 
-/** Admits one look at the chain for this payer, or throws ServiceError rate_limited. Nothing is charged. */
-export function createUnproven(): (payer: Hex) => Promise<void> {
+/** Returns a function that admits one check for a payer, or throws ServiceError `rate_limited`. */
+export function createUnprovenLimit(): (payer: string) => Promise<void> {
   const together = new RateLimiterMemory({ points: TOGETHER, duration: SECONDS })
   const byPayer = new RateLimiterMemory({ points: PER_PAYER, duration: SECONDS })
   return async (payer) => {
