@@ -1,7 +1,7 @@
 /**
- * The plan of what to ask a venue for: windows, newest first, each stored in one transaction with its mark, so that a
- * stop at any moment loses nothing. Minutes that a window lacks become gaps, asked for again after 1, 5 and 30 minutes
- * and a day, then written as `filled`.
+ * Back-fills the history of a venue. The range is cut into windows, fetched newest first. A window and its status are
+ * stored in one transaction, so a stop at any time loses nothing. Minutes that a window lacks become gaps. A gap is
+ * fetched again after 1, 5 and 30 minutes and after a day, and is then stored as `filled` bars.
  */
 import type { Database, Logger } from 'tollgate/plugin'
 import { RequestError } from '../lib/feeds/requests.ts'
@@ -10,13 +10,13 @@ import { createBarStore, type Bar, type Series } from './bar-store.ts'
 import { PAUSE_SECONDS, type Venue } from './venues/venue.ts'
 
 export interface BackfillPlan {
-  /** Plans the full windows of [from, until) that are not planned yet; epoch seconds. */
+  /** Adds the full windows of [from, until) that are missing in the plan; epoch seconds. */
   extend(from: number, until: number): Promise<void>
-  /** Notes the minutes of [from, to) that are not stored as gaps to ask for. */
+  /** Records the missing minutes of [from, to) as gaps to fetch. */
   findGaps(from: number, to: number): Promise<void>
-  /** Asks for the next window or gap that is due. False where nothing is. Throws RequestError. */
+  /** Fetches the next window or gap that is due. Returns false if none is. Throws RequestError. */
   fetchNext(signal: AbortSignal): Promise<boolean>
-  /** Windows never asked for with success, and gaps. */
+  /** Counts the windows that were never fetched, and the gaps. */
   remaining(): Promise<{ windows: number; gaps: number }>
 }
 
@@ -29,23 +29,23 @@ interface WindowRow {
   readonly next_at: number
 }
 
-/** Seconds after which a gap is asked for again. */
+/** Seconds after which a gap is fetched again. */
 const RETRIES = [60, 300, 1800, 86_400]
-/** Bars before a new one that the bad-print filter warms up on. */
+/** The bad-print filter warms up on this much history before new bars. */
 const CONTEXT_SECONDS = 7200
 
 export interface BackfillOptions {
   readonly db: Database
   readonly series: Series
   readonly venue: Venue
-  /** The venue's name of the symbol. */
+  /** The venue's own name of the symbol. */
   readonly symbol: string
   readonly log: Logger
   /** Epoch seconds. */
   readonly now: () => number
 }
 
-/** The plan of one series. */
+/** Creates the back-fill plan of one series. */
 export function createBackfillPlan({ db, series, venue, symbol, log, now }: BackfillOptions): BackfillPlan {
   const size = venue.windowMinutes * 60
   const rows = () => db<WindowRow>('market_windows').where('series', series.id)
@@ -64,7 +64,7 @@ export function createBackfillPlan({ db, series, venue, symbol, log, now }: Back
       await db<WindowRow>('market_windows').insert(gaps).onConflict(['series', 't_from', 't_to']).ignore()
   }
 
-  /** A gap that stays empty although the venue answers: nothing traded. */
+  /** Stores flat bars for a gap that stays empty although the venue answers: nothing traded. */
   async function fill(db: Database, { t_from, t_to }: WindowRow): Promise<void> {
     const store = createBarStore(db)
     const before = await store.read(series, t_from - CONTEXT_SECONDS, t_to, Number.MAX_SAFE_INTEGER)
@@ -121,7 +121,10 @@ export function createBackfillPlan({ db, series, venue, symbol, log, now }: Back
         const delay = RETRIES[window.attempts + 1]
         if (delay !== undefined) return mark.update({ attempts: window.attempts + 1, next_at: now() + delay })
         await fill(transaction, window)
-        log.info({ symbol: series.symbol, from: window.t_from, to: window.t_to }, 'a gap stayed empty and is filled')
+        log.info(
+          { symbol: series.symbol, from: window.t_from, to: window.t_to },
+          'no trades in a gap: stored flat bars',
+        )
         return mark.update({ status: 'filled' })
       })
       return true
@@ -138,8 +141,8 @@ export function createBackfillPlan({ db, series, venue, symbol, log, now }: Back
 }
 
 /**
- * Stores what is new among fetched bars, puts changed ones over those known so far, and corrects misprints. Bars that
- * come more than `lateAfter` seconds after their close count as known from now on, the others from their close.
+ * Stores fetched bars: adds new ones, revises changed ones and corrects bad prints. A bar that arrives more than
+ * `lateAfter` seconds after its close counts as known from now on; every other bar counts as known from its close.
  */
 export async function storeNew(
   db: Database,

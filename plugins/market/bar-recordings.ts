@@ -1,4 +1,4 @@
-/** Recorded bars: which file holds what, told by its name and header, and its rows as columns. */
+/** Reads recorded bars. The file name and the header tell which symbol and interval a file holds. */
 import Papa from 'papaparse'
 import { readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts'
@@ -7,10 +7,10 @@ import { newYorkLag } from './trading-session.ts'
 
 export interface RecordingFormat {
   readonly venue: string
-  /** Null where each row names its own. */
+  /** Null if each row names its own symbol. */
   readonly symbol: string | null
   readonly interval_seconds: number
-  /** Clock of the times in the file. */
+  /** Time zone of the times in the file. */
   readonly clock: 'UTC' | 'New York'
 }
 
@@ -36,13 +36,13 @@ const utc = (venue: string, symbol: string | null, span: string): RecordingForma
   clock: 'UTC',
 })
 
-/** File names we know, the first that fits decides. */
+/** Known forms of file names. The first match decides. */
 const NAMES: readonly (readonly [RegExp, Reader])[] = [
   [
     new RegExp(`^(${CRYPTO})_([a-z0-9-]+)_(${SPAN})[_.]`, 'i'),
     ([, venue, pair, span]) => utc(venue!, pairName(pair!), span!),
   ],
-  // Public files of Binance: BTCUSDT-1m-2026-02.csv, without a header.
+  // Public files of Binance have no header: BTCUSDT-1m-2026-02.csv.
   [new RegExp(`^([A-Z0-9]{5,})-(${SPAN})-\\d{4}`), ([, pair, span]) => utc('binance', pairName(pair!), span!)],
   [
     new RegExp(`^(${CRYPTO})_([a-z0-9]+)_\\d{8}_minute`, 'i'),
@@ -57,7 +57,7 @@ const NAMES: readonly (readonly [RegExp, Reader])[] = [
   [/^sp500_daily/i, () => utc('us', null, 'daily')],
 ]
 
-/** What a file holds, or null where its name is none of ours. */
+/** Tells from a file name what the file holds; null for an unknown name. */
 export function recordingFormat(file: string): RecordingFormat | null {
   if (!/\.csv(\.gz)?$/.test(file)) return null
   for (const [pattern, read] of NAMES) {
@@ -68,7 +68,7 @@ export function recordingFormat(file: string): RecordingFormat | null {
 }
 
 /**
- * The usual name of a pair; Tether counts as the dollar.
+ * The usual name of a pair. Tether counts as the dollar.
  *
  * @example pairName('btcusdt') // "BTC-USD"
  */
@@ -82,12 +82,12 @@ export function pairName(pair: string): string {
 
 const BINANCE_COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume']
 
-/** Reads a recording, gzipped or not: columns by symbol, in order of time, first of two rows of one time. */
+/** Reads the bars of a file by symbol, in order of time. Of two rows with the same time the first counts. */
 export async function readBars(path: string, name: RecordingFormat): Promise<Map<string, Columns>> {
   return parseRecording(await readRecordedText(path), name)
 }
 
-/** As `readRecording`, from text. Rows without a time or with a price that is not positive are left out. */
+/** As `readBars`, from text. Skips rows without a time and rows with a price that is not positive. */
 export function parseRecording(text: string, name: RecordingFormat): Map<string, Columns> {
   const rows = Papa.parse<string[]>(text, { skipEmptyLines: true, fastMode: !text.slice(0, 200).includes('"') }).data
   const headed = !/^\d/.test(rows[0]?.[0] ?? '0')
@@ -124,15 +124,15 @@ function ordered(list: number[][]): Columns {
   return out.end()
 }
 
-/** Epoch seconds of a time written in seconds, milliseconds, microseconds or ISO 8601; without a zone it is UTC. */
+/** Epoch seconds of a time in a recording; NaN if it cannot be read. Only epoch numbers can be in New York time. */
 export function recordedTime(text: string, clock: RecordingFormat['clock']): number {
   const time = Math.floor(epochSeconds(text, TIMES) ?? NaN)
   return clock !== 'UTC' && /^\d+(\.\d+)?$/.test(text) ? time + newYorkLag(time) : time
 }
 
 /**
- * Writes out the bars that a recording leaves out because nothing traded: previous close, no volume. Holes longer than
- * `longest` seconds stay holes.
+ * Adds a flat bar (previous close, no volume) for every minute that a recording skips because nothing traded. Holes
+ * longer than `longest` seconds stay holes.
  */
 export function fillQuiet(bars: Columns, interval: number, longest: number): Columns {
   const out = createColumns(bars.count * 2)

@@ -1,4 +1,4 @@
-/** Recorded files of REPLAY_DIR into the store, once, their times shifted so that the recording is going on now. */
+/** Loads the recorded bars of REPLAY_DIR into the store once, with their times moved as REPLAY_SHIFT says. */
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import type { PluginContext } from 'tollgate/plugin'
@@ -10,11 +10,11 @@ import type { BarStore } from './bar-store.ts'
 
 const DAY = 86_400
 const WEEK = 7 * DAY
-/** Minutes that did not trade are written out up to here; a longer silence is a hole. */
+/** Quiet minutes are filled up to this length; a longer silence stays a hole. */
 export const LONGEST_QUIET_SECONDS = 3 * 3600
-/** Files of one series join when the pause between them is no longer than this. */
+/** Two files of one series are joined if the pause between them is no longer than this. */
 const JOIN_SECONDS = 2 * DAY
-/** Where in a long recording the first start falls: the rest is still to come. */
+/** `auto` puts the first start at this share of a long recording; the rest plays in real time. */
 const STARTS_AT = 0.8
 const LONG_SECONDS = 20 * DAY
 
@@ -24,8 +24,8 @@ export interface Recording extends Omit<RecordingFormat, 'symbol'> {
 }
 
 /**
- * Reads all recordings of the folder, joins files of one venue that follow each other, and keeps of each symbol the
- * daily bars and one finer recording: the finest, of two alike the longest.
+ * Reads all recordings of the folder and joins files of one venue that follow each other. Keeps two recordings of each
+ * symbol: the daily bars and the finest other interval. Of two with the same interval the longer one is kept.
  */
 export async function readBarRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
   const files: { path: string; name: RecordingFormat; size: number }[] = []
@@ -70,7 +70,7 @@ function concatenate(a: Columns, b: Columns): Columns {
   return out.end()
 }
 
-/** Bars of two recordings tell two pasts: each symbol keeps one for its days and one for what is finer. */
+/** Keeps one daily and one finer recording of each symbol, since two recordings of one interval may contradict each other. */
 function chooseRecordings(recordings: readonly Recording[]): Recording[] {
   const best = new Map<string, Recording>()
   for (const recording of recordings) {
@@ -87,9 +87,9 @@ function isBetter(a: Recording, b: Recording): boolean {
 }
 
 /**
- * Seconds to add to the recorded times of a series. Daily bars keep their dates. `auto` puts the moment of the first
- * start four fifths into a long recording, so that the rest goes on in real time, and just after the end of a short
- * one; always by whole weeks, so that hours and weekdays stay what they were.
+ * Seconds to add to the recorded times of a series. Daily bars keep their dates. With `auto`, the first start falls four
+ * fifths into a long recording, so that the rest plays in real time, and just after the end of a short one. The shift is
+ * always whole weeks, so that hours and weekdays stay what they were.
  */
 export function barShift(recording: Recording, shift: ReplayShift, now: number): number {
   if (recording.interval_seconds >= DAY) return 0
@@ -99,7 +99,7 @@ export function barShift(recording: Recording, shift: ReplayShift, now: number):
   return Math.round((now - first(recording) - STARTS_AT * length) / WEEK) * WEEK
 }
 
-/** What was ingested: another folder or shift is another past. */
+/** What was loaded. Another folder or another shift replaces it. */
 interface Ingested {
   readonly folder: string
   readonly shift: string
@@ -107,8 +107,8 @@ interface Ingested {
 }
 
 /**
- * Ingests the recordings unless an earlier start already has; the shift is chosen then and kept with the bars. Another
- * folder or REPLAY_SHIFT replaces all bars. Returns a word for this past.
+ * Loads the recordings unless an earlier start already has. The shift is chosen then and kept with the bars. Another
+ * folder or REPLAY_SHIFT replaces all bars. Returns an id of this set of bars.
  */
 export async function ingestRecordings(context: PluginContext, store: BarStore): Promise<string> {
   const { log } = context

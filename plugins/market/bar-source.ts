@@ -6,19 +6,19 @@ import type { CoveredSymbol } from './symbols.ts'
 
 const DAY = 86_400
 
-/** Where bars come from once they are known; sample, replay and online look the same from here. */
+/** Where bars are read from. Sample, replay and online implement it alike. */
 export interface BarSource {
-  /** Every series that can be read; of two alike, the one to prefer comes first. */
+  /** Every series that can be read, preferred ones first. */
   series(): Promise<readonly Series[]>
-  /** Bars that open in [from, to), as known at `asOf`, at exactly the series' interval. Epoch seconds. */
+  /** Bars of the series that open in [from, to), as known at `asOf`; epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
-  /** First and last open of what was known at `asOf`, null where there was nothing. */
+  /** First and last open known at `asOf`; null if there was none. */
   extent(series: Series, asOf: number): Promise<Extent | null>
 }
 
 /**
- * Made-up minute bars, computed when they are asked for. `walk` takes every symbol up to a moment beforehand, a few
- * weeks at a time, so that the first request for one need not.
+ * Sample minute bars, computed on request. `walk` computes every symbol up to a time in advance, two weeks at a step, so
+ * that no request has to wait for it.
  */
 export function sampleBarSource(
   symbols: readonly CoveredSymbol[],
@@ -42,7 +42,7 @@ export function sampleBarSource(
   }
 }
 
-/** Bars of the database. `rank` orders the venues: the smallest is preferred. */
+/** Bars of the database. `rank` orders the venues; the smallest rank is preferred. */
 export function storedBarSource(store: BarStore, rank: (venue: string) => number = () => 0): BarSource {
   return {
     series: async () => (await store.allSeries()).toSorted((a, b) => rank(a.venue) - rank(b.venue)),
@@ -52,8 +52,8 @@ export function storedBarSource(store: BarStore, rank: (venue: string) => number
 }
 
 /**
- * The bars of a symbol at an interval: those of the series with that interval, or the coarsest finer one that divides
- * it, joined. Null where the symbol has neither. The last bar is left out while it is still forming.
+ * Reads the bars of a symbol at an interval. Without a series of that interval, it aggregates the coarsest one that
+ * divides it. Returns null if the symbol has neither. Leaves out a bar that is still forming.
  */
 export async function readBars(
   source: BarSource,

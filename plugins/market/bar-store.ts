@@ -1,4 +1,4 @@
-/** The bars kept in the database: recorded ones and those of the venues. */
+/** Stores recorded and fetched bars in the database, with the time from which each version was known. */
 import { isPostgres, type Database, type Migration } from 'tollgate/plugin'
 import { createColumns, REVISED, type Columns, type BadPrint } from './bars.ts'
 
@@ -65,23 +65,23 @@ const COLUMNS = {
 const CHUNK = 10_000
 
 export interface BarStore {
-  /** The series of this venue, symbol and interval, made when it is new. */
+  /** Returns the series of a venue, symbol and interval; creates it if it is new. */
   series(venue: string, symbol: string, intervalSeconds: number): Promise<Series>
   allSeries(): Promise<readonly Series[]>
   /**
-   * Adds bars; those already there stay as they are. They were known when they closed, or at `knownAt`. A misprint is
-   * followed by its correction, known from the close of the bar that proved it.
+   * Adds bars; stored ones stay as they are. A bar counts as known from its close, or from `knownAt`. A bad print is
+   * stored with its correction, which is known from the close of the bar that proved it.
    */
   add(series: Series, bars: Columns, more?: { misprints?: readonly BadPrint[]; knownAt?: number }): Promise<void>
-  /** Puts a corrected bar over the one known so far, from `knownAt` on. */
+  /** Replaces a bar from `knownAt` on; queries as of earlier times still see the old one. */
   revise(series: Series, bar: Bar, knownAt: number): Promise<void>
-  /** True where this very bar was known at some time, corrected since or not. */
+  /** Returns true if exactly this bar was ever stored, revised since or not. */
   has(series: Series, bar: Bar): Promise<boolean>
   /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
-  /** First and last open, null where there is none. */
+  /** First and last open; null if there are no bars. */
   extent(series: Series, asOf?: number): Promise<Extent | null>
-  /** Forgets every bar. */
+  /** Deletes every bar. */
   clear(): Promise<void>
   note(name: string): Promise<string | null>
   setNote(name: string, value: string): Promise<void>
@@ -101,7 +101,7 @@ export interface Bar {
   readonly volume: number
 }
 
-/** Bars in the tables of `migrations`. Works inside a transaction as well. */
+/** Creates a store on a database or on a transaction. */
 export function createBarStore(db: Database): BarStore {
   const postgres = isPostgres(db)
   const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'

@@ -1,6 +1,6 @@
 import { createPrintFilter, type FilteredBar, filterPrint } from '../lib/quant/bad-prints.ts'
 
-/** Bars as columns: bulk data travels between products as typed arrays and is never validated again. */
+/** Bars as columns. Products pass bulk data to each other as typed arrays, which are not validated again. */
 export interface Bars {
   readonly symbol: string
   readonly venue: string
@@ -13,11 +13,11 @@ export interface Bars {
   readonly low: Float64Array
   readonly close: Float64Array
   readonly volume: Float64Array
-  /** How each bar came to be: an index into STATES. */
+  /** The state of each bar: an index into STATES. */
   readonly state: Uint8Array
 }
 
-/** `closed`: as the venue gave it; `filled`: no trade, the previous close; `revised`: corrected after it was first known. */
+/** `closed`: as the venue sent it. `filled`: no trade, flat at the previous close. `revised`: corrected later. */
 export const STATES = ['closed', 'filled', 'revised'] as const
 export const CLOSED = 0
 export const FILLED = 1
@@ -35,7 +35,7 @@ export interface ColumnsBuilder {
     volume: number,
     state: number,
   ) => void
-  /** The columns so far, copied to size. */
+  /** Returns the columns so far as arrays of their exact size. */
   end(): Columns
 }
 
@@ -80,8 +80,8 @@ export function createColumns(capacity = 1024): ColumnsBuilder {
 }
 
 /**
- * Joins bars into longer ones of `seconds`, aligned to the epoch: first open, highest high, lowest low, last close, sum
- * of volumes. A longer bar is `filled` only where all its parts are.
+ * Aggregates bars to a longer interval of `seconds`, aligned to the epoch: first open, highest high, lowest low, last
+ * close, sum of volumes. A longer bar is `filled` only if all its parts are.
  *
  * @example two minute bars (1, 3, 1, 2) and (2, 2, 1, 1) make one bar (1, 3, 1, 1)
  */
@@ -106,15 +106,15 @@ export function aggregateBars(bars: Columns, seconds: number): Columns {
 export interface BadPrint {
   /** Index of the bar that spiked. */
   readonly index: number
-  /** Close before it, which is what a corrected bar is flat at. */
+  /** Close before it. The corrected bar is flat at this price. */
   readonly price: number
-  /** Index of the bar that proved it wrong. */
+  /** Index of the bar that proved the spike wrong. */
   readonly provedBy: number
 }
 
 /**
- * The bars that left the price by more than 8 local scales and came back at once: misprints, not moves. Causal: bars
- * after `provedBy` change nothing. The first 30 bars set the scale and are taken as they are.
+ * Finds bad prints: bars that left the price by more than 8 local scales and came back at once. The result is causal:
+ * bars after `provedBy` change nothing. The first 30 bars set the scale and are never bad prints.
  */
 export function badPrints(bars: Columns): BadPrint[] {
   const found: BadPrint[] = []

@@ -1,4 +1,4 @@
-/** Bars of every covered symbol, for other products: nothing here has a route. */
+/** The market plugin: bars, order books and quotes of every covered symbol for other products. It has no route. */
 import { type Call, definePlugin, InvalidInput, type Job, NotFound } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { BarsQuery, MarketStatusQuery, QuotesQuery, SymbolQuery } from '../../schemas/types.d.ts'
@@ -24,7 +24,7 @@ export default definePlugin({
     const store = createBarStore(context.db)
     const { dataMode } = dataSettings(context)
     const online = dataMode === 'online' ? await openOnlineBars(context, settings, store) : null
-    // A word for the past that these bars tell: whoever keeps results of them keeps this too.
+    // Identifies this set of bars. Products that store results computed from them store it too.
     const origin = dataMode === 'replay' ? await ingestRecordings(context, store) : dataMode
     const sample = dataMode === 'sample' ? sampleBarSource(settings.symbols) : null
     const source: BarSource = sample ?? storedBarSource(store, online?.rank)
@@ -84,7 +84,7 @@ export default definePlugin({
   },
 })
 
-/** Every symbol with bars: those of the settings first, then those that only a recording has. */
+/** Lists every symbol with bars: those of the settings first, then those that only a recording has. */
 async function coverage(source: BarSource, symbols: readonly CoveredSymbol[]) {
   const series = await source.series()
   const described = new Map(symbols.map((symbol) => [symbol.symbol, symbol]))

@@ -1,4 +1,4 @@
-/** Bars of the public venues: back-fill, the minutes as they close, and a second venue as witness. */
+/** Fetches bars from the public venues: back-fills history, polls closed minutes, and compares with a second venue. */
 import type { Facts, Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, RequestError } from '../lib/feeds/requests.ts'
 import { epochSeconds } from '../lib/time/timestamps.ts'
@@ -11,32 +11,32 @@ import { type ListedVenue, type VenueName, VENUES } from './venues/venues.ts'
 
 export interface OnlineBars {
   readonly jobs: readonly Job[]
-  /** Order of the venues: the smallest is read first; a venue that refused us comes last. */
+  /** Rank of a venue; the smallest is read first. A venue that refused us comes last. */
   readonly rank: (venue: string) => number
-  /** True once the history of the symbol has been asked for from end to end. */
+  /** Returns true once the whole history of the symbol was fetched. */
   ready(symbol: string): Promise<boolean>
   facts(): Promise<Facts>
 }
 
-/** A minute counts as closed this long after its end. */
+/** A minute is fetched this long after its end, when the venue has settled it. */
 const SETTLED_SECONDS = 3
 const RECENT_MINUTES = 3
-/** A polled minute that comes later than this after its close was not known in time. */
+/** A minute that arrives later than this after its close counts as known from its arrival. */
 const LATE_SECONDS = 300
-/** Closes of two venues further apart than this are noted. */
+/** Closes of two venues that differ by more than this (log ratio) are recorded. */
 const TOLERANCE = 0.01
 
 interface Feed {
   readonly symbol: CoveredSymbol
   readonly venue: Venue
-  /** The venue's name of the symbol. */
+  /** The venue's own name of the symbol. */
   readonly code: string
   readonly series: Series
   readonly plan: BackfillPlan
   readonly pauseMs: number
 }
 
-/** Prepares the feeds of all symbols at all enabled venues; nothing is asked before the jobs run. */
+/** Prepares the feeds of all symbols at all enabled venues. Only the jobs send requests. */
 export async function openOnlineBars(context: PluginContext, settings: Settings, store: BarStore): Promise<OnlineBars> {
   const { db, log } = context
   const now = (): number => Math.floor(context.now().getTime() / 1000)
@@ -57,7 +57,7 @@ export async function openOnlineBars(context: PluginContext, settings: Settings,
       const plan = createBackfillPlan({ db, series, venue, symbol: code, log, now })
       feeds.push({ symbol, venue, code, series, plan, pauseMs: 1000 / per_second })
     }
-  /** The feed each symbol is read from, and the one that bears witness. */
+  /** The feeds of a symbol in order: the first is read, the second is compared with it. */
   const order = (symbol: string): Feed[] => {
     const all = feeds.filter((feed) => feed.symbol.symbol === symbol)
     return [
@@ -68,7 +68,7 @@ export async function openOnlineBars(context: PluginContext, settings: Settings,
   const symbols = [...new Set(feeds.map(({ symbol }) => symbol.symbol))]
   const primaries = (): Feed[] => symbols.flatMap((symbol) => order(symbol).slice(0, 1))
 
-  /** Runs a request, or waits as Retry-After says; a venue that refuses is asked no more until the next start. */
+  /** Runs a request unless the venue is paused. A venue that refuses is not asked again until the next start. */
   async function ask<Result>(feed: Feed, request: () => Promise<Result>): Promise<Result | null> {
     if (refused.has(feed.venue.name) || pauses.isPaused(feed.venue.name)) return null
     try {
@@ -96,7 +96,7 @@ export async function openOnlineBars(context: PluginContext, settings: Settings,
     }
   }
 
-  /** The minutes closed since the last stored one, at least three, at most one window. */
+  /** Fetches the minutes closed since the last stored one: at least three, at most one window. */
   async function poll(feed: Feed, signal: AbortSignal): Promise<void> {
     const end = Math.floor((now() - SETTLED_SECONDS) / 60) * 60
     const last = (await store.extent(feed.series))?.last ?? 0

@@ -1,9 +1,9 @@
 /**
- * Made-up bars that behave like a market: a pure function of symbol and minute, so every process and every restart sees
- * the same past, and a longer history never changes a shorter one. Returns are heavy-tailed; their volatility is the sum
- * of a fast, a daily and a monthly part with shocks, a time of day and a quiet weekend.
+ * Sample bars that behave like a market. They are a pure function of symbol and minute: every process and every restart
+ * sees the same bars, and a longer history never changes a shorter one. Returns have heavy tails. Log volatility is the
+ * sum of a fast, a daily and a monthly component, with shocks, a daily cycle and quiet weekends.
  *
- * The path is walked day by day; the state at each midnight is kept, so any day costs one day's work.
+ * The path is computed day by day. The state at each midnight is kept, so reading one day costs one day of work.
  */
 import { seedOf } from '../lib/feeds/sample-numbers.ts'
 import { CLOSED, createColumns, type Columns } from './bars.ts'
@@ -27,10 +27,10 @@ export const SAMPLE_START = Date.UTC(2025, 7, 5) / 1000
 
 const DAY = 86_400
 const MINUTES_A_DAY = 1440
-/** Where the log price is drawn back to, per minute: a half-life of 150 days. */
-const RECALL = 1 - 2 ** (-1 / (150 * MINUTES_A_DAY))
+/** Mean reversion of the log price per minute: a half-life of 150 days. */
+const REVERSION = 1 - 2 ** (-1 / (150 * MINUTES_A_DAY))
 
-/** A part of log volatility: mean-reverting with this half-life and this standard deviation. */
+/** A component of log volatility: mean-reverting, with this half-life and this standard deviation. */
 const part = (halfLifeMinutes: number, deviation: number): { keep: number; noise: number } => {
   const keep = 2 ** (-1 / halfLifeMinutes)
   return { keep, noise: deviation * Math.sqrt(1 - keep * keep) }
@@ -40,12 +40,12 @@ const DAILY = part(20, 0.33)
 const MONTHLY = part(24 * 12, 0.32)
 /** Minute-to-minute noise of the log volatility: fat tails without memory. */
 const ROUGH = 0.5
-/** News: a chance a minute, and the rise in log volatility, which decays with the fast part. */
+/** Chance per minute of a news shock, which raises log volatility. */
 const NEWS = 1 / (2.2 * MINUTES_A_DAY)
-/** Mean of exp(2x) of all parts above, taken out so that `volatility` is what comes out. */
+/** Correction for the mean of exp(2x) over all components, so that the bars have the configured volatility. */
 const LEVEL = 0.42 ** 2 + 0.33 ** 2 + 0.32 ** 2 + ROUGH ** 2 + 0.26
 
-/** The gap from close to open, in minutes' deviations. */
+/** Size of the overnight gap, in standard deviations of a minute. */
 const OVERNIGHT = 9
 
 interface Walk {
@@ -55,7 +55,7 @@ interface Walk {
   monthly: number
 }
 
-/** 32-bit hash of symbol, minute and draw, as a uniform number in (0, 1). Finaliser of MurmurHash3 (Appleby, public domain). */
+/** A uniform number in (0, 1): a 32-bit hash of symbol, minute and draw. Finaliser of MurmurHash3 (Appleby, public domain). */
 function uniformAt(seed: number, minute: number, draw: number): number {
   let h = seed ^ Math.imul(minute, 0x9e3779b1) ^ Math.imul(draw, 0x85ebca77)
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
@@ -71,7 +71,7 @@ function normalAt(seed: number, minute: number, draw: number): number {
   )
 }
 
-/** The sample of one symbol: `read` gives the bars that open in [from, to), in epoch seconds. */
+/** Creates the sample of one symbol. `read` returns the bars that open in [from, to), epoch seconds. */
 export function createSampleBars(symbol: SampleSymbol): { read(from: number, to: number): Columns } {
   const seed = seedOf(symbol.symbol)
   const always = symbol.session === '24x7'
@@ -106,10 +106,10 @@ export function createSampleBars(symbol: SampleSymbol): { read(from: number, to:
       if (!always && time === hours.from) walk.price += deviation * OVERNIGHT * normalAt(seed, minute, 24)
       const open = walk.price
       const move = deviation * normalAt(seed, minute, 0) * (news > 0 ? 6 : 1)
-      walk.price += move - RECALL * (walk.price - anchor)
+      walk.price += move - REVERSION * (walk.price - anchor)
       if (add === null || time < from || time >= to) continue
       const close = walk.price
-      // Extremes of a Brownian bridge from open to close: their exact distributions, drawn separately.
+      // High and low of a Brownian bridge from open to close, each drawn from its exact distribution.
       const reach = (u: number): number => Math.sqrt((close - open) ** 2 - 2 * deviation * deviation * Math.log(u))
       const high = (open + close + reach(uniformAt(seed, minute, 4))) / 2
       const low = (open + close - reach(uniformAt(seed, minute, 5))) / 2
@@ -141,12 +141,12 @@ export function createSampleBars(symbol: SampleSymbol): { read(from: number, to:
   }
 }
 
-/** Eight decimals are enough for a price or a volume, and make it print as it was meant. */
+/** Rounds to eight decimals, which are enough for a price or a volume, so that it prints short. */
 function roundTo8(value: number): number {
   return Math.round(value * 1e8) / 1e8
 }
 
-/** Louder around 15:30 UTC, quieter at night and on weekends. */
+/** Log volatility by time of day and weekday: high around 15:30 UTC, low at night and on weekends. */
 function seasonality(time: number): number {
   const weekday = Math.floor(time / DAY) % 7
   const day = 0.16 * Math.cos((2 * Math.PI * ((time % DAY) - 15.5 * 3600)) / DAY)

@@ -5,9 +5,9 @@ import { VENUES, type VenueName } from './venues/venues.ts'
 /** One entry of `symbols` in the product's settings. */
 export interface CoveredSymbol extends SampleSymbol {
   readonly name: string
-  /** Other spellings; case, dash, slash and underscore never matter. */
+  /** Other spellings. Case, dash, slash and underscore are ignored. */
   readonly aliases: readonly string[]
-  /** The venue's own name of the symbol, first choice first. */
+  /** The name of the symbol at each venue, preferred venues first. */
   readonly venues: Readonly<Partial<Record<VenueName, string>>>
 }
 
@@ -20,7 +20,7 @@ export interface VenueSettings {
 export interface Settings {
   readonly history_start?: string
   readonly symbols: readonly CoveredSymbol[]
-  /** False: order books are not asked for. */
+  /** False switches the polling of order books off. */
   readonly books?: boolean
   readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
 }
@@ -85,7 +85,7 @@ export const settingsSchema = {
 
 const normalised = (name: string): string => name.toUpperCase().replaceAll(/[-/_\s]/g, '')
 
-/** Finds symbols by any of their spellings. Throws NotFound, naming the field and what is covered. */
+/** Finds symbols by any of their spellings. Throws NotFound that names the field and the covered symbols. */
 export function createSymbolIndex(symbols: readonly Pick<CoveredSymbol, 'symbol' | 'aliases'>[]): {
   resolve(name: string): string
 } {

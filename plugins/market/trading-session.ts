@@ -2,13 +2,13 @@ import { nyseClose, nyseClosed } from '../lib/time/nyse-calendar.ts'
 
 const hourOf = new Intl.DateTimeFormat('en-US', { timeZone: 'America/New_York', hour: 'numeric', hourCycle: 'h23' })
 
-/** Seconds that New York is behind UTC on the day of a moment, as it stands at noon there: 5 hours, 4 in summer. */
+/** Seconds that New York is behind UTC at noon of that day: 18,000 in winter, 14,400 in summer. */
 export function newYorkLag(seconds: number): number {
   const noon = Math.floor(seconds / 86_400) * 86_400 + 17 * 3600
   return (17 - Number(hourOf.format(noon * 1000))) * 3600
 }
 
-/** The regular session of the day that starts at `midnight` (epoch seconds, UTC): first second and end, or null. */
+/** The regular NYSE session of the UTC day that starts at `midnight`, epoch seconds; null on a day without one. */
 export function sessionOf(midnight: number): { readonly from: number; readonly to: number } | null {
   const day = new Date(midnight * 1000).toISOString().slice(0, 10)
   if (nyseClosed(day) !== null) return null
@@ -16,23 +16,23 @@ export function sessionOf(midnight: number): { readonly from: number; readonly t
   return { from: midnight + lag + 9.5 * 3600, to: midnight + lag + nyseClose(day) * 60 }
 }
 
-/** Epoch seconds. `opened` and `closes` are null for a market that never closes. */
+/** Times are epoch seconds. `opened` and `closes` are null for a market that never closes. */
 export interface TradingSession {
   readonly is_open: boolean
-  /** First second of the session that is open, else of the last one. */
+  /** Start of the current session, or of the last one. */
   readonly opened: number | null
-  /** Its end. */
+  /** End of that session. */
   readonly closes: number | null
-  /** First second of the next session; null while one is open. */
+  /** Start of the next session; null while one is open. */
   readonly next_open: number | null
 }
 
 const DAY = 86_400
-/** More days than any closing of the exchange lasted since 1971. */
+/** Longer than any closure of the exchange since 1971, in days. */
 const FAR = 10
 
 /**
- * The trading session at a moment.
+ * The trading session at a time.
  *
  * @example sessionAt('us_equity', Date.UTC(2026, 10, 20, 15) / 1000) // Friday 10:00 in New York: open, closes 21:00 UTC
  */

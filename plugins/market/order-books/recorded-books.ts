@@ -1,4 +1,4 @@
-/** Recorded books and quotes of REPLAY_DIR. */
+/** Reads recorded order books and quotes from REPLAY_DIR. */
 import Papa from 'papaparse'
 import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings, loopShift, type ReplayShift } from '../../lib/feeds/data-settings.ts'
@@ -9,10 +9,10 @@ import type { Columns } from '../bars.ts'
 import { type BookSnapshot, type OrderBooks, type Quotes } from './order-book.ts'
 import { isSound } from '../venues/venue.ts'
 
-/** venue_spot_pair_yyyymmdd.json: books of derivatives are in other units and prices, and are left alone. */
+/** venue_spot_pair_yyyymmdd.json. Books of derivatives have other units and prices and are not read. */
 const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i
 const QUOTES = /quotes\.csv(\.gz)?$/
-/** What follows the last book of a recording that is played again and again. */
+/** Pause between the last book of a looping recording and its first. */
 const PAUSE_SECONDS = 30
 
 interface BookFile {
@@ -24,7 +24,7 @@ interface BookFile {
   }[]
 }
 
-/** Reads every recorded book and quote into memory. Bars must have been ingested: quotes follow their shift. */
+/** Reads every recorded book and quote into memory. Load the bars first: quotes move in time as their bars did. */
 export async function openRecordedBooks(context: PluginContext, store: BarStore): Promise<OrderBooks> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
@@ -54,7 +54,7 @@ export async function openRecordedBooks(context: PluginContext, store: BarStore)
   }
 }
 
-/** The sound books of a recording, oldest first. */
+/** The valid books of a recording, oldest first. */
 export function parseBooks(json: string, venue: string): BookSnapshot[] {
   const { meta, snapshots = [] } = JSON.parse(json) as BookFile
   if ((meta?.quantity_unit ?? 'base units') !== 'base units') return []
@@ -78,8 +78,8 @@ export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: Repl
 }
 
 /**
- * Best bid and offer at the close of each minute of a file with the columns bid_close and ask_close, moved in time as
- * its bars were. Null for a file without them, and for one whose bars are not in the store.
+ * Reads best bid and best offer at the close of each minute from the columns bid_close and ask_close, moved in time as
+ * the bars of the file were. Null if the columns are missing or the bars are not in the store.
  */
 export async function readQuotes(
   file: string,
@@ -110,14 +110,14 @@ export async function readQuotes(
   return { symbol, venue, time: column('time'), bid: column('bid'), ask: column('ask') }
 }
 
-/** How far the bars of a file were moved in time when they were stored: its first and its last are looked for. */
+/** Finds how far the bars of a file were moved when they were stored, by its first and its last bar. */
 async function shiftOf(series: Series, bars: Columns, db: Database, store: BarStore): Promise<number | null> {
   const [first, last] = [barOf(bars, 0), barOf(bars, bars.count - 1)]
   const { time, ...prices } = first
-  const twins = (await db('market_bars')
+  const candidates = (await db('market_bars')
     .where({ series: series.id, ...prices })
     .select('t_open')) as { t_open: number }[]
-  for (const { t_open } of twins) {
+  for (const { t_open } of candidates) {
     const shift = t_open - time
     if (await store.has(series, { ...last, time: last.time + shift })) return shift
   }
@@ -128,7 +128,7 @@ function barOf({ time, open, high, low, close, volume }: Columns, i: number): Ba
   return { time: time[i]!, open: open[i]!, high: high[i]!, low: low[i]!, close: close[i]!, volume: volume[i]! }
 }
 
-/** Quotes of one symbol from two files, in order. */
+/** Joins the quotes of one symbol from two files, in order of time. */
 export function joinQuotes(known: Quotes | undefined, { venue, time, bid, ask }: Quotes): Quotes {
   if (!known) return { venue, time, bid, ask }
   const [first, second] = known.time[0]! <= time[0]! ? [known, { time, bid, ask }] : [{ time, bid, ask }, known]

@@ -1,7 +1,7 @@
 /**
- * Made-up books of the symbols that trade around the clock: a pure function of symbol and minute, around the close of
- * the sample's last minute. They are shaped so that walking one costs what the square-root law says on average: what
- * rests within a distance x of the middle grows with x², with a lump at the touch.
+ * Sample order books of the symbols that trade around the clock: a pure function of symbol and minute, around the close
+ * of the sample's last minute. The quantity within a distance x of the middle grows with x², plus some at the best
+ * price, so that an order costs on average what the square-root law of market impact says.
  */
 import { seedOf } from '../../lib/feeds/sample-numbers.ts'
 import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
@@ -12,16 +12,16 @@ import type { CoveredSymbol } from '../symbols.ts'
 import type { BookSnapshot, OrderBooks } from './order-book.ts'
 
 const LEVELS = 250
-/** Reach of the book from the middle, in daily volatilities. */
+/** Distance from the middle to the last level, in daily volatilities. */
 const REACH = 0.05
 /** Coefficient of the law, average cost = Y σ √(Q/ADV). */
 const LAW = 0.4
-/** Resting at the touch: this share of a minute's turnover. */
+/** Quantity at the best price, as a share of a minute's turnover. */
 const TOUCH = 0.03
 const SPREAD = 3e-6
 const DAY_MINUTES = 1440
 
-/** Books made from the bars of `source`, for 24x7 symbols only. No quotes: the book always has them. */
+/** Sample books from the bars of `source`, for 24x7 symbols only. There are no separate quotes: the book has them. */
 export function openSampleBooks(symbols: readonly CoveredSymbol[], source: BarSource): OrderBooks {
   const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
   return {
