@@ -6,7 +6,7 @@ import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
-import { heldBy } from '../gateway/editions/name-ownership.ts'
+import { heldBy } from '../gateway/catalog/names.ts'
 import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './product/texts.ts'
 
 export interface Places {
@@ -79,8 +79,8 @@ async function refusals(
     const held = heldBy(createCatalog(documents, schemas).catalog)
     const content = JSON.parse(document) as Record<string, unknown>
     schemas.set(`${made.product}.json`, JSON.parse(schemaOf(made)) as Record<string, unknown>)
-    const { mistakes } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { held })
-    return mistakes.filter((mistake) => mistake.file === file)
+    const { issues } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { held })
+    return issues.filter((issue) => issue.file === file)
   } catch (error) {
     // The catalog cannot be built at all at the moment; npm run check says why.
     if (error instanceof CatalogError) return []

@@ -18,7 +18,7 @@ async function generate(): Promise<string> {
   const { documents, mistakes } = await readDocuments(catalogDir)
   const { schemas, mistakes: more } = await readSchemas(schemaDir)
   const created = createCatalog(documents, schemas)
-  const all = [...mistakes, ...more, ...created.mistakes]
+  const all = [...mistakes, ...more, ...created.issues]
   if (all.length > 0) throw new CatalogError(all)
   return declarations(created.catalog, (plugin) => pluginDirs.some((dir) => existsSync(join(dir, plugin))))
 }

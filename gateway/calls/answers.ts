@@ -1,6 +1,6 @@
 /** Turns a handler's value, a quote or an error into the bytes a caller gets. */
 import { isConstant } from '../catalog/frozen.ts'
-import { StreamedReply } from '../editions/upstream-request.ts'
+import { StreamedReply } from '../editions/upstream.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/challenge.ts'
 import { Reply } from '../plugin/plugin.ts'

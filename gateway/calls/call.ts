@@ -1,6 +1,6 @@
 /** What a transport hands to `serve`, and what it gets back. Neither side knows the wire format of the other. */
 import type { BoundOperation, Edition, RawInput } from '../editions/edition.ts'
-import type { UpstreamResponse } from '../editions/upstream-request.ts'
+import type { UpstreamResponse } from '../editions/upstream.ts'
 import type { ServiceError } from '../errors.ts'
 import type { PaymentRecord } from '../payments/journal/journal.ts'
 import type { Quote } from '../x402/challenge.ts'

@@ -1,7 +1,7 @@
 /** What the documents must keep among each other: names are unique, and every name leads somewhere. */
-import type { Draft, OperationDraft } from './operation-drafts.ts'
+import { type Draft, type OperationDraft, type Route, parseRoute } from './product-drafts.ts'
+import type { Catalog } from '../plugin/catalog.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import type { Route } from './route.ts'
 
 /** Which document had a name in the edition before: it keeps it, whatever order the files are in. */
 export type Held = (kind: 'product' | 'operation' | 'route' | 'tool', name: string) => string | undefined
@@ -170,4 +170,19 @@ export function nearest(id: string, byId: ReadonlyMap<string, unknown>): string 
     return candidate.includes(low) || low.includes(candidate)
   })
   return near ? `Write ${near}, perhaps.` : 'Write the id of an operation of the catalog.'
+}
+
+/** The names of a catalog by the file of the document that has them. */
+export function heldBy({ products }: Catalog): Held {
+  const files = new Map<string, string>()
+  for (const { id, file, operations } of products) {
+    files.set(`product ${id}`, file)
+    for (const operation of operations) {
+      files.set(`operation ${operation.id}`, file)
+      const route = parseRoute(operation.route)
+      if (route) files.set(`route ${route.shape}`, file)
+      if (operation.tool !== null) files.set(`tool ${operation.tool}`, file)
+    }
+  }
+  return (kind, name) => files.get(`${kind} ${name}`)
 }

@@ -1,13 +1,18 @@
 /** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
-import type { Operation, OperationId, Plan, PlanCatalog, Product } from '../plugin/catalog.ts'
-import { type OperationDraft, strings } from './operation-drafts.ts'
-import { type Issue, pointerOf } from '../validation/issue.ts'
-import { nearest } from './names.ts'
-import { parsePrice } from './price.ts'
 import type { CatalogDocument } from './documents.ts'
+import { nearest } from './names.ts'
+import { type OperationDraft, type Route, parsePrice, parseRoute, strings } from './product-drafts.ts'
+import {
+  type Example,
+  type Operation,
+  type OperationId,
+  type Plan,
+  type PlanCatalog,
+  type Product,
+  TOKEN_HEADER,
+} from '../plugin/catalog.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
 import { isObject } from '../validation/json.ts'
-import { purchaseExample } from './terms.ts'
-import { parseRoute, type Route } from './route.ts'
 
 const PRODUCT = 'plans'
 const LIST_ID = 'getPlans'
@@ -248,4 +253,27 @@ function purchaseOperation(plan: Plan, products: readonly Product[]): Own {
 /** The four forms of a route that an operation carries. */
 export function routeFields(route: Route): Pick<Operation, 'method' | 'path' | 'route' | 'displayRoute'> {
   return { method: route.method, path: route.path, route: `${route.method} ${route.path}`, displayRoute: route.display }
+}
+
+const DAY = Date.UTC(2026, 10, 20)
+
+/** The fields that the list of plans and the answer to a purchase share. */
+export function termsOf({ plan, label, tier, maxFreshnessSeconds, durationSeconds }: Plan) {
+  return { plan, label, tier, max_freshness_seconds: maxFreshnessSeconds, duration_seconds: durationSeconds }
+}
+
+/** The example of a purchase route: nothing is sent, and the answer holds a token (shortened) for the plan's window. */
+export function purchaseExample(plan: Plan, products: readonly Product[]): Example {
+  const routes = new Map(products.flatMap(({ operations }) => operations.map((each) => [each.id, each.displayRoute])))
+  return {
+    request: {},
+    response: {
+      token: 'eyJhbGciOiJFZERTQSJ9.eyJwbGFuIjoi4oCmIn0.c2ln',
+      header: TOKEN_HEADER,
+      ...termsOf(plan),
+      issued_at: new Date(DAY).toISOString(),
+      expires_at: new Date(DAY + plan.durationSeconds * 1000).toISOString(),
+      authorized_routes: plan.authorizes.flatMap((id) => routes.get(id) ?? []).sort(),
+    },
+  }
 }

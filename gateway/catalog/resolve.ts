@@ -1,27 +1,19 @@
-/** Builds the frozen catalog from documents, and says everything that is wrong with them. */
+/** Resolves catalog documents into the catalog that the gateway serves. */
+import { isUnusable, validateCatalog, type ValidateOptions } from './validate.ts'
 import { createHash } from 'node:crypto'
-import { acceptsMistakes } from './accepts.ts'
 import type { Catalog, Example, Operation, Product, Service, Upstream } from '../plugin/catalog.ts'
-import { type Draft, draftsOf, type OperationDraft, strings } from './operation-drafts.ts'
+import { type Draft, draftsOf, type OperationDraft, strings, parsePrice } from './product-drafts.ts'
 import { frozen, frozenMap } from './frozen.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
-import { type Held, nameMistakes } from './names.ts'
-import { NO_PLANS, planDrafts, planMistakes, planProduct, readPlans, routeFields } from './plans.ts'
-import { parsePrice } from './price.ts'
+import { NO_PLANS, planProduct, readPlans, routeFields } from './plans.ts'
 import type { CatalogDocument } from './documents.ts'
 import { isObject } from '../validation/json.ts'
-import { productMistakes } from './rules.ts'
 import { filesOf } from './schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
-import { shapeMistakes } from './shape.ts'
 
-export interface CreateOptions {
-  /** Files of product documents to leave out; what they name still exists for the others. */
+export interface ResolveOptions {
+  /** Files of product documents to leave out. What they name still exists for the other documents. */
   readonly without?: ReadonlySet<string>
-  /** Who had which name before; else a name belongs to the first document that has it. */
-  readonly held?: Held
-  /** Names of the networks payments are taken on; absent: any will do. */
-  readonly networks?: ReadonlySet<string>
 }
 
 const SECONDS = 10
@@ -30,65 +22,67 @@ const CONFIRMED_FROM = 1_000_000n
 const BYTES = 1_000_000
 
 /**
- * The catalog of the documents that have no mistake, and the mistakes of the others. Throws CatalogError, with all
- * mistakes, where service.json or plans.json has one: without them nothing can be sold.
+ * Resolves valid documents into the frozen catalog: fields become operations, plans become purchase routes, and every
+ * default is applied. Validate the documents first and name the files that have issues in `without`.
+ *
+ * @throws Error if there is no service.json
  */
-export function createCatalog(
+export function resolveCatalog(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
-  options: CreateOptions = {},
-): { readonly catalog: Catalog; readonly mistakes: readonly Issue[] } {
-  const service = documents.find(({ kind }) => kind === 'service')
+  { without = new Set() }: ResolveOptions = {},
+): Catalog {
+  const serviceDocument = documents.find(({ kind }) => kind === 'service')
   const plans = documents.find(({ kind }) => kind === 'plans')
-  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
-  const purchases = plans ? planDrafts(plans) : []
-  const mistakes = [
-    ...documents.flatMap(shapeMistakes),
-    ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
-    ...nameMistakes(drafts, purchases, options.held),
-    ...acceptsMistakes(service, drafts, options.networks),
-    ...(plans
-      ? planMistakes(
-          plans,
-          drafts.flatMap((draft) => draft.operations),
-        )
-      : []),
-  ]
-  const wrong = new Set(mistakes.map(({ file }) => file))
-  const indispensable = documents.some(({ file, kind }) => kind !== 'product' && wrong.has(file))
-  if (!service || indispensable) throw new CatalogError(mistakes)
-
-  const sound = drafts.filter(({ file }) => !wrong.has(file) && !options.without?.has(file))
-  const words = serviceOf(service.content)
-  const products = sound.map(productOf)
+  if (!serviceDocument) throw new Error('The catalog has no service.json.')
+  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product')).filter(({ file }) => !without.has(file))
+  const service = serviceOf(serviceDocument.content)
+  const products = drafts.map(productOf)
   const served = new Set(products.flatMap(({ operations }) => operations.map(({ id }) => id)))
   const planCatalog = plans ? readPlans(plans.content, served) : NO_PLANS
-  const isSold = plans && !options.without?.has(plans.file)
+  const isSold = plans && !without.has(plans.file)
   const sale = isSold ? planProduct(plans.content, planCatalog, plans.file, products) : null
-  const all = (sale ? [...products, sale] : products).map((product) => accepting(product, words.accepts))
-  const files = new Set(['service.json', plans?.file, ...sound.map(({ file }) => file)])
+  const all = (sale ? [...products, sale] : products).map((product) => withNetworks(product, service.accepts))
+  const files = new Set(['service.json', plans?.file, ...drafts.map(({ file }) => file)])
   const catalog: Catalog = {
     version: versionOf(
       documents.filter(({ file }) => files.has(file)),
       all,
       schemas,
     ),
-    service: words,
+    service,
     products: frozen(all),
     operations: frozenMap(all.flatMap(({ operations }) => operations.map((operation) => [operation.id, operation]))),
     plans: frozen(planCatalog),
     schemas: frozenMap(schemas),
   }
-  return { catalog: Object.freeze(catalog), mistakes }
+  return Object.freeze(catalog)
 }
 
-/** The product with the networks of the service where an operation names none of its own. */
-function accepting(product: Product, accepts: readonly string[] | undefined): Product {
+/**
+ * Validates the documents and resolves the ones without issues.
+ *
+ * @throws CatalogError with the issues of all documents if service.json, plans.json or networks.json has one
+ */
+export function createCatalog(
+  documents: readonly CatalogDocument[],
+  schemas: Schemas,
+  options: ValidateOptions & ResolveOptions = {},
+): { readonly catalog: Catalog; readonly issues: readonly Issue[] } {
+  const issues = validateCatalog(documents, schemas, options)
+  const invalid = new Set(issues.map(({ file }) => file))
+  if (isUnusable(documents, invalid)) throw new CatalogError(issues)
+  const without = new Set([...invalid, ...(options.without ?? [])])
+  return { catalog: resolveCatalog(documents, schemas, { without }), issues }
+}
+
+/** Gives the networks of service.json to every operation that names none of its own. */
+function withNetworks(product: Product, accepts: readonly string[] | undefined): Product {
   if (accepts === undefined) return product
   return { ...product, operations: product.operations.map((each) => ({ ...each, accepts: each.accepts ?? accepts })) }
 }
 
-/** Equal for equal words, prices and schemas in use, whatever the white space. */
+/** A hash of the content: equal documents and schemas have equal versions, whatever their white space. */
 function versionOf(documents: readonly CatalogDocument[], products: readonly Product[], schemas: Schemas): string {
   const used = filesOf(
     products.flatMap(({ operations }) => operations),

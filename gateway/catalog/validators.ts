@@ -1,12 +1,11 @@
 /** Compiled checks of what an operation is given and what it answers. */
 import type { ValidateFunction } from 'ajv/dist/2020.js'
-import { InvalidInput, type ValidationItem } from '../errors.ts'
-import type { Input, JsonSchema } from '../plugin/plugin.ts'
-import type { Operation } from '../plugin/catalog.ts'
-import { coerceFields } from './coerce.ts'
-import { compile, createAjv, isFile, violationsOf, type Schemas } from '../validation/json-schema.ts'
-import { isObject } from '../validation/json.ts'
 import { dereference, fieldsOf } from './schemas.ts'
+import { InvalidInput, type ValidationItem } from '../errors.ts'
+import type { Operation } from '../plugin/catalog.ts'
+import type { Input, JsonSchema } from '../plugin/plugin.ts'
+import { type Schemas, compile, createAjv, isFile, violationsOf } from '../validation/json-schema.ts'
+import { isObject } from '../validation/json.ts'
 
 export interface Validators {
   /** Defaults applied, strings coerced; `raw`, strings as they came, is left as it is. Throws InvalidInput listing every mistake. */
@@ -188,4 +187,48 @@ function onTheWire(value: unknown, isText: boolean): unknown {
 function once<Value>(make: () => Value): () => Value {
   let made: Value | undefined
   return () => (made ??= make())
+}
+
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
+
+/**
+ * A copy with each string as number, boolean or list where the field's schema allows no string, and without empty
+ * strings, which mean the default. What cannot be turned stays as it is, for the schema to refuse.
+ * @example coerceFields({ limit: '10', end: '' }, { limit: { type: 'integer' } }) → { limit: 10 }
+ */
+export function coerceFields(values: Readonly<Record<string, unknown>>, fields: Fields): Record<string, unknown> {
+  const filled = Object.entries(values).filter(([, value]) => value !== '' && value !== undefined)
+  return Object.fromEntries(
+    filled.map(([name, value]) => [
+      name,
+      Object.hasOwn(fields, name) ? coerce(value, fields[name] as JsonSchema) : value,
+    ]),
+  )
+}
+
+function coerce(value: unknown, schema: JsonSchema): unknown {
+  const types = typesOf(schema)
+  if (types.has('array') && (Array.isArray(value) || !types.has('string'))) {
+    const items = (schema['items'] ?? {}) as JsonSchema
+    return [value].flat().map((item: unknown) => coerce(item, items))
+  }
+  if (typeof value !== 'string' || types.size === 0 || types.has('string')) return value
+  if ((types.has('integer') || types.has('number')) && NUMBER.test(value) && Number.isFinite(Number(value)))
+    return Number(value)
+  if (types.has('boolean') && Object.hasOwn(BOOLEANS, value)) return BOOLEANS[value]
+  return value
+}
+
+/** The JSON types a schema lets through; empty where it does not say. */
+function typesOf(schema: JsonSchema): ReadonlySet<string> {
+  if (schema['type'] !== undefined) return new Set([schema['type']].flat() as string[])
+  const values = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : []
+  const branches = ['anyOf', 'oneOf', 'allOf'].flatMap((word) => (schema[word] ?? []) as JsonSchema[])
+  return new Set([...values.map(typeOf), ...branches.flatMap((branch) => [...typesOf(branch)])])
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
 }

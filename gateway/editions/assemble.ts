@@ -5,10 +5,10 @@ import { frozenMap } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
 import { ServiceError } from '../errors.ts'
 import type { Facts, Logger } from '../plugin/plugin.ts'
-import { assertAskable, bind } from './bind.ts'
+import { assertAskable, bind } from './bound-operation.ts'
 import type { BoundOperation, Edition, ProductStatus, Withheld } from './edition.ts'
 import type { Instance } from './instance.ts'
-import type { Made } from './setup.ts'
+import type { Made } from './instantiate.ts'
 
 const FACTS_MS = 2_000
 

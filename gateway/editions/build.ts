@@ -1,6 +1,7 @@
-/** Builds an edition: documents read, plugins loaded and set up, schemas compiled, all checked together. */
+/** Builds an edition from the files: parse and validate the documents, load plugins, set products up, resolve the catalog. */
 import type { Catalog, Product } from '../plugin/catalog.ts'
-import { createCatalog, type CreateOptions } from '../catalog/resolve.ts'
+import { resolveCatalog } from '../catalog/resolve.ts'
+import { conflictsOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
 import { type CatalogDocument, readDocuments } from '../catalog/documents.ts'
 import { NETWORKS_FILE } from '../config/networks.ts'
@@ -8,61 +9,52 @@ import { sellsPlans } from '../catalog/plans.ts'
 import { readSchemas } from '../catalog/schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
 import { createValidators } from '../catalog/validators.ts'
-import type { Logger, Migration, Plugin, PluginContext } from '../plugin/plugin.ts'
+import type { Plugin } from '../plugin/plugin.ts'
 import { assemble } from './assemble.ts'
 import type { Copy } from './code-copies.ts'
 import type { Edition, Withheld } from './edition.ts'
-import { heldBy } from './name-ownership.ts'
+import { heldBy } from '../catalog/names.ts'
 import type { Instance } from './instance.ts'
-import type { JobLease } from './jobs.ts'
-import { loadPlugin, PluginError, type PluginPlaces } from './plugins.ts'
-import type { Secret } from './settings.ts'
-import { createSetup, type Failed, type Made } from './setup.ts'
+import { loadPlugin, PluginError, type PluginPlaces } from './load-plugin.ts'
+import { createSetup, type Failed, type Made, type SetupOptions } from './instantiate.ts'
 
-export interface EditionOptions {
+export interface Built {
+  readonly edition: Edition
+  readonly mistakes: readonly Issue[]
+}
+
+export interface EditionOptions extends SetupOptions {
   readonly catalogDir: string
   readonly schemaDir: string
   /** Folders that hold plugins, in the order they are searched. */
   readonly pluginDirs: readonly string[]
-  /** Found by name before any folder. */
+  /** Plugins of the gateway itself. They are found before any folder is searched. */
   readonly builtins: readonly Plugin[]
-  contextOf(plugin: string, product: string, settings: Readonly<Record<string, unknown>>): PluginContext
-  /** The edition to follow: what has not changed is kept, and what is mistaken now stays as it was. */
+  /** The edition to replace. What has not changed is kept, and a product that is now invalid stays as it was. */
   readonly previous?: Edition
-  /** Check every answer against its schema; else a sample. */
+  /** True checks every answer against its schema; false checks one in a hundred. */
   readonly checkAnswers: boolean
-  /** The clock of the data. */
-  now(): Date
-  readonly log: Logger
-  /** Values for `env:NAME` in documents. */
-  readonly secret: Secret
-  migrate(plugin: string, migrations: readonly Migration[]): Promise<void>
-  /** Where plugin code is imported from; absent: from where it lies, so that an edit shows after a restart only. */
+  /** Copies plugin code before it is imported. Without it, an edit of the code shows only after a restart. */
   readonly copy?: Copy
-  /** Seconds a plugin has to load, and as many to be set up. */
+  /** Timeout for loading a plugin, and for setting up a product. */
   readonly setupSeconds?: number
-  /** Called when a plugin has loaded, or a product is set up, after its time was over: another build takes it in. */
-  readonly onLate?: () => unknown
-  /** Names of the networks payments are taken on; absent: any will do. */
+  /** Names of the networks that payments are taken on. Without it, documents may name any network. */
   readonly networks?: ReadonlySet<string>
-  /** Where several processes share a database: each job runs in the one that holds its name. */
-  readonly lease?: JobLease
 }
 
-/** Enough for the migrations of large tables; what takes longer belongs into a job. */
+/** Enough for the migrations of large tables. Longer work belongs in a job. */
 const SETUP_SECONDS = 30
 
-/** What an edition was made of, by file of the product document. */
-const makings = new WeakMap<Edition, ReadonlyMap<string, Made>>()
+/** The products of each edition, by the file of their document. */
+const setUpProducts = new WeakMap<Edition, ReadonlyMap<string, Made>>()
 
 /**
- * The edition, and every mistake found on the way. A mistaken product is withheld, or stays as it was in the previous
- * edition. A mistake in service.json, plans.json or networks.json refuses the whole: the previous edition is returned,
- * and where there is none CatalogError is thrown.
+ * Builds an edition and lists every issue found on the way. An invalid product stays as it was in the previous edition,
+ * or is disabled. If service.json, plans.json or networks.json is invalid, the previous edition is returned.
+ *
+ * @throws CatalogError if one of them is invalid and there is no previous edition
  */
-export async function buildEdition(
-  options: EditionOptions,
-): Promise<{ readonly edition: Edition; readonly mistakes: readonly Issue[] }> {
+export async function buildEdition(options: EditionOptions): Promise<Built> {
   try {
     return await build(options)
   } catch (error) {
@@ -71,75 +63,109 @@ export async function buildEdition(
   }
 }
 
-async function build(options: EditionOptions) {
-  const { log, previous, setupSeconds = SETUP_SECONDS } = options
-  const { networks } = options
-  const held = { ...(previous ? { held: heldBy(previous.catalog) } : {}), ...(networks ? { networks } : {}) }
-  const before = (previous && makings.get(previous)) ?? new Map<string, Made>()
-  const read = await readDocuments(options.catalogDir)
-  const files = await readSchemas(options.schemaDir)
-  const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
-  const fresh = withPluginSchemas(files.schemas, loaded.plugins.values())
-  const mistakes = [...read.mistakes, ...files.mistakes, ...loaded.mistakes]
-  mistakes.push(...check(read.documents, fresh, held, mistakes))
+async function build(options: EditionOptions): Promise<Built> {
+  const { log, previous, networks, setupSeconds = SETUP_SECONDS } = options
+  const validation = { ...(previous ? { held: heldBy(previous.catalog) } : {}), ...(networks ? { networks } : {}) }
+  const before = (previous && setUpProducts.get(previous)) ?? new Map<string, Made>()
 
-  const documents = new Map(read.documents.map((document) => [document.file, document]))
-  const withheld = new Set<string>()
-  /** Back to what it was, or out. */
-  const retreat = (file: string): void => {
-    const kept = before.get(file)
-    if (kept && documents.get(file) !== kept.document) documents.set(file, kept.document)
-    else withheld.add(file)
-  }
-  const wrong = new Set(mistakes.map(({ file }) => file).filter((file) => documents.has(file) || before.has(file)))
-  wrong.forEach(retreat)
+  const read = await readDocuments(options.catalogDir)
+  const schemaFiles = await readSchemas(options.schemaDir)
+  const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
+  const fresh = withPluginSchemas(schemaFiles.schemas, loaded.plugins.values())
+  const issues = [...read.mistakes, ...schemaFiles.mistakes, ...loaded.mistakes]
+  issues.push(...check(read.documents, fresh, validation, issues))
+
+  const selection = selectDocuments(read.documents, before)
+  const known = (file: string): boolean => selection.documents.has(file) || before.has(file)
+  new Set(issues.map(({ file }) => file).filter(known)).forEach(selection.rollBack)
 
   const instances = new Set<Instance>()
-  /** Sets up what is sound. What cannot be set up retreats; then the rest is looked at again without it. */
-  async function round(last: ReadonlyMap<string, Made>): Promise<{ catalog: Catalog; made: Map<string, Made> }> {
-    const stays = [...before.values()].filter(({ document }) => documents.get(document.file) === document)
+  /** Sets up every product of the selection. If one fails, it is rolled back and the new selection is set up. */
+  async function setUpAll(last: ReadonlyMap<string, Made>): Promise<{ catalog: Catalog; made: Map<string, Made> }> {
+    issues.push(...selection.resolveConflicts(validation.held))
+    const documents = selection.inOrder()
+    const stays = [...before.values()].filter(({ document }) => documents.includes(document))
     const schemas = withFormerSchemas(fresh, previous?.catalog.schemas ?? fresh, stays)
     const setUp = createSetup({ ...options, setupSeconds }, schemas, createValidators(schemas))
-    const { catalog } = createCatalog(inOrder(documents.values()), schemas, { ...held, without: withheld })
-    const make = async (product: Product): Promise<Made | Failed> => {
-      const { file } = product
-      const document = documents.get(file) as CatalogDocument
-      const kept = last.get(file)
-      if (kept?.document === document && before.get(file) === kept) return kept
-      return setUp(product, document, loaded.plugins.get(file) ?? null, kept ?? before.get(file))
-    }
-    const results = await Promise.all(catalog.products.map(make))
+    const catalog = resolveCatalog(documents, schemas, { without: selection.disabled })
+    const results = await Promise.all(
+      catalog.products.map(async (product): Promise<Made | Failed> => {
+        const { file } = product
+        const document = selection.documents.get(file) as CatalogDocument
+        const earlier = last.get(file)
+        if (earlier?.document === document && before.get(file) === earlier) return earlier
+        return setUp(product, document, loaded.plugins.get(file) ?? null, earlier ?? before.get(file))
+      }),
+    )
     const made = new Map<string, Made>()
     const failed: string[] = []
     for (const [index, result] of results.entries()) {
       const { file } = catalog.products[index] as Product
       if ('mistakes' in result) {
-        mistakes.push(...result.mistakes)
+        issues.push(...result.mistakes)
         failed.push(file)
       } else {
         made.set(file, result)
         instances.add(result.instance)
       }
     }
-    failed.forEach(retreat)
-    return failed.length === 0 ? { catalog, made } : round(new Map([...before, ...made]))
+    failed.forEach(selection.rollBack)
+    return failed.length === 0 ? { catalog, made } : setUpAll(new Map([...before, ...made]))
   }
 
-  const { catalog, made } = await round(before)
-  const missing = withheldList(read.documents, mistakes, new Set(made.keys()))
-  const edition = assemble(catalog, made, missing, { checkAnswers: options.checkAnswers, log })
-  makings.set(edition, made)
+  const { catalog, made } = await setUpAll(before)
+  const disabled = disabledProducts(read.documents, issues, new Set(made.keys()))
+  const edition = assemble(catalog, made, disabled, { checkAnswers: options.checkAnswers, log })
+  setUpProducts.set(edition, made)
   for (const { instance } of made.values()) instances.delete(instance)
   await Promise.all([...instances].map((instance) => instance.release(edition)))
-  return { edition, mistakes }
+  return { edition, mistakes: issues }
 }
 
-/** By file name, whichever of them come from the files and which stay as they were. */
-function inOrder(documents: Iterable<CatalogDocument>): CatalogDocument[] {
-  return [...documents].sort((one, other) => (one.file < other.file ? -1 : 1))
+interface Selection {
+  /** The documents to build from, by file: as they were read, or as they were in the previous edition. */
+  readonly documents: ReadonlyMap<string, CatalogDocument>
+  /** Files of documents that are left out. */
+  readonly disabled: ReadonlySet<string>
+  inOrder(): CatalogDocument[]
+  /** Goes back to the document of the previous edition; disables a document that has no other version. */
+  rollBack(file: string): void
+  /** A document that was rolled back may claim a name that a new one uses now. Rolls the later ones back; lists why. */
+  resolveConflicts(held: ValidateOptions['held']): Issue[]
 }
 
-/** What stays as it was keeps the schemas it was made with, also those that are mistaken or gone by now. */
+function selectDocuments(read: readonly CatalogDocument[], before: ReadonlyMap<string, Made>): Selection {
+  const documents = new Map(read.map((document) => [document.file, document]))
+  const disabled = new Set<string>()
+  let hasChanged = false
+  const inOrder = (): CatalogDocument[] =>
+    [...documents.values()].sort((one, other) => (one.file < other.file ? -1 : 1))
+  const rollBack = (file: string): void => {
+    const kept = before.get(file)
+    if (kept && documents.get(file) !== kept.document) {
+      documents.set(file, kept.document)
+      hasChanged = true
+    } else disabled.add(file)
+  }
+  return {
+    documents,
+    disabled,
+    inOrder,
+    rollBack,
+    resolveConflicts(held) {
+      const found: Issue[] = []
+      while (hasChanged) {
+        hasChanged = false
+        const conflicts = conflictsOf(inOrder(), held).filter(({ file }) => !disabled.has(file))
+        found.push(...conflicts)
+        new Set(conflicts.map(({ file }) => file)).forEach(rollBack)
+      }
+      return found
+    },
+  }
+}
+
+/** A product that stays as it was keeps the schemas it was set up with, even if they are invalid or gone now. */
 function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Made[]): Schemas {
   const all = new Map(fresh)
   for (const name of stays.flatMap(({ schemaNames }) => schemaNames)) {
@@ -149,22 +175,22 @@ function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Made
   return all
 }
 
-/** Mistakes of all documents; throws CatalogError, with those found before, where no catalog can be made. */
+/** Lists the issues of all documents. Throws CatalogError, with the issues found before, if no catalog can be built. */
 function check(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
-  held: Pick<CreateOptions, 'held' | 'networks'>,
+  options: ValidateOptions,
   before: readonly Issue[],
 ): readonly Issue[] {
-  try {
-    const { mistakes } = createCatalog(documents, schemas, held)
-    const kinds = new Set(['service.json', 'plans.json', NETWORKS_FILE])
-    if (before.some(({ file }) => kinds.has(file))) throw new CatalogError(mistakes)
-    return mistakes
-  } catch (error) {
-    throw error instanceof CatalogError ? new CatalogError([...before, ...error.issues]) : error
-  }
+  const issues = validateCatalog(documents, schemas, options)
+  const files = new Set([...before, ...issues].map(({ file }) => file))
+  const isBroken = INDISPENSABLE.some((file) => files.has(file))
+  if (isBroken || isUnusable(documents, files)) throw new CatalogError([...before, ...issues])
+  return issues
 }
+
+/** Without these files no catalog can be built. */
+const INDISPENSABLE = ['service.json', 'plans.json', NETWORKS_FILE]
 
 async function loadPlugins(documents: readonly CatalogDocument[], places: PluginPlaces) {
   const plugins = new Map<string, Plugin>()
@@ -184,7 +210,7 @@ async function loadPlugins(documents: readonly CatalogDocument[], places: Plugin
   return { plugins, mistakes }
 }
 
-/** Files of the schemas folder win over a plugin's own of the same name. */
+/** A file of the schemas folder replaces a plugin's schema of the same name. */
 function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas {
   const all = new Map(schemas)
   for (const schema of [...plugins].flatMap((plugin) => plugin.schemas ?? [])) {
@@ -194,7 +220,7 @@ function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas
   return all
 }
 
-function withheldList(
+function disabledProducts(
   documents: readonly CatalogDocument[],
   mistakes: readonly Issue[],
   served: ReadonlySet<string>,

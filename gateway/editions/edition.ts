@@ -4,7 +4,7 @@
  */
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
-import type { ForwardedRequest } from './upstream-request.ts'
+import type { ForwardedRequest } from './upstream.ts'
 
 /** What a transport hands over before validation: strings as they came, the body decoded by media type. */
 export interface RawInput {

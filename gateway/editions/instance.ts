@@ -2,7 +2,7 @@
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
 import type { Ask, Facts, Handler, Job, Logger, Plugin, Registration } from '../plugin/plugin.ts'
 import { askFrom } from './ask.ts'
-import { type Breaker, createBreaker } from './breaker.ts'
+import { type Breaker, createBreaker } from './circuit-breaker.ts'
 import type { Edition } from './edition.ts'
 import { createJobs, type JobLease } from './jobs.ts'
 

@@ -1,13 +1,9 @@
 /** Holds the edition that serves new calls, and replaces it with the next one. */
+import type { Built } from './build.ts'
 import type { Issue } from '../validation/issue.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { CurrentEdition, Edition } from './edition.ts'
 import { oneAtATime } from './mutex.ts'
-
-export interface Built {
-  readonly edition: Edition
-  readonly mistakes: readonly Issue[]
-}
 
 /** Builds an edition from the files. `previous` is the edition it follows. */
 export type BuildEdition = (previous?: Edition) => Promise<Built>

@@ -13,7 +13,7 @@ import https from 'node:https'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createProxyMiddleware, type RequestHandler } from 'http-proxy-middleware'
-import type { UpstreamRequest, UpstreamResponse } from './upstream-request.ts'
+import type { UpstreamRequest, UpstreamResponse } from './upstream.ts'
 
 export interface UpstreamProxy {
   /** Resolves when the upstream begins to respond, whatever the status. Rejects if it does not respond. */

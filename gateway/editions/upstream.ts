@@ -1,11 +1,11 @@
 /** A product without code: its operations are answered by an address of ours, whole or as a stream. */
+import type { Writable } from 'node:stream'
+import { paramsOf } from '../catalog/product-drafts.ts'
+import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, Product, Upstream } from '../plugin/catalog.ts'
+import { type Call, type Handler, type Input, Reply } from '../plugin/plugin.ts'
 import { isFile } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
-import { paramsOf } from '../catalog/route.ts'
-import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
-import { type Call, type Handler, Reply } from '../plugin/plugin.ts'
-import { type ForwardedInput, type RawBody, StreamedReply } from './upstream-request.ts'
 
 const JSON_MEDIA = 'application/json'
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
@@ -161,4 +161,59 @@ function refusal(status: number, retryAfter: string | null): Error {
   const seconds = Number(retryAfter ?? 60)
   if (status === 429 || status === 503) return new Unavailable(undefined, Number.isFinite(seconds) ? seconds : 60)
   return new Error(`the upstream answered ${status}`)
+}
+
+/** The parts of a caller's HTTP request that an upstream receives beside the validated input. */
+export interface ForwardedRequest {
+  /** Null if the caller sent no body. */
+  readonly body: RawBody | null
+  /** The caller's headers that may be forwarded. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Sends a request whose response can be streamed. Rejects if the upstream does not respond. */
+  request(to: UpstreamRequest): Promise<UpstreamResponse>
+}
+
+/** A body exactly as it was sent. */
+export interface RawBody {
+  /** The content-type with its parameters. */
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+export interface UpstreamRequest {
+  readonly url: URL
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer | null
+  /** Ends a response that sends nothing for this long. */
+  readonly idleSeconds: number
+  /** Cancels the request until the response begins. */
+  readonly signal: AbortSignal
+}
+
+/** A response that has begun: its status and headers have arrived, its body has not been read. */
+export interface UpstreamResponse {
+  readonly status: number
+  /** The upstream's headers that may reach the caller. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Streams the body to `to` and ends it. Resolves when the stream has ended, even if it failed. */
+  pipe(to: Writable): Promise<void>
+  /** Closes the response unread. Does nothing once `pipe` was called. */
+  discard(): void
+}
+
+/** The input of an operation that an upstream answers. */
+export interface ForwardedInput extends Input {
+  /** Absent if the call did not come over HTTP. */
+  readonly forwarded?: ForwardedRequest
+}
+
+/** A handler's answer whose body is still arriving from the upstream. */
+export class StreamedReply extends Reply<undefined> {
+  readonly response: UpstreamResponse
+
+  constructor(response: UpstreamResponse) {
+    super(undefined, { status: response.status, headers: response.headers })
+    this.response = response
+  }
 }

@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
 import type { CallRequest, Credential } from '../calls/call.ts'
-import type { ForwardedRequest } from '../editions/upstream-request.ts'
+import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER, type Operation } from '../plugin/catalog.ts'
 import { readBody, readRawBody } from './request-body.ts'
 import { bucketOf } from './rate-limit.ts'

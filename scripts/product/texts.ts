@@ -2,7 +2,7 @@
  * What the files of a new product say: document, schema, plugin and test; or the document alone where an upstream
  * answers. It is meant to be written over.
  */
-import { paramsOf } from '../../gateway/catalog/route.ts'
+import { paramsOf } from '../../gateway/catalog/product-drafts.ts'
 
 export interface NewProduct {
   /** Identity and folder name, e.g. "gold-price". */

@@ -181,7 +181,7 @@ export async function marketCatalog(change: Readonly<Record<string, object>> = {
     content: { ...document.content, ...change[document.file] },
   }))
   const { schemas } = await readSchemas(join(root, 'schemas'))
-  const { catalog, mistakes } = createCatalog(documents, new Map(schemas).set('metals.json', METALS))
+  const { catalog, issues: mistakes } = createCatalog(documents, new Map(schemas).set('metals.json', METALS))
   if (mistakes.length > 0) throw new Error(JSON.stringify(mistakes))
   return catalog
 }

@@ -28,17 +28,17 @@ describe('the networks of a route', () => {
   })
 
   it('are a mistake of the route where payments are taken on none of them, and of all where the service is meant', () => {
-    const { catalog, mistakes } = build({ accepts: ['moon', 'mars'] })
-    expect(mistakes.map(lineOf)).to.deep.equal([
+    const { catalog, issues } = build({ accepts: ['moon', 'mars'] })
+    expect(issues.map(lineOf)).to.deep.equal([
       'thing.json#/operations/getThing/accepts Nothing is taken on moon or mars. Write a network of NETWORK: base, polygon.',
     ])
     expect(catalog.operations.size).to.equal(0)
-    expect(build({ accepts: ['moon', 'base'] }).mistakes).to.deep.equal([])
+    expect(build({ accepts: ['moon', 'base'] }).issues).to.deep.equal([])
     expect(() => build({}, { accepts: ['moon'] })).to.throw(CatalogError, 'service.json#/accepts')
   })
 
   it('are all the same to a local chain, which stands for any', () => {
-    expect(build({ accepts: ['moon'] }, {}, null).mistakes).to.deep.equal([])
+    expect(build({ accepts: ['moon'] }, {}, null).issues).to.deep.equal([])
     const payees = [{ network: NETWORKS['base-sepolia'], payTo: PAYEE }] as const
     expect(offeredOn({ ...OPERATION, accepts: ['moon'] }, payees)).to.deep.equal(payees)
     const two = [...payees, { network: NETWORKS.base, payTo: PAYEE }] as const

@@ -29,7 +29,7 @@ export function operationOf(fields: Readonly<Record<string, unknown>>): Operatio
     { file: 'service.json', kind: 'service' as const, content: SERVICE },
     { file: 'thing.json', kind: 'product' as const, content: thing('thing', fields) },
   ]
-  const { catalog, mistakes } = createCatalog(documents, SCHEMAS)
+  const { catalog, issues: mistakes } = createCatalog(documents, SCHEMAS)
   expect(mistakes).to.deep.equal([])
   return catalog.operations.get('getThing') as Operation
 }

@@ -7,17 +7,17 @@ import { at, type Contents, create, documentsOf, free, params, PLANS, SCHEMAS } 
 /** [file, pointer, rule] of every mistake, of a refused catalog too. */
 function mistakesOf(contents: Contents): (readonly [string, string, string])[] {
   try {
-    return create(contents).mistakes.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
+    return create(contents).issues.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
   } catch (error) {
     return (error as CatalogError).issues.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
   }
 }
 
-describe('mistakes of a catalog', () => {
+describe('issues of a catalog', () => {
   it('are reported all at once, and only the mistaken product is missing', () => {
     const wrong = gold({ price: '0.0000001', prise: '1', summary: undefined, body: {} })
-    const { catalog, mistakes } = create({ 'gold.json': wrong, 'tin.json': thing('tin') })
-    expect(mistakes.map(({ pointer, rule }) => [pointer, rule])).to.deep.include.members([
+    const { catalog, issues } = create({ 'gold.json': wrong, 'tin.json': thing('tin') })
+    expect(issues.map(({ pointer, rule }) => [pointer, rule])).to.deep.include.members([
       ['/operations/getGold/price', 'pattern'],
       ['/operations/getGold/prise', 'additionalProperties'],
       ['/operations/getGold/summary', 'required'],
@@ -27,8 +27,8 @@ describe('mistakes of a catalog', () => {
   })
 
   it('say what to write instead', () => {
-    const { mistakes } = create({ 'gold.json': gold({ price: '0.0000001' }) })
-    expect(mistakes[0]?.message).to.equal(
+    const { issues } = create({ 'gold.json': gold({ price: '0.0000001' }) })
+    expect(issues[0]?.message).to.equal(
       'Is "0.0000001". Write "free", or US dollars as a decimal string with at most six decimals, e.g. "0.005".',
     )
   })
@@ -211,7 +211,7 @@ describe('mistakes of a catalog', () => {
       expect(mistakesOf(contents)).to.deep.include(expected)
     })
 
-  it('in the service or the plans refuse the whole, with the mistakes of all documents', () => {
+  it('in the service or the plans refuse the whole, with the issues of all documents', () => {
     const refused = () =>
       create({ 'service.json': {}, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })
     expect(refused).to.throw(CatalogError)
@@ -224,9 +224,9 @@ describe('mistakes of a catalog', () => {
   })
 
   it('do not follow from another product that is missing', () => {
-    const { mistakes } = createCatalog(documentsOf({ 'gold.json': gold(), 'teller.json': TELLER }), SCHEMAS, {
+    const { issues } = createCatalog(documentsOf({ 'gold.json': gold(), 'teller.json': TELLER }), SCHEMAS, {
       without: new Set(['gold.json']),
     })
-    expect(mistakes).to.deep.equal([])
+    expect(issues).to.deep.equal([])
   })
 })

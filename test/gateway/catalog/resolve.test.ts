@@ -5,8 +5,8 @@ import { create, documentsOf, params, PLANS, SCHEMAS } from './contents.ts'
 
 describe('the catalog', () => {
   it('has every operation with route, price in atomic units, tool name and defaults', () => {
-    const { catalog, mistakes } = create({ 'gold.json': gold({ route: 'GET /v1/gold/{day}', params: params('day') }) })
-    expect(mistakes).to.deep.equal([])
+    const { catalog, issues } = create({ 'gold.json': gold({ route: 'GET /v1/gold/{day}', params: params('day') }) })
+    expect(issues).to.deep.equal([])
     expect(catalog.operations.get('getGold')).to.include({
       method: 'GET',
       path: '/v1/gold/{day}',
@@ -41,8 +41,8 @@ describe('the catalog', () => {
   })
 
   it('sells each plan at a priced route of its own, without query and body', () => {
-    const { catalog, mistakes } = create({ 'gold.json': gold(), 'plans.json': PLANS })
-    expect(mistakes).to.deep.equal([])
+    const { catalog, issues } = create({ 'gold.json': gold(), 'plans.json': PLANS })
+    expect(issues).to.deep.equal([])
     const purchase = catalog.operations.get('purchasePlanLive24h')
     expect(purchase).to.include({
       route: 'POST /v1/plans/live/24h',

@@ -1,7 +1,6 @@
 import { expect } from 'chai'
 import { dereference, fieldsOf, readSchemas, references } from '../../../gateway/catalog/schemas.ts'
-import { parsePrice } from '../../../gateway/catalog/price.ts'
-import { parseRoute, toolName } from '../../../gateway/catalog/route.ts'
+import { parsePrice, parseRoute, toolName } from '../../../gateway/catalog/product-drafts.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { openCatalog } from '../../support/catalog.ts'
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { draftsOf } from '../../../gateway/catalog/operation-drafts.ts'
+import { draftsOf } from '../../../gateway/catalog/product-drafts.ts'
 import type { CatalogDocument } from '../../../gateway/catalog/documents.ts'
 
 const document = (product: string, ids: readonly string[], uses: readonly string[] = []): CatalogDocument =>

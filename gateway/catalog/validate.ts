@@ -1,11 +1,67 @@
-/** What one product document must keep beyond its shape. */
-import { type Draft, type OperationDraft, schemaParts } from './operation-drafts.ts'
-import { type Issue, pointerOf } from '../validation/issue.ts'
-import { parsePrice } from './price.ts'
-import { isObject } from '../validation/json.ts'
-import { paramsOf } from './route.ts'
+/**
+ * Validates catalog documents: each against its schema and the rules that the schema cannot express, and all of them
+ * against each other.
+ */
+import { planDrafts, planMistakes } from './plans.ts'
+import { type Held, nameMistakes } from './names.ts'
+import type { ValidateFunction } from 'ajv/dist/2020.js'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { CatalogDocument } from './documents.ts'
+import {
+  type Draft,
+  draftsOf,
+  type OperationDraft,
+  paramsOf,
+  parsePrice,
+  schemaParts,
+  strings,
+} from './product-drafts.ts'
 import { fieldsOf, references } from './schemas.ts'
-import type { Schemas } from '../validation/json-schema.ts'
+import { networksFileIssues } from '../config/networks.ts'
+import type { JsonSchema } from '../plugin/plugin.ts'
+import { type Issue, pointerOf } from '../validation/issue.ts'
+import { type Schemas, compile, createAjv, schemaIssues } from '../validation/json-schema.ts'
+import { isObject } from '../validation/json.ts'
+
+export interface ValidateOptions {
+  /** Which document had a name before. By default a name belongs to the first document that uses it. */
+  readonly held?: Held
+  /** Names of the networks that payments are taken on. By default documents may name any network. */
+  readonly networks?: ReadonlySet<string>
+}
+
+/** Lists everything that is wrong with the documents. */
+export function validateCatalog(
+  documents: readonly CatalogDocument[],
+  schemas: Schemas,
+  { held, networks }: ValidateOptions = {},
+): Issue[] {
+  const service = documents.find(({ kind }) => kind === 'service')
+  const plans = documents.find(({ kind }) => kind === 'plans')
+  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
+  const operations = drafts.flatMap((draft) => draft.operations)
+  return [
+    ...documents.flatMap(shapeMistakes),
+    ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
+    ...nameMistakes(drafts, plans ? planDrafts(plans) : [], held),
+    ...acceptsMistakes(service, drafts, networks),
+    ...(plans ? planMistakes(plans, operations) : []),
+  ]
+}
+
+/** Lists the conflicts between documents that are valid by themselves: two claim one name, or one names what is missing. */
+export function conflictsOf(documents: readonly CatalogDocument[], held?: Held): Issue[] {
+  const plans = documents.find(({ kind }) => kind === 'plans')
+  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
+  return nameMistakes(drafts, plans ? planDrafts(plans) : [], held)
+}
+
+/** Returns true if no catalog can be built: service.json is missing, or a file other than a product document is invalid. */
+export function isUnusable(documents: readonly CatalogDocument[], invalid: ReadonlySet<string>): boolean {
+  const isMissing = !documents.some(({ kind }) => kind === 'service')
+  return isMissing || documents.some(({ file, kind }) => kind !== 'product' && invalid.has(file))
+}
 
 type Report = (pointer: string, rule: string, message: string) => void
 
@@ -163,4 +219,37 @@ function answerRules(
   const mustSay = (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
   if (mustSay && fields['response'] === undefined)
     at('', 'answer', 'Has no response. Write the JSON Schema of the answer: buyers must see what they get.')
+}
+
+/** A mistake for the service, and for each operation, whose networks are all of no use here. */
+export function acceptsMistakes(
+  service: CatalogDocument | undefined,
+  drafts: readonly Draft[],
+  taken: ReadonlySet<string> | undefined,
+): Issue[] {
+  if (!taken) return []
+  const named = [
+    ...(service ? [{ file: service.file, pointer: '', fields: service.content }] : []),
+    ...drafts.flatMap(({ operations }) => operations),
+  ]
+  return named.flatMap(({ file, pointer, fields }) => {
+    const accepts = strings(fields['accepts'])
+    if (accepts.length === 0 || accepts.some((name) => taken.has(name))) return []
+    const message = `Nothing is taken on ${accepts.join(' or ')}. Write a network of NETWORK: ${[...taken].join(', ')}.`
+    return [{ file, pointer: pointer + pointerOf('accepts'), rule: 'accepts', message }]
+  })
+}
+
+const folder = resolve(import.meta.dirname, '..', '..', 'schemas', 'catalog')
+
+function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
+  const schema = JSON.parse(readFileSync(join(folder, `${kind}.json`), 'utf8')) as JsonSchema
+  return compile(createAjv(new Map(), { allErrors: true }), schema, kind)
+}
+
+const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
+
+/** Every way a document differs from its schema. */
+export function shapeMistakes({ file, kind, content }: CatalogDocument): Issue[] {
+  return kind === 'networks' ? networksFileIssues(content) : schemaIssues(validators[kind], file, content)
 }

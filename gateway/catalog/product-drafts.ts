@@ -2,11 +2,11 @@
  * A product document read leniently: what can be said of it although some of it may be wrong. Rules look at drafts, so
  * that one mistake does not hide the others.
  */
+import type { CatalogDocument } from './documents.ts'
+import type { Method } from '../plugin/catalog.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { pointerOf } from '../validation/issue.ts'
-import type { CatalogDocument } from './documents.ts'
 import { isObject } from '../validation/json.ts'
-import { parseRoute, type Route, toolName } from './route.ts'
 
 export interface Draft {
   readonly file: string
@@ -87,4 +87,59 @@ export function schemaParts({ fields }: OperationDraft): (readonly [part: string
 
 export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
+}
+
+const DECIMALS = 6
+const PRICE = /^(0|[1-9]\d{0,8})(?:\.(\d{1,6}))?$/
+
+/**
+ * Atomic units of a price, or null where the text is not one: a seventh decimal, an exponent, a sign, or nothing.
+ * @example parsePrice('0.005') → 5000n
+ */
+export function parsePrice(text: string): bigint | null {
+  const match = PRICE.exec(text)
+  if (!match) return null
+  const [, whole = '0', fraction = ''] = match
+  const units = BigInt(whole + fraction.padEnd(DECIMALS, '0'))
+  return units > 0n ? units : null
+}
+
+export interface Route {
+  readonly method: Method
+  readonly path: string
+  /** Names of the `{parameters}`, in order. */
+  readonly params: readonly string[]
+  /** Equal for two routes that no router can tell apart: "GET /v1/x/gold/{}". */
+  readonly shape: string
+  /** The form of price list, discovery and plans: "GET /v1/x/gold/*". */
+  readonly display: string
+}
+
+const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/|(?:\/(?:[\w.~-]+|\{[a-z]\w*\}))+)$/
+const PARAM = /\{(\w+)\}/g
+
+/** Null where the text is not a route: another method, a trailing slash, a query, an unfinished brace. */
+export function parseRoute(text: string): Route | null {
+  const match = ROUTE.exec(text)
+  if (!match || /\/\.\.?(\/|$)/.test(text)) return null
+  return {
+    method: match[1] as Method,
+    path: match[2] as string,
+    params: paramsOf(match[2] as string),
+    shape: text.replace(PARAM, '{}'),
+    display: text.replace(PARAM, '*'),
+  }
+}
+
+/** @example paramsOf('http://host/{venue}/{day}') → ["venue", "day"] */
+export function paramsOf(path: string): string[] {
+  return [...path.matchAll(PARAM)].map((match) => match[1] as string)
+}
+
+/** The MCP tool name of an operation. @example toolName('checkBarQuality') → "check_bar_quality" */
+export function toolName(id: string): string {
+  return id
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
 }

@@ -1,15 +1,14 @@
 /** An operation with its validators and handler: guarded by a time budget, a schema check and a breaker. */
-import type { Operation, OperationId } from '../plugin/catalog.ts'
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isConstant } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
-import { ServiceError, Unavailable } from '../errors.ts'
-import { type Call, type Handler, type Input, type Logger, Reply } from '../plugin/plugin.ts'
 import { askFrom } from './ask.ts'
-import { withinBudget } from './budget.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instance.ts'
-import { StreamedReply } from './upstream-request.ts'
-import { assertSendable } from './sendable.ts'
+import { StreamedReply } from './upstream.ts'
+import { ServiceError, Unavailable } from '../errors.ts'
+import type { Operation, OperationId } from '../plugin/catalog.ts'
+import { type Call, type Handler, type Input, type Logger, Reply } from '../plugin/plugin.ts'
 
 export interface BindParts {
   readonly operation: Operation
@@ -112,5 +111,49 @@ export function assertAskable(edition: Edition, product: string, uses: readonly 
     const asked = edition.bound.get(id)
     if (!asked) throw new Unavailable(`${product} needs ${id}, which is withheld at the moment; nothing was charged.`)
     asked.assertAvailable()
+  }
+}
+
+/**
+ * Runs the work with a signal that aborts when the time is spent or the outer signal aborts. Then the promise is
+ * abandoned and ServiceError product_timeout is thrown at once.
+ */
+export async function withinBudget<Value>(
+  seconds: number,
+  outer: AbortSignal,
+  work: (signal: AbortSignal) => Value | Promise<Value>,
+): Promise<Value> {
+  const budget = new AbortController()
+  const { signal } = budget
+  const ended = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason as ServiceError), { once: true })
+  })
+  const stop = (message: string): void => budget.abort(new ServiceError('product_timeout', message))
+  const leave = (): void => stop('The caller left before the answer; nothing was charged.')
+  const timer = setTimeout(
+    () => stop(`The product took longer than ${seconds} second${seconds === 1 ? '' : 's'}; nothing was charged.`),
+    seconds * 1000,
+  )
+  if (outer.aborted) leave()
+  else outer.addEventListener('abort', leave, { once: true })
+  try {
+    return await Promise.race([ended, signal.aborted ? ended : (async () => work(signal))()])
+  } finally {
+    clearTimeout(timer)
+    outer.removeEventListener('abort', leave)
+  }
+}
+
+/** Headers that the transport and the payment write themselves. */
+const OURS =
+  /^(connection|content-encoding|content-length|keep-alive|te|trailer|transfer-encoding|upgrade|x-call-id|x-payment-response)$|^(access-control|payment|proxy)-/i
+
+/** Throws where the status is none of HTTP, or a header is malformed or not a product's to write. */
+export function assertSendable({ status, headers }: Reply): void {
+  if (!Number.isInteger(status) || status < 200 || status > 599) throw new Error(`${status} is no status of an answer`)
+  for (const [name, value] of Object.entries(headers)) {
+    validateHeaderName(name)
+    validateHeaderValue(name, value)
+    if (OURS.test(name)) throw new Error(`the header ${name} is not a product's to write`)
   }
 }
