@@ -98,7 +98,7 @@ export interface Gateway {
   /** The edition that serves new calls. */
   readonly current: Edition
   /** The issues that the last build of an edition found. */
-  readonly mistakes: readonly Issue[]
+  readonly issues: readonly Issue[]
   readonly log: Logger
   /** Builds a new edition from the files and swaps it in. Calls in flight finish on the old one. */
   reload(): Promise<readonly Issue[]>
@@ -216,8 +216,8 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     get current() {
       return editions.current
     },
-    get mistakes() {
-      return editions.mistakes
+    get issues() {
+      return editions.issues
     },
     reload: editions.reload,
     async listen() {
@@ -248,7 +248,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
 export interface OpenedCatalog {
   /** Null if service.json, plans.json or networks.json has an error. */
   readonly edition: Edition | null
-  readonly mistakes: readonly Issue[]
+  readonly issues: readonly Issue[]
   close(): Promise<void>
 }
 
@@ -289,9 +289,9 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   }
   try {
     await editions.open(editionBuilder({ config, plugins, stores, clock, log }))
-    return { edition: editions.current, mistakes: editions.mistakes, close }
+    return { edition: editions.current, issues: editions.issues, close }
   } catch (error) {
-    if (error instanceof CatalogError) return { edition: null, mistakes: error.issues, close }
+    if (error instanceof CatalogError) return { edition: null, issues: error.issues, close }
     await close()
     throw error
   }
@@ -396,7 +396,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     others: accounts.others ?? [],
     now: clock.wall,
     editions: () => editions.current,
-    mistakes: () => editions.mistakes,
+    mistakes: () => editions.issues,
     prices,
     jwks: () => tokens.jwks(),
     started: clock.wall(),
@@ -518,7 +518,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
     metrics,
     prices,
     revoked: revocations.ids,
-    mistakes: () => editions.mistakes,
+    issues: () => editions.issues,
     reconciliation,
     alarms: alarms.raised,
     settlerHealth,

@@ -42,7 +42,11 @@ export interface TestCatalog {
  * `edition.start()`. Throws with all issues if the catalog cannot be built at all.
  */
 export async function openTestCatalog({ now, environment }: TestCatalogOptions = {}): Promise<TestCatalog> {
-  const { edition, mistakes, close } = await openCatalog(
+  const {
+    edition,
+    issues: mistakes,
+    close,
+  } = await openCatalog(
     environment === undefined ? readConfig() : readConfig(environment),
     now === undefined ? undefined : () => now,
   )

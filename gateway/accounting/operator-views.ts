@@ -22,7 +22,7 @@ export interface OperatorViewParts {
   readonly prices: Pick<Prices, 'history'>
   /** Ids of revoked access tokens. */
   readonly revoked: ReadonlySet<string>
-  readonly mistakes: () => readonly Issue[]
+  readonly issues: () => readonly Issue[]
   readonly alarms: () => readonly Alarm[]
   /** Null if there is no node to read the chain from. */
   readonly reconciliation: Reconciliation | null
@@ -186,7 +186,7 @@ export function createOperatorViews(parts: OperatorViewParts) {
   }
 
   async function catalogState({ catalog, withheld }: Edition) {
-    return { version: catalog.version, ...sizes(catalog), withheld, mistakes: parts.mistakes(), check: null }
+    return { version: catalog.version, ...sizes(catalog), withheld, mistakes: parts.issues(), check: null }
   }
 
   return { overview, ledger, products, subscriptions, reconciliation, priceChanges, catalogState }

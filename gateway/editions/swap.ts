@@ -12,7 +12,7 @@ export interface Swap extends CurrentEdition {
   /** Builds the first edition. Throws CatalogError if the catalog allows none. Call it once, before anything else. */
   open(build: BuildEdition): Promise<void>
   /** What the last build found wrong. */
-  readonly mistakes: readonly Issue[]
+  readonly issues: readonly Issue[]
   /** Builds from the files and swaps the new edition in. Where the build fails, all stays as it is. */
   reload(): Promise<readonly Issue[]>
   /** Calls back after each swap; returns the way to stop. */
@@ -96,7 +96,7 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
     get current() {
       return opened().edition
     },
-    get mistakes() {
+    get issues() {
       return opened().mistakes
     },
     reload,

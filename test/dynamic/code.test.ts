@@ -36,13 +36,13 @@ describe('plugin code, edited while the gateway runs', () => {
     place.catalog('parrot.json', word('parrot'))
     await says('one')
     place.plugin('parrot/word.ts', `throw new Error('half done')\nexport const word = ''`)
-    await until(() => place.gateway.current.withheld.length === 0 && place.gateway.mistakes.length === 1)
-    expect(place.gateway.mistakes[0]).to.include({ file: 'parrot.json', pointer: '/plugin', rule: 'plugin' })
-    expect(place.gateway.mistakes[0]?.message).to.match(/does not load: half done \(word\.ts:1:7\)$/)
+    await until(() => place.gateway.current.withheld.length === 0 && place.gateway.issues.length === 1)
+    expect(place.gateway.issues[0]).to.include({ file: 'parrot.json', pointer: '/plugin', rule: 'plugin' })
+    expect(place.gateway.issues[0]?.message).to.match(/does not load: half done \(word\.ts:1:7\)$/)
     expect(await said()).to.equal('one')
     place.plugin('parrot/word.ts', `export const word = 'three'`)
     await says('three')
-    expect(place.gateway.mistakes).to.deep.equal([])
+    expect(place.gateway.issues).to.deep.equal([])
   })
 
   it('is refused with file and line where it is no code, or imports what is not there', async () => {
@@ -50,10 +50,10 @@ describe('plugin code, edited while the gateway runs', () => {
     await says('one')
     const message = async (source: string): Promise<string> => {
       place.plugin('parrot/word.ts', source)
-      await until(() => place.gateway.mistakes.length === 1)
-      const told = place.gateway.mistakes[0]?.message ?? ''
+      await until(() => place.gateway.issues.length === 1)
+      const told = place.gateway.issues[0]?.message ?? ''
       place.plugin('parrot/word.ts', `export const word = 'one'`)
-      await until(() => place.gateway.mistakes.length === 0)
+      await until(() => place.gateway.issues.length === 0)
       return told
     }
     expect(await message(`export const word = 'one'\nfunction (`)).to.match(
@@ -66,7 +66,7 @@ describe('plugin code, edited while the gateway runs', () => {
   it('loads what failed for a reason outside, once the reason is gone', async () => {
     place.plugin('parrot/word.ts', `if (!globalThis.seed) throw new Error('no seed')\nexport const word = 'four'`)
     place.catalog('parrot.json', word('parrot'))
-    await until(() => place.gateway.mistakes.length === 1)
+    await until(() => place.gateway.issues.length === 1)
     expect(await said()).to.equal(404)
     Object.assign(globalThis, { seed: true })
     await place.gateway.reload()

@@ -73,7 +73,7 @@ describe('a product dropped in while fifty requests a second are answered', () =
       plugins: ['gold'],
       ownPlugins: true,
     })
-    expect(place.gateway.mistakes).to.deep.equal([])
+    expect(place.gateway.issues).to.deep.equal([])
     ticking = setInterval(() => {
       outcomes.push(visit(VISITS[outcomes.length % VISITS.length] as (typeof VISITS)[number]))
     }, 1000 / REQUESTS_A_SECOND)

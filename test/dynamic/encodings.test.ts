@@ -70,7 +70,7 @@ describe('an answer of an upstream', () => {
       environment: { WORDS_KEY: SECRET },
       overrides: { log: createLog('trace', { write: (line) => void (logged += line) }) },
     })
-    expect(place.gateway.mistakes).to.deep.equal([])
+    expect(place.gateway.issues).to.deep.equal([])
   })
   after(async () => {
     await place.close()

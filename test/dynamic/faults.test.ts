@@ -71,7 +71,7 @@ describe('a product that fails', () => {
     bench.place.drop('throws-on-import')
     const url = `${bench.place.url}/v1/teller?operation=getThing`
     for (let count = 0; count < 5; count++) await buy(`${bench.place.url}/v1/throws`, bench.place.wallet)
-    await until(() => bench.place.gateway.mistakes.length > 0)
+    await until(() => bench.place.gateway.issues.length > 0)
     const refused = await send(url, await payment(url, bench.place.wallet))
     expect([refused.status, (await json(refused))['code']]).to.deep.equal([503, 'product_suspended'])
     bench.place.remove('catalog', 'teller.json')

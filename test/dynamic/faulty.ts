@@ -23,7 +23,7 @@ export interface Bench {
 /** Registers the hooks of the suite it is called in. After each test every sale of gold must have gone well. */
 export function useBench(): Bench {
   const knows = (): boolean =>
-    bench.place.gateway.mistakes.some(({ file }) => file === FILE) ||
+    bench.place.gateway.issues.some(({ file }) => file === FILE) ||
     bench.place.gateway.current.catalog.products.some(({ file }) => file === FILE)
   const bench = {
     sales: [],

@@ -34,7 +34,7 @@ export default definePlugin({
     const answer = await place.get(path)
     return answer.status === 200 ? (await json(answer))['word'] : answer.status
   }
-  const reasons = () => place.gateway.mistakes.map(({ rule, message }) => [rule, message])
+  const reasons = () => place.gateway.issues.map(({ rule, message }) => [rule, message])
   const LATE = /within 0\.2 seconds\. Let it come to an end; it is taken into use then\.$/
 
   beforeEach(async () => {
@@ -53,13 +53,13 @@ export default definePlugin({
   it('joins by itself when it is set up, once', async () => {
     place.plugin('slow/index.ts', slow('here', 'gate'))
     place.catalog('slow.json', word('slow'))
-    await until(() => place.gateway.mistakes.length > 0)
+    await until(() => place.gateway.issues.length > 0)
     expect(reasons()[0]?.[1]).to.match(LATE)
     expect(await says('/v1/slow')).to.equal(404)
     expect((await buy(`${place.url}/v1/gold`, place.wallet)).status).to.equal(200)
     opened('gate')
     await until(async () => (await says('/v1/slow')) === 'here')
-    expect(place.gateway.mistakes).to.deep.equal([])
+    expect(place.gateway.issues).to.deep.equal([])
     expect([readFileSync(file('begun'), 'utf8'), existsSync(file('stopped'))]).to.deep.equal(['.', false])
   })
 
@@ -67,7 +67,7 @@ export default definePlugin({
     place.plugin('slow/word.ts', `export const word = 'loaded'\n`)
     place.plugin('slow/index.ts', SAYS('slow', `${awaits('gate')}\nawait opened()\n`))
     place.catalog('slow.json', word('slow'))
-    await until(() => place.gateway.mistakes.length > 0)
+    await until(() => place.gateway.issues.length > 0)
     expect(reasons()[0]?.[1]).to.match(LATE)
     opened('gate')
     await until(async () => (await says('/v1/slow')) === 'loaded')
@@ -79,7 +79,7 @@ export default definePlugin({
     place.catalog('slow.json', word('slow'))
     await until(async () => (await says('/v1/slow')) === 'one')
     place.plugin('slow/index.ts', slow('two', 'two'))
-    await until(() => place.gateway.mistakes.length > 0)
+    await until(() => place.gateway.issues.length > 0)
     expect(await says('/v1/slow')).to.equal('one')
     opened('two')
     await until(async () => (await says('/v1/slow')) === 'two')
@@ -89,9 +89,9 @@ export default definePlugin({
   it('is stopped where nothing names it any more', async () => {
     place.plugin('slow/index.ts', slow('gone', 'gate'))
     place.catalog('slow.json', word('slow'))
-    await until(() => place.gateway.mistakes.length > 0)
+    await until(() => place.gateway.issues.length > 0)
     place.remove('catalog/slow.json')
-    await until(() => place.gateway.mistakes.length === 0)
+    await until(() => place.gateway.issues.length === 0)
     opened('gate')
     await until(() => existsSync(file('stopped')))
     expect(await says('/v1/slow')).to.equal(404)
@@ -100,7 +100,7 @@ export default definePlugin({
   it('leaves the reason where it is when it fails after all', async () => {
     place.plugin('slow/index.ts', slow('x', 'gate').replace('await opened()', `await opened(); throw new Error('no')`))
     place.catalog('slow.json', { ...word('slow', { response: PRICED }) })
-    await until(() => place.gateway.mistakes.length > 0)
+    await until(() => place.gateway.issues.length > 0)
     opened('gate')
     await new Promise((wake) => setTimeout(wake, 300))
     expect(reasons()[0]?.[0]).to.equal('setup')

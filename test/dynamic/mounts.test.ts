@@ -51,7 +51,7 @@ describe('folders mounted as Kubernetes mounts them', () => {
 
   it('serve what is in them', async () => {
     expect(await says('/v1/late')).to.equal('one')
-    expect(shop.gateway.mistakes).to.deep.equal([])
+    expect(shop.gateway.issues).to.deep.equal([])
   })
 
   it('bring new code with a swap, again and again', async () => {
@@ -72,14 +72,14 @@ describe('folders mounted as Kubernetes mounts them', () => {
     publish(catalog(), documents)
     await until(async () => (await says('/v1/again')) === 404)
     expect(await says('/v1/late')).to.equal('four')
-    expect(shop.gateway.mistakes).to.deep.equal([])
+    expect(shop.gateway.issues).to.deep.equal([])
   })
 
   it('keep what was good where a swap brings mistakes', async () => {
     publish(catalog(), { 'service.json': SERVICE, 'late.json': '{ "product": ' })
-    await until(() => shop.gateway.mistakes.length > 0)
+    await until(() => shop.gateway.issues.length > 0)
     expect(await says('/v1/late')).to.equal('four')
     publish(catalog(), { 'service.json': SERVICE, 'late.json': word('late') })
-    await until(() => shop.gateway.mistakes.length === 0)
+    await until(() => shop.gateway.issues.length === 0)
   })
 })

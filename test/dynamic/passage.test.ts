@@ -84,7 +84,7 @@ describe('a request for an upstream', () => {
       catalog[`data-${kind}.json`] = data(kind, source.url)
     }
     place = await openPlace({ catalog })
-    expect(place.gateway.mistakes).to.deep.equal([])
+    expect(place.gateway.issues).to.deep.equal([])
   })
   after(async () => {
     await place.close()
