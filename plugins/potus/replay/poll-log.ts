@@ -1,15 +1,15 @@
 /**
- * The raw log of polls as lines of JSON, and such lines as recorded polls: what one service has kept, any other plays.
- * A body that came again is not written twice: its hash stands for it.
+ * Writes the log of polls as lines of JSON, and reads such lines as recorded polls, so that any service can replay what
+ * another has recorded. A repeated body is written once; after that its hash stands for it.
  */
 import { gunzipSync } from 'node:zlib'
 import type { Database } from 'tollgate/plugin'
 import type { JsonRow } from '../sources/feed-body.ts'
 import type { PollRow } from '../store/tables.ts'
 
-/** What came with a recorded body, or instead of one. */
+/** What came with a recorded body or instead of it. */
 export interface Answer {
-  /** Null where there was no answer. */
+  /** Null if there was no answer. */
   readonly status: number | null
   readonly headers: Readonly<Record<string, string>>
   readonly failure?: string
@@ -23,15 +23,16 @@ export interface LoggedPoll {
   readonly answer: Answer
 }
 
-const PORTION = 500
+/** Rows read at once. */
+const BATCH = 500
 
-/** Every poll that is kept, in order, each as one line without its end. */
+/** Every stored poll in order, each as one line without its line break. */
 export async function* logLines(db: Database): AsyncGenerator<string> {
   for (let last = 0; ;) {
     const rows: (PollRow & { readonly id: number })[] = await db<PollRow & { readonly id: number }>('potus_polls')
       .where('id', '>', last)
       .orderBy('id')
-      .limit(PORTION)
+      .limit(BATCH)
     for (const { source, at, url, status, headers, sha256, outcome, detail, body } of rows)
       yield JSON.stringify({
         source,
@@ -49,7 +50,7 @@ export async function* logLines(db: Database): AsyncGenerator<string> {
   }
 }
 
-/** Reads the lines of one log in order; null for a row that is no poll, or whose body came before the log began. */
+/** Reads the rows of one log in order. Returns null for a row that is not a poll, or whose body is not in the log. */
 export function createLogReader(): (row: JsonRow) => LoggedPoll | null {
   const bodies = new Map<string, Buffer>()
   return (row) => {
@@ -57,7 +58,7 @@ export function createLogReader(): (row: JsonRow) => LoggedPoll | null {
     const at = Date.parse(String(fetched))
     if (typeof source !== 'string' || typeof url !== 'string' || Number.isNaN(at)) return null
     const key = `${source} ${String(sha256)}`
-    const own = typeof body === 'string' ? unpacked(Buffer.from(body, 'base64')) : null
+    const own = typeof body === 'string' ? gunzipOrNull(Buffer.from(body, 'base64')) : null
     if (own) bodies.set(key, own)
     const known = typeof sha256 === 'string' ? (bodies.get(key) ?? null) : null
     if (typeof sha256 === 'string' && known === null) return null
@@ -70,8 +71,8 @@ export function createLogReader(): (row: JsonRow) => LoggedPoll | null {
   }
 }
 
-/** What gzip packed, null where it is broken. */
-export function unpacked(bytes: Buffer): Buffer | null {
+/** Decompresses gzip; null if the data is damaged. */
+export function gunzipOrNull(bytes: Buffer): Buffer | null {
   try {
     return gunzipSync(bytes)
   } catch {

@@ -1,7 +1,7 @@
 /**
- * Recorded payloads as a timeline of polls. A folder of polls is named after its source, its files after the time they
- * were fetched; other recordings are known by what is in them. Rows without a poll of their own count as seen when they
- * were published. A recording that cannot be read takes nothing along.
+ * Reads recorded payloads as a timeline of polls. A folder of polls is named after its source and its files after the time
+ * of the request; other recordings are recognised by their content. Rows that were recorded one by one count as seen when
+ * they were published. A file that cannot be read is skipped.
  */
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
@@ -9,27 +9,27 @@ import { feedText, jsonValue, objectsOf, type JsonRow } from '../sources/feed-bo
 import { parseBody } from '../sources/parsers.ts'
 import { FeedError, type Item, type Source } from '../sources/source.ts'
 import { postItem, archivePost } from '../sources/truth-social.ts'
-import { type Answer, createLogReader, unpacked } from './poll-log.ts'
+import { type Answer, createLogReader, gunzipOrNull } from './poll-log.ts'
 
 export interface RecordedEntry {
   readonly source: string
-  /** As recorded. */
+  /** Time of the request as recorded. */
   readonly at: number
   readonly url: string
-  /** A body as it was fetched, or a row that was recorded by itself. */
+  /** The body as it was fetched; null for a row that was recorded by itself. */
   readonly body: Buffer | null
   readonly item: Item | null
-  /** Absent where only the body was recorded: it came with a status of 200. */
+  /** Missing if only the body was recorded, which then had a status of 200. */
   readonly answer?: Answer
 }
 
-/** Folders of polls that are not named after their source. */
+/** Sources of folders that are not named after them. */
 const FOLDERS: Readonly<Record<string, string>> = { 'whitehouse-briefings-rss': 'wh.briefings' }
 const STAMP = /^(\d{4})-?(\d{2})-?(\d{2})T(\d{2})(\d{2})(\d{2})Z_/
 const BODY = /\.(?:xml|rss|atom|jsonc?)(?:\.gz)?$/
 const ROWS = /\.(?:jsonl|ndjson)(?:\.gz)?$/
 
-/** Reads every recording below a folder, in order of time; files that are none are left alone. */
+/** Reads every recording below a folder, in order of time. Other files are ignored. */
 export async function readRecordings(folder: string, sources: ReadonlyMap<string, Source>): Promise<RecordedEntry[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const paths = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
@@ -52,15 +52,15 @@ async function readOne(path: string, sources: ReadonlyMap<string, Source>): Prom
   return source && at !== null ? [{ source: source.id, at, url: source.url, body, item: null }] : []
 }
 
-/** Null where the file is packed and broken. */
+/** Null if the file is damaged gzip. */
 async function bytesOf(path: string): Promise<Buffer | null> {
   const bytes = await readFile(path)
-  return path.endsWith('.gz') ? unpacked(bytes) : bytes
+  return path.endsWith('.gz') ? gunzipOrNull(bytes) : bytes
 }
 
 /**
- * The moment in the name; else the end of the day in it, or when the newest item was out, whichever is later. Null where
- * nothing tells.
+ * The time in the file name. Without one the end of the day in the name or the time of the newest item, whichever is
+ * later. Null if there is neither.
  */
 function fetchedAt(source: Source, name: string, body: Buffer): number | null {
   const [, year, month, day, hour, minute, second] = name.match(STAMP) ?? []
@@ -72,7 +72,7 @@ function fetchedAt(source: Source, name: string, body: Buffer): number | null {
   return known.length === 0 ? null : Math.max(...known)
 }
 
-/** A minute after the newest item; not a number where the body is broken. */
+/** One minute after the newest item; NaN if the body cannot be parsed. */
 function newestIn(source: Source, body: Buffer): number {
   try {
     const { items } = parseBody(source, body, Infinity)
@@ -83,7 +83,7 @@ function newestIn(source: Source, body: Buffer): number {
   }
 }
 
-/** Polls of a log, and posts recorded by themselves; rows that do not say what they are and when are left alone. */
+/** Polls of a log, and posts that were recorded one by one. Rows of unknown form and rows without a time are skipped. */
 function rowsOf(bytes: Buffer, sources: ReadonlyMap<string, Source>): RecordedEntry[] {
   const logged = createLogReader()
   return bytes
@@ -107,42 +107,40 @@ function rowIn(line: string): JsonRow | null {
   }
 }
 
-/** A row of an archive, or one that a mirror was recorded by. */
+/** A post from a row of the archive or of the mirror. */
 function itemOf(row: JsonRow): Item | null {
   if (typeof row['id'] === 'string') return archivePost(row)
-  const word = (name: string): string => (typeof row[name] === 'string' ? row[name] : '')
-  const [key, html, date, url] = [word('post_id'), word('text'), word('timestamp_utc'), word('url')]
+  const stringOf = (name: string): string => (typeof row[name] === 'string' ? row[name] : '')
+  const [key, html, date, url] = [stringOf('post_id'), stringOf('text'), stringOf('timestamp_utc'), stringOf('url')]
   return postItem({ id: null, key, html, date, precise: false, url, media: [], counts: null })
 }
 
-/* --- Which source a recorded body is of: known by what is inside, whatever the file is called. --- */
-
-/** Posts of this platform, however a mirror's address is written. */
+/** Text that only the mirror's feed contains. */
 const MIRRORED = /<truth:originalId>|https?:\/\/(?:www\.)?trumpstruth\.org\//
 const POST_ID = /^\d{15,20}$/
 
-/** Id of the source of a whole body, null where it is of none. */
+/** Recognises the source of a body by its content. Returns its id, or null. */
 export function recogniseBody(body: Buffer, sources: ReadonlyMap<string, Source>): string | null {
   try {
-    return ofFeed(feedText(body), sources)
+    return sourceOfFeed(feedText(body), sources)
   } catch {
-    // No feed; it may be JSON.
+    // Not an XML feed; it may be JSON.
   }
   try {
-    return ofJson(jsonValue(body))
+    return sourceOfJson(jsonValue(body))
   } catch {
     return null
   }
 }
 
-/** Id of the source of one recorded row. */
+/** Recognises the source of one recorded row. Returns its id, or null. */
 export function recogniseRow(row: JsonRow): string | null {
   if (typeof row['id'] === 'string' && POST_ID.test(row['id']) && 'created_at' in row) return 'truth.archive'
   return 'post_id' in row && 'timestamp_utc' in row ? 'truth.mirror' : null
 }
 
-/** The feed whose address its head repeats, the longest one; else the first of a host that it names. */
-function ofFeed(text: string, sources: ReadonlyMap<string, Source>): string | null {
+/** The source with the longest address that the head of the feed repeats; otherwise the first whose host it names. */
+function sourceOfFeed(text: string, sources: ReadonlyMap<string, Source>): string | null {
   if (MIRRORED.test(text)) return 'truth.mirror'
   const head = text.split(/<(?:item|entry)\b/, 1)[0] as string
   const feeds = [...sources.values()].filter(({ format }) => format === 'rss')
@@ -153,7 +151,7 @@ function ofFeed(text: string, sources: ReadonlyMap<string, Source>): string | nu
   return (longest ?? ofHost(head) ?? ofHost(text))?.id ?? null
 }
 
-function ofJson(value: unknown): string | null {
+function sourceOfJson(value: unknown): string | null {
   const rows = Array.isArray(value) ? value : listIn(value)
   const [first] = objectsOf(rows)
   if (!first) return null

@@ -1,4 +1,4 @@
-/** A recording played through the same writer as the sources themselves, its times moved so that it is going on now. */
+/** Replays a recording through the same writer as the real sources, with its times shifted into the present. */
 import type { Database, PluginContext } from 'tollgate/plugin'
 import { dataSettings, type ReplayShift } from '../../lib/feeds/data-settings.ts'
 import { Unavailable } from 'tollgate/plugin'
@@ -9,15 +9,15 @@ import { DAY } from '../time-range.ts'
 import { type RecordedEntry, readRecordings } from './recordings.ts'
 
 const WEEK = 7 * DAY
-/** So much of the recording is past when it is first opened; the rest goes on in real time, then it begins anew. */
+/** Share of the recording that is in the past when it is first opened. The rest is played in real time, then it repeats. */
 const STARTS_AT = 0.8
 
 export interface Replay {
-  /** Milliseconds that every time is moved by, as long as the first round lasts. */
+  /** Milliseconds that every time is shifted by in the first round. */
   readonly shift: number
-  /** The source as this recording has it: on where there is something of it. */
+  /** The source as this recording has it: enabled if there are polls or posts of it. */
   replayedSource(source: Source): Source
-  /** Writes what is due. */
+  /** Writes the entries that are due. */
   step(signal: AbortSignal): Promise<void>
   /** Throws Unavailable until everything due has been written once. */
   assertReady(): void
@@ -26,12 +26,12 @@ export interface Replay {
 interface Position {
   readonly folder: string
   readonly setting: string
-  /** How many entries the recording has: with another file in the folder it is another recording. */
+  /** Number of entries of the recording. If files were added to the folder, it is another recording. */
   readonly entries: number
   readonly shift: number
-  /** Entries written so far, those of earlier rounds included. */
+  /** Entries written so far, including those of earlier rounds. */
   readonly written: number
-  /** Everything due was written once, by whichever process. */
+  /** True once a process has written everything that was due. */
   readonly ready: boolean
 }
 
@@ -42,7 +42,7 @@ export interface ReplayParts {
   readonly now: () => number
 }
 
-/** Reads the recording. Another one, or another REPLAY_SHIFT than last time, replaces everything there was. */
+/** Reads the recording. If it or REPLAY_SHIFT differs from last time, everything in the store is replaced. */
 export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
   const { db, log, progress } = context
   const { replayDir: folder = '', replayShift } = dataSettings(context)
@@ -57,15 +57,15 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
     written: 0,
     ready: false,
   }
-  const { shift } = await positioned(db, mine)
+  const { shift } = await loadPosition(db, mine)
   let written = 0
   let isReady = false
-  /** It is this process that plays. */
+  /** True if this process plays the recording. */
   let isPlaying = false
   const round = roundOf(recorded)
   const repeats = kind === 'auto' || kind === 'seconds'
 
-  /** The nth entry and by how much its times are moved; null after the end of a recording that does not begin anew. */
+  /** The nth entry with its shift and round; null after the end of a recording that does not repeat. */
   const entry = (
     n: number,
   ): { readonly recorded: RecordedEntry; readonly moved: number; readonly turn: number } | null => {
@@ -80,9 +80,9 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
     return next && next.recorded.at + next.moved <= time ? next : null
   }
 
-  /** Another process may have played on since we looked. */
+  /** Reads how far another process has played the recording. */
   async function catchUp(): Promise<void> {
-    const kept = JSON.parse((await noteOf(db)) ?? 'null') as Position | null
+    const kept = JSON.parse((await readPosition(db)) ?? 'null') as Position | null
     if (kept) written = kept.written
     if (kept && !isPlaying) isReady = kept.ready
   }
@@ -98,7 +98,7 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
       const rows = rowsFrom(next, (n) => due(written + n, time))
       const count = Math.max(1, rows.length)
       const position = { ...mine, shift, written: written + count, ready: isReady }
-      const alongside = (tx: Database): Promise<void> => keep(tx, position)
+      const alongside = (tx: Database): Promise<void> => savePosition(tx, position)
       await playEntries(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
       written += count
       shown?.advance(count)
@@ -106,9 +106,9 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
     if (signal.aborted) return
     shown?.end()
     if (isReady) return
-    log.info({ entries: written, shift_ms: shift }, 'the recording is played up to now')
+    log.info({ entries: written, shift_ms: shift }, 'replayed the recording up to now')
     isReady = true
-    await keep(db, { ...mine, shift, written, ready: true })
+    await savePosition(db, { ...mine, shift, written, ready: true })
   }
 
   const present = new Set(recorded.map(({ source }) => source))
@@ -118,15 +118,15 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
     step,
     assertReady() {
       if (isReady) return
-      // Where another process plays it, its note says how far it is.
-      void catchUp().catch((error: unknown) => log.warn({ err: error }, 'the note of the replay was not read'))
+      // If another process plays the recording, its position is in the store.
+      void catchUp().catch((error: unknown) => log.warn({ err: error }, 'the position of the replay could not be read'))
       const done = Math.floor((100 * written) / Math.max(1, recorded.length))
-      throw new Unavailable(`${done}% of the recording is read. Nothing was charged; ask again in a few seconds.`, 5)
+      throw new Unavailable(`${done}% of the recording is loaded. You were not charged; retry in a few seconds.`, 5)
     },
   }
 }
 
-/** Rows of one source that follow each other, to be written together. */
+/** Consecutive rows of one source, to be written together. */
 function rowsFrom(
   first: { readonly recorded: RecordedEntry; readonly turn: number },
   at: (n: number) => { readonly recorded: RecordedEntry; readonly turn: number } | null,
@@ -145,7 +145,7 @@ export interface Playing {
   readonly alongside?: (tx: Database) => Promise<void>
 }
 
-/** One poll, or rows that were recorded by themselves, through the writer. */
+/** Writes one recorded poll, or rows that were recorded one by one. */
 export async function playEntries(
   writer: Writer,
   sources: ReadonlyMap<string, Source>,
@@ -174,18 +174,18 @@ export function replayShiftMs(recorded: readonly RecordedEntry[], { kind, second
   return Math.round((now - anchor.at) / WEEK) * WEEK
 }
 
-/** Length of a round: whole weeks, and a day at least between the end and the new beginning. */
+/** Length of a round: whole weeks, with at least a day between the end and the next beginning. */
 function roundOf(recorded: readonly RecordedEntry[]): number {
   const length = (recorded.at(-1)?.at ?? 0) - (recorded[0]?.at ?? 0)
   return Math.ceil((length + DAY) / WEEK) * WEEK
 }
 
-async function noteOf(db: Database): Promise<string | null> {
+async function readPosition(db: Database): Promise<string | null> {
   const row = (await db('potus_notes').where({ name: 'replay' }).first()) as { value: string } | undefined
   return row?.value ?? null
 }
 
-async function keep(db: Database, position: Position): Promise<void> {
+async function savePosition(db: Database, position: Position): Promise<void> {
   await db('potus_notes')
     .insert({ name: 'replay', value: JSON.stringify(position) })
     .onConflict('name')
@@ -194,19 +194,19 @@ async function keep(db: Database, position: Position): Promise<void> {
 
 const TABLES = ['polls', 'feeds', 'events', 'versions', 'mentions', 'held', 'missing', 'engagement', 'notes']
 
-/** Where this recording stands, whoever opened it first; what another one left is cleared away. */
-async function positioned(db: Database, mine: Position): Promise<Position> {
+/** The stored position of this recording. If the store has another recording, deletes its data and starts from the beginning. */
+async function loadPosition(db: Database, mine: Position): Promise<Position> {
   return db.transaction(async (tx) => {
     await tx('potus_notes').insert({ name: 'opening', value: '' }).onConflict('name').merge()
-    const earlier = JSON.parse((await noteOf(tx)) ?? 'null') as Position | null
+    const earlier = JSON.parse((await readPosition(tx)) ?? 'null') as Position | null
     const isSame = earlier?.folder === mine.folder && earlier.setting === mine.setting
     if (isSame && earlier.entries === mine.entries) return earlier
-    if (earlier) await clear(tx)
-    await keep(tx, mine)
+    if (earlier) await deleteAll(tx)
+    await savePosition(tx, mine)
     return mine
   })
 }
 
-async function clear(db: Database): Promise<void> {
+async function deleteAll(db: Database): Promise<void> {
   for (const table of TABLES) await db(`potus_${table}`).delete()
 }

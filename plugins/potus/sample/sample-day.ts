@@ -1,11 +1,11 @@
 /**
- * The made-up news of one UTC day: posts, papers of the White House, and what the Federal Register makes of them, as the
- * very bodies the sources would send. Every text says that it is a sample. A day is a function of its date alone.
+ * The made-up news of one UTC day: posts, White House releases and documents of the Federal Register, as the bodies that
+ * the sources would send. Every text says that it is a sample. A day depends on its date alone.
  */
 import { readFileSync } from 'node:fs'
 import { DAY, HOUR, MINUTE } from '../time-range.ts'
 
-/** A body as one source would send it, and when it was seen. */
+/** A body as a source would send it, and when it was seen. */
 export interface SampleBody {
   readonly source: 'truth.mirror' | 'wh.news' | 'fr.pi'
   readonly at: number
@@ -31,48 +31,48 @@ const pools = JSON.parse(readFileSync(new URL('../data/sample.json', import.meta
 const MARK = 'SAMPLE, made up:'
 const topics = Object.keys(pools.posts)
 
-/** Everything that is seen on the day, in order of sight. */
+/** Everything that is seen on the day, in order of time. */
 export function sampleDay(midnight: number): SampleBody[] {
   const random = seededRandom(Math.floor(midnight / DAY))
-  const sights = [...posts(random, midnight), ...papers(random, midnight)]
-  return sights.filter(({ at }) => at < midnight + DAY).sort((a, b) => a.at - b.at)
+  const bodies = [...posts(random, midnight), ...papers(random, midnight)]
+  return bodies.filter(({ at }) => at < midnight + DAY).sort((a, b) => a.at - b.at)
 }
 
-/** Posts come mostly between noon and three in the morning, UTC, now and then several in a row. */
+/** Posts come mostly between 12:00 and 03:00 UTC. */
 function posts(random: Random, midnight: number): SampleBody[] {
-  const sights: SampleBody[] = []
-  const count = random.whole(14, 24)
+  const bodies: SampleBody[] = []
+  const count = random.integer(14, 24)
   for (let n = 0; n < count; n += 1) {
     const hour = random.next() < 0.85 ? 12 + random.next() * 15 : random.next() * 24
-    const at = midnight + Math.floor(((hour % 24) * HOUR) / 1000) * 1000 + random.whole(0, 59) * 1000
+    const at = midnight + Math.floor(((hour % 24) * HOUR) / 1000) * 1000 + random.integer(0, 59) * 1000
     const topic = random.pick(topics)
-    const text = `${MARK} ${filled(random, random.pick(pools.posts[topic]!))} ${random.pick(pools.moods)} ${filled(random, 'Thanks to {n} friends in {state}!')}`
-    sights.push(post(at, random, text))
-    // Taken down, and posted again with a word more.
-    if (random.next() < 0.03) sights.push(post(at + random.whole(20, 100) * MINUTE, random, `${text} Really!`))
+    const text = `${MARK} ${fill(random, random.pick(pools.posts[topic]!))} ${random.pick(pools.moods)} ${fill(random, 'Thanks to {n} friends in {state}!')}`
+    bodies.push(post(at, random, text))
+    // Sometimes a post is posted again with another word.
+    if (random.next() < 0.03) bodies.push(post(at + random.integer(20, 100) * MINUTE, random, `${text} Really!`))
   }
-  return sights
+  return bodies
 }
 
 function post(at: number, random: Random, text: string): SampleBody {
-  const id = String((BigInt(at + random.whole(0, 900)) << 16n) + BigInt(random.whole(0, 65_535)))
+  const id = String((BigInt(at + random.integer(0, 900)) << 16n) + BigInt(random.integer(0, 65_535)))
   const item = `<item><title><![CDATA[${text.slice(0, 60)}]]></title><description><![CDATA[<p>${text}</p>]]></description><pubDate>${new Date(at).toUTCString()}</pubDate><truth:originalUrl>https://sample.invalid/posts/${id}</truth:originalUrl><truth:originalId>${id}</truth:originalId></item>`
   const body = `<rss version="2.0" xmlns:truth="https://truthsocial.com/ns"><channel><title>Sample</title>${item}</channel></rss>`
-  return { source: 'truth.mirror', at: at + random.whole(20, 170) * 1000, body: Buffer.from(body) }
+  return { source: 'truth.mirror', at: at + random.integer(20, 170) * 1000, body: Buffer.from(body) }
 }
 
 function papers(random: Random, midnight: number): SampleBody[] {
-  const sights: SampleBody[] = []
+  const bodies: SampleBody[] = []
   const weekday = new Date(midnight).getUTCDay()
   const isWeekend = weekday === 0 || weekday === 6
-  const count = isWeekend ? random.whole(0, 2) : random.whole(3, 6)
+  const count = isWeekend ? random.integer(0, 2) : random.integer(3, 6)
   for (let n = 0; n < count; n += 1) {
-    const at = midnight + random.whole(13 * 60, 22 * 60) * MINUTE
+    const at = midnight + random.integer(13 * 60, 22 * 60) * MINUTE
     const isAction = random.next() < 0.4
     const draft = isAction
       ? { path: 'presidential-actions', ...random.pick(pools.actions) }
       : random.pick(pools.releases)
-    const words = sameWords(random, [draft.title, draft.text])
+    const words = fillTogether(random, [draft.title, draft.text])
     const paper = {
       at,
       path: draft.path,
@@ -80,19 +80,19 @@ function papers(random: Random, midnight: number): SampleBody[] {
       text: `${MARK} ${words[1]!}`,
       key: `https://sample.invalid/?p=${midnight / DAY}${n}`,
     }
-    const seen = at + random.whole(15, 75) * 1000
-    sights.push(page(seen, paper))
-    // A silent edit.
+    const seen = at + random.integer(15, 75) * 1000
+    bodies.push(page(seen, paper))
+    // Sometimes a text is corrected without notice.
     if (random.next() < 0.12)
-      sights.push(
-        page(seen + random.whole(30, 110) * MINUTE, {
+      bodies.push(
+        page(seen + random.integer(30, 110) * MINUTE, {
           ...paper,
-          text: `${paper.text} Corrected: the figure includes ${random.whole(2, 9)} more.`,
+          text: `${paper.text} Corrected: the figure includes ${random.integer(2, 9)} more.`,
         }),
       )
-    if (isAction) sights.push(inspection(random, midnight, n, paper.title))
+    if (isAction) bodies.push(inspection(random, midnight, n, paper.title))
   }
-  return sights
+  return bodies
 }
 
 interface Paper {
@@ -110,9 +110,9 @@ function page(seen: number, { at, path, title, text, key }: Paper): SampleBody {
   return { source: 'wh.news', at: seen, body: Buffer.from(body) }
 }
 
-/** The paper on public inspection: filed the same day here, so that a day needs no other. */
+/** The document on public inspection. It is filed the same day, so that a day does not depend on another. */
 function inspection(random: Random, midnight: number, n: number, title: string): SampleBody {
-  const filed = midnight + 22 * HOUR + random.whole(0, 50) * MINUTE
+  const filed = midnight + 22 * HOUR + random.integer(0, 50) * MINUTE
   const date = new Date(midnight).toISOString().slice(0, 10)
   const number = `S${date.slice(0, 4)}-${Math.floor(midnight / DAY)}${n}`
   const document = {
@@ -125,22 +125,22 @@ function inspection(random: Random, midnight: number, n: number, title: string):
     html_url: `https://sample.invalid/documents/${number}`,
   }
   const body = JSON.stringify({ count: 1, results: [document] })
-  return { source: 'fr.pi', at: filed + random.whole(10, 110) * 1000, body: Buffer.from(body) }
+  return { source: 'fr.pi', at: filed + random.integer(10, 110) * 1000, body: Buffer.from(body) }
 }
 
-function filled(random: Random, template: string): string {
-  return sameWords(random, [template])[0]!
+function fill(random: Random, template: string): string {
+  return fillTogether(random, [template])[0]!
 }
 
-/** Blanks filled, the same word in all of the templates. */
-function sameWords(random: Random, templates: readonly string[]): string[] {
+/** Fills the blanks of several templates with the same words. */
+function fillTogether(random: Random, templates: readonly string[]): string[] {
   const words: Record<string, string> = {
     place: random.pick(pools.places),
     state: random.pick(pools.states),
     agency: random.pick(pools.agencies),
     goods: random.pick(pools.goods),
-    n: String(random.whole(3, 97)),
-    m: String(random.whole(2, 19)),
+    n: String(random.integer(3, 97)),
+    m: String(random.integer(2, 19)),
   }
   const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
   return templates.map((template) =>
@@ -151,10 +151,8 @@ function sameWords(random: Random, templates: readonly string[]): string[] {
   )
 }
 
-/* --- Numbers that look random and are the same in every process: a pure function of where they are used. --- */
-
-/** 32-bit finaliser of MurmurHash3 (Appleby, public domain). */
-function mixed(value: number): number {
+/** The 32-bit finaliser of MurmurHash3 (Appleby, public domain). */
+function murmurMix(value: number): number {
   let h = value | 0
   h = Math.imul(h ^ (h >>> 16), 0x85ebca6b)
   h = Math.imul(h ^ (h >>> 13), 0xc2b2ae35)
@@ -164,18 +162,21 @@ function mixed(value: number): number {
 export interface Random {
   /** In [0, 1). */
   next(): number
-  /** A whole number in [from, to]. */
-  whole(from: number, to: number): number
+  /** An integer in [from, to]. */
+  integer(from: number, to: number): number
   pick<Value>(list: readonly Value[]): Value
 }
 
-/** The sequence that belongs to a number, e.g. a day. */
+/**
+ * A sequence of pseudo-random numbers that is the same in every process. Stored samples depend on these exact numbers, so
+ * another generator would change days that were already written.
+ */
 export function seededRandom(seed: number): Random {
-  let at = mixed(seed ^ 0x9e3779b9)
+  let at = murmurMix(seed ^ 0x9e3779b9)
   const next = (): number => {
     at = (at + 0x6d2b79f5) | 0
-    return mixed(at) / 4294967296
+    return murmurMix(at) / 4294967296
   }
-  const whole = (from: number, to: number): number => from + Math.floor(next() * (to - from + 1))
-  return { next, whole, pick: (list) => list[whole(0, list.length - 1)]! }
+  const integer = (from: number, to: number): number => from + Math.floor(next() * (to - from + 1))
+  return { next, integer, pick: (list) => list[integer(0, list.length - 1)]! }
 }

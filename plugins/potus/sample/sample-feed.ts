@@ -1,4 +1,4 @@
-/** Writes the made-up news: the last days at once, what comes now as it comes, and the month before at the first step. */
+/** Writes the made-up news: the last days at start, new items in real time, and the month before in the first step. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Database, Unavailable } from 'tollgate/plugin'
 import type { Writer } from '../ingest/event-writer.ts'
@@ -10,25 +10,25 @@ import { sampleDay, type SampleBody } from './sample-day.ts'
 
 /** First day of the sample. */
 export const SAMPLE_START = Date.UTC(2026, 1, 1)
-/** Every day has numbers of its own, so that days can be written in any order and are numbered alike everywhere. */
-const NUMBERS_A_DAY = 1000
+/** Each day has its own range of numbers, so that days can be written in any order and are numbered alike everywhere. */
+const NUMBERS_PER_DAY = 1000
 const FIRST_DAYS = 3
 /** How far the sample reaches back. */
 const HISTORY_DAYS = 30
-/** The sources that the sample speaks for. */
+/** The sources that the sample imitates. */
 export const SAMPLED_SOURCES: readonly string[] = ['truth.mirror', 'wh.news', 'fr.pi']
 
-/** So long another process may be at it without a word before it counts as gone. */
+/** A process that opens the sample must renew its claim within this time. Afterwards another process takes over. */
 const CLAIM_MS = 15_000
-const LOOK_MS = 250
+const RETRY_MS = 250
 const CLAIM = 'sample:opener'
 
 export interface Sample {
-  /** Today so far, and the two days before; by one process at a time. */
+  /** Writes today so far and the two days before. Only one process does so at a time. */
   open(signal?: AbortSignal): Promise<void>
   /** Throws Unavailable until the sample is open. */
   assertReady(): void
-  /** What is due by now, and the first time the month before. Throws where it is told to stop between two items. */
+  /** Writes what is due, and in the first step the month before. Throws between two items if `signal` aborts. */
   step(signal?: AbortSignal): Promise<void>
 }
 
@@ -38,25 +38,25 @@ export function createSample(
   sources: ReadonlyMap<string, Source>,
   now: () => number,
 ): Sample {
-  /** Until when each day is written, by its midnight. */
+  /** Time until which each day is written, by its midnight. */
   const written = new Map<number, number>()
   let isOpen = false
   let isOpening = false
 
   const midnightOf = (time: number): number => Math.floor(time / DAY) * DAY
   const stretchOf = (midnight: number): SequenceRange => {
-    const first = ((midnight - SAMPLE_START) / DAY) * NUMBERS_A_DAY + 1
-    return { first, last: first + NUMBERS_A_DAY - 1 }
+    const first = ((midnight - SAMPLE_START) / DAY) * NUMBERS_PER_DAY + 1
+    return { first, last: first + NUMBERS_PER_DAY - 1 }
   }
 
-  /** What of the day was seen after `from` and by `to`. A source repeats itself, so nothing is written twice. */
+  /** Writes what was seen on the day after `from` and by `to`. Known items are not written twice. */
   async function write(midnight: number, from: number, to: number, signal?: AbortSignal): Promise<void> {
     if (midnight < SAMPLE_START) return
     const range = stretchOf(midnight)
     for (const sight of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) {
       signal?.throwIfAborted()
       await show(sight, range)
-      await prolong()
+      await renewClaim()
     }
   }
 
@@ -67,7 +67,7 @@ export function createSample(
     await writer.add(poll, parseBody(source, body, at).items, { timing: sight, range: range })
   }
 
-  /** True where there was anything left to write. */
+  /** Writes a day until `until`. Returns false if it was already written. */
   async function day(midnight: number, until: number, signal?: AbortSignal): Promise<boolean> {
     const from = written.get(midnight) ?? (await lastOf(midnight))
     if (from >= until) {
@@ -104,21 +104,21 @@ export function createSample(
       fresh: 0,
     }))
     await db.transaction(async (tx) => {
-      // One process after another, so that a minute is logged once.
+      // The upsert locks the row, so that several processes log a minute once.
       await tx('potus_notes').insert({ name: 'log', value: '' }).onConflict('name').merge()
       if ((await tx('potus_polls').where({ at: minute }).first('id')) === undefined)
         await tx('potus_polls').insert(rows)
     })
   }
 
-  /** The newest day that is written, also by a process before. */
+  /** The newest day that was written, also by an earlier process. */
   async function newestDay(): Promise<number> {
     if (written.size > 0) return Math.max(...written.keys())
     const rows = (await db('potus_notes').where('name', 'like', 'sample:%').select('name')) as { name: string }[]
     return Math.max(...rows.map(({ name }) => Number(name.slice('sample:'.length))).filter(Number.isFinite))
   }
 
-  /** The last days, and all since the newest that is written: whoever follows has no use for what is numbered lower. */
+  /** Writes the last days, and all days since the newest written one, because followers never read lower numbers. */
   async function current(least: number, signal?: AbortSignal): Promise<void> {
     const time = now()
     const today = midnightOf(time)
@@ -129,7 +129,7 @@ export function createSample(
     await log(time)
   }
 
-  /** True where no other process is at it; then it is ours for a while. */
+  /** Claims the opening of the sample. Returns false if another process holds the claim. */
   async function claim(): Promise<boolean> {
     const taken = (await db('potus_notes')
       .insert({ name: CLAIM, value: String(now() + CLAIM_MS) })
@@ -146,12 +146,12 @@ export function createSample(
       .update({ value: String(time) })
   }
 
-  async function prolong(): Promise<void> {
+  async function renewClaim(): Promise<void> {
     if (isOpening) await claimUntil(now() + CLAIM_MS)
   }
 
   async function open(signal?: AbortSignal): Promise<void> {
-    while (!(await claim())) await sleep(LOOK_MS, undefined, { signal })
+    while (!(await claim())) await sleep(RETRY_MS, undefined, { signal })
     isOpening = true
     try {
       await current(FIRST_DAYS, signal)
@@ -166,11 +166,11 @@ export function createSample(
     open,
     assertReady() {
       if (isOpen) return
-      throw new Unavailable('The sample is being written. Nothing was charged; ask again in a few seconds.', 5)
+      throw new Unavailable('The sample is being generated. You were not charged; retry in a few seconds.', 5)
     },
     async step(signal) {
       if (!isOpen) await open(signal)
-      // Yesterday too: its last minutes may have come after the step before.
+      // Includes yesterday, whose last minutes may have passed after the previous step.
       await current(2, signal)
       const today = midnightOf(now())
       const oldest = Math.max(SAMPLE_START, today - HISTORY_DAYS * DAY)
