@@ -1,7 +1,7 @@
 /**
- * The canonical form of a JSON value: no white space, object members sorted by the UTF-16 code units of their names,
- * numbers and strings as ECMAScript writes them. Members that are undefined are left out, as JSON.stringify does. Throws
- * TypeError for what has no such form: NaN, an infinity, a lone surrogate, a function, a bigint.
+ * Serialises a JSON value in canonical form: without white space, with object members sorted by the UTF-16 code units of
+ * their names, and with numbers and strings as ECMAScript writes them. Skips undefined members, as JSON.stringify does.
+ * Throws TypeError for values without a canonical form: NaN, an infinity, a lone surrogate, a function, a bigint.
  *
  * Source: RFC 8785, "JSON Canonicalization Scheme (JCS)", section 3.2.
  *
@@ -11,14 +11,14 @@ export function canonicalize(value: unknown): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (typeof value === 'string') return quote(value)
   if (typeof value === 'number') {
-    if (!Number.isFinite(value)) throw new TypeError(`JSON has no ${value}`)
+    if (!Number.isFinite(value)) throw new TypeError(`JSON cannot represent ${value}`)
     return JSON.stringify(value)
   }
   if (Array.isArray(value)) return `[${value.map((item) => canonicalize(item ?? null)).join(',')}]`
-  if (typeof value !== 'object') throw new TypeError(`JSON has no ${typeof value}`)
+  if (typeof value !== 'object') throw new TypeError(`JSON cannot represent a ${typeof value}`)
   const members = Object.entries(value)
     .filter(([, member]) => member !== undefined)
-    // The order of < on strings is that of their code units.
+    // The operator < compares strings by code units.
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, member]) => `${quote(name)}:${canonicalize(member)}`)
   return `{${members.join(',')}}`
@@ -27,6 +27,6 @@ export function canonicalize(value: unknown): string {
 const LONE_SURROGATE = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/
 
 function quote(text: string): string {
-  if (LONE_SURROGATE.test(text)) throw new TypeError('a string with half a surrogate pair has no UTF-8')
+  if (LONE_SURROGATE.test(text)) throw new TypeError('a string with a lone surrogate has no UTF-8 form')
   return JSON.stringify(text)
 }

@@ -1,4 +1,4 @@
-/** Trade preflight: regime, cost and limits in one signed answer that says allow, reduce or deny. It places nothing. */
+/** Trade preflight: checks one order against regime, cost and limits, and signs the decision. It never places an order. */
 import { type Ask, type Call, definePlugin, ServiceError } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { Hex } from 'viem'
@@ -9,8 +9,9 @@ import { MODEL, preflightMethod } from './preflight-methodology.ts'
 import { migrations, openKeys, type PublishedKey } from './signing-keys.ts'
 import { checksOf, decide, type FundingView, type Missing, type RegimeView } from './trade-checks.ts'
 
+/** Seconds after which a decision expires. */
 const VALID_SECONDS = 60
-/** What the demo asks about the first market that is always open, else the first. */
+/** The order of the demo. Its symbol is the first market that is always open, otherwise the first market. */
 const DEMO = {
   side: 'buy',
   notional_usd: 25_000,
@@ -31,24 +32,30 @@ export default definePlugin({
       key: {
         type: 'string',
         pattern: '^0x[0-9a-fA-F]{64}$',
-        description: 'Private key that signs, as "env:NAME". Without it a key is made and kept in the database.',
+        description:
+          'Private key that signs, as "env:NAME". Without it the product generates a key and keeps it in its database.',
       },
       rotate_days: {
         type: 'number',
         exclusiveMinimum: 0,
         default: 90,
-        description: 'A key of our own lasts this long.',
+        description: 'Days after which a generated key is replaced.',
       },
     },
   },
   async setup(context) {
     const { db, settings } = context
     const { dataMode } = dataSettings(context)
-    const given = (settings['key'] as Hex | undefined) ?? null
+    const configuredKey = (settings['key'] as Hex | undefined) ?? null
     const rotateDays = Number(settings['rotate_days'] ?? 90)
-    const keys = await openKeys({ db, given, rotateDays, now: () => Math.floor(context.now().getTime() / 1000) })
+    const keys = await openKeys({
+      db,
+      configuredKey,
+      rotateDays,
+      now: () => Math.floor(context.now().getTime() / 1000),
+    })
 
-    async function signed(call: Call, request: PreflightRequest, demo: { demo?: true }): Promise<Preflight> {
+    async function signedDecision(call: Call, request: PreflightRequest, demo: { demo?: true }): Promise<Preflight> {
       const { id, ask, asOf } = call
       const cost = await ask('estimateExecutionCost', { params: {}, query: {}, body: orderOf(request) })
       const [regime, funding] = await Promise.all([askRegime(call, cost), askFunding(call, cost)])
@@ -74,11 +81,11 @@ export default definePlugin({
 
     return {
       handlers: {
-        preflightTrade: (call: Call<{ body: PreflightRequest }>) => signed(call as Call, call.input.body, {}),
+        preflightTrade: (call: Call<{ body: PreflightRequest }>) => signedDecision(call as Call, call.input.body, {}),
         async getPreflightDemo(call: Call) {
           const { symbols } = await call.ask('getSymbols', { params: {}, query: {}, body: undefined })
           const { symbol = 'BTC-USD' } = symbols.find(({ session }) => session === '24x7') ?? symbols[0] ?? {}
-          return signed(call, { symbol, ...DEMO }, { demo: true })
+          return signedDecision(call, { symbol, ...DEMO }, { demo: true })
         },
         async getPreflightSigner(): Promise<PreflightSigner> {
           const [current, ...previous] = (await keys.published()).map(publicKeyOf)
@@ -92,7 +99,7 @@ export default definePlugin({
   },
 })
 
-/** What of a request is the order itself. */
+/** The fields of a request that describe the order itself. */
 function orderOf(request: PreflightRequest) {
   const { limit_price: _l, max_cost_bps: _c, account_equity_usd: _e, max_position_pct: _p, client_ref: _r, ...order } = request // prettier-ignore
   return order
@@ -110,33 +117,33 @@ function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey
 
 /* --- What a preflight asks of other products, and what it says where they have no answer. --- */
 
-/** The regime of crypto markets; of an equity it says nothing. */
+/** The current regime, which covers crypto markets only. */
 export async function askRegime({ ask }: { readonly ask: Ask }, cost: CostEstimate): Promise<RegimeView> {
   if (cost.inputs.class === 'equity')
-    return { missing: `The regime is that of a crypto market and says nothing of ${cost.symbol}.` }
+    return { missing: `The regime covers crypto markets and does not apply to ${cost.symbol}.` }
   return orMissing(ask('getRegimeCurrent', { params: {}, query: {}, body: undefined }))
 }
 
-/** Funding of a perpetual, where the catalog sells it. */
+/** The funding rate of a perpetual, if the catalog offers funding rates. */
 export async function askFunding(
   { ask, catalog }: Pick<Call, 'ask' | 'catalog'>,
   cost: CostEstimate,
 ): Promise<FundingView> {
-  if (cost.inputs.class !== 'perpetual') return { missing: `${cost.symbol} is not a perpetual; no funding is paid.` }
+  if (cost.inputs.class !== 'perpetual') return { missing: `${cost.symbol} is not a perpetual, so no funding is paid.` }
   if (!catalog.operations.has('getPerpFundingRates')) return { missing: 'Funding rates are not offered here.' }
   const [base = ''] = cost.symbol.split('-')
   const query = { symbol: base, limit: 1000 }
-  const told = await orMissing(ask('getPerpFundingRates', { params: {}, query, body: undefined }))
-  if ('missing' in told) return told
-  const rates = told.rates.map(({ rate_8h }) => rate_8h).sort((a, b) => a - b)
-  if (rates.length === 0) return { missing: `No venue tells a funding rate of ${base}.` }
+  const answer = await orMissing(ask('getPerpFundingRates', { params: {}, query, body: undefined }))
+  if ('missing' in answer) return answer
+  const rates = answer.rates.map(({ rate_8h }) => rate_8h).sort((a, b) => a - b)
+  if (rates.length === 0) return { missing: `No venue publishes a funding rate of ${base}.` }
   return { rate8h: quantileSorted(rates, 0.5), venues: rates.length }
 }
 
-/** A product that has no answer at the moment leaves its check unmade; anything else is a failure of the call. */
-async function orMissing<Answer>(asked: Promise<Answer>): Promise<Answer | Missing> {
+/** Turns the error of a suspended product into a missing answer, so that its check is not made. Rethrows any other error. */
+async function orMissing<Answer>(answer: Promise<Answer>): Promise<Answer | Missing> {
   try {
-    return await asked
+    return await answer
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'product_suspended') return { missing: error.message }
     throw error

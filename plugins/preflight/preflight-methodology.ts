@@ -7,10 +7,10 @@ export function preflightMethod(): Method {
   return {
     model: MODEL,
     paragraphs: [
-      'A preflight asks the regime and the cost product about one order at one moment and holds the answers to limits: yours where you send them, ours where you do not. Every check says pass, warn, fail or not_checked, with the value and the limit it was held to; a check that could not be made never passes.',
-      'Any failure denies. Otherwise the size is multiplied by the regime’s position scalar, never up, and held to 1% of a day’s turnover; a smaller size or a warning makes the decision reduce. The regime is that of BTC-USD and is applied to crypto markets only.',
-      'The answer is signed, so that whoever executes can check that the order it was given passed, when, and until when. Take signature away, write the rest as canonical JSON (RFC 8785), and check the EIP-191 signature against the address at /v1/trade/preflight/signer or, for an older answer, against the previous key of its time. The request is part of what is signed: compare it with the order. An answer with demo true is an example, delayed by a day, and binds nobody. scripts/verify-preflight.ts does all of it in ten lines with viem.',
-      'The key is not the one that receives payments. It is made on first start, replaced every 90 days, and every key ever used stays listed with its time.',
+      'A preflight asks the regime and cost products about one order and compares the answers with limits: yours if you send them, otherwise the defaults. Every check is pass, warn, fail or not_checked, with its value and its limit. A check that could not be made never passes.',
+      'Any failed check denies the order. Otherwise the size is multiplied by the regime’s position scalar (at most 1) and limited to 1% of a day’s turnover. A smaller size or a warning makes the decision reduce. The regime is that of BTC-USD and applies to crypto markets only.',
+      'The answer is signed, so that the executing party can check that its order passed, when, and until when. To verify it, remove signature, write the rest as canonical JSON (RFC 8785), and check the EIP-191 signature against the address at /v1/trade/preflight/signer or, for an older answer, against the previous key of that time. The request is part of the signed content: compare it with the order. An answer with demo true is an example that is delayed by a day; do not act on it. scripts/verify-preflight.ts does all of this in ten lines with viem.',
+      'The key is not the one that receives payments. It is generated on first start and replaced every 90 days. Every key that was ever used stays published with its period.',
     ],
     formulas: [
       { name: 'Recommended size', formula: 'min(notional × min(1, position_scalar), 0.01 ADV); 0 where denied' },
@@ -31,15 +31,15 @@ export function preflightMethod(): Method {
           ['size_vs_adv', 'above 1% of a day’s turnover', 'above 10%'],
           ['size_vs_equity', null, 'above max_position_pct (10 unless sent) of account_equity_usd'],
           ['limit_distance', null, 'further than 5 hourly standard deviations'],
-          ['data_freshness', null, 'older than 300 seconds, or than that at the last close'],
+          ['data_freshness', null, 'older than 300 seconds, or older than that at the last close'],
           ['session', null, 'closed'],
-          ['funding', 'a perpetual that pays more than 5 bps in eight hours, the median of the venues', null],
+          ['funding', 'the position pays more than 5 bps in eight hours, the median of the venues', null],
         ],
       },
     ],
     limits: [
-      'A preflight advises. It places nothing, holds nothing, and knows nothing of your other positions.',
-      'It says nothing of direction: a well-priced order of a fitting size can still lose.',
+      'A preflight is advice. It places no order, reserves nothing, and does not know your other positions.',
+      'It says nothing about direction: a well-priced order of a suitable size can still lose money.',
     ],
     sources: ['EIP-191: Signed Data Standard, version 0x45', 'RFC 8785, JSON Canonicalization Scheme (JCS)'],
   }

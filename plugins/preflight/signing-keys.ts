@@ -1,4 +1,4 @@
-/** The keys that sign: one at a time, made on first start, followed by another from time to time; all stay listed. */
+/** The keys that sign decisions. One key signs at a time and is replaced regularly; all keys stay published. */
 import type { Database, Migration } from 'tollgate/plugin'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -9,16 +9,16 @@ export interface PublishedKey {
   readonly publicKey: Hex
   /** Epoch seconds. */
   readonly validFrom: number
-  /** Null for the key that signs. */
+  /** Null for the current key. */
   readonly validUntil: number | null
 }
 
 export interface Keys {
-  /** Signs a text by EIP-191, "personal sign", with the current key. */
+  /** Signs a text with the current key as EIP-191 "personal sign". */
   sign(text: string): Promise<{ readonly signer: Hex; readonly value: Hex }>
-  /** The current key first, then those before it, newest first. */
+  /** All keys, newest first. The first one is the current key. */
   published(): Promise<readonly PublishedKey[]>
-  /** Puts a new key in place of one that is older than `rotateDays`. A key from the settings stays. */
+  /** Replaces a generated key that is older than `rotateDays`. A key from the settings is never replaced. */
   rotate(): Promise<void>
 }
 
@@ -26,7 +26,7 @@ interface Row {
   readonly serial: number
   readonly address: Hex
   readonly public_key: Hex
-  /** Null where the settings bring it. */
+  /** Null for a key from the settings, which is not stored. */
   readonly private_key: Hex | null
   readonly valid_from: number
   readonly valid_until: number | null
@@ -48,21 +48,21 @@ const DAY = 86_400
 
 export interface KeyOptions {
   readonly db: Database
-  /** Signs instead of a key of our own; never stored. */
-  readonly given: Hex | null
+  /** Private key from the settings, or null to generate one. It is never stored. */
+  readonly configuredKey: Hex | null
   readonly rotateDays: number
   /** Epoch seconds. */
   readonly now: () => number
 }
 
-/** Opens the keys, and makes the first. Processes that start together agree on one. */
-export async function openKeys({ db, given, rotateDays, now }: KeyOptions): Promise<Keys> {
+/** Opens the keys and generates the first one. Processes that start at the same time agree on one key. */
+export async function openKeys({ db, configuredKey, rotateDays, now }: KeyOptions): Promise<Keys> {
   const rows = () => db<Row>('preflight_keys')
   const latest = async (): Promise<Row | undefined> => rows().orderBy('serial', 'desc').first()
 
-  /** Adds a key after `last`; where another process was faster, its key stands. */
-  async function follow(last: Row | undefined): Promise<void> {
-    const privateKey = given ?? generatePrivateKey()
+  /** Adds a key after `last`. If another process was faster, its key is used. */
+  async function addKey(last: Row | undefined): Promise<void> {
+    const privateKey = configuredKey ?? generatePrivateKey()
     const { address, publicKey } = privateKeyToAccount(privateKey)
     const serial = (last?.serial ?? 0) + 1
     const at = now()
@@ -70,7 +70,7 @@ export async function openKeys({ db, given, rotateDays, now }: KeyOptions): Prom
       serial,
       address,
       public_key: publicKey,
-      private_key: given ? null : privateKey,
+      private_key: configuredKey ? null : privateKey,
       valid_from: at,
       valid_until: null,
     }
@@ -84,13 +84,15 @@ export async function openKeys({ db, given, rotateDays, now }: KeyOptions): Prom
   }
 
   const first = await latest()
-  const fits = given ? first?.address === privateKeyToAccount(given).address : Boolean(first?.private_key)
-  if (!fits) await follow(first)
+  const isCurrent = configuredKey
+    ? first?.address === privateKeyToAccount(configuredKey).address
+    : Boolean(first?.private_key)
+  if (!isCurrent) await addKey(first)
 
   return {
     async sign(text) {
-      const privateKey = given ?? (await latest())?.private_key
-      if (!privateKey) throw new Error('the signing key was replaced by one from the settings of another process')
+      const privateKey = configuredKey ?? (await latest())?.private_key
+      if (!privateKey) throw new Error('another process replaced the signing key by one from its settings')
       const account = privateKeyToAccount(privateKey)
       return { signer: account.address, value: await account.signMessage({ message: text }) }
     },
@@ -105,7 +107,7 @@ export async function openKeys({ db, given, rotateDays, now }: KeyOptions): Prom
     },
     async rotate() {
       const last = await latest()
-      if (!given && last && now() - last.valid_from >= rotateDays * DAY) await follow(last)
+      if (!configuredKey && last && now() - last.valid_from >= rotateDays * DAY) await addKey(last)
     },
   }
 }

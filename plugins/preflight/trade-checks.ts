@@ -1,4 +1,4 @@
-/** What is looked at before a trade. Pure: request, regime and cost in, findings out. */
+/** The checks of a preflight. Pure functions of the request, the regime, the cost estimate and the funding rate. */
 import type { CostEstimate, PreflightRequest, Snapshot } from '../../schemas/types.d.ts'
 
 export interface Check {
@@ -10,22 +10,22 @@ export interface Check {
   readonly detail: string
 }
 
-/** What was found, or why there is nothing to look at. */
+/** Why an input of a check is not available. */
 export interface Missing {
   readonly missing: string
 }
 export type RegimeView = Snapshot | Missing
-/** Median over the venues of what a long pays in eight hours, a fraction. */
+/** What a long position pays in eight hours as a fraction: the median of the venues. */
 export type FundingView = { readonly rate8h: number; readonly venues: number } | Missing
 
 const ADV_WARN = 0.01
 const ADV_FAIL = 0.1
 const LIMIT_SIGMAS = 5
-const FRESH_SECONDS = 300
-/** Three times a day for a year: 55%. */
+const MAX_AGE_SECONDS = 300
+/** Basis points in eight hours, which is 55% a year. */
 const FUNDING_BPS = 5
 
-/** Every check in a fixed order; one that cannot be made says so and never passes. */
+/** All checks, in a fixed order. A check that cannot be made is `not_checked` and never passes. */
 export function checksOf(
   request: PreflightRequest,
   regime: RegimeView,
@@ -47,8 +47,8 @@ export function checksOf(
 export type Decision = 'allow' | 'reduce' | 'deny'
 
 /**
- * Any failure denies, and nothing is recommended. Otherwise the size is scaled by the regime's position scalar, never
- * up, and held to 1% of a day's turnover; a warning or a smaller size reduces.
+ * Any failed check denies the order and recommends 0. Otherwise the size is multiplied by the regime's position scalar (at
+ * most 1) and limited to 1% of a day's turnover. A warning or a smaller size makes the decision `reduce`.
  *
  * @example notional 1000, all pass, position_scalar 0.6: { decision: 'reduce', recommended: 600 }
  */
@@ -97,11 +97,11 @@ function equityCheck({ notional_usd, account_equity_usd, max_position_pct }: Pre
   return { check: 'size_vs_equity', status, value, limit: max_position_pct, detail }
 }
 
-/** In standard deviations of an hour, either way: a limit that far is a slip of the finger or never fills. */
+/** Distance of the limit price in hourly standard deviations. A limit further away is a typing error or never fills. */
 function limitCheck({ limit_price }: PreflightRequest, { inputs }: CostEstimate): Check {
   const { price, sigma_daily, day_minutes } = inputs
   if (limit_price === undefined) return notChecked('limit_distance', 'limit_price was not sent.')
-  if (price === null) return notChecked('limit_distance', 'No price of the market was seen.')
+  if (price === null) return notChecked('limit_distance', 'The market has no price yet.')
   const hourly = sigma_daily * Math.sqrt(60 / day_minutes)
   const value = Math.abs(limit_price / price - 1) / hourly
   const detail = `The limit is ${value.toFixed(2)} hourly standard deviations from ${price}.`
@@ -110,12 +110,12 @@ function limitCheck({ limit_price }: PreflightRequest, { inputs }: CostEstimate)
 
 function freshnessCheck(regime: RegimeView, { data_age_seconds, session }: CostEstimate): Check {
   const value = Math.max(data_age_seconds, 'missing' in regime ? 0 : regime.data_age_seconds)
-  const detail = `The oldest data used are ${value} seconds old${session.is_open ? '' : ' at the last close'}.`
+  const detail = `The oldest data used was ${value} seconds old${session.is_open ? '' : ' at the last close'}.`
   return {
     check: 'data_freshness',
-    status: value > FRESH_SECONDS ? 'fail' : 'pass',
+    status: value > MAX_AGE_SECONDS ? 'fail' : 'pass',
     value,
-    limit: FRESH_SECONDS,
+    limit: MAX_AGE_SECONDS,
     detail,
   }
 }
@@ -133,11 +133,11 @@ function sessionCheck({ session: { is_open, next_open }, symbol }: CostEstimate)
   }
 }
 
-/** What the position pays in eight hours: a buyer where the rate is positive, a seller where it is negative. */
+/** What the position pays in eight hours. A buyer pays a positive rate, a seller a negative one. */
 function fundingCheck({ side }: PreflightRequest, funding: FundingView): Check {
   if ('missing' in funding) return notChecked('funding', funding.missing)
   const value = 1e4 * (side === 'buy' ? funding.rate8h : -funding.rate8h)
-  const detail = `Holding it pays ${value.toFixed(2)} bps in eight hours, the median of ${funding.venues} venues.`
+  const detail = `The position pays ${value.toFixed(2)} bps of funding in eight hours, the median of ${funding.venues} venues.`
   return { check: 'funding', status: value > FUNDING_BPS ? 'warn' : 'pass', value, limit: FUNDING_BPS, detail }
 }
 

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { ask, buy, json } from '../../support/agent.ts'
-import { follow as open, type Follower, listed as list, newest as last } from './follower.ts'
+import { follow as open, type Follower, listed as list, newest as last, sampleWritten } from './follower.ts'
 import { feedCatalog, openStall, type Stall } from './stall.ts'
 
 const HOUR = 3600
@@ -44,11 +44,11 @@ describe('following the live feed', () => {
     await first.ended
     // While nobody listens, more comes.
     stall.advance(30 * HOUR)
-    await new Promise((wake) => setTimeout(wake, 3000))
+    await sampleWritten({ url: stall.url, token })
     const second = await follow('', first.ids.at(-1))
     await second.until(3)
     stall.advance(30 * HOUR)
-    await new Promise((wake) => setTimeout(wake, 4000))
+    await sampleWritten({ url: stall.url, token })
     const all = await listed(start)
     await second.until(all.length - first.ids.length)
     second.leave()
@@ -89,7 +89,7 @@ describe('following the live feed', () => {
     const middle = early[0]?.ids[1] as string
     const late = await Promise.all(Array.from({ length: 40 }, () => follow('', middle)))
     stall.advance(30 * HOUR)
-    await new Promise((wake) => setTimeout(wake, 4000))
+    await sampleWritten({ url: stall.url, token })
     const all = await listed(start)
     await Promise.all(early.map((one) => one.until(all.length)))
     await Promise.all(late.map((one) => one.until(all.length - 2)))

@@ -1,5 +1,6 @@
 /** A reader of the live feed as server-sent events. */
 import { get, type IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'chai'
 import { ask, json } from '../../support/agent.ts'
 
@@ -88,4 +89,18 @@ export async function newest({ url, token }: Following): Promise<string> {
     await ask(`${url}/v1/potus/live?limit=1`, { headers: { 'x-service-token': token } }),
   )) as { next_since_seq: number }
   return String(seq)
+}
+
+/** Waits until the sample has written everything that was due at the time of the call. Each step of it logs a poll. */
+export async function sampleWritten({ url, token }: Following): Promise<void> {
+  let due: number | null = null
+  for (;;) {
+    const { as_of: asOf, feeds } = (await json(
+      await ask(`${url}/v1/potus/feeds`, { headers: { 'x-service-token': token } }),
+    )) as { as_of: string; feeds: { last_attempt: string | null }[] }
+    due ??= Math.floor(Date.parse(asOf) / 60_000) * 60_000
+    const last = Math.max(...feeds.map(({ last_attempt: at }) => (at === null ? 0 : Date.parse(at))))
+    if (last >= due) return
+    await sleep(200)
+  }
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { freePort } from '../../support/gateway.ts'
-import { follow, listed, newest } from './follower.ts'
+import { follow, listed, newest, sampleWritten } from './follower.ts'
 import { feedCatalog, openStall, type Stall } from './stall.ts'
 
 const HOUR = 3600
@@ -51,7 +51,7 @@ describe('a follower of the live feed', function () {
     const last = await follow({ url, token, after: ids.at(-1) })
     pass(10)
     await last.until(2)
-    await new Promise((wake) => setTimeout(wake, 4000))
+    await sampleWritten({ url, token })
     const all = await listed({ url, token }, start)
     await last.until(all.length - ids.length)
     last.leave()

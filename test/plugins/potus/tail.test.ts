@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events'
 import { expect } from 'chai'
 import type { ServerEvent } from 'tollgate/plugin'
 import { createTail } from '../../../plugins/potus/answers/live-feed.ts'
@@ -10,10 +11,12 @@ describe('a tail', () => {
   it('looks once for a hundred followers, and reads only where there is something new', async () => {
     const rows: Row[] = [{ seq: 1 }]
     let [looks, reads] = [0, 0]
+    const checks = new EventEmitter()
     const tail = createTail(async () => {
       looks += 1
+      checks.emit('check')
       return rows.at(-1)?.seq ?? 0
-    })
+    }, 10)
     const follower = {
       async read(after: number, limit: number) {
         reads += 1
@@ -28,8 +31,8 @@ describe('a tail', () => {
         if (id === '5') return
       }
     })
-    await new Promise((wake) => setTimeout(wake, 2500))
-    // Two seconds of nothing: one reading each, and no more.
+    while (looks < 3) await once(checks, 'check')
+    // Three checks without anything new: each follower has read once, and not again.
     expect(reads).to.equal(100)
     rows.push({ seq: 2 }, { seq: 3 }, { seq: 4 }, { seq: 5 })
     await Promise.all(ended)

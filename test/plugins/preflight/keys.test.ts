@@ -13,8 +13,8 @@ for (const [name, create] of Object.entries(DATABASES))
     let database: TestDatabase | null
     let db: OpenDatabase
     let clock: number
-    const open = (given: `0x${string}` | null = null): Promise<Keys> =>
-      openKeys({ db, given, rotateDays: 90, now: () => clock })
+    const open = (configuredKey: `0x${string}` | null = null): Promise<Keys> =>
+      openKeys({ db, configuredKey, rotateDays: 90, now: () => clock })
 
     beforeEach(async function () {
       database = await create()
