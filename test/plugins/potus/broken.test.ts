@@ -4,7 +4,7 @@ import { feedOf, type Newsroom, OLD, openRunningNewsroom } from './newsroom.ts'
 
 const MINUTE = 60_000
 
-describe('the sources of the feed, where they break,', () => {
+describe('a source that sends a broken body', () => {
   let room: Newsroom
   beforeEach(async () => {
     room = await openRunningNewsroom()
@@ -29,7 +29,7 @@ describe('the sources of the feed, where they break,', () => {
     'a feed without dates': [feedOf([OLD]).replace(/<pubDate>.*?<\/pubDate>/, ''), 'bad_date'],
   }
   for (const [what, [body, reason]] of Object.entries(bad))
-    it(`send ${what}: it is kept aside and nothing is published`, async () => {
+    it(`quarantines ${what} and publishes nothing`, async () => {
       const before = await items()
       expect(await room.poll('wh.news', body)).to.include({ outcome: 'quarantined', fresh: 0 })
       const row = (await room.db('potus_polls').where({ outcome: 'quarantined' }).first()) as {
@@ -49,13 +49,13 @@ describe('the sources of the feed, where they break,', () => {
       expect(await items()).to.deep.equal(before)
     })
 
-  it('send a mark of byte order, and ampersands bare: both are read', async () => {
+  it('reads a byte-order mark and unescaped ampersands', async () => {
     const body = `\uFEFF${feedOf([{ key: 'bom', title: 'Trade & Tariffs', text: 'Beef & soybeans.', at: room.time - MINUTE }, OLD])}`
     expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
     expect((await items())[0]).to.include({ title: 'Trade & Tariffs', text: 'Beef & soybeans.' })
   })
 
-  it('date a little ahead: the item waits for its time and is not lost', async () => {
+  it('postpones an item that is dated slightly ahead until its time comes', async () => {
     const soon = { key: 'soon', text: 'Embargoed by two minutes.', at: room.time + 2 * MINUTE }
     const body = feedOf([soon, OLD])
     expect(await room.poll('wh.news', body)).to.include({ fresh: 0 })

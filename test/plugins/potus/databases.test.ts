@@ -76,7 +76,7 @@ describe('the feed on PostgreSQL', function () {
     ['getPotusEvent', { params: { selector: 'seq:908' } }],
   ]
 
-  it('is what it is on SQLite, byte for byte, now and as of yesterday', async () => {
+  it('gives the same answers as SQLite, byte for byte, now and as of yesterday', async () => {
     const rooms = [await openNewsroom({ time: START }), await openNewsroom({ time: START, db: store!.db })] as const
     for (const room of rooms) await fill(room)
     for (const [operation, asked] of questions)

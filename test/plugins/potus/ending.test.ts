@@ -7,7 +7,7 @@ import { ask, buy, json } from '../../support/agent.ts'
 import { feedCatalog, openStall } from './stall.ts'
 
 describe('the plans of the feed', () => {
-  it('end to the second', async () => {
+  it('expire to the second', async () => {
     proves('token-window')
     const stall = await openStall(feedCatalog())
     try {
@@ -25,7 +25,7 @@ describe('the plans of the feed', () => {
     }
   })
 
-  it('that are not sold any more keep the tokens they gave', async () => {
+  it('keep their tokens valid after a plan is no longer sold', async () => {
     const catalog = feedCatalog()
     const stall = await openStall(catalog)
     try {

@@ -5,7 +5,7 @@ import { feedOf, type Newsroom, openNewsroom } from './newsroom.ts'
 const DAY = 86_400_000
 const START = Date.UTC(2026, 4, 1, 12)
 
-describe('the sources as the feed tells of them', () => {
+describe('the health of the sources', () => {
   let room: Newsroom
   beforeEach(async () => {
     room = await openNewsroom({ time: START, dataMode: 'replay' })
@@ -19,7 +19,7 @@ describe('the sources as the feed tells of them', () => {
       ({ id }) => id === 'wh.news',
     )
 
-  it('say when they were last asked, last answered well and last changed, however long ago', async () => {
+  it('shows when a source was last polled, last succeeded and last changed, however long ago', async () => {
     const expected = {
       last_attempt: '2026-05-01T12:01:00Z',
       last_success: '2026-05-01T12:00:00Z',
@@ -33,7 +33,7 @@ describe('the sources as the feed tells of them', () => {
     expect(await told()).to.include({ ...expected, items_24h: 0, http_304_share: null })
   })
 
-  it('knew nothing of it before', async () => {
+  it('shows nothing from before the first poll', async () => {
     expect(await told(START - 1)).to.include({ last_attempt: null, last_success: null, consecutive_failures: 0 })
     expect(await told(START)).to.include({ last_attempt: '2026-05-01T12:00:00Z', consecutive_failures: 0 })
   })

@@ -24,7 +24,7 @@ describe('following the live feed', () => {
   const listed = (since: string): Promise<string[]> => list({ url: stall.url, token }, since)
   const newest = (): Promise<string> => last({ url: stall.url, token })
 
-  it('is for holders of a token: a single call gets the page it paid for, and nobody anything for nothing', async () => {
+  it('streams only to token holders: a single paid call gets a page, and an unpaid call gets 402', async () => {
     const unpaid = await ask(`${stall.url}/v1/potus/live`, { headers: { accept: 'text/event-stream' } })
     expect([unpaid.status, unpaid.headers.get('content-type')]).to.deep.equal([402, 'application/json; charset=utf-8'])
     const response = await buy(`${stall.url}/v1/potus/live?limit=1`, stall.wallet, 2, {
@@ -34,7 +34,7 @@ describe('following the live feed', () => {
     expect(await json(response)).to.include({ count: 1 })
   })
 
-  it('gives every event once, in order, over a break and a resumption', async () => {
+  it('delivers every event once and in order when a client disconnects and resumes', async () => {
     const start = await newest()
     const first = await follow(`?since_seq=${start}`)
     expect(first.status).to.equal(200)
@@ -56,7 +56,7 @@ describe('following the live feed', () => {
     expect(all.length).to.be.greaterThan(10)
   })
 
-  it('begins with the newest that fit where nobody says after which', async () => {
+  it('begins with the newest matching events when the client names no position', async () => {
     const query = 'limit=3&kinds=social'
     const { items } = (await json(
       await ask(`${stall.url}/v1/potus/live?${query}`, { headers: { 'x-service-token': token } }),
@@ -67,7 +67,7 @@ describe('following the live feed', () => {
     expect(follower.ids.slice(0, 3)).to.deep.equal(items.map(({ seq }) => String(seq)).reverse())
   })
 
-  it('passes over what the filters leave out', async () => {
+  it('skips events that the filters exclude', async () => {
     const start = await newest()
     const follower = await follow(`?since_seq=${start}&kinds=social.post&topics=trade`)
     stall.advance(24 * HOUR)
@@ -81,7 +81,7 @@ describe('following the live feed', () => {
     expect(events.items.map(({ seq }) => String(seq))).to.include(follower.ids[0])
   })
 
-  it('is the same for a hundred at once, wherever each goes on from', async () => {
+  it('delivers the same events to a hundred clients, wherever each one resumes', async () => {
     const start = await newest()
     const early = await Promise.all(Array.from({ length: 60 }, () => follow(`?since_seq=${start}`)))
     stall.advance(30 * HOUR)
@@ -98,14 +98,14 @@ describe('following the live feed', () => {
     for (const one of [...early, ...late]) one.leave()
   })
 
-  it('ends within five seconds when the token is taken back', async function () {
+  it('ends within five seconds when the token is revoked', async function () {
     this.timeout(5000)
     const follower = await follow('', undefined, takenBack)
     await stall.gateway.revocations.revoke(String(decodeJwt(takenBack).jti), 'a test')
     await follower.ended
   })
 
-  it('ends when the token ends', async () => {
+  it('ends when the token expires', async () => {
     const follower = await follow()
     stall.advance(30 * 24 * HOUR)
     await follower.ended

@@ -22,7 +22,7 @@ interface Page {
   readonly next_cursor: string | null
 }
 
-describe('the freshness of the feed', () => {
+describe('the delay of the feed', () => {
   let room: Newsroom
   beforeEach(async () => {
     room = await openNewsroom({ time: START - DAY })
@@ -38,7 +38,7 @@ describe('the freshness of the feed', () => {
   const archive = (asked: Parameters<Newsroom['ask']>[1] = {}) => room.ask<Page>('getPotusArchive', asked)
   const show = (text: string) => room.poll('wh.news', feedOf([{ key: 'a', text, at: START - 60_000 }, old]))
 
-  it('opens the archive at exactly 86,400 seconds: not a millisecond before, from then on always', async () => {
+  it('shows an event in the archive after exactly 86,400 seconds and not a millisecond earlier', async () => {
     proves('feeds-freshness', 'token-freshness')
     await show('Tariffs on copper from Mexico.')
     const seen = async (age: number): Promise<boolean> => {
@@ -52,7 +52,7 @@ describe('the freshness of the feed', () => {
     expect(await seen(86_401_000)).to.equal(true)
   })
 
-  it('says the gate in force: the plan’s for a token, a day for a single call', async () => {
+  it('states the delay in force: the plan’s for a token, one day for a single call', async () => {
     await show('Tariffs on copper from Mexico.')
     expect(await archive()).to.include({ max_freshness_seconds: 86_400, as_of: '2026-04-30T12:00:00Z' })
     const live = await archive({ access: LIVE })
@@ -62,7 +62,7 @@ describe('the freshness of the feed', () => {
     expect(await archive({ access: plan, asOf: START - DAY })).to.include({ max_freshness_seconds: 86_400 })
   })
 
-  it('hides a revision of an hour ago from the archive in every field', async () => {
+  it('hides a revision of an hour ago from every field of the archive', async () => {
     await show('Tariffs on copper from Mexico are twelve percent.')
     room.time = START + 2 * DAY
     const before = await archive()
@@ -91,7 +91,7 @@ describe('the freshness of the feed', () => {
     expect((await archive({ access: LIVE, query: { entity: 'place:VE' } })).items).to.have.length(1)
   })
 
-  it('shows a revision from the millisecond in which it was known', async () => {
+  it('shows a revision from the millisecond in which it became known', async () => {
     await show('Tariffs on copper are twelve percent.')
     room.time = START + 2 * DAY
     await show('Tariffs on copper are thirteen percent.')
@@ -100,7 +100,7 @@ describe('the freshness of the feed', () => {
     expect(await seen(START + 2 * DAY)).to.equal(2)
   })
 
-  it('counts the members of a cluster as they were known', async () => {
+  it('counts the members of a cluster as they were known at the time', async () => {
     const text = 'The tariff on copper from Mexico starts on Monday at noon, and it is a very fair one.'
     const at = START - 60_000
     await room.poll('truth.mirror', postsOf([{ id: postId(at), text, at }]))
@@ -114,7 +114,7 @@ describe('the freshness of the feed', () => {
     expect(now?.cluster.size).to.equal(2)
   })
 
-  it('hides figures, states and newest times of the free index for a day', async () => {
+  it('delays the figures, states and newest times of the free index by a day', async () => {
     await show('Tariffs on copper.')
     room.time = START + DAY - 1
     const index = () => room.ask<{ counts: { events: number }; newest_available_at: string | null }>('getPotus')
@@ -125,7 +125,7 @@ describe('the freshness of the feed', () => {
     expect(after.newest_available_at).to.equal('2026-05-01T12:00:00Z')
   })
 
-  it('answers the same question of the same moment alike, whatever came since', async () => {
+  it('answers a question about the same moment identically, whatever came later', async () => {
     await show('Tariffs on copper.')
     room.time += HOUR
     const asOf = room.time
@@ -146,7 +146,7 @@ describe('the freshness of the feed', () => {
     expect(await answers()).to.deep.equal(before)
   })
 
-  it('knows no event that is unknown, whichever way it is named', async () => {
+  it('answers 404 for an unknown event, whichever selector names it', async () => {
     await show('Tariffs on copper.')
     const { items } = await archive({ access: LIVE })
     const seq = items.at(-1)?.seq

@@ -9,7 +9,7 @@ import { root } from './newsroom.ts'
 
 const POLLS = 40
 
-describe('an ingest that is killed', () => {
+describe('an ingest process that is killed', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-kill-'))
@@ -34,7 +34,7 @@ describe('an ingest that is killed', () => {
     await new Promise((resolve) => child.once('close', resolve))
   }
 
-  it('loses no item and doubles none, wherever it was', async () => {
+  it('loses no item and stores none twice, wherever it was interrupted', async () => {
     const file = join(folder, 'products.sqlite')
     for (const after of [3, 11]) await run(file, after)
     await run(file, null)

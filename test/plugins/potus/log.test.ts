@@ -45,14 +45,14 @@ async function kept({ db }: Newsroom): Promise<Record<string, object[]>> {
   return Object.fromEntries(await Promise.all(tables))
 }
 
-describe('the log of what the sources sent', () => {
+describe('the log of polls', () => {
   let folder: string
   before(() => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-log-'))
   })
   after(() => rmSync(folder, { recursive: true, force: true }))
 
-  it('is a recording, and played again it leaves the same rows in every table', async () => {
+  it('can be replayed as a recording, which produces the same rows in every table', async () => {
     const room = await openNewsroom({ time: START })
     await lived(room)
     const lines: string[] = []
@@ -69,7 +69,7 @@ describe('the log of what the sources sent', () => {
     await replayed.close()
   })
 
-  it('is written out by a command, from the database of the service', async () => {
+  it('is exported from the database of the service by a command', async () => {
     const room = await openNewsroom({
       time: START,
       db: openDatabase({ file: join(folder, 'sandbox-online/products.sqlite') }),
@@ -92,7 +92,7 @@ describe('the log of what the sources sent', () => {
     })
   })
 
-  it('that begins late leaves out what repeats a body from before', async () => {
+  it('skips polls that repeat a body from before the log began', async () => {
     const [first, ...rest] = ['a', 'a', 'b'].map((sha256, at) =>
       JSON.stringify({
         source: 'wh.news',

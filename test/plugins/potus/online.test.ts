@@ -75,7 +75,7 @@ describe('the poller', () => {
     }
   })
 
-  it('lets one source answer a page, one hang, one refuse and one lie about the time: the others do not notice', async function () {
+  it('keeps polling the other sources when one sends a web page, one hangs, one refuses and one reports a wrong time', async function () {
     const good = await serve(xml(feedOf(release)))
     const page = await serve(
       (_, response) =>
@@ -117,7 +117,7 @@ describe('the poller', () => {
     expect(await feed('fed.press')).to.include({ status: 'ok', consecutive_failures: 0, last_failure: null })
   })
 
-  it('sends validators by hand, and an answer of 304 costs nothing', async () => {
+  it('sends validators, and stores nothing for a 304', async () => {
     const etag = '"site-wide"'
     const source = await serve((request, response) =>
       request.headers['if-none-match'] === etag
@@ -134,7 +134,7 @@ describe('the poller', () => {
     expect(await feed('wh.news')).to.include({ http_304_share: 0.75, status: 'ok' })
   })
 
-  it('calls what a source showed before the first look back-fill, and what it shows later live', async () => {
+  it('marks the items of a source’s first poll as backfill and later ones as live', async () => {
     const source = await serve(
       xml(postsOf([{ id: postId(START - 3_600_000), text: 'Before.', at: START - 3_600_000 }])),
     )
@@ -154,7 +154,7 @@ describe('the poller', () => {
     expect(items[1]?.available_at).to.equal('2026-05-01T11:00:00Z')
   })
 
-  it('follows a redirect on the same host only, and reads no body without end', async () => {
+  it('follows redirects on the same host only, and stops reading a body that is too long', async () => {
     const source = await serve((request, response) =>
       request.url?.startsWith('/feed')
         ? void response.writeHead(301, { location: '/moved' }).end()
@@ -182,7 +182,7 @@ describe('the poller', () => {
     expect((await feed('wh.briefings'))['last_failure']).to.match(/longer than/)
   })
 
-  it('passes caches by where a source has no validators, and says who it is', async () => {
+  it('bypasses caches for sources without validators, and identifies itself', async () => {
     const source = await serve((_, response) => void response.writeHead(200).end('{"count":0,"results":[]}'))
     const state = await serve(xml(feedOf(release)))
     const { run } = await open({ 'fr.pi': source.url, 'state.press': state.url })
@@ -192,7 +192,7 @@ describe('the poller', () => {
     expect(state.seen[0]?.headers['user-agent']).to.match(/^Mozilla\/5\.0 \(compatible; /)
   })
 
-  it('asks a host for one thing at a time', async () => {
+  it('sends one request per host at a time', async () => {
     let [now, most] = [0, 0]
     const source = await serve((request, response) => {
       now += 1

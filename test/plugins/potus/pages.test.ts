@@ -35,7 +35,7 @@ describe('the pages of the feed', () => {
     return seqs
   }
 
-  it('walk 100,000 events to the same list as one query, while rows are inserted', async function () {
+  it('list the same 100,000 events as one query, while rows are being inserted', async function () {
     this.timeout(120_000)
     const count = 100_000
     await insertMadeUpEvents(room.db, count, START)
@@ -55,7 +55,7 @@ describe('the pages of the feed', () => {
     expect(seqs).to.deep.equal(rows.map(({ seq }) => seq))
   })
 
-  it('lose and double nothing where many events share one moment', async () => {
+  it('list every event once when many share one timestamp', async () => {
     await insertMadeUpEvents(room.db, 40, START)
     await room.db('potus_events').update({ available_at: START })
     await room.db('potus_versions').where({ version: 1 }).update({ known_at: START })
@@ -65,13 +65,13 @@ describe('the pages of the feed', () => {
     }
   })
 
-  it('go on through rare filters without an event lost, however short a page is', async () => {
+  it('lose no event with a filter that rarely matches, however short a page is', async () => {
     await insertMadeUpEvents(room.db, 9000, START)
     await room.db('potus_versions').whereIn('seq', [10, 4500, 8990]).update({ text: 'The needle in the hay.' })
     expect(await walk({ q: 'needle', limit: 2 })).to.deep.equal([10, 4500, 8990])
   })
 
-  it('refuse a cursor of another list, another order, or of nobody', async () => {
+  it('refuse a cursor of another list or order, and a malformed one', async () => {
     await insertMadeUpEvents(room.db, 30, START)
     const { next_cursor: cursor } = await room.ask<Page>('getPotusArchive', {
       access: LIVE,
@@ -118,7 +118,7 @@ describe('the pages of the feed', () => {
     }
   })
 
-  it('lead a follower by number through everything that comes, oldest first, and back-fill is none of it', async () => {
+  it('give a client that polls by number every live event, oldest first, and no backfill', async () => {
     await room.poll('truth.mirror', postsOf([{ id: postId(START - DAY), text: 'Before we looked.', at: START - DAY }]))
     const said: string[] = []
     let since = 0

@@ -11,7 +11,7 @@ interface Shown {
   readonly cluster: { readonly id: string; readonly role: string; readonly sources: string[] }
 }
 
-describe('a paper of the President', () => {
+describe('a presidential document', () => {
   let room: Newsroom
   beforeEach(async () => {
     room = await openRunningNewsroom()
@@ -42,7 +42,7 @@ describe('a paper of the President', () => {
   }
   const day = (time: number): string => new Date(time).toISOString().slice(0, 10)
 
-  it('has a cluster of its own, though the Register says the same few facts of all of one day', async () => {
+  it('has its own cluster, although the Federal Register describes all documents of a day in the same phrases', async () => {
     const facts = { signing_date: day(room.time - DAY), publication_date: day(room.time) }
     await show(
       'fr.docs',
@@ -53,14 +53,14 @@ describe('a paper of the President', () => {
     expect(await clusters()).to.deep.equal([['fr.docs 2026-1'], ['fr.docs 2026-2'], ['fr.docs 2026-3']])
   })
 
-  it('is one by its number, on inspection and in print, whatever its title has become', async () => {
+  it('stays one document by its number, on inspection and in print, even if its title changes', async () => {
     await show('fr.pi', paper('2026-1', { filed_at: new Date(room.time - 60_000).toISOString() }))
     room.time += 2 * DAY
     await show('fr.docs', paper('2026-1', { title: 'Ordered, and corrected', publication_date: day(room.time) }))
     expect(await clusters()).to.deep.equal([['fr.docs 2026-1', 'fr.pi 2026-1']])
   })
 
-  it('is the one that the White House showed, by its title, up to three days from signing to filing', async () => {
+  it('joins the White House page of the same title up to three days after signing', async () => {
     const page = {
       key: 'a',
       title: 'Facilitating Recovery in Arizona',

@@ -54,7 +54,7 @@ describe('the plans of the feed', () => {
     return ask(address(operation), { method, ...sent, headers: { 'x-service-token': token } })
   }
 
-  it('are the three that were promised, at their prices and for their times', async () => {
+  it('are three, with the promised prices and durations', async () => {
     proves('plan-table', 'feeds-family')
     const list = (await json(await ask(`${stall.url}/v1/potus/subscribe`))) as { plans: Record<string, unknown>[] }
     const rows = list.plans.map(
@@ -92,14 +92,14 @@ describe('the plans of the feed', () => {
     expect(stall.settler.transfers.map(({ amount }) => amount)).to.deep.equal([50_000_000n, 750_000_000n, 100_000_000n])
   })
 
-  it('last exactly as long as they say', () => {
+  it('last exactly as long as they state', () => {
     const times = PLANS.map((plan) => decodeJwt(tokens.get(plan) as string)).map(
       ({ exp, iat }) => (exp as number) - (iat as number),
     )
     expect(times).to.deep.equal([86_400, 2_592_000, 2_592_000])
   })
 
-  it('open over HTTP exactly the routes they name, and are told from 402 with a code elsewhere', async () => {
+  it('open exactly the routes they name over HTTP, and get a code instead of a 402 on other routes', async () => {
     const wrong: string[] = []
     for (const [plan, token] of tokens)
       for (const operation of priced()) {
@@ -114,7 +114,7 @@ describe('the plans of the feed', () => {
     expect(wrong).to.deep.equal([])
   })
 
-  it('open over MCP exactly the same, as a header of the POST', async () => {
+  it('open exactly the same routes over MCP, with the token as a header', async () => {
     const wrong: string[] = []
     for (const [plan, token] of tokens) {
       const client = new Client({ name: 'test', version: '1' })
@@ -138,14 +138,14 @@ describe('the plans of the feed', () => {
     expect(wrong).to.deep.equal([])
   })
 
-  it('are no tools unless the catalog says so', async () => {
+  it('appear as MCP tools only if the catalog says so', async () => {
     const { catalog } = await import('./newsroom.ts')
     expect(
       [...catalog.operations.values()].filter(({ product, tool }) => product === 'potus' && tool !== null),
     ).to.deep.equal([])
   })
 
-  it('are chosen by the route alone: body and query name nothing', async () => {
+  it('are chosen by the route alone, not by body or query', async () => {
     proves('plan-by-route')
     const sent = { method: 'POST', body: { plan: 'live-30d', price_usd: 0.01, duration_seconds: 9e9 } }
     const { v2 } = await offer(`${stall.url}/v1/potus/subscribe/archive/30d?plan=live-24h&price=0`, sent)
@@ -162,7 +162,7 @@ describe('the plans of the feed', () => {
     expect(bought).to.include.keys('token', 'expires_at', 'authorized_routes')
   })
 
-  it('are worth nothing when unsigned, signed otherwise, changed, foreign, ended or taken back', async () => {
+  it('refuse tokens that are unsigned, signed with another key, changed, foreign, expired or revoked', async () => {
     const token = tokens.get('live/24h') as string
     const claims = decodeJwt(token)
     const { kid } = decodeProtectedHeader(token)
@@ -202,7 +202,7 @@ describe('the plans of the feed', () => {
     expect((await json(response))['code']).to.equal('token_invalid')
   })
 
-  it('are refused everywhere once taken back', async () => {
+  it('refuse a revoked token on every route', async () => {
     const token = await stall.token('live/24h')
     const get = () => ask(`${stall.url}/v1/potus/feeds`, { headers: { 'x-service-token': token } })
     expect((await get()).status).to.equal(200)

@@ -30,7 +30,7 @@ describe('the recorded sources', () => {
   const posts = (source: string): Item[] =>
     recorded.flatMap(({ source: id, item }) => (id === source && item ? [item] : []))
 
-  it('begin each entry of the White House with a menu of nine thousand characters, which is left out', () => {
+  it('lose the menu of nine thousand characters that begins each White House entry', () => {
     const poll = recorded.find(({ source }) => source === 'wh.news') as RecordedEntry
     const body = poll.body as Buffer
     expect(body.toString()).to.match(/<nav[\s\S]{5000,}<\/nav>/)
@@ -40,7 +40,7 @@ describe('the recorded sources', () => {
     expect(item?.text).not.to.match(/Menu|Search|svg|<|Select Category|appeared first on/i)
   })
 
-  it('give ids that no number holds, and that carry the time of their post within a second', () => {
+  it('have ids that exceed JavaScript numbers and contain the time of the post to the second', () => {
     const found = posts('truth.archive')
     expect(found.length).to.equal(983)
     const apart = found.map(({ key, publishedAt }) => Math.abs((snowflakeTime(key) ?? 0) - publishedAt))
@@ -52,7 +52,7 @@ describe('the recorded sources', () => {
     }
   })
 
-  it('have a flag for re-posts that misses them, and posts without a word: the text tells', () => {
+  it('are classified by their text, because the archive’s flag misses reposts', () => {
     const flagged = rows('posts_2026-01-26_2026-03-14.jsonl').filter((row) => row['is_reblog'] === true).length
     const kinds = (kind: string): number => posts('truth.archive').filter((item) => item.kind === kind).length
     expect([flagged, kinds('social.repost'), kinds('social.media'), kinds('social.link')]).to.deep.equal([
@@ -60,7 +60,7 @@ describe('the recorded sources', () => {
     ])
   })
 
-  it('delete a post and post it again with one word fixed: two events in one cluster', () => {
+  it('put a deleted post and its corrected copy into one cluster as two events', () => {
     const mirror = sources.get('truth.mirror')!
     const at = (moment: string): Item =>
       posts('truth.mirror').find(({ publishedAt }) => publishedAt === Date.parse(moment)) as Item
@@ -73,7 +73,7 @@ describe('the recorded sources', () => {
     )
   })
 
-  it('say a post with words alike in two places: 188 of 190 pairs are found, and no number is needed', () => {
+  it('match 188 of 190 posts between two sources by their text alone', () => {
     const second = (item: Item): number => Math.floor(item.publishedAt / 1000)
     const archived = new Map(posts('truth.archive').map((item) => [second(item), item]))
     const pairs = posts('truth.mirror').flatMap((item): [Item, Item][] => {

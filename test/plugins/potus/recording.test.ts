@@ -34,7 +34,7 @@ describe('the files of a recording', () => {
   const seen = (all: readonly RecordedEntry[]): string[] =>
     all.map(({ source, at, body }) => `${source} ${new Date(at).toISOString()} ${body ? 'body' : 'row'}`).sort()
 
-  it('are known by what is in them, packed or not, and seen when they say or when their newest item was out', async () => {
+  it('are recognised by content, compressed or not, and dated by their name or their newest item', async () => {
     const all = await recorded({
       'a.xml': postsOf([{ id: ID, text: 'Words.', at: AT }]),
       'b.json.gz': gzipSync(JSON.stringify([archived])),
@@ -58,7 +58,7 @@ describe('the files of a recording', () => {
     ])
   })
 
-  it('are polls of their folder where their names tell the moment, also where they hold an error page', async () => {
+  it('count as polls of their folder’s source if their names contain a time, even if they are error pages', async () => {
     const all = await recorded({
       'wh.fact_sheets/20261002T140000Z_1.xml': '<html>Not found</html>',
       'whitehouse-briefings-rss/2026-10-02T150000Z_2.xml.gz': gzipSync(headed('example.org/')),
@@ -69,7 +69,7 @@ describe('the files of a recording', () => {
     ])
   })
 
-  it('that are broken or somebody else’s take nothing along', async () => {
+  it('are skipped if they are damaged or unknown, without affecting others', async () => {
     const all = await recorded({
       'half.jsonl.gz': gzipSync(JSON.stringify(archived)).subarray(0, 30),
       'wh.news/20261002T140000Z_1.xml.gz': 'not packed',

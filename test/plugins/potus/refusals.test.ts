@@ -55,7 +55,7 @@ const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; re
 }
 
 for (const database of ['SQLite', 'PostgreSQL'] as const)
-  describe(`a question to the feed that cannot be answered, on ${database}`, () => {
+  describe(`a query that the feed cannot answer, on ${database}`, () => {
     let schema: Schema | null = null
     let stall: Stall
     before(async function () {
@@ -75,7 +75,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
     const sold = (): number => stall.settler.transfers.length
 
     for (const [route, { wrong, right }] of Object.entries(QUESTIONS))
-      it(`is refused by ${route} with the field at fault, and is free`, async () => {
+      it(`is refused by ${route} with the invalid field, and is not charged`, async () => {
         proves('invalid-422')
         const url = `${stall.url}/v1/potus/${route}`
         const before = sold()
@@ -96,7 +96,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
         expect(sold()).to.equal(before + 1)
       })
 
-    it('is answered free a day late only: the statistics know no newer event than the index', async () => {
+    it('gets free statistics that are a day old, like the index', async () => {
       const { products } = await json(await ask(`${stall.url}/v1/stats`))
       const { newest } = (products as Record<string, { newest: string }>)['potus'] ?? { newest: '' }
       const index = await json(await ask(`${stall.url}/v1/potus`))
@@ -104,7 +104,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
       expect(Date.parse(newest)).to.be.at.most(stall.now().getTime() - 86_400_000)
     })
 
-    it('is 404 and free for an event that nobody knows, and the same payment buys one that is known', async () => {
+    it('gets an uncharged 404 for an unknown event, and the same payment then buys a known one', async () => {
       const url = `${stall.url}/v1/potus/event`
       const before = sold()
       const header = await payment(`${url}/latest`, stall.wallet)

@@ -55,7 +55,7 @@ describe('a recording that is opened again', () => {
     expect(await played()).to.deep.equal({ events: 3, polls: 3 })
   })
 
-  it('is played anew where a file came to it, whatever the time of that file', async () => {
+  it('is played from the beginning when a file is added, whatever its time', async () => {
     record(1, 3)
     expect(await played()).to.deep.equal({ events: 4, polls: 2 })
     record(0)

@@ -53,7 +53,7 @@ describe('a recording', function () {
     return { room, sum, polls }
   }
 
-  it('of 38 polls and 1,298 posts gives the figures that were measured on it', async () => {
+  it('of 38 polls and 1,298 posts produces the published figures', async () => {
     const path = copyOf(
       'developer',
       'whitehouse-briefings-rss',
@@ -90,7 +90,7 @@ describe('a recording', function () {
     await room.close()
   })
 
-  it('gives the same bytes twice while the clock stands still', async () => {
+  it('gives identical answers while the clock stands still', async () => {
     const path = copyOf(
       'polls',
       'whitehouse-briefings-rss',
@@ -122,7 +122,7 @@ describe('a recording', function () {
     expect(await answers()).to.equal(first)
   })
 
-  it('holds every file of the folder, and no body of it is broken', async () => {
+  it('contains every file of the folder, and every body can be parsed', async () => {
     const room = await openNewsroom()
     const recorded = await readRecordings(SHARED, room.sources)
     const counts: Record<string, number> = {}
@@ -140,7 +140,7 @@ describe('a recording', function () {
     await room.close()
   })
 
-  it('is moved by whole weeks so that four fifths of it are past, or as it was told', () => {
+  it('is shifted by whole weeks so that four fifths are in the past, or as REPLAY_SHIFT says', () => {
     const recorded = Array.from({ length: 11 }, (_, n) => ({
       source: 'wh.news',
       at: n * DAY,

@@ -19,7 +19,7 @@ describe('a follower of the live feed', function () {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('that comes back by itself misses nothing and gets nothing twice, over restarts of the gateway', async () => {
+  it('misses no event and gets none twice when it reconnects after restarts of the gateway', async () => {
     // The same address and the same folder: what a token is bound to.
     const environment = { DATA_DIR: dataDir, PORT: String(await freePort()) }
     let hours = 0

@@ -24,14 +24,14 @@ describe('the sample of the feed', () => {
       query: { from, to, limit: 500 },
     })
 
-  it('is a function of the day: the same bytes in every process', () => {
+  it('depends on the day alone and is identical in every process', () => {
     const midnight = Date.UTC(2026, 6, 7)
     expect(sampleDay(midnight)).to.deep.equal(sampleDay(midnight))
     expect(sampleDay(midnight)).not.to.deep.equal(sampleDay(midnight + DAY))
     expect(sampleDay(midnight).every(({ at }) => at >= midnight && at < midnight + DAY)).to.equal(true)
   })
 
-  it('is there at once, is marked in every text, and tells the same past whenever it was opened', async () => {
+  it('is available at once, marks every text, and has the same past whenever it is opened', async () => {
     const time = Date.UTC(2026, 6, 7, 15)
     const [early, late] = [await open(time), await open(time + 7 * HOUR)]
     await early.sample.open()
@@ -55,7 +55,7 @@ describe('the sample of the feed', () => {
     await late.room.close()
   })
 
-  it('runs on as time does, and reaches back to its first day and no further', async () => {
+  it('continues in real time, and reaches back to its first day and no further', async () => {
     const { room, sample } = await open(SAMPLE_START + 4 * DAY)
     await sample.open()
     const seq = async () => (await room.ask<{ next_since_seq: number }>('getPotusLive')).next_since_seq
@@ -69,7 +69,7 @@ describe('the sample of the feed', () => {
     await room.close()
   })
 
-  it('stops between two items where it is told to, and goes on from there', async () => {
+  it('stops between two items when aborted, and continues from there', async () => {
     const time = SAMPLE_START + 4 * DAY
     const [stopped, whole] = [await open(time), await open(time)]
     const stopping = new AbortController()
@@ -86,7 +86,7 @@ describe('the sample of the feed', () => {
   })
 
   for (const isAnother of [false, true])
-    it(`numbers what comes after a leap over four midnights above all before${isAnother ? ', in a new process' : ''}`, async () => {
+    it(`numbers new items above all earlier ones after the clock jumps four days${isAnother ? ', in a new process' : ''}`, async () => {
       const { room, sample } = await open(Date.UTC(2026, 6, 7, 9))
       await sample.step()
       const live = async (since?: number) =>
@@ -111,7 +111,7 @@ describe('the sample of the feed', () => {
       await room.close()
     })
 
-  it('goes on after a restart without doubling anything', async () => {
+  it('continues after a restart without storing anything twice', async () => {
     const time = Date.UTC(2026, 6, 7, 15)
     const { room, sample } = await open(time)
     await sample.open()

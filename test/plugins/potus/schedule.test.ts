@@ -5,8 +5,8 @@ import { readSources, type Source } from '../../../plugins/potus/sources/source.
 
 const START = Date.UTC(2026, 4, 1, 12)
 
-describe('the pace of a source', () => {
-  it('waits twice as long after each failure, rests after five, and never longer than an hour', () => {
+describe('the polling schedule of a source', () => {
+  it('waits twice as long after each failure, at least 15 minutes after five, and at most an hour', () => {
     const source = { pollSeconds: 60 }
     const waits = [1, 2, 3, 4, 5, 6, 7].map(
       (failures) => pauseAfterFailure(source, failures, {}, START, () => 0.5) / 1000,
@@ -19,7 +19,7 @@ describe('the pace of a source', () => {
     expect(pauseAfterFailure(source, 1, { 'retry-after': '999999' }, START)).to.equal(3_600_000)
   })
 
-  it('is quick around the slots of the Federal Register in New York, summer and winter', () => {
+  it('polls more often around the publication times of the Federal Register in New York, in summer and winter', () => {
     const source = readSources().find(({ id }) => id === 'fr.pi') as Source
     const pace = (moment: string) => pollSecondsAt(source, Date.parse(moment))
     expect(['2026-07-01T15:13:00Z', '2026-07-01T15:15:00Z', '2026-07-01T15:35:00Z'].map(pace)).to.deep.equal([
@@ -37,7 +37,7 @@ describe('the pace of a source', () => {
     ]).to.deep.equal([900, 3600])
   })
 
-  it('leaves alone what nobody may read or nobody has seen a payload of', () => {
+  it('does not poll sources that must not be read or were never verified', () => {
     const sources = readSources()
     const off = sources.filter(({ enabled }) => !enabled).map(({ id }) => id)
     expect(off).to.include.members([

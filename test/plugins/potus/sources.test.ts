@@ -41,7 +41,7 @@ describe('the list of sources', () => {
   const sources = readSources()
   const at = (url: string): Source | undefined => sources.find((source) => plain(source.url) === url)
 
-  it('has an adapter for every address that is to be read, each with a switch of its own', () => {
+  it('has a parser and a switch for every source', () => {
     for (const url of [...RECORDED, ...NEVER_SEEN, ...REFUSED]) {
       const source = at(url)
       expect(source, url).to.not.equal(undefined)
@@ -55,7 +55,7 @@ describe('the list of sources', () => {
     expect(new Set(sources.map(({ url }) => url))).to.have.length(sources.length)
   })
 
-  it('leaves off what was never seen, and marks it', () => {
+  it('disables sources that were never verified, and marks them', () => {
     for (const url of [...NEVER_SEEN, ...REFUSED]) expect(at(url), url).to.include({ enabled: false, verified: false })
     for (const url of RECORDED) expect(at(url), url).to.include({ verified: true })
     expect(sources.filter(({ enabled }) => enabled).map(({ id }) => id)).to.deep.equal([
@@ -66,14 +66,14 @@ describe('the list of sources', () => {
     ])
   })
 
-  it('asks the State Department as it wants to be asked, and Justice past its caches', () => {
+  it('sends the State Department the user agent it requires, and bypasses the caches of the Justice Department', () => {
     for (const source of sources.filter(({ publisher }) => publisher === 'state.gov'))
       expect(source.userAgent, source.id).to.match(/^Mozilla\/5\.0 \(compatible; /)
     expect(sources.find(({ id }) => id === 'doj.press')).to.include({ noCache: true, dayStamp: '12:00:00' })
     for (const id of ['fr.pi', 'fr.docs']) expect(sources.find((one) => one.id === id)?.cacheBuster).to.equal('_')
   })
 
-  it('reads what each of them would send', () => {
+  it('parses a typical body of each source', () => {
     const noon = Date.UTC(2026, 4, 1, 16)
     for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
       const {
@@ -83,7 +83,7 @@ describe('the list of sources', () => {
     }
   })
 
-  it('reads noon of the Department of Justice as a day', () => {
+  it('reads noon of the Department of Justice as a whole day', () => {
     const source = sources.find(({ id }) => id === 'doj.press') as Source
     const noon = Date.UTC(2026, 4, 1, 12)
     const precisionAt = (at: number): string | undefined =>
@@ -91,7 +91,7 @@ describe('the list of sources', () => {
     expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
   })
 
-  it('reads the calendar of the President: days, and clock times of Washington', () => {
+  it('reads the days and Washington clock times of the President’s calendar', () => {
     const source = sources.find(({ id }) => id === 'rollcall.calendar') as Source
     const entries = [
       { date: '2026-07-01', time: '11:00:00', details: 'The President meets the Cabinet', location: 'Cabinet Room' },
@@ -110,7 +110,7 @@ describe('the list of sources', () => {
     ])
   })
 
-  it('reads the calendar of the Federal Reserve: its mark, its days, its clock, summer and winter', () => {
+  it('reads the Federal Reserve’s calendar with its byte-order mark, days and clock times, in summer and winter', () => {
     const source = sources.find(({ id }) => id === 'fed.calendar') as Source
     const events = [
       { title: 'FOMC Meeting', month: '2026-10', days: '27-28', time: '2:00 p.m.', type: 'FOMC' },

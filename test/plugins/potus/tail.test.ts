@@ -7,8 +7,8 @@ interface Row {
   readonly seq: number
 }
 
-describe('a tail', () => {
-  it('looks once for a hundred followers, and reads only where there is something new', async () => {
+describe('the tail of the live feed', () => {
+  it('checks the store once for a hundred followers, and reads only when there is something new', async () => {
     const rows: Row[] = [{ seq: 1 }]
     let [looks, reads] = [0, 0]
     const checks = new EventEmitter()
@@ -41,7 +41,7 @@ describe('a tail', () => {
     expect(looks).to.be.below(20)
   })
 
-  it('reads on in portions until it has caught up, and passes over what is not shown', async () => {
+  it('reads in batches until it has caught up, and skips rows that are not shown', async () => {
     const rows = Array.from({ length: 250 }, (_, at): Row => ({ seq: at + 1 }))
     const portions: number[] = []
     const tail = createTail(async () => 250)
@@ -63,7 +63,7 @@ describe('a tail', () => {
     expect(portions).to.deep.equal([100, 100, 50])
   })
 
-  it('ends, with its reason, where it cannot look', async () => {
+  it('ends with the error when the store cannot be read', async () => {
     const tail = createTail(async () => {
       throw new Error('no store')
     })

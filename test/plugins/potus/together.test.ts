@@ -99,7 +99,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       }
     }
 
-    it('polls one source twice at the same moment, and inserts each item once', async () => {
+    it('inserts each item once when two processes poll a source at the same moment', async () => {
       const body = feedOf(
         Array.from({ length: 30 }, (_, n) => ({
           key: `k${n}`,
@@ -112,7 +112,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       expect(await isWhole(store!.db)).to.have.length(30)
     })
 
-    it('writes different sources at the same time, numbered one after the other', async () => {
+    it('numbers events consecutively when processes write different sources at the same time', async () => {
       const [a, b] = [opened(), opened()]
       const write = ({ writer }: typeof a, id: string, body: string, at: number) =>
         writer.write({ ...shown(sources.get(id)!, body), at })
@@ -130,7 +130,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       expect(numbers.map(({ seq }) => seq)).to.deep.equal(numbers.map((_, at) => at + 1))
     })
 
-    it('has clocks that differ: numbers and times rise together, and a follower passes nothing over', async () => {
+    it('keeps numbers and times rising together when clocks differ, so that a follower misses nothing', async () => {
       let time = TIME
       const source = sources.get('wh.news')!
       const [ahead, behind] = [90_000, 0].map((apart) => {
@@ -161,7 +161,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       expect(second?.known_at).to.be.at.least(first?.known_at ?? Infinity)
     })
 
-    it('opens the sample at once, and it is what one process alone would have written', async () => {
+    it('opens the sample together and writes what one process alone would write', async () => {
       const alone = await openNewsroom({ time: TIME, dataMode: 'sample' })
       await createSample(alone.db, alone, alone.sources, () => TIME).open()
       const wanted = await isWhole(alone.db)
@@ -176,7 +176,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       expect(polls).to.have.length(3)
     })
 
-    it('opens recorded polls at once: one of them plays them, and all of them are ready', async function () {
+    it('opens a recording together: one process plays it, and all become ready', async function () {
       if (!existsSync(SHARED)) {
         this.test!.title += ' (skipped: no recorded payloads in ../shared/data/potus)'
         this.skip()

@@ -33,7 +33,7 @@ describe('the sources of the feed', () => {
   const items = async (query: object = {}): Promise<Record_[]> =>
     (await room.ask<{ items: Record_[] }>('getPotusLive', { query: { limit: 100, ...query } })).items
 
-  it('may change a validator without news: a body that differs in its build date alone is unchanged', async () => {
+  it('may send a body that differs only in its build date, which counts as unchanged', async () => {
     const written = await room.poll('wh.news', feedOf([OLD], 'Fri, 02 Oct 2026 14:00:00 +0000'), {
       headers: { etag: '"2"' },
     })
@@ -42,20 +42,20 @@ describe('the sources of the feed', () => {
     expect(again).to.include({ outcome: 'new', fresh: 0, repeated: 1 })
   })
 
-  it('may date an item long before it appears: it is available from its first sight on', async () => {
+  it('may date an item long before it appears; it is available from when it was first seen', async () => {
     await room.poll('wh.news', feedOf([{ key: 'late', text: 'Dated early.', at: room.time - 14.5 * HOUR }, OLD]))
     const [first] = await items()
     expect(first).to.include({ available_at: '2026-05-01T13:00:00Z', latency_ms: 14.5 * HOUR })
     expect(first?.published_at).to.equal('2026-04-30T22:30:00Z')
   })
 
-  it('may stamp midnight for a whole day: there is no latency then', async () => {
+  it('may use midnight for a whole day, which gives no latency', async () => {
     const at = Date.UTC(2026, 4, 1)
     await room.poll('wh.news', feedOf([{ key: 'midnight', text: 'Dated by the day.', at }, OLD]))
     expect((await items())[0]).to.include({ published_precision: 'day', latency_ms: null })
   })
 
-  it('may keep a key and change the text: that is a revision, and a text seen before is none', async () => {
+  it('may change the text of a key, which is a revision unless the text was seen before', async () => {
     const item = { key: 'edit', at: room.time - MINUTE }
     const show = (text: string) => room.poll('wh.news', feedOf([{ ...item, text }, OLD]))
     expect(await show('Twelve plants come.')).to.include({ fresh: 1 })
@@ -66,7 +66,7 @@ describe('the sources of the feed', () => {
     expect((await items())[0]).to.include({ revision: 2, status: 'corrected', text: 'Thirteen plants come.' })
   })
 
-  it('may lose a text and find it again: a stub is held back until two more polls agree', async () => {
+  it('may lose a text and restore it; a stub is held back until two more polls agree', async () => {
     const item = { key: 'stub', at: room.time - MINUTE }
     const show = async (text: string) => {
       room.time += MINUTE
@@ -82,7 +82,7 @@ describe('the sources of the feed', () => {
     expect((await items())[0]).to.include({ text: 'A stub.', revision: 2 })
   })
 
-  it('may wrap a text in a menu: it is left out', async () => {
+  it('may wrap a text in a menu, which is removed', async () => {
     const menu = `<div class="alignfull wp-block-whitehouse-topper"><h1>News</h1><nav><ul><li>Menu <b>item</b></li></ul></nav><div>more</div></div>`
     const body = feedOf([{ key: 'menu', text: 'TEXT', at: room.time - MINUTE }, OLD]).replace(
       '<p>TEXT</p>',
@@ -92,7 +92,7 @@ describe('the sources of the feed', () => {
     expect((await items())[0]).to.include({ text: 'Only & this.' })
   })
 
-  it('may file an order under another label: its own words say what it is', async () => {
+  it('may mislabel an order; its own text decides its kind', async () => {
     const text = 'By the authority vested in me as President, it is hereby ordered: Section 1.'
     const order = { key: 'order', text, at: room.time - MINUTE, path: 'presidential-actions', label: 'Proclamations' }
     const labelled = { ...order, key: 'other', text: 'Nothing that tells.', at: room.time - 2 * MINUTE }
@@ -103,7 +103,7 @@ describe('the sources of the feed', () => {
     ])
   })
 
-  it('may answer a search without results, a filing without a time, a title with spaces', async () => {
+  it('may send a search without results, a filing without a time, and a title with spaces', async () => {
     expect(await room.poll('fr.docs', '{"description":"none","count":0}')).to.include({ outcome: 'new', items: 0 })
     const paper = {
       document_number: '2026-1',
@@ -119,7 +119,7 @@ describe('the sources of the feed', () => {
     expect(await room.poll('fr.docs', '{"error":"x"}')).to.include({ outcome: 'quarantined' })
   })
 
-  it('have ids beyond the numbers of JavaScript, which carry their time', async () => {
+  it('have ids beyond JavaScript’s safe integers, which contain their time', async () => {
     const id = '116457972455781406'
     await room.poll(
       'truth.mirror',
@@ -136,7 +136,7 @@ describe('the sources of the feed', () => {
     ).to.include({ outcome: 'quarantined' })
   })
 
-  it('hide reposts, links and pictures behind no flag: the text tells, and a glued handle is parted', async () => {
+  it('do not flag reposts, links and pictures; the text decides, and a joined handle is separated', async () => {
     const at = room.time - 10 * MINUTE
     const texts = ['RT @DanScavinoPROMISES MADE', 'https://example.org/a', '', 'Words of his own.']
     await room.poll(
@@ -148,7 +148,7 @@ describe('the sources of the feed', () => {
     expect(found[0]?.text).to.equal('RT @DanScavino PROMISES MADE')
   })
 
-  it('delete and repost with one word fixed: a new event in the same cluster', async () => {
+  it('may delete and repost with one word fixed, which is a new event in the same cluster', async () => {
     const text =
       'The delegation will arrive tonight for the negotiations about the strait, and I very much hope that they succed in it. Ships must pass, fuel must flow, and nobody shall be charged for a passage that was free for a hundred years. If they refuse, the ports stay closed to them, and the talks end on the first day.'
     const at = room.time - 3 * HOUR
@@ -166,7 +166,7 @@ describe('the sources of the feed', () => {
     expect([second?.cluster.role, first?.cluster.role]).to.deep.equal(['member', 'lead'])
   })
 
-  it('show one post in two places: one cluster, two records, and counts that change are no revision', async () => {
+  it('may show one post in two places, which is one cluster with two records; changed counts are no revision', async () => {
     const at = room.time - 5 * MINUTE
     const id = postId(at)
     await room.poll('truth.mirror', postsOf([{ id, text: 'Tariffs on copper start Monday.', at }]))
@@ -194,7 +194,7 @@ describe('the sources of the feed', () => {
     expect(engagement).to.include({ favourites: 4000 })
   })
 
-  it('take items back: what is missing from three good polls is retracted, never deleted, and may return', async () => {
+  it('may withdraw items: after three successful polls without it an item is retracted, never deleted, and may return', async () => {
     const at = room.time - 20 * MINUTE
     const [a, b] = [
       { key: 'a', text: 'The first of two.', at },
@@ -215,7 +215,7 @@ describe('the sources of the feed', () => {
     expect(statuses).to.deep.equal(['active', 'active', 'retracted', 'active'])
   })
 
-  it('leave the page when it is full: an item older than the feed’s oldest is not missing', async () => {
+  it('may drop old items from a full page; an item older than the oldest is not missing', async () => {
     const at = room.time - 20 * MINUTE
     const feed = (from: number) =>
       feedOf(

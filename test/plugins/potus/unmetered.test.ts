@@ -72,7 +72,7 @@ describe('1,000 calls with a token', function () {
       await sleep(6000)
   }
 
-  it('ask no ledger and no settler, and write nothing into any file of any database', async () => {
+  it('query no journal and no settler, and write nothing to any database file', async () => {
     const tokens = [await stall.token('live/30d'), await stall.token('archive/30d')] as const
     await still()
     const [kept, booked, questions, settled] = [bytes(), await entries(), asked, stall.settler.calls.length]

@@ -48,7 +48,7 @@ const paper = {
   html_url: 'https://example.org/1',
 }
 
-describe('a feed of another hand', () => {
+describe('a feed in an unusual form', () => {
   const encodings: Readonly<Record<string, (title: string) => Buffer>> = {
     'UTF-16 with its mark': (title) =>
       Buffer.from(
@@ -64,7 +64,7 @@ describe('a feed of another hand', () => {
   for (const [name, write] of Object.entries(encodings))
     it(`is read in ${name}`, () => expect(one('wh.news', write('Café § one')).title).to.equal('Café § one'))
 
-  it('may mean quotes by characters 145 to 151, as bytes and as entities', () => {
+  it('may use characters 145 to 151 for quotes, as bytes and as entities', () => {
     const body = Buffer.from(
       rss(elements({ ...release, title: 'It\u0092s \u0093so\u0094 &#151; &amp;#146;' }), ''),
       'latin1',
@@ -72,7 +72,7 @@ describe('a feed of another hand', () => {
     expect(one('wh.news', body).title).to.equal('It’s “so” — ’')
   })
 
-  it('may be broken in one byte: the rest stays as it was written', () => {
+  it('may have one invalid byte; the rest is kept as written', () => {
     const body = Buffer.concat([
       Buffer.from(rss(elements({ ...release, title: 'Café — “one” #' })).replace(/#[\s\S]*$/, '')),
       Buffer.from([0xe2]),
@@ -81,7 +81,7 @@ describe('a feed of another hand', () => {
     expect(one('wh.news', body).title).to.match(/^Café — “one”/)
   })
 
-  it('dates in any of its ways, and a date without a zone is of UTC wherever this runs', () => {
+  it('may write dates in several forms; a date without a zone is UTC in every process time zone', () => {
     const dates = {
       'Fri, 02 Oct 2026 14:00:00 +0000': AT,
       'Fri, 02 Oct 2026 10:00:00 EDT': AT,
@@ -105,7 +105,7 @@ describe('a feed of another hand', () => {
     }
   })
 
-  it('may leave out a date or a key: that entry alone is left out, and counted', () => {
+  it('may lack a date or a key in an entry; only that entry is skipped, and counted', () => {
     const { pubDate, ...undated } = release
     const nameless = { title: 'No key', pubDate }
     const body = rss([undated, nameless, { ...release, guid: 'b' }].map(elements).join(''))
@@ -114,7 +114,7 @@ describe('a feed of another hand', () => {
     expect(() => read('wh.news', rss(elements(undated)))).to.throw('None of the 1 entries has both a key and a date.')
   })
 
-  it('may be RSS 1.0 or Atom, with its page behind an enclosure', () => {
+  it('may be RSS 1.0 or Atom, with the page linked after an enclosure', () => {
     const rdf =
       '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel rdf:about="x"><title>News</title></channel><item rdf:about="u1"><title>T</title><link>https://example.org/1</link><dc:date>2026-10-02T14:00:00Z</dc:date><description>D</description></item></rdf:RDF>'
     expect(one('state.press', rdf)).to.include({ key: 'u1', url: 'https://example.org/1', text: 'D', publishedAt: AT })
@@ -123,7 +123,7 @@ describe('a feed of another hand', () => {
     expect(one('state.press', atom)).to.include({ key: 'a1', url: 'https://example.org/1', text: 'D', publishedAt: AT })
   })
 
-  it('may write its HTML as entities, by the thousand', () => {
+  it('may escape its HTML with thousands of entities', () => {
     const description = '&lt;p&gt;a &amp;amp; b&lt;/p&gt;'.repeat(400)
     const items = Array.from({ length: 30 }, (_, n) => elements({ ...release, guid: `g${n}`, description }))
     expect(read('wh.news', rss(items.join(''))).items[29]?.text.slice(0, 12)).to.equal('a & b\n\na & b')
@@ -132,15 +132,15 @@ describe('a feed of another hand', () => {
   })
 })
 
-describe('a post of another hand', () => {
-  it('is dated by its id where its date is missing or is none', () => {
+describe('a post in an unusual form', () => {
+  it('is dated by its id if its date is missing or invalid', () => {
     const { pubDate: _, ...undated } = post
     expect(one('truth.mirror', rss(elements(undated)))).to.include({ publishedAt: AT, text: 'Words.' })
     for (const created_at of [null, undefined, 'yesterday', 1790949600])
       expect(one('truth.archive', [{ ...row, created_at }]).publishedAt, String(created_at)).to.equal(AT)
   })
 
-  it('may have no id: its address is its key, and without either it is left out', () => {
+  it('uses its address as key if it has no id, and is skipped without either', () => {
     const { 'truth:originalId': _, ...plain } = post
     const guid = 'https://trumpstruth.org/statuses/9'
     expect(one('truth.mirror', rss(elements({ ...plain, guid })))).to.include({ key: guid, url: guid, post: null })
@@ -148,7 +148,7 @@ describe('a post of another hand', () => {
     expect([items.length, leftOut]).to.deep.equal([1, 1])
   })
 
-  it('may be of another’s words, which the platform puts aside', () => {
+  it('may be a repost that the platform nests', () => {
     const reblog = { id: '1', content: '<p>Their words.</p>', account: { acct: 'someone' } }
     expect(one('truth.api', [{ ...row, content: '', reblog }])).to.include({
       kind: 'social.repost',
@@ -157,7 +157,7 @@ describe('a post of another hand', () => {
     expect(one('truth.api', [{ ...row, reblog: null, content: null, text: null }]).kind).to.equal('social.media')
   })
 
-  it('may show pictures in its text, or attach films of another name', () => {
+  it('may show pictures in its text or attach videos with unusual names', () => {
     const description = '<![CDATA[<p><img class="x" src="https://example.org/a.jpg?b=1&amp;c=2"></p>]]>'
     const shown = one('truth.mirror', rss(elements({ ...post, description })))
     expect([shown.kind, shown.media]).to.deep.equal([
@@ -168,15 +168,15 @@ describe('a post of another hand', () => {
     expect(one('truth.archive', [{ ...row, media: null, media_attachments }]).media[0]?.type).to.equal('video')
   })
 
-  it('may stand between rows that are none', () => {
+  it('is read from a list that also has invalid rows', () => {
     expect(one('truth.archive', [null, 'x', [], row]).key).to.equal(ID)
   })
 })
 
-describe('a paper of the Federal Register', () => {
+describe('a document of the Federal Register', () => {
   const listed = (...results: object[]): object => ({ count: results.length, results })
 
-  it('is the President’s by its type, whichever office filed it', () => {
+  it('is presidential by its type, whichever agency filed it', () => {
     const agencies = [null, { slug: 'executive-office-of-the-president' }]
     const papers = [
       paper,
@@ -192,7 +192,7 @@ describe('a paper of the Federal Register', () => {
     expect(keys({ count: 2, results: papers.slice(0, 3) }, 'fr.docs')).to.deep.equal(['2026-1', '2026-2'])
   })
 
-  it('may have its numbers as numbers, its days as the Americans write them, its title in two halves', () => {
+  it('may have numeric numbers, American dates, and a title in two halves', () => {
     const { items } = read(
       'fr.docs',
       listed(
@@ -216,7 +216,7 @@ describe('a paper of the Federal Register', () => {
     expect(items[1]).to.include({ text: 'Proclamation 10999.', signedOn: null, occurredAt: null })
   })
 
-  it('without any date or number is left out, and the others are not', () => {
+  it('is skipped without a date or number, and others are kept', () => {
     const undated = { ...paper, document_number: '2026-2', filed_at: null, publication_date: null }
     const { items, leftOut } = read('fr.pi', listed(paper, undated, { ...paper, document_number: null }))
     expect([items.map(({ key }) => key), leftOut]).to.deep.equal([['2026-1'], 2])
@@ -224,7 +224,7 @@ describe('a paper of the Federal Register', () => {
 })
 
 describe('an entry that lost its date', () => {
-  it('is not taken for one that was taken back', async () => {
+  it('does not count as withdrawn', async () => {
     const room = await openNewsroom({ time: NOW })
     const [a, b] = [
       { key: 'a', text: 'The first of two.', at: AT },

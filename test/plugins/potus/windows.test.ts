@@ -57,14 +57,14 @@ describe('a window of the feed', () => {
     expect(await quarters(NOON + 16 * MINUTE)).to.equal(1)
   })
 
-  it('goes by when an item could be served: a back-dated one opens no window of the past', async () => {
+  it('uses the time of availability, so that a back-dated item does not change past windows', async () => {
     await post(NOON + 5 * MINUTE + 3 * SECOND, 'Dated an hour ago.', NOON - HOUR)
     room.time = NOON + HOUR
     const [window] = await minutes({ from: NOON - 2 * HOUR })
     expect(window?.window.start).to.equal('2026-05-01T12:05:00Z')
   })
 
-  it('is left out where nothing happened, unless asked for', async () => {
+  it('is omitted if it is empty, unless empty windows are requested', async () => {
     await post(NOON + 2 * MINUTE + SECOND, 'Tariffs on copper.')
     await post(NOON + 2 * MINUTE + 40 * SECOND, 'The Federal Reserve is too late.')
     await post(NOON + 9 * MINUTE, 'Crude oil is down.')
@@ -80,7 +80,7 @@ describe('a window of the feed', () => {
     expect(dense[0]).to.deep.include({ count: 0, max_relevance: null, by_kind: {} })
   })
 
-  it('carries excerpts at a minute, and figures without texts at a quarter of an hour', async () => {
+  it('has excerpts at one minute, and counts without texts at fifteen minutes', async () => {
     await post(NOON + SECOND, `Tariffs on copper. ${'More. '.repeat(100)}`)
     await post(NOON + 3 * MINUTE, 'https://example.org/only-a-link')
     room.time = NOON + HOUR
@@ -93,7 +93,7 @@ describe('a window of the feed', () => {
     expect(JSON.stringify(windows)).not.to.include('copper.')
   })
 
-  it('changes only with a version of a member, which raises its revision', async () => {
+  it('changes only with a new version of an event, which raises its revision', async () => {
     const old = { key: 'old', text: 'An old release.', at: NOON - 900 * HOUR }
     const show = (text: string) => room.poll('wh.news', feedOf([{ key: 'a', text, at: NOON - MINUTE }, old]))
     await show('Twelve plants for copper.')

@@ -31,7 +31,7 @@ const item = (change: Partial<Item>): Item => ({
 })
 
 describe('the text of the feed', () => {
-  it('is plain: menus, scripts and tags gone, paragraphs and entities kept', () => {
+  it('has no menus, scripts and tags, and keeps paragraphs and entities', () => {
     expect(
       toText('<nav>menu</nav><p>One&nbsp;&amp; two<br>three</p><script>x</script><p>&#8220;Four&#x201D;</p>'),
     ).to.equal('One & two\nthree\n\n“Four”')
@@ -41,7 +41,7 @@ describe('the text of the feed', () => {
     expect(toText('<div class="a wp-block-whitehouse-topper b"><div>x</div>y</div>z')).to.equal('z')
   })
 
-  it('never throws and holds no tag, whatever comes', () => {
+  it('never throws and never contains a tag, whatever the input', () => {
     fc.assert(
       fc.property(
         fc.string({
@@ -54,7 +54,7 @@ describe('the text of the feed', () => {
     )
   })
 
-  it('has links joined that a mirror cut after thirty characters', () => {
+  it('joins links that a mirror cut after thirty characters', () => {
     const cut = 'Read: https:// www. foxnews.com/opinion/morning-gl ory-the-rest now'
     expect(repairLinks(cut)).to.equal('Read: https://www.foxnews.com/opinion/morning-glory-the-rest now')
     expect(repairLinks('RT @ realDonaldTrump Hello')).to.equal('RT @realDonaldTrump Hello')
@@ -62,14 +62,14 @@ describe('the text of the feed', () => {
 })
 
 describe('ids and times of the feed', () => {
-  it('are what the sources’ own ids say', () => {
+  it('match the sources’ own ids', () => {
     expect(snowflakeTime('116457972455781406')).to.equal(Date.parse('2026-04-24T05:13:56.349Z'))
     expect(snowflakeTime('36987')).to.equal(null)
     expect(eventId('truth.mirror', '1')).to.match(/^evt_[0-9a-f]{16}$/)
     expect(eventId('a', 'b\0c')).not.to.equal(eventId('a\0b', 'd'))
   })
 
-  it('are read in every usual form, and refused in every other', () => {
+  it('are accepted in every usual form and refused otherwise', () => {
     const LIMITS = { asOf: Date.UTC(2027, 0, 1), longest: null }
     const moment = Date.UTC(2026, 1, 1)
     for (const text of [
@@ -89,7 +89,7 @@ describe('ids and times of the feed', () => {
 })
 
 describe('clusters', () => {
-  it('compare words without links, signatures and marks', () => {
+  it('compare words without links, signatures and punctuation', () => {
     expect(comparableWords('RT @Example Hello, World! https://example.org')).to.deep.equal(['hello', 'world'])
     expect(comparableWords('https://example.org/a')).to.deep.equal(['exampleorga'])
     expect(
@@ -111,7 +111,7 @@ describe('clusters', () => {
     )
   })
 
-  it('call a text a stub below a fifth of more than 400 characters', () => {
+  it('treat a text of more than 400 characters that shrinks below a fifth as a stub', () => {
     const of = (length: number): string => 'x'.repeat(length)
     expect([
       isStub(of(500), of(99)),
@@ -123,7 +123,7 @@ describe('clusters', () => {
 })
 
 describe('word differences', () => {
-  it('say what went, what came, and where', () => {
+  it('show what was removed and added, and where', () => {
     expect(wordDiff('a very big day', 'a big great day')).to.deep.equal([
       { after: 'a', removed: 'very', added: '' },
       { after: 'a big', removed: '', added: 'great' },
@@ -132,7 +132,7 @@ describe('word differences', () => {
     expect(wordDiff('', 'all new')).to.deep.equal([{ after: '', removed: '', added: 'all new' }])
   })
 
-  it('hold every word that changed', () => {
+  it('contain every word that changed', () => {
     const words = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 12 })
     fc.assert(
       fc.property(words, words, (before, after) => {
@@ -146,7 +146,7 @@ describe('word differences', () => {
 })
 
 describe('topics, assets and relevance', () => {
-  it('are found whole and in any case, abbreviations exactly', () => {
+  it('match whole words in any case, and abbreviations exactly', () => {
     expect(matchTopics('TARIFFS on Steel')).to.deep.equal(['trade', 'metals'])
     expect(matchTopics('The tariffed stealth')).to.deep.equal(['trade'])
     expect(matchTopics('ICE and ice')).to.include('immigration')
@@ -154,7 +154,7 @@ describe('topics, assets and relevance', () => {
     expect(matchTopics('I said that it was warm')).to.deep.equal([])
   })
 
-  it('point to assets by rule, each once, never to a direction', () => {
+  it('point to each asset once by rule, and never to a direction', () => {
     expect(
       matchAssets('Tariffs on China', ['trade'], new Set(['place:CN'])).map(({ id, why }) => [id, why]),
     ).to.deep.equal([
@@ -210,7 +210,7 @@ describe('topics, assets and relevance', () => {
 })
 
 describe('a cursor', () => {
-  it('leads back to its place, for the list it came from', () => {
+  it('leads back to its position, only in the list it came from', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.maxSafeNat(), fc.string(), (availableAt, seq, word) => {
         const hash = filterHash({ q: word })

@@ -73,18 +73,18 @@ describe('canonical JSON', () => {
       expect(canonicalize(double(bits))).to.equal(text)
     })
 
-  it('refuses what JSON has no form for', () => {
+  it('refuses values that JSON cannot represent', () => {
     for (const value of [double('7fffffffffffffff'), Infinity, -Infinity, 10n, () => 1, Symbol('x'), undefined])
       expect(() => canonicalize([value].at(0)), String(value)).to.throw(TypeError)
     expect(() => canonicalize({ a: ['\ud800'] })).to.throw(TypeError, 'surrogate')
     expect(() => canonicalize({ '\udc00a': 1 })).to.throw(TypeError, 'surrogate')
   })
 
-  it('leaves out members that are undefined, as the wire does', () => {
+  it('skips undefined members, as JSON.stringify does', () => {
     expect(canonicalize({ b: undefined, a: 1 })).to.equal('{"a":1}')
   })
 
-  it('is the same for every order of members, and reads back as the same value', () => {
+  it('is the same for every order of members, and parses to the same value', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const wire = JSON.parse(JSON.stringify(value)) as unknown

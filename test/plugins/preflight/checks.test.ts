@@ -51,8 +51,8 @@ function look(
 }
 const statusOf = (checks: readonly Check[], name: Check['check']) => checks.find(({ check }) => check === name)?.status
 
-describe('the checks before a trade', () => {
-  it('allow an ordinary order as it was sent, and always say all eight', () => {
+describe('the checks of a preflight', () => {
+  it('allow an ordinary order unchanged, and always list all eight checks', () => {
     const { decision, recommended, checks } = look()
     expect({ decision, recommended }).to.deep.equal({ decision: 'allow', recommended: 1e6 })
     expect(checks.map(({ check, status }) => `${check} ${status}`)).to.deep.equal([
@@ -67,7 +67,7 @@ describe('the checks before a trade', () => {
     ])
   })
 
-  it('reduce by the position scalar of a volatile regime, and never raise', () => {
+  it('reduce the size by the position scalar of a volatile regime, and never raise it', () => {
     const { decision, recommended, checks } = look({}, VOLATILE)
     expect({ decision, recommended }).to.deep.equal({ decision: 'reduce', recommended: 5e5 })
     expect(statusOf(checks, 'regime')).to.equal('warn')
@@ -94,7 +94,7 @@ describe('the checks before a trade', () => {
     expect(checks[1]?.value).to.be.closeTo(13.5298, 1e-4)
   })
 
-  it('warn above 1% of a day and reduce to it, and deny above 10%', () => {
+  it('warn above 1% of a day’s turnover and reduce to it, and deny above 10%', () => {
     const large = look({ notional_usd: 2e7, max_cost_bps: 100 })
     expect(statusOf(large.checks, 'size_vs_adv')).to.equal('warn')
     expect(large).to.include({ decision: 'reduce', recommended: 1e7 })
@@ -104,7 +104,7 @@ describe('the checks before a trade', () => {
     expect(huge.decision).to.equal('deny')
   })
 
-  it('hold the order to a share of the account', () => {
+  it('limit the order to a share of the account', () => {
     expect(statusOf(look({ account_equity_usd: 1e7 }).checks, 'size_vs_equity')).to.equal('pass')
     const { checks, decision } = look({ account_equity_usd: 9.9e6 })
     expect(checks[3]).to.include({ status: 'fail', limit: 10 })
@@ -120,7 +120,7 @@ describe('the checks before a trade', () => {
     expect(look({ limit_price: 101 }).checks[4]?.value).to.be.closeTo(0.01 / (0.02 / Math.sqrt(24)), 1e-9)
   })
 
-  it('warn where holding a perpetual pays more than 5 bps in eight hours', () => {
+  it('warn if a perpetual position pays more than 5 bps in eight hours', () => {
     const funding = (side: 'buy' | 'sell', rate8h: number) =>
       look({ side }, STABLE, {}, { rate8h, venues: 3 }).checks[7]
     expect(funding('buy', 0.0006)).to.include({ check: 'funding', status: 'warn', limit: 5 })

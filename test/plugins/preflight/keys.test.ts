@@ -9,7 +9,7 @@ import { type Keys, migrations, openKeys } from '../../../plugins/preflight/sign
 const DAY = 86_400
 
 for (const [name, create] of Object.entries(DATABASES))
-  describe(`the keys of preflights in ${name}`, () => {
+  describe(`the signing keys of preflights in ${name}`, () => {
     let database: TestDatabase | null
     let db: OpenDatabase
     let clock: number
@@ -25,7 +25,7 @@ for (const [name, create] of Object.entries(DATABASES))
     })
     afterEach(() => database?.drop())
 
-    it('are made on first start and kept over the next', async () => {
+    it('are generated on first start and kept after a restart', async () => {
       const [first] = await (await open()).published()
       expect(first?.validUntil).to.equal(null)
       expect(first?.publicKey).to.match(/^0x04[0-9a-f]{128}$/)
@@ -33,7 +33,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await (await open()).published()).to.deep.equal([first])
     })
 
-    it('are one where several processes start together', async () => {
+    it('are the same for several processes that start together', async () => {
       const all = await Promise.all(Array.from({ length: 5 }, () => open()))
       const signers = await Promise.all(all.map(async (keys) => (await keys.sign('x')).signer))
       expect(new Set(signers).size).to.equal(1)
@@ -48,7 +48,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await verifyMessage({ address: signer, message: '{"a":"$"}', signature: value })).to.equal(false)
     })
 
-    it('follow each other after ninety days, and stay listed with their time', async () => {
+    it('are replaced after ninety days, and stay published with their period', async () => {
       const keys = await open()
       const [old] = await keys.published()
       clock += 90 * DAY - 1
@@ -66,7 +66,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await keys.published()).to.have.length(2)
     })
 
-    it('give way to a key of the settings, which is never stored nor rotated', async () => {
+    it('give way to a key from the settings, which is never stored or rotated', async () => {
       await open()
       clock += DAY
       const given = generatePrivateKey()
@@ -82,7 +82,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await keys.published()).to.have.length(2)
     })
 
-    it('are made anew where the settings bring theirs no longer', async () => {
+    it('are generated again when the settings no longer have a key', async () => {
       const given = generatePrivateKey()
       await open(given)
       clock += DAY

@@ -42,7 +42,7 @@ describe('POST /v1/trade/preflight', () => {
   const holds = ({ signature, ...answer }: Preflight): Promise<boolean> =>
     verifyMessage({ address: signature.signer, message: canonicalize(answer), signature: signature.value })
 
-  it('asks 0.01 and answers a public client with a signed decision', async () => {
+  it('costs 0.01 and answers a public client with a signed decision', async () => {
     proves('preflight')
     const { response, v1 } = await offer(url, { method: 'POST', body: ORDER })
     expect(response.status).to.equal(402)
@@ -64,7 +64,7 @@ describe('POST /v1/trade/preflight', () => {
     expect(await holds(preflight)).to.equal(true)
   })
 
-  it('signs all of it: a change anywhere breaks the signature', async () => {
+  it('signs the whole answer, so that any change breaks the signature', async () => {
     const preflight = await paid(ORDER)
     const forged: Preflight[] = [
       { ...preflight, decision: 'allow', recommended_notional_usd: 1e9 },
@@ -76,7 +76,7 @@ describe('POST /v1/trade/preflight', () => {
     for (const forgery of forged) expect(await holds(forgery)).to.equal(false)
   })
 
-  it('denies, at the same price, what breaks the caller’s own limits', async () => {
+  it('denies an order beyond the caller’s own limits, at the same price', async () => {
     const preflight = await paid({ ...ORDER, max_cost_bps: 1, account_equity_usd: 100_000, limit_price: 1 })
     expect(preflight).to.include({ decision: 'deny', recommended_notional_usd: 0 })
     const failed = preflight.checks.filter(({ status }) => status === 'fail').map(({ check }) => check)
@@ -84,13 +84,13 @@ describe('POST /v1/trade/preflight', () => {
     expect(await holds(preflight)).to.equal(true)
   })
 
-  it('says of an equity that the regime was not checked', async () => {
+  it('does not check the regime for an equity', async () => {
     const { regime, checks } = await paid({ ...ORDER, symbol: 'AAPL' })
     expect(regime).to.equal(null)
     expect(checks[0]).to.include({ check: 'regime', status: 'not_checked' })
   })
 
-  it('asks what a perpetual pays', async () => {
+  it('checks the funding rate of a perpetual', async () => {
     const { cost, checks } = await paid({ ...ORDER, symbol: 'BTC-PERP' })
     expect(cost.symbol).to.equal('BTC-USD-PERP')
     expect(cost.components.fee_bps).to.equal(5)
@@ -109,7 +109,7 @@ describe('POST /v1/trade/preflight', () => {
     expect((await tried(ORDER)).status).to.equal(200)
   })
 
-  it('gives a demo free: signed, marked inside, and a day late', async () => {
+  it('gives a free demo that is signed, marked and a day old', async () => {
     const demo = await free<Preflight>('/demo')
     expect(demo).to.include({ demo: true })
     expect(await holds(demo)).to.equal(true)
@@ -119,7 +119,7 @@ describe('POST /v1/trade/preflight', () => {
     expect(await holds(unmarked)).to.equal(false)
   })
 
-  it('is verified by the script in ten lines', async () => {
+  it('is verified by the ten-line script', async () => {
     const run = promisify(execFile)
     const script = (...more: string[]) =>
       run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', shop.url, ...more], { cwd: root })
@@ -137,7 +137,7 @@ describe('POST /v1/trade/preflight', () => {
     expect(forged?.stdout).to.match(/^NOT VALID: /)
   })
 
-  it('shows the ten lines of that script in its document', () => {
+  it('has the ten lines of that script in its document', () => {
     const script = readFileSync(join(root, 'scripts/verify-preflight.ts'), 'utf8')
     const lines = script.slice(script.indexOf('const canonical'), script.indexOf('\n\nprocess.stdout'))
     expect(lines.split('\n')).to.have.length(10)
