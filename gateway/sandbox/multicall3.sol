@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// Several calls in one, with the interface clients expect at 0xcA11bde05977b3631167028862bE2a173976CA11.
+/// Several calls in one, with the interface that clients expect at 0xcA11bde05977b3631167028862bE2a173976CA11.
 contract Multicall3 {
     struct Call {
         address target;
@@ -67,7 +67,7 @@ contract Multicall3 {
         results = tryAggregate(requireSuccess, calls);
     }
 
-    /// A call that may fail is reported; any other failure undoes everything.
+    /// The failure of a call that may fail is reported; any other failure reverts everything.
     function aggregate3(Call3[] calldata calls) external payable returns (Result[] memory results) {
         results = new Result[](calls.length);
         for (uint256 i = 0; i < calls.length; i++) {

@@ -44,7 +44,7 @@ const USDC = 1_000_000n
 const BUYER_BALANCE = 10_000n * USDC
 const LOW_BALANCE = 1_000n * USDC
 const GAS: Hex = `0x${(1_000n * 10n ** 18n).toString(16)}`
-/** Sends the mint transactions. Nobody has its key: the sandbox chain lets it be impersonated. */
+/** The account that sends mint transactions. It has no key: the sandbox chain impersonates it. */
 const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
 
 /**

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 
-/// A wallet that is a contract answers for its own signatures (ERC-1271).
+/// A contract wallet validates its own signatures (ERC-1271).
 interface ContractWallet {
     function isValidSignature(bytes32 digest, bytes calldata signature) external view returns (bytes4);
 }
 
-/// Test money with the rules and words of USDC (FiatTokenV2_2): ERC-20 and EIP-3009. Anybody may mint. There is no
-/// constructor, so the code can be placed at the address where USDC lives on the real network.
+/// Test money with the rules and error messages of USDC (FiatTokenV2_2): ERC-20 and EIP-3009. Anybody may mint. It has no
+/// constructor, so its code can be placed at the address that USDC has on the real network.
 contract Usdc {
     bytes32 public constant TRANSFER_WITH_AUTHORIZATION_TYPEHASH = keccak256(
         "TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)"
@@ -19,7 +19,7 @@ contract Usdc {
         keccak256("CancelAuthorization(address authorizer,bytes32 nonce)");
     bytes32 private constant DOMAIN_TYPEHASH =
         keccak256("EIP712Domain(string name,string version,uint256 chainId,address verifyingContract)");
-    /// Half the order of secp256k1: an s above it is the same signature written twice.
+    /// Half the order of secp256k1. A signature with a larger s is a second form of another one and is refused.
     uint256 private constant HALF_ORDER = 0x7FFFFFFFFFFFFFFFFFFFFFFFFFFFFFFF5D576E7357A4501DDFE92F46681B20A0;
 
     string public constant symbol = "USDC";
@@ -29,7 +29,7 @@ contract Usdc {
     uint256 public totalSupply;
     mapping(address => uint256) public balanceOf;
     mapping(address => mapping(address => uint256)) public allowance;
-    /// True once an authorization is used, and also once it is cancelled.
+    /// True once an authorization is used or cancelled.
     mapping(address => mapping(bytes32 => bool)) public authorizationState;
 
     event Transfer(address indexed from, address indexed to, uint256 value);
@@ -37,7 +37,7 @@ contract Usdc {
     event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce);
     event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce);
 
-    /// The real token is called differently on Base and on Base Sepolia, and the name is part of what is signed.
+    /// The real token has different names on Base and on Base Sepolia, and the name is part of the signed domain.
     function name() public view returns (string memory) {
         return block.chainid == 8453 ? "USD Coin" : "USDC";
     }
@@ -145,7 +145,7 @@ contract Usdc {
         require(!authorizationState[authorizer][nonce], "FiatTokenV2: authorization is used or canceled");
     }
 
-    /// An account with code is asked (ERC-1271) and nothing else counts, not even its key's own signature.
+    /// For an account with code only its own answer counts (ERC-1271), not a signature of its key.
     function requireSigned(address signer, bytes32 message, bytes memory signature) private view {
         bytes32 digest = keccak256(abi.encodePacked(hex"1901", DOMAIN_SEPARATOR(), message));
         bool signed = signer.code.length == 0

@@ -1,4 +1,4 @@
-/** A buyer that speaks x402 by hand, so that tests see every step: quote, sign, send. */
+/** A buyer that speaks x402 step by step, so that tests see each one: 402, signature, paid request. */
 import type { LocalAccount } from 'viem'
 import { signPayment } from './wallet.ts'
 
@@ -39,7 +39,7 @@ export async function offer(url: string, sent: Sent = {}): Promise<Offer> {
   return { response, v2, v1: (await response.json()) as Offer['v1'] }
 }
 
-/** Signs what the route asks for; the header value of one payment. */
+/** Signs a payment for a route and returns it as a header value. */
 export async function payment(
   url: string,
   account: LocalAccount,
@@ -57,7 +57,7 @@ export function send(url: string, header: string, version: 1 | 2 = 2, sent: Sent
   return ask(url, { ...sent, headers: { ...sent.headers, [name]: header } })
 }
 
-/** Quote, sign, send. */
+/** Requests a 402, signs the payment and sends it. */
 export async function buy(url: string, account: LocalAccount, version: 1 | 2 = 2, sent: Sent = {}): Promise<Response> {
   return send(url, await payment(url, account, version, sent), version, sent)
 }

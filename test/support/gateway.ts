@@ -1,6 +1,6 @@
 /**
- * A real gateway for tests: everything in memory, a clock that stands still until it is moved, a scripted settler that
- * really checks signatures, and a real wallet.
+ * A real gateway for tests: everything in memory, a clock that can be advanced, a scripted settler that really checks
+ * signatures, and a real wallet.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export interface TestGateway {
   readonly url: string
   readonly settler: ReturnType<typeof createScriptedSettler>
   readonly wallet: ReturnType<typeof newWallet>
-  /** Moves the clock. */
+  /** Advances the clock. */
   advance(seconds: number): void
   now(): Date
   close(): Promise<void>
@@ -33,7 +33,10 @@ export function newWallet() {
   return privateKeyToAccount(generatePrivateKey())
 }
 
-/** Opens the shop of test/fixtures on a free port, or another catalog through `environment`. `changes` have no variable. */
+/**
+ * Opens the shop of test/fixtures on a free port, or another catalog by `environment`. `changes` override configuration
+ * that has no environment variable.
+ */
 export async function openGateway(
   environment: Readonly<Record<string, string>> = {},
   overrides: Overrides = {},

@@ -6,15 +6,15 @@ const root = resolve(import.meta.dirname, '../..')
 
 export interface Started {
   readonly child: ChildProcess
-  /** Everything it printed so far. */
+  /** Returns everything it has printed. */
   output(): string
   /** Resolves with the exit code, or the signal that ended it. */
   readonly ended: Promise<number | string>
-  /** Ends it with SIGTERM and waits; SIGKILL after a while. */
+  /** Ends it with SIGTERM and waits; after 15 seconds with SIGKILL. */
   stop(): Promise<void>
 }
 
-/** Starts a TypeScript file of the project and resolves once `sign` has been printed. Rejects where it ends before. */
+/** Starts a TypeScript file and resolves once its output matches `sign`. Rejects if it ends before. */
 export async function start(
   file: string,
   sign: RegExp,
@@ -29,12 +29,12 @@ export async function start(
   let printed = ''
   const ended = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(code ?? signal ?? 0)))
   await new Promise<void>((ready, reject) => {
-    const hear = (chunk: Buffer): void => {
+    const onOutput = (chunk: Buffer): void => {
       printed += chunk.toString()
       if (sign.test(printed)) ready()
     }
-    child.stdout.on('data', hear)
-    child.stderr.on('data', hear)
+    child.stdout.on('data', onOutput)
+    child.stderr.on('data', onOutput)
     void ended.then((how) => reject(new Error(`${file} ended with ${how}:\n${printed}`)))
   })
   return {
@@ -43,9 +43,9 @@ export async function start(
     ended,
     async stop() {
       child.kill('SIGTERM')
-      const cut = setTimeout(() => child.kill('SIGKILL'), 15_000)
+      const killTimer = setTimeout(() => child.kill('SIGKILL'), 15_000)
       await ended
-      clearTimeout(cut)
+      clearTimeout(killTimer)
     },
   }
 }

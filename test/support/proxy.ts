@@ -1,20 +1,20 @@
-/** A node or facilitator that misbehaves on demand: an HTTP proxy before a real one. */
+/** An HTTP proxy in front of a real node or facilitator that misbehaves on demand. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 /**
- * What is done with a request: `cut` breaks the connection once the real one has answered; an object is answered in the
- * place of the real answer, which is asked for first where `after` is true.
+ * What happens to a request. `cut` closes the connection once the target has answered. An object replaces the answer of
+ * the target, which receives the request first if `after` is true.
  */
 export type Fault = 'pass' | 'cut' | 'hang' | { readonly status: number; readonly body: string; readonly after?: true }
 
 export interface Proxy {
   readonly url: string
-  /** Bodies that arrived, as text. */
+  /** The bodies of all requests, as text. */
   readonly requests: readonly string[]
-  /** Decides by path and body; the default passes everything on. */
+  /** Sets how a fault is chosen by path and body; the default forwards everything. */
   script(decide: (path: string, body: string) => Fault): void
-  /** Nobody listens any more. */
+  /** Stops listening. */
   down(): Promise<void>
   /** Listens again at the same address. */
   up(): Promise<void>

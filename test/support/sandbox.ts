@@ -14,13 +14,13 @@ export interface SandboxGateway {
   readonly url: string
   readonly sandbox: Sandbox
   readonly buyer: ReturnType<typeof privateKeyToAccount>
-  /** What moved on the chain since the last time it was asked, in atomic units. */
+  /** Returns what moved on the chain since the last call, in atomic units. */
   moved(): Promise<{ readonly buyer: bigint; readonly payee: bigint }>
   close(): Promise<void>
 }
 
 const shop = resolve(import.meta.dirname, '../fixtures/shop')
-/** The small catalog of the fixtures instead of the one that is sold. */
+/** The small catalog of the fixtures, instead of our own. */
 export const SHOP = { CATALOG_DIR: join(shop, 'catalog'), PLUGIN_DIRS: join(shop, 'plugins') }
 
 export async function openSandboxGateway(environment: Readonly<Record<string, string>> = {}): Promise<SandboxGateway> {

@@ -1,4 +1,4 @@
-/** A chain settler on a real chain behind a proxy that can fail, with a new buyer, payee and gas key for each test. */
+/** A chain settler on a real chain behind a proxy that can fail; each test gets a new buyer, payee and gas key. */
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
 import type { DecodedPayment, Intent, Outcome, Settler } from '../../gateway/methods/payment-method.ts'
@@ -15,15 +15,15 @@ export interface Scene {
   buyer: PrivateKeyAccount
   key: Hex
   requirements: PaymentRequirements
-  /** A settler with the key of the test; closed when the test ends. */
+  /** Opens a settler with the gas key of the test; it is closed when the test ends. */
   open(change?: Partial<ChainSettlerOptions>): Promise<Settler>
   pay(account?: PrivateKeyAccount): Promise<DecodedPayment>
   settle(settler: Settler, payload: DecodedPayment, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
-  /** What the payee of this test got. */
+  /** Returns what the payee of this test received. */
   received(): Promise<bigint>
 }
 
-/** Registers the hooks of the suite it is called in. The fields are there once the hooks have run. */
+/** Registers hooks in the suite it is called in. The fields are set once the hooks have run. */
 export function useScene(): Scene {
   const settlers: Settler[] = []
   const scene = {
@@ -64,13 +64,13 @@ export function useScene(): Scene {
   return scene
 }
 
-/** The recorder of a settlement that wants to be sent. */
+/** Creates a recorder that stores each intent and lets the settlement be sent. */
 export function recorder(): { readonly intents: Intent[]; readonly record: (intent: Intent) => Promise<boolean> } {
   const intents: Intent[] = []
   return { intents, record: async (intent) => intents.push(intent) > 0 }
 }
 
-/** The intent of a payment whose process died right after the record. */
+/** Returns the intent of a payment whose process died right after recording it. */
 export async function crashed(scene: Scene, settler: Settler, payload: DecodedPayment): Promise<Intent> {
   const { intents, record } = recorder()
   const dying = settler.settle(payload, scene.requirements, {
@@ -84,6 +84,7 @@ export async function crashed(scene: Scene, settler: Settler, payload: DecodedPa
   return intents[0] as Intent
 }
 
+/** Waits until a condition is true; the timeout of the test ends the wait. */
 export async function until(ready: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await ready())) await new Promise((wake) => setTimeout(wake, 50))
 }

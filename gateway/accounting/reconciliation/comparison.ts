@@ -27,7 +27,7 @@ interface SharedParts {
 
 export interface ComparisonParts extends SharedParts {
   readonly rpc: Rpc
-  /** The operator's own wallets, lower case. What they pay is no revenue and alerts nobody. */
+  /** The operator's own wallets, lower case. Their payments are not revenue and cause no alerts. */
   readonly own: ReadonlySet<string>
   /** How many blocks below the head are left alone because the chain may still replace them. */
   readonly depth: number
@@ -258,7 +258,7 @@ function missingRow({ network, own, now }: ComparisonParts, payment: PaymentReco
   return { id: key, bucket: 'missing', note, ...place, at: now().getTime() }
 }
 
-/** Alerts the rows that nobody was alerted of yet: one alert per bucket. */
+/** Sends one alert per bucket for the rows that had none yet. */
 async function alertFindings({ findings, alert }: ComparisonParts): Promise<void> {
   const rows = await findings.notAlerted(MAX_ALERTED_PER_RUN)
   for (const bucket of new Set(rows.map((row) => row.bucket))) {
