@@ -1,4 +1,4 @@
-/** The pages of the audit: the form and the reports. What they show is asked of the audit itself. */
+/** The pages of the audit: the form and the reports. They get their data from the audit plugin. */
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
 import { problemMessage } from './messages.ts'
 import { reportPage } from './report-page.ts'

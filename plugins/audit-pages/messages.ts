@@ -1,47 +1,47 @@
-/** The codes of a report in words. */
+/** Texts for the codes of a report and for the errors of the form. */
 
-/** What each reason and warning means; those with figures in them are shown as they are. */
+/** Explains reasons and warnings. Codes that contain figures are not listed; the page shows them as they are. */
 export const REASON_MESSAGES: Readonly<Record<string, string>> = {
   'structural_share_above_0.005': 'More than 0.5% of the rows cannot be used.',
   'impossible_share_above_0.005': 'More than 0.5% of the fills could not have happened.',
-  'unadjusted_split_share_above_0.005': 'More than 0.5% of the trades were held over a split at unadjusted prices.',
-  lookahead_extremes: 'Fills lie at the extremes of their bars, as only hindsight could place them.',
-  lookahead_same_bar: 'Entries at the open know the direction of the bar.',
+  'unadjusted_split_share_above_0.005': 'More than 0.5% of the trades were held across a split at unadjusted prices.',
+  lookahead_extremes: 'Fills lie at the extremes of their bars, which is possible only with hindsight.',
+  lookahead_same_bar: 'Entries at the open match the direction of the bar, which is possible only with hindsight.',
   touch_fill: 'Too many fills lie exactly on a high or low.',
-  net_expectancy_not_positive: 'Nothing is left after costs.',
-  too_few_trades_for_statistics: 'Too few trades, or all alike: no statistics.',
+  net_expectancy_not_positive: 'The trades make no profit after costs.',
+  too_few_trades_for_statistics: 'The trades are too few or too similar for statistics.',
   'dsr_below_0.95': 'The deflated Sharpe ratio is below 95%.',
-  'pbo_above_0.5': 'The best trial is more likely than not overfitted.',
+  'pbo_above_0.5': 'The best trial is probably overfitted.',
   fewer_trades_than_min_trl: 'The record is shorter than the minimum for this Sharpe ratio.',
   times_without_zone_read_as_utc: 'The times name no zone and were read as UTC.',
-  fees_all_zero: 'Every reported fee is zero; the commission of the preset was charged instead.',
+  fees_all_zero: 'All reported fees are zero, so the commission of the preset was charged instead.',
 }
 
-/** What was looked at, by check. */
+/** What each check verifies. */
 export const CHECK_DESCRIPTIONS: Readonly<Record<string, string>> = {
   outside_range: 'the price lies between the low and the high of its bar',
   session: 'the market was open',
   listing: 'the symbol was traded at the time',
-  volume: 'the size is a possible part of the volume',
-  tick: 'the price is one that the market quotes',
-  split: 'no trade was held over a split at unadjusted prices',
+  volume: 'the size fits the volume of its bar',
+  tick: 'the price is a multiple of the tick size',
+  split: 'no trade was held across a split at unadjusted prices',
   pnl: 'the stated profit follows from the prices',
-  lookahead: 'the fills do not know what came after them',
+  lookahead: 'the fills do not use later prices',
 }
 
-/** What to say for a code that the form came back with. */
+/** Texts for error codes with which the form comes back. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   validation_failed:
-    'The file could not be read as a ledger, or a number was out of range. Its first row has to name the columns as listed below, every price has to be a number and every time a date. With scripts on, this page names the row.',
+    'The file could not be read as a ledger, or a number was out of range. The first row must name the columns as listed below, every price must be a number and every time a date. If you enable scripts, this page names the row.',
   body_too_large: 'The file is larger than 40 MB, or has more than 200,000 rows.',
-  media_unsupported: 'The form has to be sent with a file.',
-  rate_limited: 'Too many audits at once. Please wait a minute.',
-  product_timeout: 'The audit took too long and was given up.',
-  not_found: 'There is no such report.',
+  media_unsupported: 'Choose a file before you send the form.',
+  rate_limited: 'There are too many audits at the moment. Please wait a minute.',
+  product_timeout: 'The audit took too long and was stopped.',
+  not_found: 'This report does not exist.',
 }
 
-/** The sentence for a code; null for none. Codes are shown only where they are codes. */
+/** The text for an error code; null without a code. Unknown codes get a general text and are not shown. */
 export function problemMessage(code: string): string | null {
   if (code === '') return null
-  return PROBLEMS[code] ?? 'That did not work. Please try again in a minute.'
+  return PROBLEMS[code] ?? 'Something went wrong. Please try again in a minute.'
 }

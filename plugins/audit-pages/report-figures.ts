@@ -5,17 +5,17 @@ const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
 
 type Value = number | null | undefined
 export const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
-/** A ratio to two decimals: 2.9 is "2.90". */
+/** A ratio with two decimals: 2.9 is "2.90". */
 const ratio = (value: Value): string => (typeof value === 'number' ? value.toFixed(2) : '–')
 const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
 const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
 const years = (value: Value): string =>
   typeof value !== 'number' ? '–' : value > 0 && value < 0.05 ? '< 0.1 years' : `${value.toFixed(1)} years`
-/** "-15.2 to 242.8 bps": the unit once. */
+/** "-15.2 to 242.8 bps". */
 const range = (pair: readonly number[] | null, decimals: number, unit = ''): string =>
   pair ? pair.map((value) => value.toFixed(decimals)).join(' to ') + unit : '–'
 
-/** A probability: never a round 0 or 1, which nothing measured can be. */
+/** A probability. A measured one is never shown as 0% or 100%. */
 function chance(value: Value): string {
   if (typeof value !== 'number') return '–'
   if (value > 0.9995) return '> 99.9%'
@@ -36,7 +36,7 @@ export function keyFigures({ performance, overfitting, fills }: AuditReport): Fi
       note: `95%: ${range(performance.expectancy_ci95_bps, 1, ' bps')}`,
     },
     {
-      label: 'Sharpe ratio a year',
+      label: 'Annual Sharpe ratio',
       figure: ratio(performance.sharpe),
       note: `95%: ${range(performance.sharpe_ci95, 2)}`,
     },
@@ -47,8 +47,8 @@ export function keyFigures({ performance, overfitting, fills }: AuditReport): Fi
     },
     {
       label: 'Impossible fills',
-      figure: fills.checked === 0 && fills.impossible === 0 ? 'not known' : number(fills.impossible),
-      note: `${number(fills.checked)} of ${number(fills.fills)} fills held against bars`,
+      figure: fills.checked === 0 && fills.impossible === 0 ? 'unknown' : number(fills.impossible),
+      note: `${number(fills.checked)} of ${number(fills.fills)} fills checked against bars`,
     },
   ]
 }
@@ -57,14 +57,14 @@ export function performance({ performance: it }: AuditReport): Figure[] {
   return [
     { label: 'Trades', figure: number(it.trades) },
     { label: 'Expectancy before costs', figure: bps(it.gross_expectancy_bps) },
-    { label: 'Break-even cost a side', figure: bps(it.breakeven_cost_per_side_bps) },
+    { label: 'Break-even cost per side', figure: bps(it.breakeven_cost_per_side_bps) },
     { label: 'Win rate', figure: percent(it.win_rate) },
-    { label: 'Payoff', figure: ratio(it.payoff), note: 'mean win over mean loss' },
+    { label: 'Payoff', figure: ratio(it.payoff), note: 'mean win divided by mean loss' },
     { label: 'Profit factor', figure: ratio(it.profit_factor) },
     { label: 't statistic', figure: ratio(it.t_stat) },
-    { label: 'Sharpe ratio, autocorrelation allowed for', figure: ratio(it.sharpe_lo), note: 'Lo 2002' },
-    { label: 'Largest drawdown', figure: percent(it.max_drawdown), note: 'of one unit a trade' },
-    { label: 'Trades a year', figure: number(it.trades_per_year) },
+    { label: 'Sharpe ratio, adjusted for autocorrelation', figure: ratio(it.sharpe_lo), note: 'Lo 2002' },
+    { label: 'Largest drawdown', figure: percent(it.max_drawdown), note: 'with one unit per trade' },
+    { label: 'Trades per year', figure: number(it.trades_per_year) },
     { label: 'Time with a trade open', figure: percent(it.exposure) },
     { label: 'Skewness, kurtosis', figure: `${ratio(it.skewness)}, ${ratio(it.kurtosis)}` },
   ]
@@ -73,7 +73,7 @@ export function performance({ performance: it }: AuditReport): Figure[] {
 export function overfitting({ overfitting: it }: AuditReport): Figure[] {
   return [
     { label: 'Probabilistic Sharpe ratio', figure: chance(it.psr), note: 'against zero' },
-    { label: 'Best Sharpe ratio by luck', figure: ratio(it.sr0), note: 'a year, expected' },
+    { label: 'Best Sharpe ratio by luck', figure: ratio(it.sr0), note: 'expected, annual' },
     {
       label: 'Minimum track record',
       figure: it.min_trl_trades === null ? '–' : `${number(Math.ceil(it.min_trl_trades))} trades`,
@@ -84,7 +84,7 @@ export function overfitting({ overfitting: it }: AuditReport): Figure[] {
       figure: years(it.min_btl_years),
       note: `at most ${years(it.min_btl_bound_years)}`,
     },
-    { label: 'Sharpe ratio after haircut', figure: ratio(it.haircut_sharpe), note: 'Bonferroni, a year' },
+    { label: 'Sharpe ratio after haircut', figure: ratio(it.haircut_sharpe), note: 'Bonferroni, annual' },
     {
       label: 'Probability of overfitting',
       figure: percent(it.pbo),

@@ -1,4 +1,4 @@
-/** A report as the page shows it: figures as text, findings as rows. */
+/** The data of the report page: figures as text, findings as table rows. */
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { costSteps, equityCharts, placeOf, trialsChart } from './report-charts.ts'
 import { keyFigures, number, overfitting, performance } from './report-figures.ts'
@@ -6,7 +6,7 @@ import { CHECK_DESCRIPTIONS, REASON_MESSAGES } from './messages.ts'
 
 type Finding = AuditReport['fills']['findings'][number]
 
-const WORDS = {
+const VERDICTS = {
   reject: { title: 'Reject', tone: 'bad' },
   not_profitable: { title: 'Not profitable', tone: 'bad' },
   unproven: { title: 'Unproven', tone: 'doubt' },
@@ -19,7 +19,7 @@ export function reportPage(report: AuditReport) {
   return {
     rid,
     isSample,
-    ...WORDS[verdict],
+    ...VERDICTS[verdict],
     summary,
     reasons: reasons.map((reason) => REASON_MESSAGES[reason] ?? reason),
     warnings: warningsOf(warnings),
@@ -43,44 +43,43 @@ export function reportPage(report: AuditReport) {
   }
 }
 
-/** A file of many symbols can have a warning for each. */
-const MOST_WARNINGS = 12
+/** A file with many symbols can have a warning for each. */
+const MAX_WARNINGS = 12
 
 function warningsOf(warnings: readonly string[]): readonly string[] {
-  const shown = warnings.slice(0, MOST_WARNINGS).map((code) => REASON_MESSAGES[code] ?? code.replaceAll('_', ' '))
-  const left = warnings.length - shown.length
-  return left === 0 ? shown : [...shown, `${number(left)} more like these are in the report as JSON.`]
+  const shown = warnings.slice(0, MAX_WARNINGS).map((code) => REASON_MESSAGES[code] ?? code.replaceAll('_', ' '))
+  const hidden = warnings.length - shown.length
+  return hidden === 0 ? shown : [...shown, `The JSON report has ${number(hidden)} more warnings.`]
 }
 
-/** What the verdict is about, in a line. */
+/** One line that says what the verdict is about. */
 function judgedOf({ ledger, performance }: AuditReport): string {
   const [trades, symbols] = [performance.trades, ledger.symbols]
   const days = [ledger.first, ledger.last].map((moment) => moment.slice(0, 10))
   return `${number(trades)} ${trades === 1 ? 'trade' : 'trades'} in ${number(symbols)} ${symbols === 1 ? 'symbol' : 'symbols'}, ${days.join(' to ')}`
 }
 
-/** What the verdict leaves open, so that nobody takes a check that was not made for one that was passed. */
+/** Warns about fills that were not checked, so that readers do not think that they passed. */
 function cautionOf({ checked, fills }: AuditReport['fills']): string | null {
   if (checked >= fills) return null
   return checked === 0
-    ? 'No fill could be held against bars: whether they could have happened is not known.'
-    : `${number(fills - checked)} of ${number(fills)} fills could not be held against bars.`
+    ? 'No fill could be checked against bars, so it is unknown whether the fills could have happened.'
+    : `${number(fills - checked)} of ${number(fills)} fills could not be checked against bars.`
 }
 
 function named<Row extends { readonly check: string }>(row: Row) {
   return { ...row, name: row.check.replaceAll('_', ' '), meaning: CHECK_DESCRIPTIONS[row.check] ?? '' }
 }
 
-/** More findings would make a page that no phone loads gladly; all of them are in the download. */
-const MOST_SHOWN = 50
+/** More findings would make the page slow on phones. The download has all of them. */
+const MAX_FINDINGS_SHOWN = 50
 
 /**
- * The findings as rows, what rejects before what only warns. Their prices have as many decimals as the one that needs
- * most, so that they stand in line.
+ * The findings as table rows, errors before warnings. All prices have the same number of decimals, so that they line up.
  */
 function shownFindings(all: readonly Finding[]) {
   const isWarning = ({ severity }: Finding): number => Number(severity === 'warning')
-  const findings = all.toSorted((one, other) => isWarning(one) - isWarning(other)).slice(0, MOST_SHOWN)
+  const findings = all.toSorted((one, other) => isWarning(one) - isWarning(other)).slice(0, MAX_FINDINGS_SHOWN)
   const prices = findings.flatMap(({ price, low, high }) => [price, low, high])
   const decimals = Math.max(0, ...prices.map((price) => (price === undefined ? 0 : decimalsOf(price))))
   const shape = { minimumFractionDigits: decimals, maximumFractionDigits: decimals }

@@ -1,17 +1,17 @@
-/** What the bars of a symbol say of its spread, its volatility and its turnover. */
+/** Estimates the spread, the volatility and the turnover of a symbol from its bars. */
 import type { Bars } from '../../schemas/types.d.ts'
 import { edgeSpread } from '../lib/quant/spread-estimators.ts'
 import { garmanKlass } from '../lib/quant/volatility-estimators.ts'
 import { moments, quantileSorted } from '../lib/quant/descriptive-statistics.ts'
 
 export interface BarFigures {
-  /** EDGE, clipped at zero; null where it cannot be told. */
+  /** The EDGE estimate, clipped at zero; null if it cannot be estimated. */
   readonly spreadBps: number | null
-  /** A fraction; null where nothing moved. */
+  /** Daily volatility, a fraction; null if no price moved. */
   readonly sigmaDaily: number | null
-  /** USD; null where nothing traded. */
+  /** Average daily turnover, USD; null if nothing traded. */
   readonly advUsd: number | null
-  /** Close of the newest bar known, and its end, epoch seconds: of the session that is going on too. */
+  /** Close of the newest bar, and the end of that bar in epoch seconds. It may belong to the running session. */
   readonly lastClose: number
   readonly newest: number
   /** Open of the first bar used and end of the last, epoch seconds. */
@@ -21,38 +21,39 @@ export interface BarFigures {
   readonly intervalSeconds: number
 }
 
-/** A stretch of bars: [from, to). */
+/** A range of bars: [from, to). */
 interface Stretch {
   readonly from: number
   readonly to: number
 }
 
 const DAY = 86_400
-const LEAST_BARS = { intraday: 60, daily: 5 }
-/** EDGE is taken of so many bars of a day at a time, an hour of minutes: of a whole day its most volatile hours decide. */
+const MIN_BARS = { intraday: 60, daily: 5 }
+/** EDGE is computed over this many bars (an hour of minutes). Over a whole day the most volatile hours would dominate. */
 const EDGE_BARS = 60
-/** Then bars are taken so many at a time, a month of days. */
+/** With fewer bars per day, EDGE is computed over this many bars (a month of days). */
 const BLOCK = 21
-/** Daily bars behind volatility and turnover; the spread takes all there are. */
+/** Number of daily bars for volatility and turnover. The spread uses all daily bars. */
 const RECENT_DAYS = 30
-/** A day's variance counts as at most so many times the usual one: daily bars keep misprints. */
+/** The variance of a day counts as at most this many times the usual one, because daily bars contain misprints. */
 const LARGEST_VARIANCE = 10
 const RETURN_SECONDS = 300
 
 /**
- * Figures of bars, oldest first, at any interval up to a day; null where there are too few (60, or 5 of a day).
- * `dayMinutes` is the length of a trading day.
+ * Computes the figures of bars, oldest first, at any interval up to a day. Returns null for fewer than 60 bars, or 5 daily
+ * bars. `dayMinutes` is the length of a trading day.
  *
- * Spread: EDGE of every 60 bars or more of a UTC day, an hour of minutes, averaged with its sign, then clipped at zero.
- * Where no day has as many, EDGE of blocks of 21 bars, whose mean counts only when it is more than two standard errors above
- * zero: in long bars a small spread drowns in volatility. Volatility: five-minute returns within the days,
- * √(Σr² day/covered); of daily bars the root of the mean Garman-Klass variance of the last 30. Turnover: Σ volume · close,
- * brought to one day alike.
+ * Spread: EDGE over parts of at least 60 bars of a UTC day, averaged with its sign and then clipped at zero. If no day has
+ * 60 bars: EDGE over blocks of 21 bars. Their mean counts only if it is more than two standard errors above zero, because
+ * the volatility of long bars hides small spreads.
+ * Volatility: five-minute returns within the days, √(Σr² day/covered). For daily bars: the root of the mean Garman-Klass
+ * variance of the last 30.
+ * Turnover: Σ volume · close, scaled to one day in the same way.
  */
 export function barFigures(bars: Bars, dayMinutes: number): BarFigures | null {
   const { count, interval_seconds, time, close, volume } = bars
   const isDaily = interval_seconds >= DAY
-  if (count < (isDaily ? LEAST_BARS.daily : LEAST_BARS.intraday)) return null
+  if (count < (isDaily ? MIN_BARS.daily : MIN_BARS.intraday)) return null
   const days = daysOf(bars)
   const recent = { from: isDaily ? Math.max(0, count - RECENT_DAYS) : 0, to: count }
   const covered = isDaily ? recent.to - recent.from : minutesOf(bars, days) / dayMinutes
@@ -78,7 +79,7 @@ function sumOver({ from, to }: Stretch, of: (i: number) => number): number {
   return sum
 }
 
-/** UTC days: a session of New York lies within one. */
+/** Splits bars by UTC day. A session in New York lies within one UTC day. */
 function daysOf({ count, time }: Bars): Stretch[] {
   const days: Stretch[] = []
   for (let from = 0; from < count;) {
@@ -95,7 +96,7 @@ function minutesOf({ time, interval_seconds }: Bars, days: readonly Stretch[]): 
   return days.reduce((sum, { from, to }) => sum + (time[to - 1]! - time[from]! + interval_seconds) / 60, 0)
 }
 
-/** In bps; null where it cannot be told. */
+/** The spread in bps; null if it cannot be estimated. */
 function spreadOf(bars: Bars, days: readonly Stretch[]): number | null {
   const whole = days.flatMap(hoursOf)
   const stretches = whole.length > 0 ? whole : blocksOf(bars.count)
@@ -106,14 +107,14 @@ function spreadOf(bars: Bars, days: readonly Stretch[]): number | null {
   return mean > 2 * Math.sqrt(variance / (spreads.length - 1)) ? 1e4 * mean : null
 }
 
-/** A day in equal parts of at least 60 bars; none where it has fewer. */
+/** Splits a day into equal parts of at least 60 bars; none if it has fewer. */
 function hoursOf({ from, to }: Stretch): Stretch[] {
   const parts = Math.floor((to - from) / EDGE_BARS)
   const edge = (part: number): number => from + Math.floor(((to - from) * part) / parts)
   return Array.from({ length: parts }, (_, part) => ({ from: edge(part), to: edge(part + 1) }))
 }
 
-/** Whole blocks, the last one ending with the last bar. */
+/** Whole blocks of 21 bars, counted back from the last bar. */
 function blocksOf(count: number): Stretch[] {
   return Array.from({ length: Math.floor(count / BLOCK) }, (_, i) => {
     const to = count - i * BLOCK
@@ -131,7 +132,7 @@ function edgeOf({ open, high, low, close }: Bars, from: number, to: number): num
   return edgeSpread({ open: o, high: h, low: l, close: c })
 }
 
-/** Of five minutes, or of the bars where they are longer; the first of a day starts at its open. */
+/** Sum of squared log returns over five minutes, or over the bars if they are longer. A day starts at its open. */
 function squaredReturns({ time, open, close }: Bars, days: readonly Stretch[]): number {
   let sum = 0
   for (const { from, to } of days) {

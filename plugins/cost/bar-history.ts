@@ -1,52 +1,52 @@
-/** The bars behind an estimate, reduced to figures once a minute. */
+/** Reads the bars behind an estimate and reduces them to figures, once a minute per symbol. */
 import type { Ask } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import { type BarFigures, barFigures } from './bar-figures.ts'
 
 const DAY = 86_400
-/** Ten days, as Almgren et al. average volume and volatility. */
+/** Ten sessions: Almgren et al. average volume and volatility over ten days. */
 const SESSIONS = 10
-/** Calendar days to read: the last ten, those that hold ten sessions in any year, and a year of daily bars. */
+/** Calendar days to read: ten for 24x7 markets, enough for ten sessions for others, and a year of daily bars. */
 const REACH = { continuous: 10, sessions: 17, daily: 366 }
 const INTRADAY_SECONDS = 3600
-/** A finer series is preferred unless a coarser one reaches this much further. */
+/** The finest series is used unless it ends this long before the newest one. */
 const BEHIND_SECONDS = 7 * DAY
 
 export interface Traded {
   readonly symbol: string
   readonly session: '24x7' | 'us_equity'
-  /** First second of the session that is going on, else null. */
+  /** Start of the running session in epoch seconds; null if the market is closed. */
   readonly openSince: number | null
   readonly dayMinutes: number
 }
 
-/** Figures of a symbol's bars as known at `at` (epoch seconds); null where there are none, or too few. */
+/** The figures of the bars of a symbol at `at` (epoch seconds); null for too few bars. */
 export type BarHistory = (ask: Ask, traded: Traded, at: number) => Promise<BarFigures | null>
 
 /**
- * The last ten days of the finest bars up to an hour long, or the last year of daily bars; of a market with sessions the
- * last ten whole ones, with the price and the age of the newest bar. Figures are kept for the minute they were made in;
- * callers who come while they are made wait for them.
+ * Uses the last ten days of the finest bars up to an hour long, or the last year of daily bars. For a market with sessions
+ * it uses the last ten complete sessions, but the price and age of the newest bar. Figures are cached for the minute in
+ * which they were computed; concurrent callers share one computation.
  */
 export function createBarHistory(): BarHistory {
-  const kept = new LRUCache<string, { figures: BarFigures | null }>({ max: 256 })
-  const making = new Map<string, Promise<BarFigures | null>>()
+  const cache = new LRUCache<string, { figures: BarFigures | null }>({ max: 256 })
+  const running = new Map<string, Promise<BarFigures | null>>()
 
   return async (ask, traded, at) => {
     const key = `${traded.symbol} ${Math.floor(at / 60)}`
-    const known = kept.get(key)
-    if (known) return known.figures
-    // Whoever made them may have left before the end: then the next makes them.
-    const other = await making.get(key)?.catch(() => undefined)
+    const cached = cache.get(key)
+    if (cached) return cached.figures
+    // If the caller that computes them gives up, the next caller computes them again.
+    const other = await running.get(key)?.catch(() => undefined)
     if (other !== undefined) return other
     const own = read(ask, traded, at)
-    making.set(key, own)
+    running.set(key, own)
     try {
       const figures = await own
-      kept.set(key, { figures })
+      cache.set(key, { figures })
       return figures
     } finally {
-      if (making.get(key) === own) making.delete(key)
+      if (running.get(key) === own) running.delete(key)
     }
   }
 }
@@ -75,7 +75,7 @@ async function read(ask: Ask, traded: Traded, at: number): Promise<BarFigures | 
 
 type Bars = Parameters<typeof barFigures>[0]
 
-/** The last ten whole sessions; the one that is going on counts only where there is no other. */
+/** The last ten complete sessions. The running session is used only if there is no other. */
 function sessionsOf(bars: Bars, { openSince }: Traded): Bars {
   const begun = openSince === null ? -1 : bars.time.findIndex((time) => time >= openSince)
   const end = begun > 0 ? begun : bars.count

@@ -5,7 +5,7 @@ import type { MarketInputs } from './market-inputs.ts'
 export const MODEL = 'cost/1'
 const LARGE_PARTICIPATION = 0.1
 
-/** The answer to a request about a symbol of which this is known. `feeBps` is the class's. */
+/** The answer to a request. `feeBps` is the fee of the market class, used if the request names none. */
 export function costAnswer(
   request: CostRequest,
   known: MarketInputs,
@@ -13,11 +13,11 @@ export function costAnswer(
   dataMode: CostEstimate['data_mode'],
 ): CostEstimate {
   const order = orderFrom(request)
-  const made = estimate(order, known.inputs)
+  const result = estimate(order, known.inputs)
   const fee_bps = request.fee_bps ?? feeBps
-  const components = { half_spread_bps: made.halfSpreadBps, impact_bps: made.impactBps, fee_bps }
-  const total_bps = made.halfSpreadBps + made.impactBps + fee_bps
-  const error = made.assumptions.spread_share * made.assumptions.half_spread_error_bps
+  const components = { half_spread_bps: result.halfSpreadBps, impact_bps: result.impactBps, fee_bps }
+  const total_bps = result.halfSpreadBps + result.impactBps + fee_bps
+  const error = result.assumptions.spread_share * result.assumptions.half_spread_error_bps
   return {
     symbol: known.symbol,
     side: order.side,
@@ -28,16 +28,20 @@ export function costAnswer(
     cost_usd: (order.notionalUsd * total_bps) / 1e4,
     components,
     range_bps: {
-      p10: fee_bps + Math.max(0, made.halfSpreadBps - error) + made.low * made.impactBps,
-      p90: fee_bps + made.halfSpreadBps + error + made.high * made.impactBps,
+      p10: fee_bps + Math.max(0, result.halfSpreadBps - error) + result.low * result.impactBps,
+      p90: fee_bps + result.halfSpreadBps + error + result.high * result.impactBps,
     },
-    timing_risk_bps: made.timingRiskBps,
-    inputs: inputsOf(known, made),
-    assumptions: made.assumptions,
-    formulas: formulasOf(order.type, made.impactSource),
-    sources: { ...known.sources, impact: made.impactSource, fee: request.fee_bps === undefined ? 'class' : 'request' },
+    timing_risk_bps: result.timingRiskBps,
+    inputs: inputsOf(known, result),
+    assumptions: result.assumptions,
+    formulas: formulasOf(order.type, result.impactSource),
+    sources: {
+      ...known.sources,
+      impact: result.impactSource,
+      fee: request.fee_bps === undefined ? 'class' : 'request',
+    },
     confidence: confidenceOf(known),
-    warnings: warningsOf(known, order, made),
+    warnings: warningsOf(known, order, result),
     session: {
       is_open: known.session.is_open,
       next_open: known.session.next_open === null ? null : iso(known.session.next_open),
@@ -48,7 +52,7 @@ export function costAnswer(
   }
 }
 
-function inputsOf(known: MarketInputs, made: Estimate): CostEstimate['inputs'] {
+function inputsOf(known: MarketInputs, result: Estimate): CostEstimate['inputs'] {
   const { inputs, bars } = known
   return {
     class: known.className,
@@ -57,12 +61,12 @@ function inputsOf(known: MarketInputs, made: Estimate): CostEstimate['inputs'] {
     tick_bps: known.tickBps,
     sigma_daily: inputs.sigmaDaily,
     adv_usd: inputs.advUsd,
-    participation_of_adv: made.participationOfAdv,
+    participation_of_adv: result.participationOfAdv,
     day_minutes: inputs.dayMinutes,
-    horizon_days: made.horizonDays,
-    participation_rate: made.participationRate,
-    book_depth_used: (made.immediate?.depthUsd ?? null) !== null,
-    book: bookOf(known, made.immediate),
+    horizon_days: result.horizonDays,
+    participation_rate: result.participationRate,
+    book_depth_used: (result.immediate?.depthUsd ?? null) !== null,
+    book: bookOf(known, result.immediate),
     bars: bars && {
       interval_seconds: bars.intervalSeconds,
       count: bars.count,
@@ -78,8 +82,8 @@ function bookOf({ book }: MarketInputs, immediate: Immediate | null): CostEstima
 }
 
 /**
- * By where the spread comes from; a step less where anything is stale or the spot market stands in for a perpetual, and
- * low where a class stands in for data.
+ * The confidence depends on the source of the spread. It is one step lower if an input is stale or the spot market stands
+ * in for a perpetual. It is low if class defaults stand in for data.
  */
 function confidenceOf({ sources, isStale, className }: MarketInputs): CostEstimate['confidence'] {
   if ([sources.spread, sources.volatility, sources.volume].includes('class')) return 'low'
@@ -92,15 +96,15 @@ function confidenceOf({ sources, isStale, className }: MarketInputs): CostEstima
 function warningsOf(
   { sources, isStale, className }: MarketInputs,
   order: Order,
-  made: Estimate,
+  result: Estimate,
 ): CostEstimate['warnings'] {
   const isClass = [sources.spread, sources.volatility, sources.volume].includes('class')
-  const isCrowded = order.participationRate === null && (made.participationRate ?? 0) > 1
+  const isCrowded = order.participationRate === null && (result.participationRate ?? 0) > 1
   return [
-    ...(made.participationOfAdv > LARGE_PARTICIPATION ? ['above_10pct_adv' as const] : []),
+    ...(result.participationOfAdv > LARGE_PARTICIPATION ? ['above_10pct_adv' as const] : []),
     ...(isStale ? ['stale_inputs' as const] : []),
     ...(isClass ? ['class_defaults' as const] : []),
-    ...(made.impactSource === 'book_walk_and_square_root' ? ['beyond_book_depth' as const] : []),
+    ...(result.impactSource === 'book_walk_and_square_root' ? ['beyond_book_depth' as const] : []),
     ...(className === 'perpetual' ? ['spot_proxy' as const] : []),
     ...(isCrowded ? ['above_market_volume' as const] : []),
   ]
@@ -126,7 +130,7 @@ const TIMING: Readonly<Record<Order['type'], string>> = {
   pov: '1e4 * sigma_daily * sqrt(horizon_days / 3)',
 }
 
-/** How the answer's numbers follow from its inputs and assumptions, in its own field names. */
+/** How the numbers of the answer follow from its inputs and assumptions, in the field names of the answer. */
 function formulasOf(type: Order['type'], source: Estimate['impactSource']): CostEstimate['formulas'] {
   const impact = IMMEDIATE[source]
   return {

@@ -1,4 +1,4 @@
-/** How the estimate is made, for the methodology page. */
+/** Explains the estimate for the methodology page. */
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 import { MODEL } from './cost-answer.ts'
@@ -10,10 +10,10 @@ const measured = JSON.parse(readFileSync(new URL('measured.json', import.meta.ur
 >
 
 const paragraphs = [
-  'An estimate is the sum of three components: the share of the half spread that is paid, the impact of the order, and a fee. Fees stand apart because they differ by account; send your own as fee_bps. What the price does meanwhile is no cost, since it may help as well as harm: it is published beside the total as a standard deviation.',
-  'The spread is that of the live order book, not older than two minutes; else the mean of the last hour of quotes; else EDGE from bars, hour by hour, averaged with its sign over ten days, clipped at zero and never below one tick; else that of the class. The volatility is that of five-minute returns within the last ten trading days, the volume their average turnover; of symbols with daily bars only, the Garman-Klass range and the turnover of thirty days, and EDGE of a year in months where its mean is more than two standard errors above zero.',
-  'A market order walks the book: exact, level by level, and the levels are in the answer. Beyond the depth of the book the square-root law adds what the size beyond it costs; without a book the law prices all of it. A limit order is posted at the touch, fills with probability 0.65, earns the half spread and loses 0.8 of it to better-informed flow; where it does not fill it is chased with a market order. Schedules pay half of the half spread and the impact of Almgren et al.; one on the volume clock saves 5% of the temporary part.',
-  'The range says how far the expected cost may be off. A walked book is asked again half a minute later: the tenth and ninetieth percentile of the change are the factors of its impact. For the law and for schedules the factors follow from the mean error of the law against recorded books, 0.16 in log10. Above 10% of a day’s turnover nothing was measured, and the range is 0.5 to 2.5 times the impact.',
+  'An estimate is the sum of three components: the share of the half spread that is paid, the impact of the order, and a fee. The fee is separate because it differs by account; send your own as fee_bps. Price moves during the order are not a cost, because they can help as well as harm. The answer gives them beside the total as a standard deviation.',
+  'The spread comes from the live order book if it is not older than two minutes; otherwise it is the mean of the last hour of quotes; otherwise EDGE from bars, hour by hour, averaged with its sign over ten days, clipped at zero and never below one tick; otherwise the spread of the class. The volatility is that of five-minute returns within the last ten trading days, and the volume is their average turnover. For symbols with daily bars only, the estimate uses the Garman-Klass range and the turnover of thirty days, and EDGE over the months of a year if its mean is more than two standard errors above zero.',
+  'A market order walks the book level by level, and the answer lists the levels. Beyond the depth of the book, the square-root law adds the cost of the rest; without a book, the law prices the whole order. A limit order is posted at the touch, fills with probability 0.65, earns the half spread and loses 0.8 of it to better-informed flow. If it does not fill, a market order follows. Schedules pay half of the half spread and the impact of Almgren et al.; a schedule on the volume clock saves 5% of the temporary part.',
+  'The range shows how far the expected cost may be off. For walked books it comes from repeating the walk half a minute later: the factors of the impact are the tenth and ninetieth percentile of the change. For the law and for schedules, the factors follow from the mean error of the law against recorded books, 0.16 in log10. Above 10% of the turnover of a day nothing was measured, and the range is 0.5 to 2.5 times the impact.',
 ]
 
 const formulas = [
@@ -43,13 +43,13 @@ export function methodology(classes: MarketClasses): Method {
     model: MODEL,
     paragraphs,
     formulas,
-    tables: [...measured, { caption: 'Classes: the fee, and what stands in where data are missing', columns, rows }],
+    tables: [...measured, { caption: 'Classes: the fee, and the defaults for missing data', columns, rows }],
     limits: [
-      'It is an expectation for one order in an ordinary market, not a quote: the book may have moved when you arrive.',
-      'Turnover and book are those of one venue; an order routed to several pays less.',
-      'The coefficients were not fitted to your orders. Signals that others trade too cost more.',
-      'A perpetual is priced from its spot market, with the fee of perpetuals; its own book is not held.',
-      'The spreads of liquid crypto markets, a hundredth of a basis point, cannot be seen in bars; without a book they are overstated.',
+      'The estimate is an expectation for one order in an ordinary market. It is not a quote: the book may move before your order arrives.',
+      'Turnover and book come from one venue. An order routed to several venues pays less.',
+      'The coefficients were not fitted to your orders. Orders on signals that others trade too cost more.',
+      'A perpetual is priced from its spot market with the fee of perpetuals, because its own book is not recorded.',
+      'Bars cannot show the spreads of liquid crypto markets, which are a hundredth of a basis point. Without a book they are overstated.',
     ],
     sources: [
       'Ardia, Guidotti and Kroencke, Efficient estimation of bid-ask spreads from open, high, low, and close prices, J. Financial Economics 161 (2024) 103916',

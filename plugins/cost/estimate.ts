@@ -2,9 +2,9 @@ import type { CostRequest } from '../../schemas/types.d.ts'
 import { scheduledImpact, squareRootImpact } from '../lib/quant/market-impact.ts'
 import { type Book, type Level, walkBook } from '../lib/quant/order-book.ts'
 
-/** The numbers that are assumed rather than measured for each call; published with every estimate. */
+/** The numbers that are assumed and not measured for each call. Every answer contains them. */
 interface Assumptions {
-  /** Share of the half spread that is paid. */
+  /** The share of the half spread that is paid. */
   readonly spread_share: number
   readonly impact_coefficient?: number
   readonly turnover_factor?: number
@@ -18,14 +18,14 @@ interface Assumptions {
 }
 
 export interface Estimate {
-  /** Share of the half spread that is paid, less what is earned. */
+  /** The half spread that is paid, less the half spread that is earned. */
   readonly halfSpreadBps: number
   readonly impactBps: number
   readonly impactSource: Immediate['source'] | 'almgren_2005'
   readonly timingRiskBps: number
-  /** Length of the schedule or of the wait, in trading days; null for a market order. */
+  /** Length of the schedule or of the wait of a limit order, in trading days; null for a market order. */
   readonly horizonDays: number | null
-  /** Share of the market's volume taken while a schedule lasts; null for immediate orders. */
+  /** Share of the market volume that a schedule takes; null for immediate orders. */
   readonly participationRate: number | null
   readonly participationOfAdv: number
   readonly immediate: Immediate | null
@@ -34,20 +34,20 @@ export interface Estimate {
   readonly assumptions: Assumptions
 }
 
-/** (Θ/V)^¼ of Almgren et al. where shares outstanding are not known. */
+/** (Θ/V)^¼ of Almgren et al. for unknown shares outstanding. */
 const TURNOVER_FACTOR = 4
-/** A schedule on the volume clock meets deeper markets than an even one. */
+/** Factor of the temporary impact of a schedule on the volume clock, which trades when markets are deeper. */
 const VOLUME_CLOCK = 0.95
 const SCHEDULE_SPREAD_SHARE = 0.5
 const FILL_PROBABILITY = 0.65
 const ADVERSE_SELECTION = 0.8
 const LATENCY_SECONDS = 3
 const LARGE_PARTICIPATION = 0.1
-/** Tenth and ninetieth percentile of true impact over estimated. */
+/** Tenth and ninetieth percentile of true impact divided by estimated impact. */
 const FACTORS = {
-  // The law's mean error against recorded books is 0.16 in log10; of a normal error, 1.2816 · 0.16 · √(π/2) either way.
+  // The mean error of the law against recorded books is 0.16 in log10. For a normal error: ±1.2816 · 0.16 · √(π/2).
   law: [10 ** -0.257, 10 ** 0.257],
-  // The same walk half a minute later.
+  // The same walk repeated half a minute later.
   book: [0.65, 1.7],
   large: [0.5, 2.5],
 } as const
@@ -55,10 +55,13 @@ const FACTORS = {
 /**
  * The expected cost of an order before fees, in basis points of its notional.
  *
- * market: half spread + impact of an immediate order. limit, posted at the touch: p(-half + adverse) + (1-p)(half +
- * impact), p = 0.65, adverse = 0.8 half. twap: half of the half spread + J of Almgren et al. over the horizon; vwap: 5%
- * less temporary impact; pov: as vwap, over T = Q/(rate ADV). Timing risk is a standard deviation: σ√(T/3) for an even
- * schedule, σ√T over three seconds for a market order, σ√((1-p)T) for an order that waits T and is then sent.
+ * - market: half spread + impact of an immediate order.
+ * - limit, posted at the touch: p(-half + adverse) + (1-p)(half + impact), p = 0.65, adverse = 0.8 half.
+ * - twap: half of the half spread + J of Almgren et al. over the horizon.
+ * - vwap: as twap with 5% less temporary impact. pov: as vwap over T = Q/(rate ADV).
+ *
+ * Timing risk is a standard deviation: σ√(T/3) for a schedule, σ√T over three seconds for a market order, σ√((1-p)T) for
+ * a limit order that waits for T and is then sent as a market order.
  *
  * Source: Almgren, Thum, Hauptmann and Li, Risk (July 2005); Donier and Bonart (2015).
  *
@@ -142,27 +145,27 @@ function scheduleParts({ type }: Order, sigmaDaily: number, share: number, days:
   }
 }
 
-/** What an immediate order of a size pays beyond the half spread. */
+/** What an immediate order pays beyond the half spread. */
 export interface Immediate {
   readonly impactBps: number
   readonly source: 'book_walk' | 'book_walk_and_square_root' | 'square_root'
-  /** Levels taken, best first; empty without a book. */
+  /** The levels that the order takes, best first; empty without a book. */
   readonly levels: readonly Level[]
-  /** All that rests on the side that is taken, in USD; null without a book. */
+  /** Depth of the side of the book that the order takes from, in USD; null without a book. */
   readonly depthUsd: number | null
 }
 
-/** Average cost of an immediate order over σ √(Q/ADV), as measured by walking recorded books. */
+/** Average cost of an immediate order divided by σ √(Q/ADV), measured by walking recorded books. */
 const IMPACT_COEFFICIENT = 0.4
-/** A hair inside the book's depth, so that rounding never says it is too thin. */
+/** Stays slightly inside the depth of the book, so that rounding cannot make the book too thin. */
 const INSIDE = 1 - 1e-12
 
 /**
- * Impact of an immediate order: the walk of the book as far as it reaches, W(Q) less the half spread; beyond its depth
- * D the walk of all of it plus what the square-root law adds from D to Q, L(Q) - L(D); without a book L(Q) alone. It
+ * The impact of an immediate order. Within the depth D of the book it is the cost of the walk, W(Q), less the half spread.
+ * Beyond D it is the walk of the whole book plus L(Q) - L(D) of the square-root law. Without a book it is L(Q). The impact
  * never falls with size.
  *
- * Source: definition of the walk; the law of Donier and Bonart (2015), L(Q) = 0.4 σ √(Q/ADV).
+ * Source: Donier and Bonart (2015) for the law L(Q) = 0.4 σ √(Q/ADV).
  *
  * @example immediateImpact({ ... sigmaDaily: 0.02, advUsd: 1e9, book: null }, 'buy', 1e6).impactBps // 2.52982…
  */
@@ -187,11 +190,11 @@ function lawBps({ sigmaDaily, advUsd }: EstimateInputs, notionalUsd: number): nu
 
 function walkOf(book: Book, side: 'buy' | 'sell', notionalUsd: number) {
   const walk = walkBook(book, side, notionalUsd)
-  if (!walk) throw new RangeError('a book that is held has two sides and is walked within its depth')
+  if (!walk) throw new RangeError('the book has only one side, or the order is larger than its depth')
   return walk
 }
 
-/** The numbers an estimate is made of. */
+/** The numbers from which an estimate is computed. */
 export interface EstimateInputs {
   /** Quoted or estimated spread, bps. */
   readonly spreadBps: number
@@ -201,23 +204,23 @@ export interface EstimateInputs {
   readonly advUsd: number
   /** Minutes of a trading day: 1440 around the clock, 390 for US equities. */
   readonly dayMinutes: number
-  /** Error of half the spread, bps: 0.8 times the mean error of the spread's source. */
+  /** Error of the half spread, bps: 0.8 times the mean error of the source of the spread. */
   readonly halfSpreadErrorBps: number
   readonly book: Book | null
 }
 
-/** What is to be traded, defaults applied. */
+/** The order to estimate, with defaults applied. */
 export interface Order {
   readonly side: 'buy' | 'sell'
   readonly type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
   readonly notionalUsd: number
-  /** Length of a schedule, or how long a limit order waits; null where the type has none of its own. */
+  /** Length of a schedule, or how long a limit order waits; null for market and pov orders. */
   readonly horizonMinutes: number | null
-  /** Share of the market's volume that a pov order takes; null for the others. */
+  /** Share of the market volume that a pov order takes; null for other orders. */
   readonly participationRate: number | null
 }
 
-/** A schedule lasts an hour, a posted order waits five minutes, unless the request says otherwise. */
+/** Defaults: a schedule lasts an hour and a limit order waits five minutes. */
 const HORIZON_MINUTES = { market: null, limit: 5, twap: 60, vwap: 60, pov: null } as const
 const PARTICIPATION_RATE = 0.1
 

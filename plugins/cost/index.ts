@@ -1,4 +1,4 @@
-/** Execution cost: what an order will pay in spread, impact and fees, with every number it is made of. */
+/** Execution cost: estimates the spread, impact and fees of an order, with all numbers behind the estimate. */
 import { type Call, definePlugin } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'

@@ -1,6 +1,6 @@
-/** What is taken for a kind of market where nothing better is known. */
+/** Defaults for a kind of market, used for missing data. */
 export interface MarketClass {
-  /** A taker's fee, bps. */
+  /** Taker fee, bps. */
   readonly fee_bps: number
   readonly spread_bps: number
   readonly sigma_daily: number
@@ -37,11 +37,11 @@ export const settingsSchema = {
   },
 } as const
 
-/** BTC-PERP, btcusdt_perp: the perpetual of a spot market. */
+/** "BTC-PERP" and "btcusdt_perp" name the perpetual of a spot market. */
 const PERPETUAL = /^(.+?)[-_/ ]?PERP$/i
 
 /**
- * The market behind a name: a perpetual is looked up as its spot market.
+ * The market behind a name. A perpetual is looked up as its spot market.
  *
  * @example marketOf('btc-perp') // { market: 'btc', isPerpetual: true }
  */
@@ -50,5 +50,5 @@ export function marketBehind(name: string): { readonly market: string; readonly 
   return market === undefined ? { market: name, isPerpetual: false } : { market, isPerpetual: true }
 }
 
-/** What we call the perpetual of a spot market. */
+/** Our name for the perpetual of a spot market. */
 export const perpetualOf = (symbol: string): string => `${symbol}-PERP`

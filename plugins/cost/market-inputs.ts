@@ -1,4 +1,4 @@
-/** What is known of a symbol at a moment, and where each number comes from. */
+/** Gathers what is known about a symbol at a point in time, with the source of each number. */
 import { type Ask, type InputOf, NotFound, type OperationId, type OutputOf } from 'tollgate/plugin'
 import type { CoveredSymbols, OrderBook, Quotes, TradingSession } from '../../schemas/types.d.ts'
 import type { BarFigures } from './bar-figures.ts'
@@ -11,7 +11,7 @@ export interface MarketInputs {
   readonly className: ClassName
   readonly session: TradingSession
   readonly inputs: EstimateInputs
-  /** Middle of the book or of the last quote, else the last close; null where nothing was seen. */
+  /** Middle of the book or of the last quote, otherwise the last close; null without data. */
   readonly price: number | null
   readonly tickBps: number | null
   readonly sources: {
@@ -22,45 +22,45 @@ export interface MarketInputs {
   }
   readonly book: NonNullable<OrderBook['book']> | null
   readonly bars: BarFigures | null
-  /** Time of the newest number used, epoch seconds; the moment asked for where there is none. */
+  /** Time of the newest number used, epoch seconds; without data, the requested time. */
   readonly newest: number
-  /** Seconds from the oldest number used to the moment asked for, or to the last close of a market that is closed. */
+  /** Seconds from the oldest number used to the requested time, or to the last close of a closed market. */
   readonly age: number
   readonly isStale: boolean
 }
 
 const DAY = 86_400
-/** A book that is older says little of what rests now. */
+/** Older books are not used. */
 const BOOK_SECONDS = 120
-/** Quotes are averaged over this long, and used when bars are not newer by more. */
+/** Quotes are averaged over this time, and used only if the bars are not newer by more than this. */
 const QUOTES_SECONDS = 3600
 const QUOTES_REACH = 8 * DAY
 const STALE_SECONDS = 300
-/** Daily bars of a market that closes may be a long weekend old. */
+/** Daily bars of a market with sessions may be as old as a long weekend. */
 const STALE_DAYS = 4 * DAY
 /** Mean error of EDGE with the tick floor on trade-and-quote days, bps (see the methodology page). */
 const EDGE_ERROR = { equity: 0.52, spot: 1.6, perpetual: 1.6 } as const
-/** Half of a spread is this many mean errors off at the tenth and ninetieth percentile of a normal error. */
+/** At the tenth and ninetieth percentile of a normal error, the half spread is off by this many mean errors. */
 const HALF_ERRORS = 0.8
-/** A class's spread may be off by three quarters. */
+/** The default spread of a class may be off by this share. */
 const CLASS_ERROR = 0.75
 
-/** Throws NotFound, naming the field, for a symbol that is not covered. */
+/** Gathers the inputs of an estimate for a symbol at `at` (epoch seconds). Throws NotFound for an unknown symbol. */
 export async function gatherInputs(
   ask: Ask,
-  asked: string,
+  requested: string,
   at: number,
   { classes, history }: { readonly classes: MarketClasses; readonly history: BarHistory },
 ): Promise<MarketInputs> {
   const of = <Id extends OperationId>(id: Id, query: object): Promise<OutputOf<Id>> =>
     ask(id, { params: {}, query, body: undefined } as InputOf<Id>)
-  const { market, isPerpetual } = marketBehind(asked)
+  const { market, isPerpetual } = marketBehind(requested)
   const session = await of('getTradingSession', { symbol: market })
   const { symbol } = session
   if (isPerpetual && session.session === 'us_equity') throw new NotFound(`symbol: ${symbol} has no perpetual`)
   const dayMinutes = session.session === '24x7' ? 1440 : 390
   const traded = { symbol, session: session.session, openSince: session.is_open ? session.opened : null, dayMinutes }
-  const [{ symbols }, { book: held }, { quotes: told }, bars] = await Promise.all([
+  const [{ symbols }, { book: latestBook }, { quotes: latestQuotes }, bars] = await Promise.all([
     of('getSymbols', {}),
     of('getBook', { symbol }),
     of('getQuotes', { symbol, from: at - QUOTES_REACH }),
@@ -69,8 +69,8 @@ export async function gatherInputs(
   const about = symbols.find((one) => one.symbol === symbol) as CoveredSymbols['symbols'][number]
   const className = session.session === 'us_equity' ? 'equity' : isPerpetual ? 'perpetual' : 'spot'
   const row = classes[className]
-  const book = held && at - held.time <= BOOK_SECONDS ? held : null
-  const quoted = book || !told ? null : quotedOf(told, bars?.newest ?? 0)
+  const book = latestBook && at - latestBook.time <= BOOK_SECONDS ? latestBook : null
+  const quoted = book || !latestQuotes ? null : quotedOf(latestQuotes, bars?.newest ?? 0)
   const middle = book ? (book.bids[0]![0] + book.asks[0]![0]) / 2 : null
   const price = middle ?? quoted?.middle ?? bars?.lastClose ?? null
   const tickBps = tickOf(about.tick, session.session, price)
@@ -89,10 +89,10 @@ export async function gatherInputs(
           }
 
   const used = [
-    ...(book ? [{ time: book.time, patience: 0 }] : []),
-    ...(quoted ? [{ time: quoted.time, patience: 0 }] : []),
+    ...(book ? [{ time: book.time, allowance: 0 }] : []),
+    ...(quoted ? [{ time: quoted.time, allowance: 0 }] : []),
     ...(bars
-      ? [{ time: bars.newest, patience: bars.intervalSeconds === DAY ? STALE_DAYS : bars.intervalSeconds }]
+      ? [{ time: bars.newest, allowance: bars.intervalSeconds === DAY ? STALE_DAYS : bars.intervalSeconds }]
       : []),
   ]
   const until = session.is_open ? at : (session.closes ?? at)
@@ -121,11 +121,11 @@ export async function gatherInputs(
     bars,
     newest: used.length > 0 ? Math.max(...used.map(({ time }) => time)) : at,
     age: Math.max(0, ...used.map(ageOf)),
-    isStale: used.some((one) => ageOf(one) > STALE_SECONDS + one.patience),
+    isStale: used.some((one) => ageOf(one) > STALE_SECONDS + one.allowance),
   }
 }
 
-/** The mean spread of the last hour of quotes and the middle of the last one; null where the bars are much newer. */
+/** The mean spread of the last hour of quotes and the middle of the last quote; null if the bars are much newer. */
 function quotedOf({ time, bid, ask }: NonNullable<Quotes['quotes']>, barsEnd: number) {
   const last = time.length - 1
   if (last < 0 || time[last]! < barsEnd - QUOTES_SECONDS) return null
@@ -138,7 +138,7 @@ function quotedOf({ time, bid, ask }: NonNullable<Quotes['quotes']>, barsEnd: nu
   return { spreadBps: (1e4 * sum) / count, middle: (bid[last]! + ask[last]!) / 2, time: time[last]! }
 }
 
-/** One tick in basis points of the price. US equities trade in cents, below a dollar in hundredths of one. */
+/** One tick in basis points of the price. US equities trade in cents, and in hundredths of a cent below a dollar. */
 function tickOf(tick: number | null, session: '24x7' | 'us_equity', price: number | null): number | null {
   if (price === null) return null
   const step = session === 'us_equity' ? (price >= 1 ? 0.01 : 0.0001) : tick

@@ -26,8 +26,8 @@ describe('the page of a report', () => {
 
   it('does not call what was never checked none', async () => {
     const shown = await shownOf({})
-    expect(impossible(shown)?.figure).to.equal('not known')
-    expect(shown.caution).to.contain('is not known')
+    expect(impossible(shown)?.figure).to.equal('unknown')
+    expect(shown.caution).to.contain('it is unknown')
     expect(shown.unchecked.map(({ name, meaning }) => [name, meaning])).to.deep.include([
       'outside range',
       'the price lies between the low and the high of its bar',
