@@ -63,7 +63,7 @@ describe('the page of a report', () => {
       warnings: Array.from({ length: 1000 }, (_, symbol) => `symbol_${symbol}`),
     })
     expect(warnings).to.have.length(13)
-    expect(warnings.at(-1)).to.equal('988 more like these are in the report as JSON.')
+    expect(warnings.at(-1)).to.equal('The JSON report has 988 more warnings.')
   })
 
   it('never shows a probability as certain', async () => {
