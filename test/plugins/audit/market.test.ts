@@ -127,7 +127,9 @@ describe('uploaded bars', () => {
   it('are not held against times of an unknown zone', async () => {
     const report = await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('Z') })
     expect(found(report)).to.deep.equal([])
-    expect(statusOf(report, 'outside_range')?.reasons[0]).to.contain('only one of the ledger and the bars names a time zone')
+    expect(statusOf(report, 'outside_range')?.reasons[0]).to.contain(
+      'only one of the ledger and the bars names a time zone',
+    )
   })
 
   it('of minutes bound the whole day of a ledger of dates', async () => {
