@@ -5,7 +5,12 @@
 import { createHash } from 'node:crypto'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import type { ChainIntent } from '../../gateway/methods/exact-evm/intent.ts'
-import { type Outcome, type PaymentKey, type Settler } from '../../gateway/methods/payment-method.ts'
+import {
+  type Outcome,
+  type PaymentKey,
+  type Settler,
+  type PaymentMethod,
+} from '../../gateway/methods/payment-method.ts'
 import type { Refusal } from '../../gateway/x402/payment-requirements.ts'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
 
@@ -42,9 +47,13 @@ export interface ScriptedSettler extends Settler {
   expire(): void
 }
 
-export function createScriptedSettler(options: { network: Network; now?: () => Date }): ScriptedSettler {
-  const { network, now = () => new Date() } = options
-  const { verify } = createExactEvm(network)
+export function createScriptedSettler(options: {
+  network: Network
+  now?: () => Date
+  /** Checks the payments; "exact" by EIP-3009 if absent. */
+  verify?: PaymentMethod['verify']
+}): ScriptedSettler {
+  const { network, now = () => new Date(), verify = createExactEvm(network).verify } = options
   const transfers: ScriptedTransfer[] = []
   const calls: string[] = []
   const script: Behaviour[] = []
