@@ -1,0 +1,128 @@
+/** What the feed refuses costs nothing: the same payment buys the right question afterwards. */
+import { expect } from 'chai'
+import { proves } from '../../../requirements.ts'
+import { ask, json, payment, send } from '../../../support/agent.ts'
+import { openSchema, type Schema } from '../../../contracts/postgres.ts'
+import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
+
+/** Questions that cannot be answered, and one that can, for every priced route. */
+const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; readonly right: string }>> = {
+  live: {
+    wrong: [
+      'plan=live-24h',
+      'limit=0',
+      'limit=101',
+      'limit=5&limit=6',
+      'since_seq=-1',
+      'since_seq=1.5',
+      'since_seq=99999999999999999999',
+      'kinds=nonsense',
+      'topics=weather',
+      'min_relevance=1.1',
+      'min_relevance=NaN',
+    ],
+    right: 'limit=1&since_seq=0&kinds=social,action&topics=trade&min_relevance=0.1',
+  },
+  'events/1m': {
+    wrong: ['from=yesterday', 'to=1e300', 'limit=1441', 'include_empty=maybe', 'cursor=zz', 'from=0', 'kinds=social'],
+    right: 'limit=1440&include_empty=true',
+  },
+  'events/15m': {
+    wrong: ['from=2026-02-30', 'limit=673', 'limit=x', 'cursor=%00', 'from=0'],
+    right: 'limit=672',
+  },
+  archive: {
+    wrong: [
+      'from=-1',
+      'from=2026-03-01&to=2026-02-01',
+      'limit=501',
+      'order=up',
+      'kinds=social.nothing',
+      'source=wh.nothing',
+      'entity=place%3AMX%00',
+      `entity=${'x'.repeat(121)}`,
+      `q=${'x'.repeat(201)}`,
+      'cursor=bm90IG91cnM',
+      'price=0',
+    ],
+    right: 'limit=500&order=desc&kinds=social&source=truth.mirror&topics=trade&q=sample',
+  },
+  entities: {
+    wrong: ['from=2026-01-01&to=2026-02-02', 'type=thing', 'limit=0', 'min_count=0', `q=${'x'.repeat(101)}`, 'q=%00'],
+    right: 'type=place&limit=2&min_count=1&q=a',
+  },
+  feeds: { wrong: ['status=fine', 'token=1'], right: 'status=disabled' },
+}
+
+for (const database of ['SQLite', 'PostgreSQL'] as const)
+  describe(`a query that the feed cannot answer, on ${database}`, () => {
+    let schema: Schema | null = null
+    let stall: Stall
+    before(async function () {
+      if (database === 'PostgreSQL') {
+        schema = await openSchema()
+        if (!schema) {
+          process.stdout.write('    (skipped: no PostgreSQL server answers)\n')
+          this.skip()
+        }
+      }
+      stall = await openStall(feedCatalog(), {}, schema ? { DATABASE_URL: schema.url } : {})
+    })
+    after(async () => {
+      await stall?.close()
+      await schema?.drop()
+    })
+    const sold = (): number => stall.settler.transfers.length
+
+    for (const [route, { wrong, right }] of Object.entries(QUESTIONS))
+      it(`is refused by ${route} with the invalid field, and is not charged`, async () => {
+        proves('invalid-422')
+        const url = `${stall.url}/v1/potus/${route}`
+        const before = sold()
+        const header = await payment(url, stall.wallet)
+        for (const query of wrong) {
+          const response = await send(`${url}?${query}`, header)
+          const body = await json(response)
+          expect(response.status, `${query}: ${JSON.stringify(body)}`).to.equal(422)
+          const [{ loc }] = body['detail'] as [{ loc: string[] }]
+          const named = query.split('&').map((pair) => pair.split('=')[0])
+          expect(loc[0], query).to.equal('query')
+          expect([...named, 'cursor'], query).to.include(loc[1])
+        }
+        expect(sold()).to.equal(before)
+        const response = await send(`${url}?${right}`, header)
+        expect(response.status, await response.clone().text()).to.equal(200)
+        expect(await json(response)).to.include({ schema: 'potus/1', data_mode: 'sample' })
+        expect(sold()).to.equal(before + 1)
+      })
+
+    it('gets free statistics that are a day old, like the index', async () => {
+      const { products } = await json(await ask(`${stall.url}/v1/stats`))
+      const { newest } = (products as Record<string, { newest: string }>)['potus'] ?? { newest: '' }
+      const index = await json(await ask(`${stall.url}/v1/potus`))
+      expect(newest).to.equal(index['newest_available_at'])
+      expect(Date.parse(newest)).to.be.at.most(stall.now().getTime() - 86_400_000)
+    })
+
+    it('gets an uncharged 404 for an unknown event, and the same payment then buys a known one', async () => {
+      const url = `${stall.url}/v1/potus/event`
+      const before = sold()
+      const header = await payment(`${url}/latest`, stall.wallet)
+      const unknown = ['evt_0000000000000000', 'seq:999999999999999', 'seq:99999999999999999999', 'EVT', "' or 1=1 --"]
+      for (const selector of unknown) {
+        const response = await send(`${url}/${encodeURIComponent(selector)}`, header)
+        expect(response.status, selector).to.equal(404)
+        expect((await json(response))['code'], selector).to.equal('not_found')
+      }
+      expect(sold()).to.equal(before)
+      const response = await send(`${url}/latest`, header)
+      expect(response.status).to.equal(200)
+      expect(sold()).to.equal(before + 1)
+      const { event } = (await response.json()) as { event: { id: string; seq: number } }
+      const token = await stall.token('live/24h')
+      for (const selector of [event.id, `seq:${event.seq}`]) {
+        const same = await ask(`${url}/${selector}`, { headers: { 'x-service-token': token } })
+        expect(((await same.json()) as { event: object }).event, selector).to.deep.equal(event)
+      }
+    })
+  })

@@ -1,0 +1,106 @@
+/** A reader of the live feed as server-sent events. */
+import { get, type IncomingMessage } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import { ask, json } from '../../../support/agent.ts'
+
+export interface Follower {
+  /** Numbers of the events that came, in order. */
+  readonly ids: string[]
+  readonly status: number
+  readonly ended: Promise<void>
+  /** Waits until so many ids have come, or the stream ended. */
+  until(count: number): Promise<void>
+  leave(): void
+}
+
+export interface Following {
+  /** Address of the gateway. */
+  readonly url: string
+  readonly token: string
+  /** With its question mark. */
+  readonly query?: string
+  /** Last-Event-ID. */
+  readonly after?: string | undefined
+}
+
+export async function follow({ url, token, query = '', after }: Following): Promise<Follower> {
+  const leaving = new AbortController()
+  const last = after === undefined ? {} : { 'last-event-id': after }
+  const headers = { accept: 'text/event-stream', 'x-service-token': token, ...last }
+  // A connection of its own: fetch may queue a request behind a response that never ends.
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const options = { headers, agent: false, signal: leaving.signal }
+    get(`${url}/v1/potus/live${query}`, options, resolve).on('error', reject)
+  })
+  const ids: string[] = []
+  let wake = (): void => {}
+  let isOver = false
+  const ended = (async () => {
+    let text = ''
+    for await (const chunk of response.setEncoding('utf8') as AsyncIterable<string>) {
+      text += chunk
+      const events = text.split('\n\n')
+      text = events.pop() as string
+      for (const event of events) {
+        const id = event.match(/^id: (.+)$/m)?.[1]
+        const data = event.match(/^data: (.+)$/m)?.[1]
+        if (id === undefined || data === undefined) continue
+        expect(String((JSON.parse(data) as { seq: number }).seq)).to.equal(id)
+        ids.push(id)
+      }
+      wake()
+    }
+  })()
+    .catch(() => {})
+    .finally(() => {
+      isOver = true
+      wake()
+    })
+  return {
+    ids,
+    status: response.statusCode ?? 0,
+    ended,
+    async until(count) {
+      while (ids.length < count && !isOver) await new Promise<void>((resolve) => (wake = resolve))
+    },
+    leave: () => leaving.abort(),
+  }
+}
+
+/** Numbers of all live events after one, by asking again and again. */
+export async function listed({ url, token }: Following, since: string): Promise<string[]> {
+  const seqs: string[] = []
+  let next = Number(since)
+  for (let more = true; more;) {
+    const page = (await json(
+      await ask(`${url}/v1/potus/live?limit=100&since_seq=${next}`, { headers: { 'x-service-token': token } }),
+    )) as { items: { seq: number }[]; next_since_seq: number }
+    seqs.push(...page.items.map(({ seq }) => String(seq)).reverse())
+    more = page.items.length > 0
+    next = page.next_since_seq
+  }
+  return seqs
+}
+
+/** The number of the newest live event. */
+export async function newest({ url, token }: Following): Promise<string> {
+  const { next_since_seq: seq } = (await json(
+    await ask(`${url}/v1/potus/live?limit=1`, { headers: { 'x-service-token': token } }),
+  )) as { next_since_seq: number }
+  return String(seq)
+}
+
+/** Waits until the sample has written everything that was due at the time of the call. Each step of it logs a poll. */
+export async function sampleWritten({ url, token }: Following): Promise<void> {
+  let due: number | null = null
+  for (;;) {
+    const { as_of: asOf, feeds } = (await json(
+      await ask(`${url}/v1/potus/feeds`, { headers: { 'x-service-token': token } }),
+    )) as { as_of: string; feeds: { last_attempt: string | null }[] }
+    due ??= Math.floor(Date.parse(asOf) / 60_000) * 60_000
+    const last = Math.max(...feeds.map(({ last_attempt: at }) => (at === null ? 0 : Date.parse(at))))
+    if (last >= due) return
+    await sleep(200)
+  }
+}

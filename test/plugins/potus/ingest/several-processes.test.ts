@@ -1,0 +1,215 @@
+/** Several processes that start on one database at once: one past, nothing twice. */
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { OpenDatabase } from '../../../../gateway/stores/database.ts'
+import { pino } from 'pino'
+import { createLease } from '../../../../gateway/stores/lease.ts'
+import { migrate } from '../../../../gateway/stores/migrations.ts'
+import { createWriter, type Writer } from '../../../../plugins/potus/ingest/event-writer.ts'
+import type { WriteResult } from '../../../../plugins/potus/ingest/new-events.ts'
+import { openReplay, type Replay } from '../../../../plugins/potus/replay/replay-feed.ts'
+import { createSample } from '../../../../plugins/potus/sample/sample-feed.ts'
+import { readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
+import { createReader } from '../../../../plugins/potus/store/event-reader.ts'
+import { migrations } from '../../../../plugins/potus/store/tables.ts'
+import { DATABASES, type TestDatabase } from '../../../contracts/databases.ts'
+import { feedOf, openNewsroom, postId, postsOf, SHARED } from '../newsroom.ts'
+
+const MINUTE = 60_000
+const TIME = Date.UTC(2026, 6, 7, 15)
+const sources = new Map(readSources().map((source) => [source.id, source]))
+
+/** Every number once, every key once, every version in its row, and one chain a source. */
+async function isWhole(db: OpenDatabase): Promise<string[]> {
+  const events = (await db('potus_events').orderBy('seq').select('seq', 'id', 'source', 'source_key')) as {
+    seq: number
+    id: string
+    source: string
+    source_key: string
+  }[]
+  expect(new Set(events.map(({ source, source_key: key }) => `${source} ${key}`)).size).to.equal(events.length)
+  const versions = (await db('potus_versions').orderBy('id').select('source', 'prev', 'record_hash')) as {
+    source: string
+    prev: string | null
+    record_hash: string
+  }[]
+  expect(versions.length).to.be.at.least(events.length)
+  for (const source of new Set(versions.map((row) => row.source))) {
+    const prevs = versions.filter((row) => row.source === source).map(({ prev }) => prev)
+    const hashes = new Set(prevs.filter((prev) => prev !== null))
+    expect(hashes.size, `records of ${source} follow each other`).to.equal(prevs.filter((prev) => prev !== null).length)
+  }
+  return events.map(({ id }) => id).sort()
+}
+
+interface Line {
+  readonly seq: number
+  readonly available_at: number
+  readonly known_at: number
+  readonly superseded_at: number | null
+}
+
+/** A process that shows what it was sent. */
+interface Shown {
+  readonly db: OpenDatabase
+  show(...items: Parameters<typeof feedOf>[0]): Promise<WriteResult>
+}
+
+function shown(source: Source, body: string): Parameters<Writer['write']>[0] {
+  return { source, at: TIME, url: source.url, status: 200, headers: {}, body: Buffer.from(body) }
+}
+
+/** Whoever does not play hears of it by the note, which is read when somebody asks. */
+async function readiness(replay: Replay): Promise<void> {
+  for (;;)
+    try {
+      return replay.assertReady()
+    } catch {
+      await sleep(20)
+    }
+}
+
+for (const name of ['a SQLite file', 'PostgreSQL'])
+  describe(`the feed of several processes on ${name}`, function () {
+    this.timeout(180_000)
+    let store: TestDatabase | null
+    let folder: string
+    before(async function () {
+      folder = mkdtempSync(join(tmpdir(), 'tollgate-together-'))
+      const probe = await DATABASES[name]!()
+      if (probe) return probe.drop()
+      this.test?.parent?.tests.forEach((test) => (test.title += ' (skipped: no server on the loopback)'))
+      this.skip()
+    })
+    after(() => rmSync(folder, { recursive: true, force: true }))
+    beforeEach(async () => {
+      store = await DATABASES[name]!()
+      await migrate(store!.db, 'potus', migrations)
+    })
+    afterEach(() => store?.drop())
+
+    const opened = (now = (): number => TIME): { db: OpenDatabase; writer: Writer } => {
+      const db = store!.open!()
+      return {
+        db,
+        writer: createWriter(db, now, (source) => sources.get(source)?.publisher ?? source),
+      }
+    }
+
+    it('inserts each item once when two processes poll a source at the same moment', async () => {
+      const body = feedOf(
+        Array.from({ length: 30 }, (_, n) => ({
+          key: `k${n}`,
+          text: `Release ${n} on copper.`,
+          at: TIME - n * MINUTE,
+        })),
+      )
+      const source = sources.get('wh.news')!
+      await Promise.all([1, 2, 3].map(() => opened().writer.write(shown(source, body))))
+      expect(await isWhole(store!.db)).to.have.length(30)
+    })
+
+    it('numbers events consecutively when processes write different sources at the same time', async () => {
+      const [a, b] = [opened(), opened()]
+      const write = ({ writer }: typeof a, id: string, body: string, at: number) =>
+        writer.write({ ...shown(sources.get(id)!, body), at })
+      for (let n = 0; n < 8; n += 1) {
+        const at = TIME + n * MINUTE
+        const text = `Release number ${n} about copper and steel.`
+        const post = { id: postId(at - MINUTE, n), text: `Post number ${n} about oil and gas.`, at: at - MINUTE }
+        await Promise.all([
+          write(a, 'wh.news', feedOf([{ key: `r${n}`, text, at: at - MINUTE }]), at),
+          write(b, 'truth.mirror', postsOf([post]), at),
+        ])
+      }
+      expect(await isWhole(store!.db)).to.have.length(16)
+      const numbers = (await store!.db('potus_events').orderBy('seq').select('seq')) as { seq: number }[]
+      expect(numbers.map(({ seq }) => seq)).to.deep.equal(numbers.map((_, at) => at + 1))
+    })
+
+    it('keeps numbers and times rising together when clocks differ, so that a follower misses nothing', async () => {
+      let time = TIME
+      const source = sources.get('wh.news')!
+      const [ahead, behind] = [90_000, 0].map((apart) => {
+        const { db, writer } = opened(() => time + apart)
+        const show = (...items: Parameters<typeof feedOf>[0]) =>
+          writer.write({ ...shown(source, feedOf(items)), at: time + apart })
+        return { db, show }
+      }) as [Shown, Shown]
+      const item = (n: number, word = 'copper') => ({
+        key: `k${n}`,
+        text: `Release ${n} on ${word}.`,
+        at: TIME - MINUTE,
+      })
+      await ahead.show(item(0))
+      for (let n = 1; n <= 8; n += 1, time += 5_000)
+        expect(await (n % 2 ? ahead : behind).show(item(n), item(n - 1))).to.include({ fresh: 1, repeated: 1 })
+      const rows = (await behind.db('potus_events').where({ ingest: 'live' }).orderBy('seq')) as Line[]
+      const times = rows.map(({ available_at: at }) => at)
+      expect(times).to.deep.equal(times.toSorted((a, b) => a - b))
+      const heard: number[] = []
+      for (let moment = TIME; heard.length < rows.length; moment += 1_000)
+        heard.push(...(await createReader(behind.db).since(heard.at(-1) ?? 0, moment, 100)).map(({ seq }) => seq))
+      expect(heard).to.deep.equal(rows.map(({ seq }) => seq))
+      // What is changed by the clock that is behind is not known before what it changes.
+      expect(await behind.show(item(8), item(7, 'steel'))).to.include({ revised: 1 })
+      const [first, second] = (await behind.db('potus_versions').where({ seq: heard[6] }).orderBy('version')) as Line[]
+      expect(second?.known_at).to.equal(first?.superseded_at)
+      expect(second?.known_at).to.be.at.least(first?.known_at ?? Infinity)
+    })
+
+    it('opens the sample together and writes what one process alone would write', async () => {
+      const alone = await openNewsroom({ time: TIME, dataMode: 'sample' })
+      await createSample(alone.db, alone, alone.sources, () => TIME).open()
+      const wanted = await isWhole(alone.db)
+      await alone.close()
+      const all = [1, 2, 3].map(() => {
+        const { db, writer } = opened()
+        return createSample(db, writer, sources, () => TIME)
+      })
+      await Promise.all(all.map((sample) => sample.open()))
+      expect(await isWhole(store!.db)).to.deep.equal(wanted)
+      const polls = (await store!.db('potus_polls').where({ outcome: 'not_modified' })) as object[]
+      expect(polls).to.have.length(3)
+    })
+
+    it('opens a recording together: one process plays it, and all become ready', async function () {
+      if (!existsSync(SHARED)) {
+        this.test!.title += ' (skipped: no recorded payloads in ../shared/data/potus)'
+        this.skip()
+      }
+      cpSync(join(SHARED, 'whitehouse-briefings-rss'), join(folder, 'whitehouse-briefings-rss'), { recursive: true })
+      const time = Date.UTC(2026, 2, 2, 12)
+      const { signal } = new AbortController()
+      const all = await Promise.all(
+        [1, 2, 3].map(async (n): Promise<{ replay: Replay; hold: () => Promise<boolean> }> => {
+          const { db, writer } = opened()
+          const context = {
+            db,
+            deployment: { replay_dir: folder, replay_shift: 'none' },
+            log: pino({ level: 'silent' }),
+            progress: () => ({ advance() {}, end() {} }),
+          }
+          const replay = await openReplay({ context, writer, sources, now: () => time })
+          const lease = createLease(db, `process-${n}`, () => new Date(time))
+          return { replay, hold: () => lease.hold('potus/replay', 60) }
+        }),
+      )
+      for (const { replay } of all) expect(() => replay.assertReady()).to.throw()
+      const played = await Promise.all(
+        all.map(async ({ replay, hold }) => ((await hold()) ? (await replay.step(signal), 1) : 0)),
+      )
+      expect(played.filter((n) => n === 1)).to.have.length(1)
+      const polls = (await store!.db('potus_polls').select('outcome')) as { outcome: string }[]
+      const before = await isWhole(store!.db)
+      expect(before).to.have.length(38)
+      for (const { replay } of all) await readiness(replay)
+      // Another goes on from there: what was played is not played again.
+      for (const { replay } of all) await replay.step(signal)
+      expect(await store!.db('potus_polls').select('outcome')).to.have.length(polls.length)
+      expect(await isWhole(store!.db)).to.deep.equal(before)
+    })
+  })

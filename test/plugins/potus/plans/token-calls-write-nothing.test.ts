@@ -1,0 +1,103 @@
+/** What a call with a token costs the service: no question to the ledger, no settler, and not one byte written. */
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'chai'
+import type { Journal } from '../../../../gateway/payments/journal/journal.ts'
+import { openDatabase, type OpenDatabase } from '../../../../gateway/stores/database.ts'
+import { ask } from '../../../support/agent.ts'
+import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
+
+const FEEDS = ['live', 'events/1m', 'events/15m', 'archive', 'event/latest', 'entities', 'feeds']
+const FOREVER = 8.64e15
+
+describe('1,000 calls with a token', function () {
+  this.timeout(180_000)
+  let dataDir: string
+  let stall: Stall
+  /** The databases as another process sees them. */
+  let products: OpenDatabase
+  let ledger: OpenDatabase
+  let asked = 0
+  /** Counts every question to the ledger. */
+  const counted = (journal: Journal): Journal =>
+    new Proxy(journal, {
+      get(target, name, self) {
+        const value: unknown = Reflect.get(target, name, self)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]): unknown => {
+          asked += 1
+          return (value as (...args: unknown[]) => unknown).apply(target, args)
+        }
+      },
+    })
+  before(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'tollgate-unmetered-'))
+    const overrides = { journal: counted, reconcileSeconds: 3600, inMemory: false }
+    stall = await openStall(feedCatalog(), overrides, { DATA_DIR: dataDir })
+    const [journalFile, productsFile] = ['journal', 'products'].map((name) =>
+      files().find((file) => file.endsWith(`${name}.sqlite`)),
+    ) as [string, string]
+    ledger = openDatabase({ file: journalFile })
+    products = openDatabase({ file: productsFile })
+  })
+  after(async () => {
+    await Promise.all([ledger.destroy(), products.destroy()])
+    await stall.close()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
+
+  /** Everything on disk, but for the marks that readers leave in shared memory. */
+  const files = (): string[] =>
+    readdirSync(dataDir, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && !entry.name.endsWith('-shm'))
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+  /** To the byte, but for the ledger's file: the process writes there that it lives, by the clock. */
+  const bytes = (): string[] =>
+    files()
+      .filter((file) => !basename(file).startsWith('journal.'))
+      .map((file) => `${file} ${createHash('sha256').update(readFileSync(file)).digest('hex')}`)
+  async function entries(): Promise<Record<string, unknown>> {
+    const tables = (await ledger('sqlite_master').where({ type: 'table' }).pluck('name')) as string[]
+    const kept = tables.filter((name) => name !== 'payment_instances')
+    return Object.fromEntries(await Promise.all(kept.map(async (name) => [name, (await ledger(name)) as unknown])))
+  }
+  /** The news go on by a job, which is no call: another process is given its lease, and what runs is let end. */
+  async function still(): Promise<void> {
+    await products('leases').update({ holder: 'elsewhere/1/other', ends_at: FOREVER })
+    for (let [before, now] = [[''], bytes()]; now.join() !== before.join(); [before, now] = [now, bytes()])
+      await sleep(6000)
+  }
+
+  it('query no journal and no settler, and write nothing to any database file', async () => {
+    const tokens = [await stall.token('live/30d'), await stall.token('archive/30d')] as const
+    await still()
+    const [kept, booked, questions, settled] = [bytes(), await entries(), asked, stall.settler.calls.length]
+    const statuses = new Map<string, number>()
+    for (let round = 0; round < 100; round += 1)
+      await Promise.all(
+        Array.from({ length: 10 }, async (_, at) => {
+          const path = FEEDS[at] ?? 'archive'
+          const headers = { 'x-service-token': tokens[at < FEEDS.length ? 0 : 1] }
+          const query = path.startsWith('event/') || path === 'feeds' ? '' : '?limit=1'
+          const response = await ask(`${stall.url}/v1/potus/${path}${query}`, { headers })
+          await response.arrayBuffer()
+          statuses.set(`${path} ${response.status}`, (statuses.get(`${path} ${response.status}`) ?? 0) + 1)
+        }),
+      )
+    expect(Object.fromEntries(statuses)).to.deep.equal(
+      Object.fromEntries(FEEDS.map((path) => [`${path} 200`, path === 'archive' ? 400 : 100])),
+    )
+    expect([asked, stall.settler.calls.length]).to.deep.equal([questions, settled])
+    expect(bytes()).to.deep.equal(kept)
+    expect(await entries()).to.deep.equal(booked)
+    // The measure is one: a payment leaves its trace.
+    await stall.token('archive/30d')
+    while (bytes().join() === kept.join()) await sleep(100)
+    expect(bytes()).not.to.deep.equal(kept)
+    expect(await entries()).not.to.deep.equal(booked)
+  })
+})

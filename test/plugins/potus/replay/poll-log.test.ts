@@ -1,0 +1,114 @@
+/** The raw log is a recording: written out by one service, it is the same past in another. */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect } from 'chai'
+import { openDatabase } from '../../../../gateway/stores/database.ts'
+import { logLines } from '../../../../plugins/potus/replay/poll-log.ts'
+import { readRecordings } from '../../../../plugins/potus/replay/recordings.ts'
+import { playEntries } from '../../../../plugins/potus/replay/replay-feed.ts'
+import { feedOf, type Newsroom, openNewsroom, postId, postsOf, root } from '../newsroom.ts'
+
+const MINUTE = 60_000
+const START = Date.UTC(2026, 4, 1, 12)
+const LONG = 'The delegations met and agreed on the schedule for the next round of talks. '.repeat(12).trim()
+const TABLES = ['events', 'versions', 'mentions', 'polls', 'feeds', 'held', 'missing']
+
+/** What ten looks at two sources may bring: news, an edit, a stub that two polls confirm, an error, a page, a pause. */
+async function lived(room: Newsroom): Promise<void> {
+  const old = { key: 'old', text: 'An old release.', at: START - 30 * 24 * 60 * MINUTE }
+  const show = (text: string) => feedOf([{ key: 'new', text, at: START + MINUTE }, old])
+  const stub = show('A stub.')
+  const post = postsOf([{ id: postId(START), text: 'Tariffs on copper start Monday.', at: START }])
+  const headers = { etag: '"1"', 'content-type': 'application/rss+xml' }
+  for (const [source, body, more] of [
+    ['wh.news', feedOf([old]), { headers }],
+    ['truth.mirror', post, {}],
+    ['wh.news', show(LONG), { headers }],
+    ['wh.news', show(`${LONG} And more.`), {}],
+    ['wh.news', '<html>Not found</html>', {}],
+    ['wh.news', null, { status: 503, headers: { 'retry-after': '30' } }],
+    ['wh.news', null, { status: null, failure: 'It did not answer in time.' }],
+    ['wh.news', stub, {}],
+    ['wh.news', null, { status: 304 }],
+    ['wh.news', stub, {}],
+  ] as const) {
+    await room.poll(source, body, more)
+    room.time += MINUTE
+  }
+}
+
+async function kept({ db }: Newsroom): Promise<Record<string, object[]>> {
+  const tables = TABLES.map(async (name) => [name, await db(`potus_${name}`)] as const)
+  return Object.fromEntries(await Promise.all(tables))
+}
+
+describe('the log of polls', () => {
+  let folder: string
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-log-'))
+  })
+  after(() => rmSync(folder, { recursive: true, force: true }))
+
+  it('can be replayed as a recording, which produces the same rows in every table', async () => {
+    const room = await openNewsroom({ time: START })
+    await lived(room)
+    const lines: string[] = []
+    for await (const line of logLines(room.db)) lines.push(line)
+    writeFileSync(join(folder, 'news.jsonl'), `${lines.join('\n')}\n`)
+    const replayed = await openNewsroom({ time: START, dataMode: 'replay', shift: 0 })
+    const recorded = await readRecordings(folder, replayed.sources)
+    expect(recorded).to.have.length(10)
+    for (const entry of recorded) await playEntries(replayed, replayed.sources, [entry], { moved: 0 })
+    const before = await kept(room)
+    expect(before['versions']).to.have.length(5)
+    expect(await kept(replayed)).to.deep.equal(before)
+    await room.close()
+    await replayed.close()
+  })
+
+  it('is exported from the database of the service by a command', async () => {
+    const room = await openNewsroom({
+      time: START,
+      db: openDatabase({ file: join(folder, 'sandbox-online/products.sqlite') }),
+    })
+    await lived(room)
+    await room.db.destroy()
+    const { stdout } = await promisify(execFile)('node', ['--import', 'tsx/esm', 'scripts/polls.ts'], {
+      cwd: root,
+      env: { ...process.env, DATA_DIR: folder, DATA_MODE: 'online' },
+    })
+    expect(stdout.split('\n')).to.have.length(11)
+    expect(JSON.parse(stdout.split('\n')[5] ?? '')).to.deep.equal({
+      source: 'wh.news',
+      fetched_at: '2026-05-01T12:05:00.000Z',
+      url: 'https://www.whitehouse.gov/news/feed/',
+      status: 503,
+      headers: { 'retry-after': '30' },
+      sha256: null,
+      failure: 'The source answered 503.',
+    })
+  })
+
+  it('skips polls that repeat a body from before the log began', async () => {
+    const [first, ...rest] = ['a', 'a', 'b'].map((sha256, at) =>
+      JSON.stringify({
+        source: 'wh.news',
+        fetched_at: new Date(START + at * MINUTE).toISOString(),
+        url: 'https://example.org',
+        status: 200,
+        headers: {},
+        sha256,
+        ...(at === 1 ? {} : { body: 'H4sIAAAAAAAAAwMAAAAAAAAAAAA=' }),
+      }),
+    )
+    writeFileSync(join(folder, 'news.jsonl'), rest.join('\n'))
+    const room = await openNewsroom()
+    expect(await readRecordings(folder, room.sources)).to.have.length(1)
+    writeFileSync(join(folder, 'news.jsonl'), [first, ...rest].join('\n'))
+    expect(await readRecordings(folder, room.sources)).to.have.length(3)
+    await room.close()
+  })
+})

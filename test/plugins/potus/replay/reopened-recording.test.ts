@@ -1,0 +1,66 @@
+/** A recording that is opened again: played on where it was left, and played anew where it has become another. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect } from 'chai'
+import { pino } from 'pino'
+import { openReplay } from '../../../../plugins/potus/replay/replay-feed.ts'
+import { feedOf, type Newsroom, openNewsroom } from '../newsroom.ts'
+
+const AT = Date.UTC(2026, 9, 2, 14)
+const HOUR = 3_600_000
+
+describe('a recording that is opened again', () => {
+  let folder: string
+  let room: Newsroom
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-reopened-'))
+    mkdirSync(join(folder, 'wh.news'))
+    room = await openNewsroom({ time: AT + 10 * HOUR, dataMode: 'replay', shift: 0 })
+  })
+  afterEach(async () => {
+    await room.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  /** One poll at each of the hours, with everything released until then. */
+  const record = (...hours: readonly number[]): void => {
+    for (const hour of hours) {
+      const items = Array.from({ length: hour + 1 }, (_, n) => ({
+        key: `k${n}`,
+        text: `Release ${n}.`,
+        at: AT + n * HOUR,
+      }))
+      const stamp = new Date(AT + hour * HOUR).toISOString().replace(/[-:]|\.\d+/g, '')
+      writeFileSync(join(folder, 'wh.news', `${stamp}_x.xml`), feedOf(items))
+    }
+  }
+  const played = async (): Promise<{ events: number; polls: number }> => {
+    const context = {
+      db: room.db,
+      deployment: { replay_dir: folder, replay_shift: 'none' },
+      log: pino({ level: 'silent' }),
+      progress: () => ({ advance() {}, end() {} }),
+    }
+    const replay = await openReplay({ context, writer: room, sources: room.sources, now: () => room.time })
+    await replay.step(new AbortController().signal)
+    replay.assertReady()
+    const [events, polls] = [await room.db('potus_events'), await room.db('potus_polls')]
+    return { events: events.length, polls: polls.length }
+  }
+
+  it('is not played twice', async () => {
+    record(0, 1, 2)
+    expect(await played()).to.deep.equal({ events: 3, polls: 3 })
+    expect(await played()).to.deep.equal({ events: 3, polls: 3 })
+  })
+
+  it('is played from the beginning when a file is added, whatever its time', async () => {
+    record(1, 3)
+    expect(await played()).to.deep.equal({ events: 4, polls: 2 })
+    record(0)
+    expect(await played()).to.deep.equal({ events: 4, polls: 3 })
+    const kinds = (await room.db('potus_events').orderBy('seq').pluck('ingest')) as string[]
+    expect(kinds).to.deep.equal(['backfill', 'live', 'live', 'live'])
+  })
+})

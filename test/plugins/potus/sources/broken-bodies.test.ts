@@ -1,0 +1,66 @@
+/** What a source may send instead of its feed. */
+import { expect } from 'chai'
+import { feedOf, type Newsroom, OLD, openRunningNewsroom } from '../newsroom.ts'
+
+const MINUTE = 60_000
+
+describe('a source that sends a broken body', () => {
+  let room: Newsroom
+  beforeEach(async () => {
+    room = await openRunningNewsroom()
+  })
+  afterEach(() => room.close())
+  const items = async (query: object = {}): Promise<{ title: string | null; text: string; available_at: string }[]> =>
+    (
+      await room.ask<{ items: { title: string | null; text: string; available_at: string }[] }>('getPotusLive', {
+        query: { limit: 100, ...query },
+      })
+    ).items
+
+  const bad: Readonly<Record<string, readonly [string, string]>> = {
+    'a page with status 200': ['<!doctype html><html><body>File Not Found</body></html>', 'not_a_feed'],
+    'an error of 65 bytes': ['The resource you are looking for is temporarily unavailable now..', 'not_a_feed'],
+    nothing: ['', 'empty'],
+    'spaces only': [' \n', 'empty'],
+    JSON: ['{"items":[]}', 'not_a_feed'],
+    'half a feed': [feedOf([OLD]).slice(0, 300), 'truncated'],
+    'an empty feed': [feedOf([]), 'too_few_items'],
+    'a feed from the future': [feedOf([{ key: 'f', text: 'x', at: Date.UTC(2026, 4, 3, 12) }]), 'future_date'],
+    'a feed without dates': [feedOf([OLD]).replace(/<pubDate>.*?<\/pubDate>/, ''), 'bad_date'],
+  }
+  for (const [what, [body, reason]] of Object.entries(bad))
+    it(`quarantines ${what} and publishes nothing`, async () => {
+      const before = await items()
+      expect(await room.poll('wh.news', body)).to.include({ outcome: 'quarantined', fresh: 0 })
+      const row = (await room.db('potus_polls').where({ outcome: 'quarantined' }).first()) as {
+        detail: string
+        body: Buffer
+      }
+      expect(row.detail).to.match(new RegExp(`^${reason}: `))
+      expect(row.body.length).to.be.greaterThan(0)
+      const { feeds } = await room.ask<{
+        feeds: { id: string; status: string; consecutive_failures: number; last_failure: string }[]
+      }>('getPotusFeeds')
+      expect(feeds.find(({ id }) => id === 'wh.news')).to.include({
+        status: 'failing',
+        consecutive_failures: 1,
+        last_failure: row.detail,
+      })
+      expect(await items()).to.deep.equal(before)
+    })
+
+  it('reads a byte-order mark and unescaped ampersands', async () => {
+    const body = `\uFEFF${feedOf([{ key: 'bom', title: 'Trade & Tariffs', text: 'Beef & soybeans.', at: room.time - MINUTE }, OLD])}`
+    expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
+    expect((await items())[0]).to.include({ title: 'Trade & Tariffs', text: 'Beef & soybeans.' })
+  })
+
+  it('postpones an item that is dated slightly ahead until its time comes', async () => {
+    const soon = { key: 'soon', text: 'Embargoed by two minutes.', at: room.time + 2 * MINUTE }
+    const body = feedOf([soon, OLD])
+    expect(await room.poll('wh.news', body)).to.include({ fresh: 0 })
+    room.time += 3 * MINUTE
+    expect(await room.poll('wh.news', body)).to.include({ outcome: 'new', fresh: 1 })
+    expect((await items())[0]?.available_at).to.equal(new Date(room.time).toISOString().replace('.000Z', 'Z'))
+  })
+})

@@ -1,0 +1,130 @@
+/** The list of sources: every one that was looked at is there with a switch of its own, and says what it is. */
+import { expect } from 'chai'
+import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
+import { readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
+import { feedOf } from '../newsroom.ts'
+
+/** Addresses to be read, by what is known of them: a payload was recorded, or never. */
+const RECORDED = [
+  'https://www.whitehouse.gov/news/feed/',
+  'https://www.whitehouse.gov/presidential-actions/feed/',
+  'https://www.whitehouse.gov/presidential-actions/executive-orders/feed/',
+  'https://www.whitehouse.gov/briefings-statements/feed/',
+  'https://www.whitehouse.gov/fact-sheets/feed/',
+  'https://www.whitehouse.gov/releases/feed/',
+  'https://www.federalregister.gov/api/v1/public-inspection-documents/current.json',
+  'https://www.federalregister.gov/api/v1/documents.json',
+  'https://www.trumpstruth.org/feed',
+  'https://ix.cnn.io/data/truth-social/truth_archive.json',
+]
+const NEVER_SEEN = [
+  'https://www.federalreserve.gov/feeds/press_all.xml',
+  'https://www.federalreserve.gov/feeds/press_monetary.xml',
+  'https://www.federalreserve.gov/feeds/speeches.xml',
+  'https://www.federalreserve.gov/json/calendar.json',
+  'https://www.state.gov/rss-feed/press-releases/feed/',
+  'https://public.govdelivery.com/accounts/USTREAS/feed.rss',
+  'https://www.war.gov/DesktopModules/ArticleCS/RSS.ashx',
+  'https://www.justice.gov/news/rss',
+  'https://www.govinfo.gov/rss/dcpd.xml',
+]
+/** Not to be asked unless an operator says so. */
+const REFUSED = [
+  'https://truthsocial.com/api/v1/accounts/107780257626128497/statuses',
+  'https://media-cdn.factba.se/rss/json/trump/calendar.json',
+  'https://ustr.gov/rss.xml',
+]
+
+const plain = (url: string): string => url.replace(/\?.*$/, '')
+
+describe('the list of sources', () => {
+  const sources = readSources()
+  const at = (url: string): Source | undefined => sources.find((source) => plain(source.url) === url)
+
+  it('has a parser and a switch for every source', () => {
+    for (const url of [...RECORDED, ...NEVER_SEEN, ...REFUSED]) {
+      const source = at(url)
+      expect(source, url).to.not.equal(undefined)
+      const { id, enabled } = source as Source
+      const turned = readSources({ [id]: { enabled: !enabled } })
+      expect(turned.find((one) => one.id === id)?.enabled, id).to.equal(!enabled)
+      expect(turned.filter((one, n) => one.enabled !== sources[n]?.enabled).map((one) => one.id)).to.deep.equal([id])
+    }
+    expect(sources.filter(({ url }) => url.startsWith('https://www.state.gov/rss-feed/'))).to.have.length(15)
+    expect(new Set(sources.map(({ id }) => id))).to.have.length(sources.length)
+    expect(new Set(sources.map(({ url }) => url))).to.have.length(sources.length)
+  })
+
+  it('disables sources that were never verified, and marks them', () => {
+    for (const url of [...NEVER_SEEN, ...REFUSED]) expect(at(url), url).to.include({ enabled: false, verified: false })
+    for (const url of RECORDED) expect(at(url), url).to.include({ verified: true })
+    expect(sources.filter(({ enabled }) => enabled).map(({ id }) => id)).to.deep.equal([
+      'wh.news',
+      'fr.pi',
+      'fr.docs',
+      'truth.mirror',
+    ])
+  })
+
+  it('sends the State Department the user agent it requires, and bypasses the caches of the Justice Department', () => {
+    for (const source of sources.filter(({ publisher }) => publisher === 'state.gov'))
+      expect(source.userAgent, source.id).to.match(/^Mozilla\/5\.0 \(compatible; /)
+    expect(sources.find(({ id }) => id === 'doj.press')).to.include({ noCache: true, dayStamp: '12:00:00' })
+    for (const id of ['fr.pi', 'fr.docs']) expect(sources.find((one) => one.id === id)?.cacheBuster).to.equal('_')
+  })
+
+  it('parses a typical body of each source', () => {
+    const noon = Date.UTC(2026, 4, 1, 16)
+    for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
+      const {
+        items: [item],
+      } = parseBody(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at: noon }])), noon)
+      expect(item, source.id).to.include({ text: 'Words.', publishedAt: noon })
+    }
+  })
+
+  it('reads noon of the Department of Justice as a whole day', () => {
+    const source = sources.find(({ id }) => id === 'doj.press') as Source
+    const noon = Date.UTC(2026, 4, 1, 12)
+    const precisionAt = (at: number): string | undefined =>
+      parseBody(source, Buffer.from(feedOf([{ key: 'a', text: 'Words.', at }])), at).items[0]?.precision
+    expect([precisionAt(noon), precisionAt(noon + 60_000)]).to.deep.equal(['day', 's'])
+  })
+
+  it('reads the days and Washington clock times of the President’s calendar', () => {
+    const source = sources.find(({ id }) => id === 'rollcall.calendar') as Source
+    const entries = [
+      { date: '2026-07-01', time: '11:00:00', details: 'The President meets the Cabinet', location: 'Cabinet Room' },
+      { date: '2026-12-01', time: '', details: 'No public events' },
+      { date: null, details: 'Undated' },
+      null,
+    ]
+    const { items, leftOut } = parseBody(source, Buffer.from(JSON.stringify(entries)), Date.UTC(2026, 5, 1))
+    const times = items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision])
+    expect([times, leftOut]).to.deep.equal([
+      [
+        ['2026-07-01T15:00:00.000Z', 'min'],
+        ['2026-12-01T00:00:00.000Z', 'day'],
+      ],
+      1,
+    ])
+  })
+
+  it('reads the Federal Reserve’s calendar with its byte-order mark, days and clock times, in summer and winter', () => {
+    const source = sources.find(({ id }) => id === 'fed.calendar') as Source
+    const events = [
+      { title: 'FOMC Meeting', month: '2026-10', days: '27-28', time: '2:00 p.m.', type: 'FOMC' },
+      { title: 'FOMC Meeting', month: '2026-12', days: '8, 9', time: '2:00 p.m.', type: 'FOMC' },
+      { title: 'Beige Book', month: '2026-11', days: '25', time: '', type: 'Beige' },
+      { title: 'Nothing said of the day', month: '2026-11', days: '' },
+    ]
+    const { items } = parseBody(source, Buffer.from(`\uFEFF${JSON.stringify({ events })}`), Date.UTC(2026, 8, 1))
+    expect(
+      items.map(({ occurredAt, precision }) => [new Date(occurredAt ?? 0).toISOString(), precision]),
+    ).to.deep.equal([
+      ['2026-10-28T18:00:00.000Z', 'min'],
+      ['2026-11-25T00:00:00.000Z', 'day'],
+      ['2026-12-09T19:00:00.000Z', 'min'],
+    ])
+  })
+})

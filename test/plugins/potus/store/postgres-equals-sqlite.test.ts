@@ -1,0 +1,93 @@
+/** The feed is the same on SQLite and on PostgreSQL: the same polls give the same bytes. */
+import { expect } from 'chai'
+import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
+import { DATABASES, type TestDatabase } from '../../../contracts/databases.ts'
+import { type Asked, feedOf, LIVE, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
+
+const MINUTE = 60_000
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const START = Date.UTC(2026, 4, 1, 12)
+const LONG = 'The delegations of Japan and Mexico met in Washington, D.C., and agreed on copper and steel. '
+  .repeat(9)
+  .trim()
+
+describe('the feed on PostgreSQL', function () {
+  this.timeout(300_000)
+  let store: TestDatabase | null = null
+  before(async function () {
+    store = await DATABASES['PostgreSQL']!()
+    if (store) return
+    this.test?.parent?.tests.forEach((test) => (test.title += ' (skipped: no server on the loopback)'))
+    this.skip()
+  })
+  after(() => store?.drop())
+
+  /** Two days: new items, a silent edit, a stub, something taken back, one post in two places, pages that are no feed. */
+  async function fill(room: Newsroom): Promise<void> {
+    await insertMadeUpEvents(room.db, 900, START - 3 * DAY)
+    room.time = START - 2 * DAY
+    const old = { key: 'old', text: 'An old release.', at: START - 30 * DAY }
+    await room.poll('wh.news', feedOf([old]))
+    await room.poll('truth.mirror', postsOf([{ id: postId(START - 40 * DAY), text: 'Old.', at: START - 40 * DAY }]))
+    for (let n = 0; n < 14; n += 1) {
+      room.time = START - 2 * DAY + n * 170 * MINUTE
+      const at = room.time - 3 * MINUTE
+      const item = (k: number) => ({
+        key: `k${k}`,
+        text: `${LONG} Number ${k}.`,
+        at: START - 2 * DAY + k * 170 * MINUTE - MINUTE,
+      })
+      const shown = [n, n - 1, n - 2].filter((k) => k >= 0 && k !== 7).map(item)
+      const edited = shown.map((one) =>
+        one.key === 'k3' && n === 5 ? { ...one, text: `${one.text} Corrected.` } : one,
+      )
+      await room.poll('wh.news', feedOf([...edited.map((one) => (n === 11 ? { ...one, text: 'A stub.' } : one)), old]))
+      const id = postId(at, n)
+      await room.poll('truth.mirror', postsOf([{ id, text: `Tariffs of ${n} percent on Canada!`, at }]))
+      const row = {
+        id,
+        created_at: new Date(at).toISOString(),
+        content: `<p>Tariffs of ${n} percent on Canada!</p>`,
+        media: [],
+      }
+      await room.poll(
+        'truth.archive',
+        JSON.stringify([{ ...row, replies_count: n, reblogs_count: 2 ** 40, favourites_count: 3 }]),
+      )
+      if (n % 6 === 0) await room.poll('wh.actions', '<html>Just a moment...</html>')
+    }
+    room.time = START + HOUR
+  }
+
+  const questions: readonly (readonly [string, Asked])[] = [
+    ['getPotus', {}],
+    ['getPotusLive', { query: { limit: 100 } }],
+    ['getPotusLive', { query: { since_seq: 910, limit: 7, kinds: 'social', topics: 'trade' } }],
+    ['getPotusEvents1m', { query: { limit: 1440 } }],
+    ['getPotusEvents15m', { query: { limit: 672 } }],
+    ['getPotusArchive', { access: LIVE, query: { limit: 500 } }],
+    ['getPotusArchive', { access: LIVE, query: { limit: 300, order: 'desc' } }],
+    ['getPotusArchive', { query: { limit: 100, from: START - 3 * DAY, entity: 'place:CA' } }],
+    ['getPotusArchive', { query: { limit: 100, from: START - 3 * DAY, q: 'corrected', source: 'wh.news' } }],
+    ['getPotusEntities', { query: { from: START - 9 * DAY, to: START } }],
+    ['getPotusFeeds', {}],
+    ['getPotusEvent', { params: { selector: 'latest' } }],
+    ['getPotusEvent', { params: { selector: 'seq:908' } }],
+  ]
+
+  it('gives the same answers as SQLite, byte for byte, now and as of yesterday', async () => {
+    const rooms = [await openNewsroom({ time: START }), await openNewsroom({ time: START, db: store!.db })] as const
+    for (const room of rooms) await fill(room)
+    for (const [operation, asked] of questions)
+      for (const asOf of [undefined, START - DAY]) {
+        const of = (room: Newsroom) => room.ask(operation, { ...asked, ...(asOf === undefined ? {} : { asOf }) })
+        const [wanted, found] = [JSON.stringify(await of(rooms[0])), JSON.stringify(await of(rooms[1]))]
+        expect(found, `${operation} ${JSON.stringify(asked.query)} ${asOf}`).to.equal(wanted)
+        expect(wanted.length).to.be.greaterThan(200)
+      }
+    const held = await rooms[1].db('potus_versions').where({ status: 'corrected' })
+    expect(held.length).to.be.greaterThan(0)
+    await rooms[0].close()
+  })
+})
