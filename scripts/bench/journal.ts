@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
-import { paymentIn } from '../../test/contracts/payment.ts'
+import { paymentIn } from '../../test/contracts/journal-payments.ts'
 
 const CHANGES = 4
 const PAYMENTS = 2_000

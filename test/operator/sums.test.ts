@@ -1,14 +1,14 @@
 import { expect } from 'chai'
-import { LEDGERS } from '../contracts/ledgers.ts'
-import type { Ledger } from '../contracts/journal.ts'
-import { paymentIn, reservationOf } from '../contracts/payment.ts'
+import { JOURNALS } from '../contracts/journals.ts'
+import type { TestJournal } from '../contracts/journals.ts'
+import { paymentIn, reservationOf } from '../contracts/journal-payments.ts'
 
 const OWN = '0x00000000000000000000000000000000000000C1'
 const DAY = 86_400_000
 
-for (const [name, create] of Object.entries(LEDGERS))
+for (const [name, create] of Object.entries(JOURNALS))
   describe(`the revenue of the journal in ${name}`, () => {
-    let ledger: Ledger
+    let ledger: TestJournal
 
     before(async function () {
       const created = await create()

@@ -5,7 +5,7 @@ import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Purchase } from '../../scripts/chaos/buyers.ts'
 import { faultsOf, judge } from '../../scripts/chaos/verdict.ts'
-import { paymentIn } from '../contracts/payment.ts'
+import { paymentIn } from '../contracts/journal-payments.ts'
 
 const network = NETWORKS['base-sepolia']
 const payer: Hex = `0x${'b1'.repeat(20)}`

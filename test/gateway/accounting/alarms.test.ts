@@ -4,7 +4,7 @@ import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { createAlarms } from '../../../gateway/accounting/alarms.ts'
 import type { Alert } from '../../../gateway/accounting/alerts.ts'
-import { paymentIn } from '../../contracts/payment.ts'
+import { paymentIn } from '../../contracts/journal-payments.ts'
 
 describe('the alarms', () => {
   let journal: Journal

@@ -11,9 +11,9 @@ import {
 import { exportMonth, type Format } from '../../../gateway/accounting/ledger-export.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
-import type { Ledger as OpenedJournal } from '../../contracts/journal.ts'
-import { LEDGERS } from '../../contracts/ledgers.ts'
-import { answerOf, INTENT, paymentIn, reservationOf } from '../../contracts/payment.ts'
+import type { TestJournal as OpenedJournal } from '../../contracts/journals.ts'
+import { JOURNALS } from '../../contracts/journals.ts'
+import { answerOf, INTENT, paymentIn, reservationOf } from '../../contracts/journal-payments.ts'
 
 const OWN = '0x00000000000000000000000000000000000000C1'
 const NOVEMBER = monthOf('2026-11')
@@ -32,7 +32,7 @@ interface Line {
 /** Parses a decimal amount: "0.005000" is 5000n. */
 const units = (amount: string): bigint => BigInt(amount.replace('.', ''))
 
-for (const [name, create] of Object.entries(LEDGERS))
+for (const [name, create] of Object.entries(JOURNALS))
   describe(`the ledger in ${name}`, () => {
     let opened: OpenedJournal
     let journal: Journal

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { recordLateSettlement, mayStillSettle } from '../../../gateway/payments/late-settlement.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
-import { paymentIn, reservationOf, STEPS, TRANSACTION } from '../../contracts/payment.ts'
+import { paymentIn, reservationOf, STEPS, TRANSACTION } from '../../contracts/journal-payments.ts'
 
 describe('money that comes after a payment was given back', () => {
   let journal: Journal

@@ -4,9 +4,9 @@ import { pino } from 'pino'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import type { Outcome, Settler, SubmittedPayment } from '../../../gateway/methods/payment-method.ts'
 import { createReconciler } from '../../../gateway/payments/recovery.ts'
-import type { Ledger } from '../../contracts/journal.ts'
-import { LEDGERS } from '../../contracts/ledgers.ts'
-import { INTENT, paymentIn, REFUSED, reservationOf, STEPS, TRANSACTION } from '../../contracts/payment.ts'
+import type { TestJournal } from '../../contracts/journals.ts'
+import { JOURNALS } from '../../contracts/journals.ts'
+import { INTENT, paymentIn, REFUSED, reservationOf, STEPS, TRANSACTION } from '../../contracts/journal-payments.ts'
 
 const SETTLED: Outcome = { state: 'settled', transaction: TRANSACTION }
 const PENDING: Outcome = { state: 'pending', transaction: TRANSACTION }
@@ -28,11 +28,11 @@ const chainOf = (status: (record: SubmittedPayment) => Outcome | Promise<Outcome
 })
 
 describe('reconciling', () => {
-  let ledger: Ledger
+  let ledger: TestJournal
   let journal: Journal
 
   beforeEach(async () => {
-    ledger = (await LEDGERS['a SQLite file']?.()) as Ledger
+    ledger = (await JOURNALS['a SQLite file']?.()) as TestJournal
     journal = ledger.journal
   })
   afterEach(() => ledger.drop())

@@ -4,7 +4,7 @@
  * under these rules was charged twice by us. Each call comes from another place.
  */
 import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
-import type { Gateway } from './process.ts'
+import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'
 
 /** What a buyer makes of an answer. `uncharged`: it said that this payment took no money. `withheld`: delivered before. */

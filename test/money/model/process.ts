@@ -19,16 +19,7 @@ import { PAY_TO } from '../../support/gateway.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 import type { Tx } from './chain.ts'
 import type { Process } from './steps.ts'
-import { NETWORK, type World } from './world.ts'
-
-export interface Gateway extends Process {
-  /** Its first look at the ledger is over: it takes calls. */
-  open: boolean
-  call(request: CallRequest): Promise<Answer>
-  reconcile(atStart: boolean): Promise<unknown>
-  /** Reads the chain's transfers as reconciliation does, and books what came too late. */
-  watch(): Promise<void>
-}
+import { type Gateway, NETWORK, type World } from './world.ts'
 
 const place = { path: '/v1/word', route: 'GET /v1/word' }
 const operation = {
@@ -129,7 +120,7 @@ function held(world: World, process: Process): Journal {
     ...journal,
     owner: process.id,
     find: (key) => gate('find', () => journal.find(key)),
-    findByIdentifier: (payer, identifier) => gate('identified', () => journal.findByIdentifier(payer, identifier)),
+    findByIdentifier: (payer, identifier) => gate('findByIdentifier', () => journal.findByIdentifier(payer, identifier)),
     reserve: (reservation) =>
       gate('reserve', () =>
         owned(
@@ -148,14 +139,14 @@ function held(world: World, process: Process): Journal {
         if (outcome.unsent && owners.get(key) !== process.id) return false
         return journal.refused(key, attempt, outcome)
       }),
-    settledLate: (key, ...rest) => move('late', key, () => journal.settledLate(key, ...rest)),
+    settledLate: (key, ...rest) => move('settledLate', key, () => journal.settledLate(key, ...rest)),
     claim: (key, attempt) => move('claim', key, () => journal.claim(key, attempt)),
     owed: (key, ...rest) => move('owed', key, () => journal.owed(key, ...rest)),
     openPayments: () =>
-      gate('open', async () =>
+      gate('openPayments', async () =>
         (await journal.openPayments()).map((row) => ({ ...row, owner: owners.get(row.key) ?? 'nobody' })),
       ),
-    liveOwners: () => gate('living', async () => world.living()),
+    liveOwners: () => gate('liveOwners', async () => world.living()),
     forgetAnswers: async () => 0,
   }
 }

@@ -2,9 +2,9 @@
 import type { JournalEvent } from '../../../gateway/payments/journal/journal.ts'
 import { type Bought, type Buyers, createBuyers } from './buyers.ts'
 import { always, appended, atLast, type Facts } from './laws.ts'
-import type { Gateway } from './process.ts'
 import type { Fate } from './steps.ts'
-import { createWorld, PAYERS, PRICE, type World } from './world.ts'
+import { createGateway } from './process.ts'
+import { createWorld, type Gateway, PAYERS, PRICE, type World } from './world.ts'
 
 /** Three numbers decide what happens next: what, to which, and how. */
 export interface Choice {
@@ -72,7 +72,7 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
       bought.body = text
     },
   )
-  world = await createWorld((id) => {
+  world = await createWorld(createGateway, (id) => {
     tally.crashes += 1
     buyers.lose(id)
   })

@@ -2,6 +2,7 @@
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
+import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { paymentKey, type PaymentKey } from '../../../gateway/methods/payment-method.ts'
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
@@ -11,8 +12,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { PAY_TO } from '../../support/gateway.ts'
 import { OPERATION } from '../../support/operation.ts'
 import { type Chain, createChain, type Tx } from './chain.ts'
-import { createGateway, type Gateway } from './process.ts'
-import { createSteps, type Steps } from './steps.ts'
+import { createSteps, type Process, type Steps } from './steps.ts'
 
 export const NETWORK = NETWORKS['base-sepolia']
 export const PRICE = 5_000n
@@ -31,6 +31,16 @@ export interface Payment {
   readonly key: PaymentKey
   readonly payload: Readonly<Record<string, unknown>>
   readonly tx: Omit<Tx, 'hash'>
+}
+
+/** One gateway process of the model. */
+export interface Gateway extends Process {
+  /** True once its recovery at the start is over, so that it takes calls. */
+  open: boolean
+  call(request: CallRequest): Promise<Answer>
+  reconcile(atStart: boolean): Promise<unknown>
+  /** Reads the chain's transfers as reconciliation does, and records late ones. */
+  watch(): Promise<void>
 }
 
 export interface World {
@@ -55,7 +65,11 @@ export interface World {
   close(): Promise<void>
 }
 
-export async function createWorld(onKill: (id: string) => void): Promise<World> {
+/** @param createGateway starts a process in this world */
+export async function createWorld(
+  createGateway: (world: World, id: string) => Gateway,
+  onKill: (id: string) => void,
+): Promise<World> {
   let clock = START
   let [runs, hashes, nonces] = [0, 0, 0]
   const journal = await openJournal({ file: ':memory:', now: () => clock })

@@ -12,7 +12,7 @@ import { type Bucket, BUCKETS } from '../../../../gateway/accounting/reconciliat
 import { createComparison } from '../../../../gateway/accounting/reconciliation/comparison.ts'
 import { type Findings, openFindings } from '../../../../gateway/accounting/reconciliation/findings.ts'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
-import { answerOf, INTENT, reservationOf, TRANSACTION } from '../../../contracts/payment.ts'
+import { answerOf, INTENT, reservationOf, TRANSACTION } from '../../../contracts/journal-payments.ts'
 import { recorder, useScene } from '../../../support/scene.ts'
 import { newBuyer } from '../../../support/settling.ts'
 

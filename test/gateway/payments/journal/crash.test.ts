@@ -4,23 +4,23 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { openJournal } from '../../../../gateway/payments/journal/open-journal.ts'
 import type { PaymentState } from '../../../../gateway/payments/journal/payment-states.ts'
-import { PATHS } from '../../../contracts/payment.ts'
+import { PATHS } from '../../../contracts/journal-payments.ts'
 import { start } from '../../../support/process.ts'
 
-const PROGRAM = 'test/contracts/ledger-process.ts'
+const PROGRAM = 'test/contracts/journal-process.ts'
 const STATES = Object.keys(PATHS) as PaymentState[]
 
 const keysOf = (output: string): string[] => [...output.matchAll(/^key (\S+)\n/gm)].map((match) => match[1] as string)
 
-describe('the journal of a process that is killed', () => {
+describe('the journal of a killed process', () => {
   let folder: string
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), 'ledger-'))
+    folder = mkdtempSync(join(tmpdir(), 'journal-'))
   })
   after(() => rmSync(folder, { recursive: true }))
 
   for (const state of STATES)
-    it(`opens again with a payment ${state}, whose owner is known to be dead`, async () => {
+    it(`opens again with a payment that is ${state} and knows that its owner is dead`, async () => {
       const file = join(folder, `${state}.sqlite`)
       const { child, ended, output } = await start(PROGRAM, /^key \S+\n/m, {}, [file, state])
       child.kill('SIGKILL')
@@ -40,7 +40,7 @@ describe('the journal of a process that is killed', () => {
       }
     })
 
-  it('holds every change that was confirmed, however many were under way', async () => {
+  it('has every change that was confirmed, however many were in progress', async () => {
     const file = join(folder, 'busy.sqlite')
     const { child, ended, output } = await start(PROGRAM, /(?:key \S+\n){100}/, {}, [file])
     child.kill('SIGKILL')

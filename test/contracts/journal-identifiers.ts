@@ -1,13 +1,13 @@
-/** One payment per payer and identifier: what every form of the ledger promises of idempotency keys. */
+/** What every journal promises about idempotency keys: one unreleased payment per payer and identifier. */
 import { expect } from 'chai'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
-import type { Ledger } from './journal.ts'
-import { paymentIn, reservationOf, STEPS } from './payment.ts'
+import type { TestJournal } from './journals.ts'
+import { paymentIn, reservationOf, STEPS } from './journal-payments.ts'
 
-/** `create` makes an empty ledger, or null where its server does not answer. */
-export function identifiersContract(name: string, create: () => Promise<Ledger | null>): void {
-  describe(`identifiers in ${name}`, () => {
-    let ledger: Ledger
+/** @param create opens an empty journal; null if its server does not answer */
+export function identifiersContract(name: string, create: () => Promise<TestJournal | null>): void {
+  describe(`identifiers in the journal in ${name}`, () => {
+    let opened: TestJournal
     let journal: Journal
     let count = 0
     const named = (change: Parameters<typeof reservationOf>[0] = {}) =>
@@ -16,22 +16,22 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
     before(async function () {
       const created = await create()
       if (!created) this.skip()
-      ledger = created
+      opened = created
       journal = created.journal
     })
     beforeEach(() => (count += 1))
-    after(async () => ledger?.drop())
+    after(async () => opened?.drop())
 
-    it('takes the identifier from a payment whose money came late, since another may have it by now', async () => {
+    it('clears the identifier of a payment that settled late, since another payment may have it by now', async () => {
       const [first, second] = [named(), named()]
       await paymentIn(journal, 'released', first)
       expect((await journal.reserve({ ...second, identifier: first.identifier })).reserved).to.equal(true)
-      expect(await STEPS.late(journal, first.key, 1)).to.equal(true)
+      expect(await STEPS.settledLate(journal, first.key, 1)).to.equal(true)
       expect(await journal.find(first.key)).to.include({ state: 'settled', identifier: null, answer: null })
       expect((await journal.openPayments()).map(({ key }) => key)).to.include(first.key)
     })
 
-    it('refuses a second payment of the same payer by the same identifier, and shows the first', async () => {
+    it('refuses a second payment of the same payer under the same identifier, and returns the first', async () => {
       const first = named()
       await paymentIn(journal, 'settled', first)
       const { reserved, record } = await journal.reserve(named())
@@ -41,21 +41,21 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect(await journal.findByIdentifier(first.payer, 'another')).to.equal(null)
     })
 
-    it('lets payers use the same words, and one payer pay without any', async () => {
+    it('lets different payers use the same identifier, and one payer pay without any', async () => {
       const reservations = [named(), named({ payer: '0x00000000000000000000000000000000000000b2' })]
       reservations.push(reservationOf(), reservationOf())
       const results = await Promise.all(reservations.map((one) => journal.reserve(one)))
       expect(results.map(({ reserved }) => reserved)).to.deep.equal([true, true, true, true])
     })
 
-    it('lets one of many payments that come together have the identifier', async () => {
+    it('lets only one of many concurrent payments have the identifier', async () => {
       const results = await Promise.all(Array.from({ length: 30 }, () => journal.reserve(named())))
       expect(results.filter(({ reserved }) => reserved)).to.have.length(1)
       const [winner] = results.filter(({ reserved }) => reserved)
       for (const { record } of results) expect(record.key).to.equal(winner?.record.key)
     })
 
-    it('gives the identifier of a released payment free, and then holds it for the one that took it', async () => {
+    it('frees the identifier of a released payment, and then keeps it for the payment that took it', async () => {
       const [first, second] = [named(), named()]
       await paymentIn(journal, 'released', first)
       expect((await journal.reserve(second)).reserved).to.equal(true)
@@ -66,20 +66,20 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await journal.reserve(first)).record).to.include({ attempt: 2, identifier: first.identifier })
     })
 
-    it('forgets an identifier, and the place, with the answer they were kept for', async () => {
+    it('forgets the identifier and the place together with the answer', async () => {
       const first = named({ place: 'there' })
       await paymentIn(journal, 'settled', first)
-      ledger.now += 1_000
-      await journal.forgetAnswers(ledger.now)
+      opened.now += 1_000
+      await journal.forgetAnswers(opened.now)
       expect(await journal.find(first.key)).to.include({ identifier: null, place: null, answer: null })
       expect((await journal.reserve(named())).reserved).to.equal(true)
     })
 
-    // What is only in memory has no other process and no past.
+    // A journal in memory has no other process and cannot be opened again.
     if (name.includes('memory')) return
 
-    it('holds between processes, and after a restart', async () => {
-      const { open } = ledger
+    it('keeps identifiers unique across processes and after a restart', async () => {
+      const { open } = opened
       if (!open) throw new Error(`${name} cannot be opened twice`)
       const others = [await open(), await open()]
       for (let round = 0; round < 10; round++) {
@@ -94,8 +94,8 @@ export function identifiersContract(name: string, create: () => Promise<Ledger |
       expect((await later.reserve(named())).reserved).to.equal(false)
     })
 
-    it('adds them, with place and delivery, to a ledger that an earlier release wrote', async () => {
-      const { open, sql } = ledger
+    it('adds the columns identifier, place and delivered_at to data of an earlier release', async () => {
+      const { open, sql } = opened
       if (!open || !sql) throw new Error(`${name} cannot be opened twice`)
       const key = await paymentIn(journal, 'settled')
       await sql('DROP INDEX payments_identified')

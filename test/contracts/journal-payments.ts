@@ -1,4 +1,4 @@
-/** Made-up payments for the ledger's tests. */
+/** Invented payments for tests of the journal. */
 import { randomBytes } from 'node:crypto'
 import type { Journal, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
@@ -23,7 +23,7 @@ export function answerOf(text: string): StoredAnswer {
   return { status: 200, headers: { 'content-type': 'application/json' }, body: Buffer.from(text) }
 }
 
-/** A payment of 5000 units nobody has seen before. */
+/** A new payment of 5000 units. */
 export function reservationOf(change: Partial<Reservation> = {}): Reservation {
   const identity = change.identity ?? hex(32)
   return {
@@ -49,14 +49,14 @@ export function reservationOf(change: Partial<Reservation> = {}): Reservation {
   }
 }
 
-/** Every step a caller can ask for, by the name of its method. */
+/** Every move of the state machine, by the name of its method. */
 export const STEPS = {
   answered: (journal: Journal, key: string, attempt: number) => journal.answered(key, attempt, answerOf('{"ok":true}')),
   submitted: (journal: Journal, key: string, attempt: number) => journal.submitted(key, attempt, INTENT),
   settled: (journal: Journal, key: string, attempt: number) => journal.settled(key, attempt, TRANSACTION),
   released: (journal: Journal, key: string, attempt: number) => journal.released(key, attempt, 'product_failed'),
   refused: (journal: Journal, key: string, attempt: number) => journal.refused(key, attempt, REFUSED),
-  late: (journal: Journal, key: string, attempt: number) => journal.settledLate(key, attempt, TRANSACTION),
+  settledLate: (journal: Journal, key: string, attempt: number) => journal.settledLate(key, attempt, TRANSACTION),
   owed: (journal: Journal, key: string, attempt: number) => journal.owed(key, attempt, 'the answer is lost'),
 } as const
 

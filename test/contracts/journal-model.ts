@@ -1,10 +1,10 @@
-/** The ledger against a model of ten lines: whatever is asked for, together or in turn, both say the same. */
+/** Compares the journal with a model of ten lines: for any sequence of commands, both return the same results. */
 import { expect } from 'chai'
 import * as fc from 'fast-check'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
-import type { Ledger } from './journal.ts'
-import { reservationOf, type Step, STEPS } from './payment.ts'
+import type { TestJournal } from './journals.ts'
+import { reservationOf, type Step, STEPS } from './journal-payments.ts'
 
 interface Asked {
   readonly step: Step | 'reserve'
@@ -18,13 +18,13 @@ const MOVES: Readonly<Record<Step, readonly [from: readonly string[], to: Paymen
   settled: [['submitted'], 'settled'],
   released: [['reserved', 'answered'], 'released'],
   refused: [['answered', 'submitted'], 'released'],
-  late: [['released'], 'settled'],
+  settledLate: [['released'], 'settled'],
   owed: [['submitted', 'settled'], 'owed'],
 }
 
 type Modelled = Map<number, { state: PaymentState; attempt: number }>
 
-/** What the ledger has to answer, and the change it makes. */
+/** The result the journal has to return. Applies the change to the model. */
 function expected(rows: Modelled, { step, payment, attempt }: Asked): boolean {
   const row = rows.get(payment)
   if (step === 'reserve') {
@@ -38,33 +38,33 @@ function expected(rows: Modelled, { step, payment, attempt }: Asked): boolean {
   return true
 }
 
-/** Weighted so that payments get far: the step that comes next is asked for most often. */
+/** Weighted towards the next step, so that payments get far. */
 const asked: fc.Arbitrary<Asked> = fc.record({
   step: fc.oneof(
     { weight: 3, arbitrary: fc.constantFrom('reserve', 'answered', 'submitted', 'settled') },
-    { weight: 1, arbitrary: fc.constantFrom('released', 'refused', 'late', 'owed') },
+    { weight: 1, arbitrary: fc.constantFrom('released', 'refused', 'settledLate', 'owed') },
   ),
   payment: fc.nat(2),
   attempt: fc.oneof({ weight: 4, arbitrary: fc.constant(1) }, { weight: 1, arbitrary: fc.constant(2) }),
 })
 
-export function modelContract(name: string, create: () => Promise<Ledger | null>, runs: number): void {
-  describe(`the journal in ${name}, against a model`, () => {
-    let ledger: Ledger
+export function modelContract(name: string, create: () => Promise<TestJournal | null>, runs: number): void {
+  describe(`the journal in ${name}, compared with a model`, () => {
+    let opened: TestJournal
 
     before(async function () {
       const created = await create()
       if (!created) this.skip()
-      ledger = created
+      opened = created
     })
-    after(async () => ledger?.drop())
+    after(async () => opened?.drop())
 
-    it('answers any sequence of commands, in groups of any size, as the model does', async () => {
+    it('returns the same results as the model for any sequence of commands, in groups of any size', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.array(fc.array(asked, { minLength: 1, maxLength: 12 }), { maxLength: 6 }),
           async (groups) => {
-            const { journal } = ledger
+            const { journal } = opened
             const reservations = [reservationOf(), reservationOf(), reservationOf()]
             const rows: Modelled = new Map()
             const ask = (journal: Journal, { step, payment, attempt }: Asked): Promise<boolean> => {

@@ -1,14 +1,25 @@
-/** The forms of the ledger, each empty and with a clock that stands. */
+/** An empty journal in each database, with a clock that only the test moves. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import { connect } from '../../gateway/payments/journal/sqlite.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
-import type { Ledger } from './journal.ts'
 import { openSchema } from './postgres.ts'
 
-export const LEDGERS: Readonly<Record<string, () => Promise<Ledger | null>>> = {
+/** An empty journal with a clock of its own. */
+export interface TestJournal {
+  /** The clock in ms, which the test sets. */
+  now: number
+  /** Opens it once more, as another process would; null in memory. */
+  readonly open: (() => Promise<Journal>) | null
+  /** Runs an SQL statement, as an operator could; null in memory. */
+  readonly sql: ((text: string) => Promise<unknown>) | null
+  readonly journal: Journal
+  drop(): Promise<void>
+}
+
+export const JOURNALS: Readonly<Record<string, () => Promise<TestJournal | null>>> = {
   memory: () => ledgerOf({ file: ':memory:' }, null, async () => {}),
 
   'a SQLite file': () => {
@@ -33,9 +44,9 @@ export const LEDGERS: Readonly<Record<string, () => Promise<Ledger | null>>> = {
 
 async function ledgerOf(
   address: { readonly file: string } | { readonly url: string },
-  sql: Ledger['sql'],
+  sql: TestJournal['sql'],
   remove: () => Promise<void>,
-): Promise<Ledger> {
+): Promise<TestJournal> {
   const opened: Journal[] = []
   const clock = { now: 1_770_000_000_000 }
   const open = async (): Promise<Journal> => {

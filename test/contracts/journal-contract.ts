@@ -1,61 +1,50 @@
-/** What every form of the ledger promises. One suite, run on each. */
+/** What every journal promises. The suite runs on each database. */
 import { expect } from 'chai'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
-import { answerOf, INTENT, PATHS, paymentIn, reservationOf, STEPS, TRANSACTION } from './payment.ts'
-import { transitions } from './transitions.ts'
+import { answerOf, INTENT, PATHS, paymentIn, reservationOf, type Step, STEPS, TRANSACTION } from './journal-payments.ts'
+import type { TestJournal } from './journals.ts'
 
-export interface Ledger {
-  /** A clock that stands where it is put, in ms. */
-  now: number
-  /** Opens it again, or a second time, as another process would; null for a ledger in memory. */
-  readonly open: (() => Promise<Journal>) | null
-  /** The statement as an operator would type it. */
-  readonly sql: ((text: string) => Promise<unknown>) | null
-  readonly journal: Journal
-  drop(): Promise<void>
-}
-
-/** `create` makes an empty ledger, or null where its server does not answer. */
-export function journalContract(name: string, create: () => Promise<Ledger | null>): void {
+/** @param create opens an empty journal; null if its server does not answer */
+export function journalContract(name: string, create: () => Promise<TestJournal | null>): void {
   describe(`the journal in ${name}`, () => {
-    let ledger: Ledger
+    let opened: TestJournal
     let journal: Journal
 
     before(async function () {
       const created = await create()
       if (!created) this.skip()
-      ledger = created
+      opened = created
       journal = created.journal
     })
-    after(async () => ledger?.drop())
+    after(async () => opened?.drop())
 
-    it('keeps every field of a reservation, amounts of 256 bits exactly', async () => {
+    it('stores every field of a reservation, and 256-bit amounts exactly', async () => {
       const reservation = reservationOf({ amount: 2n ** 256n - 1n, expiresAt: 2n ** 256n - 1n, startsAt: 0n })
-      ledger.now = 1_770_000_000_123
+      opened.now = 1_770_000_000_123
       const { reserved, record } = await journal.reserve(reservation)
       expect(reserved).to.equal(true)
       expect(record).to.include({ ...reservation, state: 'reserved', attempt: 1 })
-      expect(record).to.include({ createdAt: ledger.now, updatedAt: ledger.now, settledAt: null, answer: null })
+      expect(record).to.include({ createdAt: opened.now, updatedAt: opened.now, settledAt: null, answer: null })
       expect(await journal.find(reservation.key)).to.deep.equal(record)
       expect(await journal.find('eip155:84532/none')).to.equal(null)
     })
 
-    transitions(() => ledger)
+    stateMachineTests(() => opened)
 
-    it('lets a released payment be reserved again as a new attempt, also for another request', async () => {
-      ledger.now += 1
-      const first = ledger.now
+    it('lets a released payment be reserved again as a new attempt, even for another request', async () => {
+      opened.now += 1
+      const first = opened.now
       const reservation = reservationOf()
       await paymentIn(journal, 'submitted', reservation)
       await STEPS.refused(journal, reservation.key, 1)
-      ledger.now += 5_000
+      opened.now += 5_000
       const change = { fingerprint: 'b'.repeat(64), route: 'GET /v1/other', callId: 'call-2', amount: 7000n }
       const { reserved, record } = await journal.reserve({ ...reservation, ...change })
       expect(reserved).to.equal(true)
-      expect(record).to.include({ ...change, state: 'reserved', attempt: 2, createdAt: first, updatedAt: ledger.now })
+      expect(record).to.include({ ...change, state: 'reserved', attempt: 2, createdAt: first, updatedAt: opened.now })
       expect(record).to.include({ answer: null, transaction: null, reason: null, settledAt: null })
-      expect(record.intent, 'others have seen it').to.deep.equal(INTENT)
+      expect(record.intent, 'what was sent may still be executed').to.deep.equal(INTENT)
       const events = await journal.events(reservation.key)
       expect(events.map(({ attempt, state }) => `${attempt} ${state}`)).to.deep.equal([
         '1 reserved',
@@ -66,7 +55,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       ])
     })
 
-    it('returns the row in the way where a payment is taken', async () => {
+    it('returns the existing row if the payment is already in use', async () => {
       const reservation = reservationOf()
       await paymentIn(journal, 'settled', reservation)
       const { reserved, record } = await journal.reserve({ ...reservation, fingerprint: 'c'.repeat(64) })
@@ -75,7 +64,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(record.answer?.body.toString()).to.equal('{"ok":true}')
     })
 
-    it('reserves one payment once among 200 that want it at the same time', async () => {
+    it('reserves a payment once when 200 calls try at the same time', async () => {
       const reservation = reservationOf()
       const results = await Promise.all(
         Array.from({ length: 200 }, (_, at) => journal.reserve({ ...reservation, callId: `call-${at}` })),
@@ -86,7 +75,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.events(reservation.key)).to.have.length(1)
     })
 
-    it('gives each of many changes written together its own result', async () => {
+    it('gives every change its own result when many are written together', async () => {
       const keys = await Promise.all(
         Array.from({ length: 40 }, (_, at) => paymentIn(journal, at % 2 === 0 ? 'reserved' : 'answered')),
       )
@@ -102,7 +91,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
         )
     })
 
-    it('runs changes of one payment in the order they were asked for', async () => {
+    it('applies changes of one payment in the order of the calls', async () => {
       const reservation = reservationOf()
       const { key } = reservation
       const results = await Promise.all([
@@ -117,7 +106,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(results).to.deep.equal([true, false, true, false, true, true, true])
     })
 
-    it('fails a change the database cannot take, and none of those written with it', async () => {
+    it('fails a change that the database rejects, but none of those written with it', async () => {
       const broken = reservationOf({ version: 'two' as never })
       const good = Array.from({ length: 5 }, () => reservationOf())
       const results = await Promise.allSettled(
@@ -131,7 +120,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.find(broken.key)).to.equal(null)
     })
 
-    it('gives the answer back byte for byte, with its headers', async () => {
+    it('returns a stored answer byte for byte, with its headers', async () => {
       const key = await paymentIn(journal, 'reserved')
       const body = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 31) % 256))
       const answer = { status: 201, headers: { 'content-type': 'text/csv', 'x-odd': '\ud800 "ü\\' }, body }
@@ -141,10 +130,10 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       await journal.settled(key, 1, TRANSACTION)
       const settled = await journal.find(key)
       expect(settled?.answer).to.deep.equal(answer)
-      expect(settled).to.deep.include({ intent: INTENT, transaction: TRANSACTION, settledAt: ledger.now })
+      expect(settled).to.deep.include({ intent: INTENT, transaction: TRANSACTION, settledAt: opened.now })
     })
 
-    it('keeps an answer without a body as one', async () => {
+    it('stores an answer without a body', async () => {
       const key = await paymentIn(journal, 'reserved')
       const empty = { status: 204, headers: {}, body: Buffer.alloc(0) }
       const other = await paymentIn(journal, 'reserved')
@@ -156,13 +145,13 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect((await journal.find(alone))?.answer).to.deep.equal(empty)
     })
 
-    it('drops the answer of a payment that is given back', async () => {
+    it('drops the stored answer when a payment is released', async () => {
       const key = await paymentIn(journal, 'answered')
       await journal.released(key, 1, 'the buyer left')
       expect(await journal.find(key)).to.include({ answer: null, reason: 'the buyer left' })
     })
 
-    it('keeps why, however it is worded', async () => {
+    it('stores the reason of a refusal, whatever characters it contains', async () => {
       const key = await paymentIn(journal, 'submitted')
       const message = `bad \0 text \ud800 ${'long '.repeat(500)}`
       expect(await journal.refused(key, 1, { state: 'refused', reason: 'x\0y', message })).to.equal(true)
@@ -171,7 +160,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(last?.detail).to.match(/^xy: bad {2}text \ufffd long/)
     })
 
-    it('lists debts until they are repaid, once', async () => {
+    it('lists a debt until it is repaid, and accepts one repayment', async () => {
       const key = await paymentIn(journal, 'owed')
       expect((await journal.debts()).map((debt) => debt.key)).to.include(key)
       expect(await journal.repaid(key, 'sent back in 0x12')).to.equal(true)
@@ -181,7 +170,7 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'repaid: sent back in 0x12' })
     })
 
-    it('finds what is open, oldest first, and what a payer bought, newest first', async () => {
+    it('lists open payments oldest first, and the payments of a payer newest first', async () => {
       const payer = '0x00000000000000000000000000000000000000Cc'
       const keys: string[] = []
       for (const state of Object.keys(PATHS) as PaymentState[])
@@ -203,14 +192,14 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.list({ payer, states: [], limit: 2 })).to.have.length(0)
     })
 
-    it('notes the first delivery of what was paid, and forgets it where the payment is taken up anew', async () => {
+    it('records the first delivery of a paid answer, and forgets it when the payment is reserved again', async () => {
       const [paid, sent, unpaid] = await Promise.all(
         (['settled', 'submitted', 'answered'] as const).map((state) => paymentIn(journal, state)),
       )
       const at = async (key = ''): Promise<unknown> => (await journal.find(key))?.deliveredAt
-      const first = ledger.now
+      const first = opened.now
       await Promise.all([paid, sent, unpaid].map((key) => journal.delivered(key as string)))
-      ledger.now += 1_000
+      opened.now += 1_000
       await journal.delivered(paid as string)
       expect([await at(paid), await at(sent), await at(unpaid)]).to.deep.equal([first, first, null])
       await STEPS.refused(journal, sent as string, 1)
@@ -218,24 +207,67 @@ export function journalContract(name: string, create: () => Promise<Ledger | nul
       expect(await at(sent)).to.equal(null)
     })
 
-    it('counts by state', async () => {
+    it('counts payments by state', async () => {
       const before = await journal.counts()
       await paymentIn(journal, 'settled')
       await paymentIn(journal, 'owed')
       expect(await journal.counts()).to.deep.equal({ ...before, settled: before.settled + 1, owed: before.owed + 1 })
     })
 
-    it('forgets old answers of settled payments, and nothing else', async () => {
+    it('forgets old answers of settled payments and nothing else', async () => {
       const old = await paymentIn(journal, 'settled')
       const unsettled = await paymentIn(journal, 'submitted')
-      ledger.now += 1_000
+      opened.now += 1_000
       const young = await paymentIn(journal, 'settled')
-      expect(await journal.forgetAnswers(ledger.now)).to.be.greaterThan(0)
-      expect(await journal.forgetAnswers(ledger.now)).to.equal(0)
+      expect(await journal.forgetAnswers(opened.now)).to.be.greaterThan(0)
+      expect(await journal.forgetAnswers(opened.now)).to.equal(0)
       expect(await journal.find(old)).to.include({ state: 'settled', answer: null, transaction: TRANSACTION })
       expect((await journal.openPayments()).map(({ key }) => key)).not.to.include(old)
       expect((await journal.find(unsettled))?.answer).not.to.equal(null)
       expect((await journal.find(young))?.answer).not.to.equal(null)
     })
+  })
+}
+
+/** The moves that each state allows. All others are refused. */
+const ALLOWED: Readonly<Record<PaymentState, readonly Step[]>> = {
+  reserved: ['answered', 'released'],
+  answered: ['submitted', 'released', 'refused'],
+  submitted: ['settled', 'refused', 'owed'],
+  settled: ['owed'],
+  released: ['settledLate'],
+  owed: [],
+}
+const LEADS_TO = { refused: 'released', settledLate: 'settled' } as Readonly<Partial<Record<Step, PaymentState>>>
+
+/** One test per state and move. `current` returns the journal under test once the tests run. */
+function stateMachineTests(current: () => TestJournal): void {
+  for (const state of Object.keys(PATHS) as PaymentState[])
+    for (const step of Object.keys(STEPS) as Step[])
+      it(`${ALLOWED[state].includes(step) ? 'allows' : 'refuses'} the move "${step}" of a payment that is ${state}`, async () => {
+        const opened = current()
+        const { journal } = opened
+        const key = await paymentIn(journal, state)
+        const before = await journal.find(key)
+        const events = (await journal.events(key)).length
+        opened.now += 10
+        const moved = await STEPS[step](journal, key, 1)
+        expect(moved).to.equal(ALLOWED[state].includes(step))
+        const after = await journal.find(key)
+        if (!moved) expect(after).to.deep.equal(before)
+        else expect(after).to.include({ state: LEADS_TO[step] ?? step, updatedAt: opened.now })
+        expect(await journal.events(key)).to.have.length(moved ? events + 1 : events)
+      })
+
+  it('refuses every move of an earlier attempt, and of an unknown payment', async () => {
+    const opened = current()
+    const { journal } = opened
+    const key = await paymentIn(journal, 'released')
+    await journal.reserve(reservationOf({ key }))
+    for (const step of Object.values(STEPS)) {
+      expect(await step(journal, key, 1)).to.equal(false)
+      expect(await step(journal, 'eip155:84532/none', 1)).to.equal(false)
+    }
+    expect(await journal.answered(key, 2, answerOf('{}'))).to.equal(true)
   })
 }

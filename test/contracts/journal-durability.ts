@@ -1,13 +1,13 @@
-/** What a ledger on a disk promises beyond one in memory. */
+/** What a journal on disk promises beyond one in memory. */
 import { expect } from 'chai'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
-import type { Ledger } from './journal.ts'
-import { answerOf, paymentIn, PATHS, reservationOf, STEPS } from './payment.ts'
+import type { TestJournal } from './journals.ts'
+import { answerOf, paymentIn, PATHS, reservationOf, STEPS } from './journal-payments.ts'
 
-/** `create` makes an empty ledger, or null where its server does not answer. */
-export function lastingContract(name: string, create: () => Promise<Ledger | null>): void {
-  describe(`the journal in ${name}, kept`, () => {
-    let ledger: Ledger
+/** @param create opens an empty journal; null if its server does not answer */
+export function durabilityContract(name: string, create: () => Promise<TestJournal | null>): void {
+  describe(`the journal in ${name}, closed and opened again`, () => {
+    let opened: TestJournal
     let journal: Journal
     let open: () => Promise<Journal>
     let sql: (text: string) => Promise<unknown>
@@ -15,19 +15,19 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
     before(async function () {
       const created = await create()
       if (!created?.open || !created.sql) this.skip()
-      ledger = created
+      opened = created
       ;({ journal } = created)
       ;({ open, sql } = created)
     })
-    after(async () => ledger?.drop())
+    after(async () => opened?.drop())
 
-    it('has every row and event again after it was closed, and finishes what was asked for before', async () => {
+    it('finishes pending writes before it closes, and has every row and event when it opens again', async () => {
       const first = await open()
       const keys = await Promise.all(
         (Object.keys(PATHS) as (keyof typeof PATHS)[]).map((state) => paymentIn(first, state)),
       )
       const last = reservationOf()
-      // One payment, so that each of these needs a commit of its own.
+      // All of one payment, so that each needs a commit of its own.
       const writing = Promise.all(Array.from({ length: 30 }, () => first.reserve(last)))
       const answered = STEPS.answered(first, last.key, 1)
       await first.close()
@@ -44,7 +44,7 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
       expect(await second.find(last.key)).to.include({ state: 'answered' })
     })
 
-    it('never lets an event be changed or removed, nor a payment be deleted', async () => {
+    it('never lets an event be changed or deleted, nor a payment be deleted', async () => {
       const key = await paymentIn(journal, 'settled')
       const events = await journal.events(key)
       for (const statement of [
@@ -63,19 +63,19 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
       expect(await journal.find(key)).to.include({ state: 'settled' })
     })
 
-    it('writes an event even for a state changed by hand', async () => {
+    it('writes an event even if a state is changed by hand', async () => {
       const key = await paymentIn(journal, 'settled')
       await sql(`UPDATE payments SET state = 'owed', detail = 'by hand' WHERE key = '${key}'`)
       expect((await journal.events(key)).at(-1)).to.include({ state: 'owed', detail: 'by hand' })
     })
 
-    it('shows a settled payment that never had an answer as open', async () => {
+    it('lists a settled payment that never had an answer as open', async () => {
       const key = await paymentIn(journal, 'settled')
       await sql(`UPDATE payments SET answer_status = NULL, answer_body = NULL WHERE key = '${key}'`)
       expect((await journal.openPayments()).map((row) => row.key)).to.include(key)
     })
 
-    it('lets one of several processes reserve a payment, and one of them move it', async () => {
+    it('lets only one of several processes reserve a payment, and only one make each move', async () => {
       const others = await Promise.all([open(), open(), open()])
       const all = [journal, ...others]
       for (let round = 0; round < 10; round++) {
@@ -96,7 +96,7 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
       }
     })
 
-    it('keeps all results true while processes write groups of the same payments in opposite orders', async () => {
+    it('reports the right results when two processes write the same payments in opposite orders', async () => {
       const other = await open()
       const reservations = Array.from({ length: 40 }, () => reservationOf())
       const reserve = (one: Journal, list: typeof reservations) =>
@@ -114,16 +114,16 @@ export function lastingContract(name: string, create: () => Promise<Ledger | nul
       expect(moved.flat().filter(Boolean)).to.have.length(40)
     })
 
-    it('knows which processes live: until they close, or are silent for long', async () => {
+    it('counts a process as live until it closes or is silent for 30 seconds', async () => {
       const other = await open()
       const key = await paymentIn(other, 'reserved')
       const owner = (await journal.openPayments()).find((row) => row.key === key)?.owner as string
       expect((await journal.liveOwners()).has(owner)).to.equal(true)
       expect((await journal.liveOwners()).has('elsewhere/1/x')).to.equal(false)
-      ledger.now += 60_000
+      opened.now += 60_000
       expect((await journal.liveOwners()).has(owner)).to.equal(false)
       expect((await other.liveOwners()).has(owner)).to.equal(true)
-      ledger.now -= 60_000
+      opened.now -= 60_000
       await other.close()
       expect((await journal.liveOwners()).has(owner)).to.equal(false)
     })
