@@ -120,7 +120,8 @@ function held(world: World, process: Process): Journal {
     ...journal,
     owner: process.id,
     find: (key) => gate('find', () => journal.find(key)),
-    findByIdentifier: (payer, identifier) => gate('findByIdentifier', () => journal.findByIdentifier(payer, identifier)),
+    findByIdentifier: (payer, identifier) =>
+      gate('findByIdentifier', () => journal.findByIdentifier(payer, identifier)),
     reserve: (reservation) =>
       gate('reserve', () =>
         owned(
