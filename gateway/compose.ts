@@ -127,7 +127,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
   mkdirSync(config.dataDir, { recursive: true, mode: 0o700 })
   const settlement = overrides.settlement ?? (await openSettlement(config, log))
   const stores = await openStores(config, clock, log, overrides)
-  const { journal, db, kv, lease, prices, revocations } = stores
+  const { journal, prices, revocations } = stores
   const tokens = await createTokens({
     keys: config.tokenKeys,
     dataDir: config.dataDir,

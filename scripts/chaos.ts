@@ -16,7 +16,7 @@ import { NETWORKS, type Hex } from '../gateway/config/networks.ts'
 import { createRpc, type Rpc } from '../gateway/methods/exact-evm/nodes/rpc.ts'
 import { freePort } from '../gateway/sandbox/anvil.ts'
 import { mintData } from '../gateway/sandbox/contracts.ts'
-import { type Asked, createSigner, startLoad } from './chaos/buyers.ts'
+import { type Requirement, createSigner, startLoad } from './chaos/buyers.ts'
 
 import { startVictim } from './chaos/victim.ts'
 import { faultsOf, judge, readTransfers, type Verdict } from './chaos/verdict.ts'
@@ -60,11 +60,11 @@ export async function chaos(options: ChaosOptions, say: (line: string) => void):
     const rpc = createRpc(sandbox.rpc_url, 60)
     const keys = Array.from({ length: options.buyers }, () => generatePrivateKey())
     await fund(rpc, keys.map(privateKeyToAddress))
-    const asked = await offerOf(`${baseUrl}/v1/echo/price`)
+    const requirement = await requirementOf(`${baseUrl}/v1/echo/price`)
     const fromBlock = Number(await rpc.call<Hex>('eth_blockNumber'))
     const load = startLoad({
       baseUrl,
-      asked,
+      requirement,
       buyers: keys.map((key) => createSigner(network, key)),
       path: (id) => `/v1/echo/${id}`,
     })
@@ -82,7 +82,7 @@ export async function chaos(options: ChaosOptions, say: (line: string) => void):
     const transfers = await readTransfers(rpc, network, sandbox.pay_to, fromBlock)
     await victim.stop()
     const journal = await openJournal({ file: join(folder, 'journal.sqlite') })
-    const verdict = await judge(load.purchases, transfers, journal, { network, price: BigInt(asked.amount) })
+    const verdict = await judge(load.purchases, transfers, journal, { network, price: BigInt(requirement.amount) })
     await journal.close()
     const sent = load.purchases.reduce((sum, purchase) => sum + purchase.sent, 0)
     const answers = Object.fromEntries(load.answers)
@@ -93,9 +93,9 @@ export async function chaos(options: ChaosOptions, say: (line: string) => void):
   }
 }
 
-async function offerOf(url: string): Promise<Asked> {
+async function requirementOf(url: string): Promise<Requirement> {
   const header = (await fetch(url)).headers.get('payment-required') ?? ''
-  const { accepts } = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: [Asked] }
+  const { accepts } = JSON.parse(Buffer.from(header, 'base64').toString()) as { accepts: [Requirement] }
   return accepts[0]
 }
 

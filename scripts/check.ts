@@ -63,7 +63,7 @@ function asJson(catalog: Catalog | null, issues: readonly Issue[]): string {
 
 async function check(): Promise<number> {
   const { values } = readFlags(USAGE, { options: { json: { type: 'boolean', default: false } } })
-  const { edition, issues: issues, close } = await openCatalog(readConfig())
+  const { edition, issues, close } = await openCatalog(readConfig())
   const catalog = edition?.catalog ?? null
   process.stdout.write(`${(values.json ? asJson : asText)(catalog, issues)}\n`)
   await close()

@@ -33,8 +33,8 @@ export interface Load {
 
 export interface LoadOptions {
   readonly baseUrl: string
-  readonly buyers: readonly ((asked: Asked) => Signed)[]
-  readonly asked: Asked
+  readonly buyers: readonly ((requirement: Requirement) => Signed)[]
+  readonly requirement: Requirement
   /** The path of the paid route; each purchase has its own id. */
   readonly path: (id: string) => string
 }
@@ -52,7 +52,7 @@ function errorOf(body: string): readonly string[] {
 const TIMEOUT_MS = 20_000
 const CONCURRENCY = 16
 
-export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
+export function startLoad({ baseUrl, buyers, requirement, path }: LoadOptions): Load {
   const purchases: Purchase[] = []
   const answers = new Map<string, number>()
   const stopping = new AbortController()
@@ -80,11 +80,11 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
 
   const isOpen = ({ body, refused }: Purchase): boolean => body === null && !refused
 
-  async function buy(sign: (asked: Asked) => Signed): Promise<void> {
+  async function buy(sign: (requirement: Requirement) => Signed): Promise<void> {
     const id = Array.from({ length: 16 }, () => String.fromCharCode(97 + randomInt(26))).join('')
     const purchase: Purchase = {
       url: baseUrl + path(id),
-      payment: sign(asked),
+      payment: sign(requirement),
       body: null,
       refused: false,
       changed: 0,
@@ -128,7 +128,7 @@ export function startLoad({ baseUrl, buyers, asked, path }: LoadOptions): Load {
 }
 
 /** The fields of an `accepts` entry of x402 v2 that a payment needs. */
-export interface Asked {
+export interface Requirement {
   readonly amount: string
   readonly payTo: Hex
   readonly maxTimeoutSeconds: number
@@ -142,7 +142,7 @@ export interface Signed {
 }
 
 /** Creates a signer that uses native code, so that signing does not limit the load. */
-export function createSigner(network: Network, key: Hex): (asked: Asked) => Signed {
+export function createSigner(network: Network, key: Hex): (requirement: Requirement) => Signed {
   const digestOf = createDigest(network)
   const secret = Buffer.from(key.slice(2), 'hex')
   const payer = privateKeyToAddress(key)
