@@ -8,23 +8,23 @@ import { auditOf } from '../audit/place.ts'
 const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
 const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
 
-describe('the page of a report', () => {
+describe('the report page', () => {
   const shownOf = async (fields: object) =>
     reportPage((await auditOf(sample('round-trips.csv'), fields)) as unknown as AuditReport)
   const impossible = ({ key }: ReturnType<typeof reportPage>) => key.find(({ label }) => label === 'Impossible fills')
 
-  it('says in a line what was judged', async () => {
+  it('summarises what was judged in one line', async () => {
     const { judged } = await shownOf({ bars: sample('bars.csv') })
     expect(judged).to.match(/^\d+ trades in 1 symbol, \d{4}-\d\d-\d\d to \d{4}-\d\d-\d\d$/)
   })
 
-  it('counts impossible fills where there were bars to hold them against, and cautions of nothing', async () => {
+  it('shows the number of impossible fills without a caution if all fills were checked', async () => {
     const shown = await shownOf({ bars: sample('bars.csv') })
     expect(impossible(shown)?.figure).to.equal('1')
     expect(shown.caution).to.equal(null)
   })
 
-  it('does not call what was never checked none', async () => {
+  it('shows "unknown" if no fill was checked', async () => {
     const shown = await shownOf({})
     expect(impossible(shown)?.figure).to.equal('unknown')
     expect(shown.caution).to.contain('it is unknown')
@@ -34,14 +34,14 @@ describe('the page of a report', () => {
     ])
   })
 
-  it('writes the prices of findings in line, and figures in basis points with their unit', async () => {
+  it('aligns the prices of findings and shows units of basis points', async () => {
     const { findings } = await shownOf({ bars: sample('bars.csv') })
     const [{ price, low, high, figures } = {}] = findings
     expect([price, low, high].every((text) => /^\d+\.\d\d$/.test(text ?? ''))).to.equal(true)
     expect(figures?.join()).to.match(/excess \d+\.\d bps/)
   })
 
-  it('shows the first of very many findings, what rejects before what warns, and says how many there are', async () => {
+  it('shows the first findings, errors before warnings, and the total number', async () => {
     const { fills, ...rest } = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
     const findings = Array.from({ length: 1000 }, (_, row) => ({
       row,
@@ -56,7 +56,7 @@ describe('the page of a report', () => {
     expect(shown.findings).to.have.lengthOf.below(60)
   })
 
-  it('shows a few of many warnings', async () => {
+  it('limits the number of warnings', async () => {
     const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
     const { warnings } = reportPage({
       ...report,
@@ -66,7 +66,7 @@ describe('the page of a report', () => {
     expect(warnings.at(-1)).to.equal('The JSON report has 988 more warnings.')
   })
 
-  it('never shows a probability as certain', async () => {
+  it('never shows a probability of 100%', async () => {
     const report = (await auditOf(sample('round-trips.csv'), {})) as unknown as AuditReport
     const sure = reportPage({ ...report, overfitting: { ...report.overfitting, dsr: 0.99999, psr: 0.00001 } })
     expect(sure.key.map(({ figure }) => figure)).to.include('> 99.9%')

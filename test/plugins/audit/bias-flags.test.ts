@@ -11,11 +11,11 @@ const codes = async (ledger: readonly Trip[]): Promise<string[]> =>
 const within = ({ low, high }: Day, place: number): number => cents(low + (high - low) * place)
 
 describe('the flags of an audit', () => {
-  it('stay down for fills that know nothing', async () => {
+  it('are not raised for fills at random prices', async () => {
     expect(await codes(honest)).to.deep.equal([])
   })
 
-  it('go up for buys at the bottom of their bars', async () => {
+  it('are raised for buys at the bottom of their bars', async () => {
     const next = uniform(5)
     const knowing = honest.map((trip) => ({
       ...trip,
@@ -29,7 +29,7 @@ describe('the flags of an audit', () => {
     expect(await codes(both)).to.deep.equal(['lookahead_extremes', 'lookahead_extremes'])
   })
 
-  it('go up for entries at the open that know the close', async () => {
+  it('are raised for entries at the open that match the direction of the bar', async () => {
     const knowing = honest.map((trip) => {
       const { open, close } = barOf(trip.entryTime)
       return { ...trip, entryPrice: open, sign: close > open ? (1 as const) : (-1 as const) }
@@ -39,7 +39,7 @@ describe('the flags of an audit', () => {
     expect(await codes(guessing)).to.deep.equal([])
   })
 
-  it('go up for fills exactly on highs and lows', async () => {
+  it('are raised for fills exactly on highs and lows', async () => {
     const touching = honest.map((trip, i) => {
       const { high, low } = barOf(trip.entryTime)
       return { ...trip, entryPrice: i % 2 === 0 ? high : low }
@@ -47,7 +47,7 @@ describe('the flags of an audit', () => {
     expect(await codes(touching)).to.include('touch_fill')
   })
 
-  it('say of many symbols over many years that survivorship cannot be tested, and reject nothing for it', async () => {
+  it('warn of survivorship for many symbols over many years, without a rejection', async () => {
     const lines = Array.from({ length: 60 }, (_, i) => {
       const year = 2014 + (i % 6)
       return `S${i},long,1,${year}-03-03,100,${year}-03-07,${101 + (i % 3)}`
@@ -60,7 +60,7 @@ describe('the flags of an audit', () => {
     expect((await auditOf([ROUND_TRIPS, ...brief])).fills.flags).to.deep.equal([])
   })
 
-  it('rest on a t test whose tail is that of the tables', () => {
+  it('use a t test that matches published tables', () => {
     expect(studentTail(2.0423, 30)).to.be.closeTo(0.025, 1e-4)
     expect(studentTail(3.646, 30)).to.be.closeTo(0.0005, 1e-5)
     expect(studentTail(1.6449, 1e6)).to.be.closeTo(0.05, 1e-4)

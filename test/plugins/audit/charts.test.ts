@@ -10,10 +10,10 @@ import { auditOf, found } from './place.ts'
 const ledgers = resolve(import.meta.dirname, '../../../views/assets/ledgers')
 const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8')
 
-describe('the equity of a report', () => {
+describe('the equity curve of a report', () => {
   const trades = (count: number) => Array.from({ length: count }, (_, i) => ({ exitTime: i * 1000 }) as never)
 
-  it('is the running sum before and after costs, with the fall from the peak', () => {
+  it('is the running sum before and after costs, with the drawdown', () => {
     const { gross, net, drawdown } = equityOf(
       trades(3),
       Float64Array.of(0.2, -0.2, 0.2),
@@ -24,7 +24,7 @@ describe('the equity of a report', () => {
     expect(drawdown).to.deep.equal([0, -0.3, -0.2])
   })
 
-  it('keeps the deepest fall when many trades become few steps', () => {
+  it('keeps the deepest drawdown if many trades become few steps', () => {
     const net = Float64Array.from({ length: 100_000 }, (_, i) => (i === 50_000 ? -5 : i === 50_001 ? 5 : 0.001))
     const { at, drawdown, net: kept } = equityOf(trades(net.length), net, net)
     expect(at).to.have.length(240)
@@ -33,34 +33,34 @@ describe('the equity of a report', () => {
   })
 })
 
-describe('a report as pictures', () => {
+describe('the charts of a report', () => {
   let report: AuditReport
   before(async () => {
     report = (await auditOf(sample('round-trips.csv'), { bars: sample('bars.csv') })) as unknown as AuditReport
   })
 
-  it('has the sample ledgers to draw from: one impossible fill, whatever the layout', async () => {
+  it('use a sample ledger with one impossible fill in every layout', async () => {
     expect(found(report as never)).to.deep.equal(['17 outside_range entry'])
     const fills = await auditOf(sample('fills.csv'), { bars: sample('bars.csv') })
     expect(fills.fills).to.include({ impossible: 1 })
     expect(fills.performance.gross_expectancy_bps).to.be.closeTo(report.performance.gross_expectancy_bps, 1e-6)
   })
 
-  it('goes from what a trade makes to what is left of it without a gap', () => {
+  it('have cost steps that lead from gross to net return', () => {
     const steps = costSteps(report)
     const costs = steps.filter(({ total }) => !total).reduce((sum, { amount }) => sum + amount, 0)
     expect((steps[0]?.amount ?? 0) + costs).to.be.closeTo(steps.at(-1)?.amount ?? 0, 1e-9)
     expect(steps.at(-1)?.amount).to.equal(report.performance.net_expectancy_bps)
   })
 
-  it('ends the equity where the expectancy says', () => {
+  it('end the equity curve at the expectancy times the number of trades', () => {
     const [equity] = equityCharts(report)
     const after = equity?.series[1]?.points.at(-1)?.[1] ?? 0
     expect(after).to.be.closeTo((report.performance.net_expectancy_bps * report.performance.trades) / 1e4, 1e-5)
     expect(draw(equity!).paths).to.have.length(2)
   })
 
-  it('tells the deepest fall and the last exit in the table, and no more rows than can be read', () => {
+  it('list the deepest drawdown and the last exit in a table of limited length', () => {
     const at = Array.from({ length: 240 }, (_, day) => new Date(Date.UTC(2024, 0, 1 + day)).toISOString())
     const drawdown = at.map((_, index) => (index === 77 ? -0.4321 : 0))
     const [equity, fall] = equityCharts({ ...report, equity: { at, gross: drawdown, net: drawdown, drawdown } })
@@ -71,20 +71,20 @@ describe('a report as pictures', () => {
     }
   })
 
-  it('marks the stated trials on the curve of deflation', () => {
+  it('mark the stated number of trials on the curve', () => {
     const chart = trialsChart(report)
     expect(chart?.marks?.[0]?.at).to.deep.equal([10, report.overfitting.dsr])
     const line = chart?.series[0]?.points ?? []
     expect(line.every(([, value], index) => index === 0 || value <= (line[index - 1]?.[1] ?? 0))).to.equal(true)
   })
 
-  it('draws nothing where a report of an earlier version, or a short one, has no figures', () => {
+  it('are left out if a report has no figures for them', () => {
     const { equity: _, ...earlier } = report
     expect(equityCharts(earlier)).to.deep.equal([])
     expect(trialsChart({ ...report, overfitting: { ...report.overfitting, dsr: null } })).to.equal(null)
   })
 
-  it('places a fill beside its bar', () => {
+  it('show a fill beside its bar', () => {
     const place = placeOf({ price: 9, low: 10, high: 12 })
     expect(place?.price).to.be.below(place?.low ?? 0)
     expect(placeOf({ price: 11, low: 10, high: 12 })?.price).to.equal(50)

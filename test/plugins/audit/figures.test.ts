@@ -29,7 +29,7 @@ function trialLedger(trials: number, days: number, made: (trial: number, day: nu
 const gauss = (next: () => number): number => Math.sqrt(-2 * Math.log(next() || 1e-9)) * Math.cos(2 * Math.PI * next())
 
 describe('the figures of an audit', () => {
-  it('follow from one another as the formulas of the report say', async () => {
+  it('follow from each other by the formulas in the report', async () => {
     const { performance, overfitting, formulas } = await auditOf(SIX, { trials: 3 })
     const all: Readonly<Record<string, unknown>> = { ...performance, ...overfitting }
     const of = (name: string): number => Number(all[name])
@@ -58,7 +58,7 @@ describe('the figures of an audit', () => {
     expect(all).to.include.all.keys(named)
   })
 
-  it('are those of a calculation by hand', async () => {
+  it('match a calculation by hand', async () => {
     // Computed apart, in Python with the standard library, from the formulas of the methodology page.
     const { performance, overfitting } = await auditOf(SIX, { trials: 25, extraBps: 1 })
     const wanted = {
@@ -102,11 +102,11 @@ describe('the figures of an audit', () => {
     })
   })
 
-  it('are the same in every run, intervals included', async () => {
+  it('are the same in every run, including the intervals', async () => {
     expect(await auditOf(SIX)).to.deep.equal(await auditOf(SIX))
   })
 
-  it('have intervals around the estimate that widen as trades get fewer', async () => {
+  it('have intervals that widen with fewer trades', async () => {
     const next = uniform(7)
     const lines = Array.from({ length: 400 }, (_, i) => {
       const day = new Date(Date.UTC(2020, 0, 1 + i)).toISOString().slice(0, 10)
@@ -123,7 +123,7 @@ describe('the figures of an audit', () => {
     expect(await width(100)).to.be.greaterThan(1.5 * (await width(400)))
   })
 
-  it('charge twice the cost a side: an edge of 1.3 bps is -4.7 bps at large_cap', async () => {
+  it('charge the cost per side twice, so 1.3 bps become -4.7 bps at large_cap', async () => {
     const next = uniform(3)
     const noise = Array.from({ length: 1500 }, () => 0.001 * gauss(next))
     const returns = [...noise, ...noise.map((one) => -one)].map((one) => one + 0.00013)
@@ -137,7 +137,7 @@ describe('the figures of an audit', () => {
     expect(verdict).to.equal('not_profitable')
   })
 
-  it('let reported fees replace the commission, and fees that are all zero do not', async () => {
+  it('use reported fees instead of the commission, unless all fees are zero', async () => {
     const paid = await auditOf([`${ROUND_TRIPS},fees`, 'X,long,10,2024-01-02,100,2024-01-03,101,2'], {
       preset: 'crypto_major',
     })
@@ -149,7 +149,7 @@ describe('the figures of an audit', () => {
     expect(zero.warnings).to.include('fees_all_zero')
   })
 
-  it('are null where one trade, or trades all alike, have no spread', async () => {
+  it('are null for a single trade and for identical trades', async () => {
     const one = await auditOf([ROUND_TRIPS, 'X,long,1,2024-01-02,100,2024-01-03,101'])
     expect(one.performance).to.include({ sharpe: null, t_stat: null, sharpe_ci95: null })
     expect(one.overfitting).to.include({ psr: null, dsr: null })
@@ -167,7 +167,7 @@ describe('an audit of many trials', () => {
   const noise = Array.from({ length: 20 * 200 }, () => 0.01 * gauss(next))
   const noiseOf = (trial: number, day: number): number => noise[trial * 200 + day]!
 
-  it('judges the best of them and deflates by how far they lie apart', async () => {
+  it('judges the best trial and deflates it by the variance of the trials', async () => {
     const { ledger, overfitting, performance } = await auditOf(trialLedger(20, 200, noiseOf), { preset: 'zero' })
     const ratios = Array.from({ length: 20 }, (_, trial) => {
       const own = noise.slice(trial * 200, trial * 200 + 200)
@@ -184,7 +184,7 @@ describe('an audit of many trials', () => {
     expect(overfitting.haircuts?.bhy).to.be.an('object')
   })
 
-  it('finds noise overfitted and skill not', async () => {
+  it('finds noise overfitted and does not find skill overfitted', async () => {
     const luck = (await auditOf(trialLedger(20, 200, noiseOf), { preset: 'zero' })).overfitting
     expect(luck.pbo).to.be.within(0.2, 0.9)
     expect(luck).to.include({ pbo_blocks: 16, pbo_periods: 200, pbo_not_checked: null })
@@ -199,14 +199,14 @@ describe('an audit of many trials', () => {
       .and.not.to.include('found nothing against it')
   })
 
-  it('finds a winner that turns over in the middle overfitted', async () => {
+  it('finds a winner overfitted that loses in the second half', async () => {
     const turning = (trial: number, day: number): number =>
       noiseOf(trial, day) + (trial < 10 ? 0.01 : -0.01) * (day < 100 ? 1 : -1)
     const { overfitting } = await auditOf(trialLedger(20, 200, turning), { preset: 'zero' })
     expect(overfitting.pbo).to.be.greaterThan(0.5)
   })
 
-  it('says why there is no probability of overfitting', async () => {
+  it('gives the reason if there is no probability of overfitting', async () => {
     const { overfitting } = await auditOf(trialLedger(5, 30, noiseOf))
     expect(overfitting.pbo_not_checked).to.equal('needs at least 60 days with exits, has 30')
   })

@@ -17,7 +17,7 @@ const lines = (changes: Readonly<Record<number, Partial<Trip>>>): string[] => [
 describe('the findings of an audit', () => {
   const shared = resolve(import.meta.dirname, '../../../../shared/data')
 
-  it('equal the truth of a recorded ledger, row by row', async function () {
+  it('match the known defects of a recorded ledger row by row', async function () {
     if (!existsSync(shared)) this.skip()
     const read = (name: string): Buffer => readFileSync(resolve(shared, name))
     const truth = JSON.parse(read('ledgers/dev_defects_truth.json').toString()) as {
@@ -33,14 +33,14 @@ describe('the findings of an audit', () => {
     expect(freqtrade.ledger).to.include({ layout: 'freqtrade', trades: 179, symbols: 10, zoned: true })
   })
 
-  it('are none on a clean ledger', async () => {
+  it('are empty for a clean ledger', async () => {
     const report = await auditOf(lines({}), { bars })
     expect(found(report)).to.deep.equal([])
     expect(report.fills).to.include({ checked: 2 * clean.length, impossible: 0, share: 0 })
     expect(report.fills.flags).to.deep.equal([])
   })
 
-  it('name rows whose structure is broken, which leave the statistics', async () => {
+  it('report structural defects and exclude their rows from the statistics', async () => {
     const broken = lines({
       3: { entryPrice: Number.NaN },
       5: { exitTime: 'yesterday' },
@@ -65,7 +65,7 @@ describe('the findings of an audit', () => {
     expect(report.reasons[0]).to.equal('structural_share_above_0.005')
   })
 
-  it('name fills outside their bar by more than half a basis point', async () => {
+  it('report fills more than half a basis point outside their bar', async () => {
     const { high } = barOf(clean[4]!.entryTime)
     const { low } = barOf(clean[8]!.exitTime)
     const near = { 4: { entryPrice: high * (1 + 0.4e-4) }, 8: { exitPrice: low * (1 - 0.4e-4) } }
@@ -80,7 +80,7 @@ describe('the findings of an audit', () => {
     expect(report.verdict).to.equal('reject')
   })
 
-  it('name fills on days without a session and outside the life of a symbol', async () => {
+  it('report fills on closed days, before listing and after delisting', async () => {
     const report = await auditOf(
       lines({ 2: { exitTime: '2018-02-10' }, 0: { entryTime: '2018-01-05' }, 99: { exitTime: '2019-12-02' } }),
       { bars },
@@ -88,7 +88,7 @@ describe('the findings of an audit', () => {
     expect(found(report)).to.deep.equal(['0 before_listing entry', '2 closed_market exit', '99 after_delisting exit'])
   })
 
-  it('name quantities beyond the volume, and warn above a tenth of it', async () => {
+  it('report quantities above the volume and warn above a tenth of it', async () => {
     const report = await auditOf(lines({ 6: { qty: 1_000_001 }, 10: { qty: 100_001 }, 12: { qty: 100_000 } }), { bars })
     expect(found(report)).to.deep.equal([
       '6 exceeds_volume entry',
@@ -105,14 +105,14 @@ describe('the findings of an audit', () => {
     expect(report.fills.impossible).to.equal(2)
   })
 
-  it('warn of prices off the tick, unless all are', async () => {
+  it('warn of prices off the tick size, unless all prices are', async () => {
     const one = clean[20]!.entryPrice + 0.003
     expect(found(await auditOf(lines({ 20: { entryPrice: one } }), { bars }))).to.deep.equal(['20 off_tick entry'])
     const all = Object.fromEntries(clean.map(({ entryPrice }, row) => [row, { entryPrice: entryPrice + 0.003 }]))
     expect(found(await auditOf(lines(all), { bars }))).to.deep.equal([])
   })
 
-  it('name trades held over a split at raw prices', async () => {
+  it('report trades held across a split at unadjusted prices', async () => {
     // 4:1 before the open of day 202, amid the trade of days 200 to 203.
     const raw = list.map((day, i) => {
       const cut = i < 202 ? 1 : 4
@@ -131,7 +131,7 @@ describe('the findings of an audit', () => {
     expect(report.fills.findings[0]).to.include({ factor: 4, day: list[202]!.day })
   })
 
-  it('name profits that do not follow from prices and quantity', async () => {
+  it('report stated profits that contradict prices and quantities', async () => {
     const header = `${ROUND_TRIPS},fees,pnl`
     const profit = ({ sign, qty, entryPrice, exitPrice }: Trip): number => sign * qty * (exitPrice - entryPrice)
     const rows = clean.map((trip, row) => {
@@ -142,7 +142,7 @@ describe('the findings of an audit', () => {
     expect(found(report)).to.deep.equal(['30 pnl_mismatch'])
   })
 
-  it('take a contract multiplier, and a commission the file leaves out, for what they are', async () => {
+  it('infer a contract multiplier and an unreported commission', async () => {
     const profit = ({ sign, qty, entryPrice, exitPrice }: Trip): number => sign * qty * (exitPrice - entryPrice)
     const futures = clean.map((trip) => `${line(trip)},${(50 * profit(trip)).toFixed(4)}`)
     const commission = clean.map(

@@ -80,13 +80,13 @@ describe('a hostile ledger', () => {
       expect(item?.msg.length).to.be.within(10, 400)
     })
 
-  it('is refused with 413 beyond 200,000 rows', async () => {
+  it('is rejected with 413 beyond 200,000 rows', async () => {
     const error = await refusal(`${ROUND_TRIPS}\n${`${GOOD}\n`.repeat(200_001)}`)
     expect(error).to.include({ code: 'body_too_large' })
     expect(error.fields).to.deep.equal({ max_rows: 200_000 })
   })
 
-  it('never makes a figure that is not finite', async () => {
+  it('never produces a figure that is not finite', async () => {
     const trips = [row({ 2: '1e18', 4: '1e-18', 6: '1e18' }), row({ 2: '1e-18', 4: '1e18', 6: '1e-18' }), GOOD]
     const report = await auditOf([`${ROUND_TRIPS},fees,pnl`, ...trips.map((one, i) => `${one},1e18,${i}e17`)])
     expect(report.ledger).to.include({ trades: 3, excluded: 0 })
@@ -102,12 +102,12 @@ describe('a hostile ledger', () => {
     })
   })
 
-  it('is a ledger with other rows where one price is no number: that row is left out', async () => {
+  it('loses only the row whose price is not a number', async () => {
     const report = await auditOf(file(row({ 4: 'n/a' }), row({ 4: 'abc' }), row({ 1: 'sideways' }), GOOD))
     expect(report.fills.by_code).to.deep.equal({ missing_value: 3 })
   })
 
-  it('brings bars that are refused with their place', async () => {
+  it('is rejected for bad bars with an error that names the place', async () => {
     const good = barsText(days(30))
     const wrong: Readonly<Record<string, readonly [string, ...(string | number)[]]>> = {
       'no prices': ['symbol,date\nX,2024-01-02\n', 'header'],
@@ -124,7 +124,7 @@ describe('a hostile ledger', () => {
     expect(error.detail[0]?.loc).to.deep.equal(['body', 'bars', 'header'])
   })
 
-  it('never does worse than being refused, whatever its bytes', async () => {
+  it('is at worst rejected, whatever its bytes', async () => {
     const cell = fc.oneof(
       fc.constantFrom('', '0', '-1', '1e308', 'NaN', '2024-02-30', '"', '\\', '=', '\u202e', 'long', '2024-01-02', '5'),
       fc.string({ maxLength: 12 }),

@@ -16,7 +16,7 @@ const { settings } = JSON.parse(readFileSync(resolve(import.meta.dirname, '../..
 const statusOf = (report: Awaited<ReturnType<typeof auditOf>>, check: string) =>
   report.fills.checks.find((one) => one.check === check)
 
-describe('an audit against our own bars', () => {
+describe('an audit against the bars of the service', () => {
   const folder = mkdtempSync(join(tmpdir(), 'audit-'))
   let placed: Stand
   const ask: Ask = async (id, input) => placed.call(id, (input as { query: object }).query)
@@ -59,7 +59,7 @@ describe('an audit against our own bars', () => {
     expect(report.fills).to.include({ checked: 5, not_checked: 1 })
   })
 
-  it('does not take the end of our bars for the end of a symbol', async () => {
+  it('does not treat the end of the bars as a delisting', async () => {
     const early = { ...ledger[0]!, entryTime: '2015-06-01' }
     const report = await auditOf([ROUND_TRIPS, ...ledger.with(0, early).map(line)], { ask })
     expect(found(report)).to.deep.equal([])
@@ -70,7 +70,7 @@ describe('an audit against our own bars', () => {
     )
   })
 
-  it('never uses bars that were made up: the check is not made, and says so', async () => {
+  it('never uses made-up bars and says that the check was skipped', async () => {
     const wrong = { ...ledger[5]!, entryPrice: 250, exitTime: '2018-02-10' }
     const unfit = 'reference bars are sample data'
     const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, wrong).map(line)], { ask, unfit })
@@ -80,12 +80,12 @@ describe('an audit against our own bars', () => {
     expect(statusOf(report, 'outside_range')).to.deep.include({ status: 'not_checked', reasons: [unfit] })
   })
 
-  it('prefers the bars that are sent', async () => {
+  it('prefers uploaded bars', async () => {
     const report = await auditOf([ROUND_TRIPS, ...ledger.map(line)], { ask, bars: barsText(list), unfit: 'sample' })
     expect(report.fills).to.include({ reference: 'uploaded', not_checked: 0 })
   })
 
-  it('knows nothing of a symbol nobody lists', async () => {
+  it('reports an unknown symbol as not checked', async () => {
     const report = await auditOf([ROUND_TRIPS, 'ZZZ,long,1,2024-01-02,100,2024-01-03,101'], { ask })
     expect(statusOf(report, 'session')).to.deep.include({
       status: 'not_checked',
@@ -102,7 +102,7 @@ describe('uploaded bars', () => {
     ].join('\n')
   const trade = (zone: string): string => `X,long,1,2024-03-04 10:05:30${zone},102,2024-03-04 10:07:00${zone},100`
 
-  it('are found under any dress of the symbol', async () => {
+  it('are found under every spelling of the symbol', async () => {
     const dresses = {
       'BTC/USDT': ['BTC/USDT:USDT', 'BINANCE:BTCUSDT', 'btc-usdt'],
       SPY: ['SPY R735QTJ8XC9X', 'ARCA:SPY', 'Equity(8554 [SPY])'],
@@ -115,7 +115,7 @@ describe('uploaded bars', () => {
       }
   })
 
-  it('may be of minutes: a fill belongs to the bar that is open', async () => {
+  it('may be minute bars, and a fill belongs to the bar that contains it', async () => {
     expect(found(await auditOf([ROUND_TRIPS, trade('Z')], { bars: minutes('Z') }))).to.deep.equal([
       '0 outside_range entry',
     ])
@@ -124,7 +124,7 @@ describe('uploaded bars', () => {
     ])
   })
 
-  it('are not held against times of an unknown zone', async () => {
+  it('are not used for times in an unknown zone', async () => {
     const report = await auditOf([ROUND_TRIPS, trade('')], { bars: minutes('Z') })
     expect(found(report)).to.deep.equal([])
     expect(statusOf(report, 'outside_range')?.reasons[0]).to.contain(
@@ -132,12 +132,12 @@ describe('uploaded bars', () => {
     )
   })
 
-  it('of minutes bound the whole day of a ledger of dates', async () => {
+  it('are joined by day for a ledger with dates only', async () => {
     const report = await auditOf([ROUND_TRIPS, 'X,long,1,2024-03-04,101,2024-03-04,98'], { bars: minutes('') })
     expect(found(report)).to.deep.equal(['0 outside_range exit'])
   })
 
-  it('may state their splits', async () => {
+  it('may contain splits', async () => {
     const list = days(30).map((day, i) => ({ ...day, split: i === 10 ? 7 : 1 }))
     const text = ['symbol,date,open,high,low,close,volume,split_coefficient']
     for (const { day, open, high, low, close, split } of list)

@@ -50,7 +50,7 @@ describe('POST /v1/audit', () => {
     return parts
   }
 
-  it('costs the same in every document', async () => {
+  it('has the same price in every document', async () => {
     proves('audit-price')
     const read = async (path: string): Promise<string> => (await fetch(shop.url + path)).text()
     expect(JSON.parse(await read('/pricing.json'))).to.have.nested.property('prices_usd.POST /v1/audit', 5)
@@ -61,7 +61,7 @@ describe('POST /v1/audit', () => {
     expect(await read('/llms.txt')).to.match(/POST \/v1\/audit[^\n]*\$5\.00/)
   })
 
-  it('asks 5.00 and answers a paid call with the report', async () => {
+  it('asks for 5.00 and answers a paid call with the report', async () => {
     const { response, v1 } = await offer(url, { method: 'POST', body: { file } })
     expect(response.status).to.equal(402)
     expect(v1.accepts[0]).to.include({ maxAmountRequired: '5000000' })
@@ -75,7 +75,7 @@ describe('POST /v1/audit', () => {
     expect(report).to.have.nested.property('assumptions.cost_per_side_bps', 1.5)
   })
 
-  it('takes the ledger as JSON, as text/csv and as a multipart file: the same report', async () => {
+  it('gives the same report for a ledger in JSON, as text/csv and as a multipart file', async () => {
     const told = [
       await bought(JSON.stringify({ file }), { 'content-type': 'application/json' }),
       await bought(file, { 'content-type': 'text/csv' }),
@@ -122,7 +122,7 @@ describe('POST /v1/audit', () => {
     expect(answer.status).to.equal(413)
   })
 
-  it('names the presets to those who name another', async () => {
+  it('lists the presets in the error for an unknown preset', async () => {
     const answer = await bought(JSON.stringify({ file, preset: 'free' }), { 'content-type': 'application/json' })
     expect(JSON.stringify(await answer.json()))
       .to.contain('large_cap')
@@ -149,7 +149,7 @@ describe('POST /v1/audit', () => {
     const submit = (body: FormData, headers: Record<string, string> = {}): Promise<Response> =>
       fetch(`${shop.url}/audit`, { method: 'POST', body, headers, redirect: 'manual' })
 
-    it('is free; a program gets the verdict and the address', async () => {
+    it('is free and gives programs the verdict and the address', async () => {
       proves('audit-form')
       const answer = await submit(form({ preset: 'crypto_perp', n_trials: '25', extra_bps: '1.5' }))
       expect(answer.status).to.equal(200)
@@ -159,7 +159,7 @@ describe('POST /v1/audit', () => {
       expect(page).to.contain('25 trials').and.to.contain('6.5 bps (crypto perp), 1.5 bps extra')
     })
 
-    it('leads a browser to a report that no index keeps', async () => {
+    it('redirects a browser to a report that search engines do not index', async () => {
       const parts = form({})
       parts.set('bars', new Blob([bars]), 'bars.csv')
       const answer = await submit(parts, BROWSER)
@@ -174,7 +174,7 @@ describe('POST /v1/audit', () => {
       expect(html.indexOf('Reject')).to.be.below(html.indexOf('outside range'))
     })
 
-    it('shows text of the ledger escaped', async () => {
+    it('escapes text from the ledger', async () => {
       const evil = '"<img src=x onerror=alert(1)>"'
       const parts = form({})
       parts.set('file', new Blob([`${ROUND_TRIPS}\n${evil},long,1,2024-01-02,9,2024-01-02,8\n`]), '<script>.csv')
@@ -184,7 +184,7 @@ describe('POST /v1/audit', () => {
       expect(html).to.contain('&lt;img src=x').and.not.to.contain('<img')
     })
 
-    it('leads a browser back with the code where the file is no ledger', async () => {
+    it('redirects a browser to the form with an error code if the file is not a ledger', async () => {
       const parts = form({})
       parts.set('file', new Blob(['a,b\n1,2\n']), 'x.csv')
       const answer = await submit(parts, BROWSER)
@@ -194,7 +194,7 @@ describe('POST /v1/audit', () => {
       expect(page).to.contain('<option value="large_cap">').and.to.contain('enctype="multipart/form-data"')
     })
 
-    it('lets whoever holds the address delete the report', async () => {
+    it('lets anyone who knows the address delete the report', async () => {
       const made = async (): Promise<string> =>
         `${shop.url}${String((await json(await submit(form({}))))['report_url'])}`
       const [one, other] = [await made(), await made()]
@@ -206,7 +206,7 @@ describe('POST /v1/audit', () => {
       expect((await fetch(one, { method: 'DELETE' })).status, 'again').to.equal(200)
     })
 
-    it('shows a sample before anyone has sent a ledger', async () => {
+    it('shows a sample report', async () => {
       const html = await (await fetch(`${shop.url}/report/sample`, { headers: BROWSER })).text()
       expect(html).to.contain('made-up trades').and.not.to.contain('Delete this report')
     })

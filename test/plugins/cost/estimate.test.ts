@@ -15,7 +15,7 @@ const anyOrder = fc.record({
 const anyKnown = fc.constantFrom(knownWith(null), knownWith(BOOK), knownWith(null, { dayMinutes: 390, advUsd: 3e7 }))
 
 describe('the cost of an order', () => {
-  it('is half the spread and the square-root law for a market order without a book', () => {
+  it('is half the spread plus the square-root law for a market order without a book', () => {
     const { components, total_bps, cost_usd, sources } = answer({}, knownWith(null))
     expect(components.half_spread_bps).to.equal(1)
     // 0.4 · 0.02 · √(1e6/1e9) · 1e4
@@ -25,7 +25,7 @@ describe('the cost of an order', () => {
     expect(sources.impact).to.equal('square_root')
   })
 
-  it('is the walk of the book where one is held', () => {
+  it('is the walk of the book if there is one', () => {
     const { components, inputs, sources } = answer({ notional_usd: 3002.1 }, knownWith(BOOK))
     // 10 at 100.01, then 20 at 100.1: 3002.1/30 = 100.07 on average.
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(7, 1e-9)
@@ -34,13 +34,13 @@ describe('the cost of an order', () => {
     expect(sources.impact).to.equal('book_walk')
   })
 
-  it('takes the bids for a sale', () => {
+  it('uses the bids for a sale', () => {
     const { components, inputs } = answer({ notional_usd: 999.9, side: 'sell' }, knownWith(BOOK))
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(1, 1e-9)
     expect(inputs.book?.levels).to.deep.equal([BOOK.bids[0]])
   })
 
-  it('goes on by the law beyond the depth of the book, without a jump', () => {
+  it('continues with the square-root law beyond the depth of the book, without a jump', () => {
     const known = knownWith(BOOK)
     const depth = 1000.1 + 4004 + 5050
     const impact = (notional_usd: number): number => answer({ notional_usd }, known).components.impact_bps
@@ -70,28 +70,28 @@ describe('the cost of an order', () => {
     expect(pov.components.impact_bps).to.be.closeTo(vwap.components.impact_bps, 1e-9)
   })
 
-  it('lasts an hour for a schedule and a tenth of the volume for pov unless the request says otherwise', () => {
+  it('assumes an hour for a schedule and a tenth of the volume for pov by default', () => {
     expect(answer({ order_type: 'twap' }, knownWith(null)).inputs.horizon_days).to.equal(60 / 1440)
     expect(answer({ order_type: 'pov' }, knownWith(null)).inputs.participation_rate).to.equal(0.1)
     expect(answer({ order_type: 'limit' }, knownWith(null)).inputs.horizon_days).to.equal(5 / 1440)
     expect(answer({}, knownWith(null)).inputs.horizon_days).to.equal(null)
   })
 
-  it('keeps what the price does meanwhile apart', () => {
+  it('reports the timing risk separately', () => {
     const risk = (order: object): number => answer(order, knownWith(null)).timing_risk_bps
     expect(risk({})).to.be.closeTo(200 * Math.sqrt(3 / 86_400), 1e-9)
     expect(risk({ order_type: 'twap', horizon_minutes: 480 })).to.be.closeTo(200 * Math.sqrt(1 / 9), 1e-9)
     expect(risk({ order_type: 'limit', horizon_minutes: 1440 })).to.be.closeTo(200 * Math.sqrt(0.35), 1e-9)
   })
 
-  it('takes a fee of the caller in place of the class', () => {
+  it('uses the fee of the request instead of the fee of the class', () => {
     const { components, sources } = answer({ fee_bps: 0 }, knownWith(null))
     expect(components.fee_bps).to.equal(0)
     expect(sources.fee).to.equal('request')
     expect(answer({}, knownWith(null)).sources.fee).to.equal('class')
   })
 
-  it('widens the range above a tenth of a day and says so', () => {
+  it('widens the range above a tenth of the daily volume, with a warning', () => {
     const { range_bps, components, warnings } = answer({ notional_usd: 2e8 }, knownWith(null))
     expect(warnings).to.deep.equal(['above_10pct_adv'])
     expect(range_bps.p10).to.be.closeTo(10 + 0.6 + 0.5 * components.impact_bps, 1e-9)
@@ -100,7 +100,7 @@ describe('the cost of an order', () => {
     expect(crowded.warnings).to.deep.equal(['above_market_volume'])
   })
 
-  it('is as sure as its sources', () => {
+  it('has a confidence that depends on its sources', () => {
     const confidence = (known: object): string => answer({}, { ...knownWith(null), ...known }).confidence
     const { sources } = knownWith(null)
     expect(confidence({ sources: { ...sources, spread: 'book' } })).to.equal('high')
@@ -112,7 +112,7 @@ describe('the cost of an order', () => {
     expect(confidence({ sources: { ...sources, spread: 'book' }, className: 'perpetual' })).to.equal('medium')
   })
 
-  it('never falls with size, and holds its total within its range', () => {
+  it('never falls with size and lies within its range', () => {
     fc.assert(
       fc.property(anyOrder, anyKnown, fc.double({ min: 1, max: 1000, noNaN: true }), (order, known, times) => {
         const small = answer(order, known)
@@ -123,7 +123,7 @@ describe('the cost of an order', () => {
     )
   })
 
-  it('can be redone by hand from the answer', () => {
+  it('can be recalculated from the answer', () => {
     fc.assert(
       fc.property(anyOrder, anyKnown, (order, known) => {
         // As it goes over the wire.

@@ -29,7 +29,7 @@ describe('POST /v1/cost/estimate', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('asks 0.01 and answers a paid call with a cost whose components sum', async () => {
+  it('asks for 0.01 and answers a paid call with components that add up to the total', async () => {
     proves('cost-estimate')
     const { response, v1 } = await offer(url, { method: 'POST', body: ORDER })
     expect(response.status).to.equal(402)
@@ -49,7 +49,7 @@ describe('POST /v1/cost/estimate', () => {
     }
   })
 
-  it('is paid by an unmodified public client', async () => {
+  it('accepts a payment from an unmodified public client', async () => {
     const client = new x402Client().register('eip155:84532', new ExactEvmScheme(shop.wallet))
     const headers = { 'content-type': 'application/json' }
     const request = { method: 'POST', headers, body: JSON.stringify({ ...ORDER, symbol: 'AAPL', side: 'sell' }) }
@@ -62,7 +62,7 @@ describe('POST /v1/cost/estimate', () => {
     expect(estimate['confidence']).to.be.oneOf(['medium', 'low'])
   })
 
-  it('is a tool over MCP, paid by its argument', async () => {
+  it('is an MCP tool that takes the payment as an argument', async () => {
     proves('mcp-payment', 'mcp-tools')
     const mcp = new Client({ name: 'buyer', version: '1.0.0' })
     await mcp.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
@@ -76,7 +76,7 @@ describe('POST /v1/cost/estimate', () => {
     await mcp.close()
   })
 
-  it('answers 404 to a symbol that is not covered, names the field and charges nothing', async () => {
+  it('answers 404 to an unknown symbol, names the field and charges nothing', async () => {
     const header = await payment(url, shop.wallet, 2, { method: 'POST' })
     const answer = await send(url, header, 2, { method: 'POST', body: { ...ORDER, symbol: 'NOPE' } })
     expect(answer.status).to.equal(404)
@@ -105,7 +105,7 @@ describe('POST /v1/cost/estimate', () => {
       expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)
     })
 
-  it('answers 422 to a number too large for a number', async () => {
+  it('answers 422 to a number that is too large', async () => {
     const header = await payment(url, shop.wallet, 2, { method: 'POST' })
     const headers = { 'content-type': 'application/json', 'payment-signature': header }
     const body = JSON.stringify(ORDER).replace('1000000', '1e400')
@@ -113,7 +113,7 @@ describe('POST /v1/cost/estimate', () => {
     expect(answer.status).to.equal(422)
   })
 
-  it('lists what it covers, free', async () => {
+  it('lists the covered symbols for free', async () => {
     const answer = await ask(`${shop.url}/v1/cost/symbols`)
     expect(answer.status).to.equal(200)
     const { count, symbols } = (await json(answer)) as { count: number; symbols: Record<string, unknown>[] }

@@ -3,8 +3,8 @@ import { createZone, formatBarTime, parseBarTime, UTC } from '../../../plugins/q
 
 const newYork = createZone('America/New_York')!
 
-describe('timestamps', () => {
-  it('are epoch seconds, milliseconds, microseconds or nanoseconds by their size, the same as text, or ISO 8601', () => {
+describe('the timestamps of bars', () => {
+  it('are epoch numbers of any unit, epoch numbers as text, or ISO 8601', () => {
     const same = [
       1_719_840_600,
       1_719_840_600_000,
@@ -20,18 +20,18 @@ describe('timestamps', () => {
       expect(parseBarTime(value), String(value)).to.equal(1_719_840_600)
   })
 
-  it('are on the zone they are given without an offset, on both sides of a change of clocks', () => {
+  it('are read in the given time zone if they have no offset, on both sides of a change of clocks', () => {
     expect(parseBarTime('2024-07-01 09:30', newYork)).to.equal(Date.UTC(2024, 6, 1, 13, 30) / 1000)
     expect(parseBarTime('2024-03-08 09:30', newYork)).to.equal(Date.UTC(2024, 2, 8, 14, 30) / 1000)
     expect(parseBarTime('2024-03-11 09:30', newYork)).to.equal(Date.UTC(2024, 2, 11, 13, 30) / 1000)
     expect(parseBarTime('2024-07-01 09:30', UTC)).to.equal(Date.UTC(2024, 6, 1, 9, 30) / 1000)
   })
 
-  it('are midnight UTC for a date alone, whatever the zone', () => {
+  it('are midnight UTC for a date alone, whatever the time zone', () => {
     expect(parseBarTime('2002-04-02', newYork)).to.equal(Date.UTC(2002, 3, 2) / 1000)
   })
 
-  it('are nothing where they are no time', () => {
+  it('are null for values that are not times', () => {
     const none = [
       '2024-02-30',
       '2024-13-01',
@@ -49,25 +49,25 @@ describe('timestamps', () => {
     for (const value of none) expect(parseBarTime(value), String(value)).to.equal(null)
   })
 
-  it('are written in UTC, with milliseconds only where there are some', () => {
+  it('are written in UTC, with milliseconds only if there are any', () => {
     expect(formatBarTime(1_719_840_600)).to.equal('2024-07-01T13:30:00Z')
     expect(formatBarTime(0.5)).to.equal('1970-01-01T00:00:00.500Z')
   })
 })
 
-describe('zones', () => {
+describe('time zones', () => {
   it('know summer and winter', () => {
     expect(newYork(Date.UTC(2024, 6, 1) / 1000)).to.equal(-14_400)
     expect(newYork(Date.UTC(2024, 0, 1) / 1000)).to.equal(-18_000)
     expect(createZone('Asia/Kolkata')!(0)).to.equal(19_800)
   })
 
-  it('change at the hour, not at midnight', () => {
+  it('change the offset at the hour and not at midnight', () => {
     expect(newYork(Date.UTC(2024, 2, 10, 6, 59) / 1000)).to.equal(-18_000)
     expect(newYork(Date.UTC(2024, 2, 10, 7) / 1000)).to.equal(-14_400)
   })
 
-  it('are null where there is no such place', () => {
+  it('are null for an unknown name', () => {
     expect(createZone('Mars/Olympus')).to.equal(null)
   })
 })

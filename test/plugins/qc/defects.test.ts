@@ -6,7 +6,7 @@ import { measureDaily } from '../../../scripts/bench/products/daily-bars.ts'
 import { isRecorded } from '../../../scripts/bench/products/recorded-data.ts'
 import { walk } from './walk.ts'
 
-describe('planted defects', () => {
+describe('the bar-quality report on planted defects', () => {
   const counted: Tally = new Map()
   before(() => {
     for (const [seed, interval] of [60, 900, 3600].entries()) {
@@ -23,14 +23,14 @@ describe('planted defects', () => {
       expect(hits).to.equal(wanted)
     })
 
-  it('are found in all but a few of the harder cases', () => {
+  it('finds nearly all defects of the harder kinds', () => {
     const medium = counted.get('bad_print medium')!
     const hard = counted.get('bad_print hard')!
     expect(medium.hits / medium.wanted).to.be.at.least(0.95)
     expect(hard.hits / hard.wanted).to.be.at.least(0.8)
   })
 
-  it('are all that is found', () => {
+  it('reports nothing but the planted defects', () => {
     for (const family of ['impossible', 'timestamp', 'stale', 'split', 'volume'])
       expect(counted.get(family)!.false, family).to.equal(0)
     const { alarms, false: wrong } = counted.get('bad_print')!
@@ -38,16 +38,16 @@ describe('planted defects', () => {
   })
 })
 
-describe('recorded bars', () => {
+describe('the bar-quality report on recorded bars', () => {
   before(function () {
     if (!isRecorded) this.skip()
   })
 
-  it('clear every bar of precision and recall', () => {
+  it('reaches the required precision and recall', () => {
     expect(measureQuality().filter(({ pass }) => pass === false)).to.deep.equal([])
   })
 
-  it('show their real splits and misprints', () => {
+  it('finds the real splits and misprints', () => {
     expect(measureDaily().filter(({ pass }) => pass === false)).to.deep.equal([])
   })
 })

@@ -7,13 +7,13 @@ const catalog = JSON.parse(readFileSync('catalog/qc.json', 'utf8')) as {
   operations: { checkBarQuality: { example: { request: { body: unknown }; response: unknown } } }
 }
 
-describe('bar-quality report', () => {
-  it('is what the catalog shows for its example', () => {
+describe('the bar-quality report', () => {
+  it('matches the example in the catalog', () => {
     const { request, response } = catalog.operations.checkBarQuality.example
     expect(JSON.parse(JSON.stringify(checkBarQuality(request.body)))).to.deep.equal(response)
   })
 
-  it('can be redone from its own numbers', () => {
+  it('can be recalculated from its own numbers', () => {
     const bars = walk({ count: 500 }).map((bar, i) => (i === 200 ? { ...bar, h: bar.h * 1.05 } : bar))
     const half = bars.map((bar, i) =>
       i < 300 ? bar : { ...bar, o: bar.o / 2, h: bar.h / 2, l: bar.l / 2, c: bar.c / 2 },
@@ -44,7 +44,7 @@ describe('bar-quality report', () => {
     expect([report.first, report.last]).to.deep.equal(['2024-01-03T00:00:00Z', '2024-01-03T08:19:00Z'])
   })
 
-  it('takes a hundredth a bar for an error, three thousandths for a warning, nothing for information', () => {
+  it('scores errors with weight 1, warnings with 0.3 and infos with 0', () => {
     const bars = walk({ count: 1000 })
     const broken = bars.map((bar, i) => (i === 100 || i === 300 ? { ...bar, c: -1 } : bar)).toSpliced(700, 3)
     const report = checkBarQuality({ bars: broken })
@@ -53,12 +53,12 @@ describe('bar-quality report', () => {
     expect(report).to.include({ grade: 'C', usable: false })
   })
 
-  it('stays usable with errors on a thousandth of the bars', () => {
+  it('calls bars usable with errors on up to a thousandth of them', () => {
     const bars = walk({ count: 1000 })
     expect(checkBarQuality({ bars: bars.with(500, { ...bars[500]!, v: -1 }) }).usable).to.equal(true)
   })
 
-  it('shows the worst thousand of more findings, in order of rows, and counts them all', () => {
+  it('lists the worst 1,000 findings in order of rows and counts all', () => {
     const bars = walk({ count: 4000 }).map((bar, i) =>
       i % 3 === 0 ? { ...bar, c: -bar.c } : i % 3 === 1 ? { ...bar, v: 0 } : bar,
     )
@@ -71,7 +71,7 @@ describe('bar-quality report', () => {
     expect(rows).to.deep.equal(rows.toSorted((a, b) => a - b))
   })
 
-  it('takes the interval it is told', () => {
+  it('uses the interval of the request', () => {
     expect(checkBarQuality({ bars: walk({ count: 50 }), interval: '15m' }).interval_seconds).to.equal(900)
     expect(checkBarQuality({ bars: walk({ count: 50 }), interval: 60 }).interval_seconds).to.equal(60)
     expect(checkBarQuality({ bars: walk({ count: 50 }), interval: '1M' }).interval_seconds).to.equal(30 * 86_400)

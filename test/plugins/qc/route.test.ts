@@ -26,7 +26,7 @@ describe('POST /v1/bars/qc', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('asks 0.05 and answers a paid call with the report', async () => {
+  it('asks for 0.05 and answers a paid call with the report', async () => {
     proves('bars-qc')
     const { response, v1 } = await offer(url, { method: 'POST', body: { bars } })
     expect(response.status).to.equal(402)
@@ -39,7 +39,7 @@ describe('POST /v1/bars/qc', () => {
     expect(report['by_code']).to.deep.equal({ bad_print_high: 1 })
   })
 
-  it('takes a bare array and a table', async () => {
+  it('accepts a bare array and a table', async () => {
     const rows = bars.map(({ t, o, h, l, c, v }) => [t, o, h, l, c, v])
     for (const body of [bars, rows, { columns: ['t', 'o', 'h', 'l', 'c', 'v'], rows }]) {
       const answer = await buy(url, shop.wallet, 1, { method: 'POST', body })
@@ -72,7 +72,7 @@ describe('POST /v1/bars/qc', () => {
       expect(paid.status, 'the payment is still good').to.equal(200)
     })
 
-  it('answers 422 to a number too large for a number, with the row named', async () => {
+  it('answers 422 to a number that is too large, and names the row', async () => {
     const header = await payment(url, shop.wallet, 2, { method: 'POST' })
     const text = JSON.stringify({ bars }).replace(/"h":[\d.]+/, '"h":1e400')
     const headers = { 'content-type': 'application/json', 'payment-signature': header }

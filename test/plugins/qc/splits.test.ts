@@ -31,7 +31,7 @@ function crash(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] 
 
 const splitsOf = (bars: readonly WalkBar[]) => checkBarQuality({ bars }).splits
 
-describe('splits', () => {
+describe('unadjusted splits', () => {
   for (const { name, factor, popularity } of RATIOS) {
     // Smaller ratios and rarer ones are found more often than not, but not always: a real jump is likelier.
     if (popularity < 0.002 || Math.abs(Math.log(factor)) < Math.log(1.4)) continue
@@ -43,7 +43,7 @@ describe('splits', () => {
     })
   }
 
-  it('are found between two minutes as well', () => {
+  it('are found between two minute bars', () => {
     const minutes = walk({ count: 1500 })
     for (const factor of [2, 1.5, 7, 0.25, 0.05])
       expect(
@@ -51,7 +51,7 @@ describe('splits', () => {
       ).to.deep.equal([[700, factor]])
   })
 
-  it('of every ratio are found between two minutes, and between two days of a market that never rests', () => {
+  it('are found for every ratio between two minute bars, and between two daily bars of a 24x7 market', () => {
     const [minutes, around] = [walk({ count: 1500 }), walk({ count: 400, interval: 86_400, volatility: 0.01 })]
     for (const factor of [2, 1.5, 5 / 4, 4 / 3, 6 / 5, 5 / 3])
       for (const bars of [minutes, around]) {
@@ -60,7 +60,7 @@ describe('splits', () => {
       }
   })
 
-  it('are found over a night between minutes, whose first minutes trade like no other', () => {
+  it('are found over a night between minute bars, in spite of the busy first minutes', () => {
     const times = weekdays('2024-01-02', 12).flatMap((day) =>
       Array.from({ length: 390 }, (_, minute) => day + (870 + minute) * 60),
     )
@@ -72,7 +72,7 @@ describe('splits', () => {
       ).to.deep.equal([[6 * 390, factor]])
   })
 
-  it('are told apart when there are two', () => {
+  it('are found separately if there are two', () => {
     const twice = unadjusted(unadjusted(daily, 300, 2), 120, 3)
     expect(splitsOf(twice).map(({ index, ratio }) => [index, ratio])).to.deep.equal([
       [120, '3:1'],
@@ -80,7 +80,7 @@ describe('splits', () => {
     ])
   })
 
-  it('are told in no time, however many a hostile file holds', () => {
+  it('are found quickly in a hostile file with very many gaps', () => {
     const hostile = walk({
       count: 50_000,
       interval: 86_400,
@@ -95,7 +95,7 @@ describe('splits', () => {
     expect(user / 1e6).to.be.below(8)
   })
 
-  it('are undone before the other checks, whose findings stay in the prices that were sent', () => {
+  it('are undone before the other checks, which report prices as sent', () => {
     const bars = unadjusted(daily, 200, 10)
     const wick = Math.max(bars[100]!.o, bars[100]!.c) * 1.2
     const report = checkBarQuality({ bars: bars.with(100, { ...bars[100]!, h: wick }) })
@@ -104,12 +104,12 @@ describe('splits', () => {
     expect(report.usable).to.equal(false)
   })
 
-  it('are not crashes, even onto a ratio exactly', () => {
+  it('do not include crashes, even if they match a ratio exactly', () => {
     for (const factor of [1 / 2, 2 / 3, 3 / 4, 4 / 5, 1 / 10])
       expect(splitsOf(crash(daily, 200, factor)), String(factor)).to.deep.equal([])
   })
 
-  it('are not what prices catch up with after a stale run', () => {
+  it('do not include jumps after a stale run', () => {
     const { c } = daily[199]!
     const level = (0.8 * c) / daily[215]!.o
     const lower = ({ t, o, h, l, c: close, v }: WalkBar) => ({
@@ -126,12 +126,12 @@ describe('splits', () => {
     expect(report.by_code).to.include({ stale_run: 1 })
   })
 
-  it('are not prints: the level must last', () => {
+  it('do not include spikes, because the level must last', () => {
     const bars = daily.map((bar, i) => (i === 200 ? { ...bar, o: bar.o / 2, l: bar.l / 2 } : bar))
     expect(splitsOf(bars)).to.deep.equal([])
   })
 
-  it('are not a new instrument after weeks without bars', () => {
+  it('do not include a new instrument after weeks without bars', () => {
     const later = unadjusted(daily, 200, 2).map((bar, i) => (i < 200 ? bar : { ...bar, t: bar.t + 100 * 86_400 }))
     const report = checkBarQuality({ bars: later })
     expect(report.splits).to.deep.equal([])
@@ -141,7 +141,7 @@ describe('splits', () => {
 })
 
 describe('possible dividends', () => {
-  it('are one-off falls between close and open on an ordinary day', () => {
+  it('are single falls between close and open on an ordinary day', () => {
     const quiet = walk({ count: 300, times: weekdays('2022-01-03', 300), volatility: 0.005 })
     const at = quiet.findIndex(({ o, h, l, c, v }, i) => i > 150 && h / l < 1.006 && v < 1000 && c <= o)
     const lower = (bar: WalkBar) => ({

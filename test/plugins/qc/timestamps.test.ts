@@ -20,15 +20,15 @@ function newYorkDays(days: readonly string[], offsetHours: number, early: readon
   })
 }
 
-describe('order of time', () => {
+describe('the order of rows', () => {
   const bars = walk({ count: 300 })
 
-  it('is broken by the second of two exchanged rows, and nothing else', () => {
+  it('reports only the second of two swapped rows', () => {
     const swapped = bars.with(100, bars[101]!).with(101, bars[100]!)
     expect(codes(swapped)).to.deep.equal([['out_of_order_timestamp', 101]])
   })
 
-  it('is broken by a time that was there already, which is told apart from a repeated row', () => {
+  it('distinguishes a repeated time from a repeated row', () => {
     const changed = { ...bars[100]!, c: bars[100]!.c * 1.00001, h: bars[100]!.h * 1.0001 }
     const report = checkBarQuality({ bars: bars.toSpliced(101, 0, { ...bars[100]! }).toSpliced(201, 0, changed) })
     const found = report.findings.filter(({ family }) => family === 'timestamp')
@@ -36,7 +36,7 @@ describe('order of time', () => {
     expect(found[0]?.explanation).to.include('the same values')
   })
 
-  it('may run from newest to oldest, which is said once and changes nothing else', () => {
+  it('may be from newest to oldest, which gives a single info', () => {
     const wicked = bars.with(200, { ...bars[200]!, h: bars[200]!.h * 1.03 })
     const report = checkBarQuality({ bars: wicked.toReversed() })
     expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([
@@ -50,21 +50,21 @@ describe('order of time', () => {
     ])
   })
 
-  it('does not matter to the other checks', () => {
+  it('does not affect the other checks', () => {
     const spiked = bars.with(150, { ...bars[150]!, h: bars[150]!.h * 1.03 })
     expect(checkBarQuality({ bars: spiked.toReversed() }).by_code['bad_print_high']).to.equal(1)
   })
 })
 
-describe('grid of time', () => {
-  it('names the row that is off it and where it belongs', () => {
+describe('the grid of timestamps', () => {
+  it('reports a row that is off the grid, with its expected time', () => {
     const bars = walk({ count: 300 })
     const report = checkBarQuality({ bars: bars.with(100, { ...bars[100]!, t: bars[100]!.t + 35 }) })
     expect(report.findings).to.have.length(1)
     expect(report.findings[0]).to.include({ code: 'off_grid_timestamp', index: 100, score: 25 })
   })
 
-  it('is kept by hourly bars that begin at the half hour, and by daily bars across a change of clocks', () => {
+  it('accepts hourly bars that begin at the half hour and daily bars across a change of clocks', () => {
     const days = weekdays('2024-03-04', 60).map((day) => day + (day < Date.UTC(2024, 2, 10) / 1000 ? 5 : 4) * 3600)
     expect(codes(walk({ count: 60, times: days }))).to.deep.equal([])
     const hours = weekdays('2024-04-01', 20).flatMap((day) =>
@@ -74,8 +74,8 @@ describe('grid of time', () => {
   })
 })
 
-describe('bars of a number of trades', () => {
-  it('keep no step: then neither grid nor gaps are checked, and the report says so', () => {
+describe('bars without a common step', () => {
+  it('are not checked for grid and gaps, and the report says so', () => {
     const random = seededRandom(7)
     let time = START
     const times = Array.from({ length: 500 }, () => (time += 20 + Math.floor(400 * random())))
@@ -88,7 +88,7 @@ describe('bars of a number of trades', () => {
 })
 
 describe('gaps', () => {
-  it('are counted in missing bars round the clock', () => {
+  it('are counted in missing bars in a 24x7 market', () => {
     const bars = walk({ count: 3000 }).toSpliced(1000, 7)
     const { findings, coverage } = checkBarQuality({ bars, session: '24x7' })
     expect(findings).to.have.length(1)
@@ -96,7 +96,7 @@ describe('gaps', () => {
     expect(coverage).to.deep.equal({ expected_bars: 3000, missing: 7, longest_gap_seconds: 480 })
   })
 
-  it('are not nights, weekends, holidays or early closes in New York', () => {
+  it('do not include nights, weekends, holidays and early closes in New York', () => {
     const days = ['2024-11-25', '2024-11-26', '2024-11-27', '2024-11-29', '2024-12-02', '2024-12-03']
     const times = newYorkDays(days, -5, ['2024-11-29'])
     const bars = walk({ count: times.length, times })
@@ -105,7 +105,7 @@ describe('gaps', () => {
     expect(codes(bars.toSpliced(500, 4))).to.deep.equal([['gap', 500]])
   })
 
-  it('are the lost end of a session and a lost day, counted to the close', () => {
+  it('include the missing end of a session and a missing day', () => {
     const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
     const times = newYorkDays(days, -4)
     const bars = walk({ count: times.length, times })
@@ -115,7 +115,7 @@ describe('gaps', () => {
     expect(checkBarQuality({ bars: bars.toSpliced(390 * 2, 390) }).coverage.missing).to.be.within(389, 391)
   })
 
-  it('are not the weekends of a currency, whose hours move with the clocks', () => {
+  it('do not include weekends of a currency whose hours change with daylight saving', () => {
     const times: number[] = []
     const start = Date.UTC(2024, 1, 4, 22) / 1000
     for (let week = 0; week < 10; week += 1) {
@@ -128,7 +128,7 @@ describe('gaps', () => {
     expect(codes(bars.toSpliced(250, 5))).to.deep.equal([['gap', 250]])
   })
 
-  it('are not the weekend of a week or two, nor the pause of a market whose clocks change between', () => {
+  it('do not include the weekends of a short file, or a daily pause across a change of clocks', () => {
     const clock = (time: number): { weekday: number; hour: number } => {
       const local = time - (time < Date.UTC(2024, 2, 10, 7) / 1000 ? 5 : 4) * 3600
       return { weekday: (Math.floor(local / DAY) + 4) % 7, hour: Math.floor((local % DAY) / 3600) }
@@ -149,21 +149,21 @@ describe('gaps', () => {
       expect(codes(walk({ count: times.length, times }))).to.deep.equal([])
   })
 
-  it('are, on daily bars, trading days of the NYSE without a bar', () => {
+  it('are trading days of the NYSE without a bar, for daily bars', () => {
     const open = weekdays('2001-07-02', 90).filter((day) => !isShut(day))
     const bars = walk({ count: open.length, times: open, volatility: 0.01 })
     expect(codes(bars)).to.deep.equal([])
     expect(codes(bars.toSpliced(20, 1))).to.deep.equal([['gap', 20]])
   })
 
-  it('are reported in a thin market only where they are longer than chance', () => {
+  it('are reported in a thin market only if they are longer than chance', () => {
     const bars = walk({ count: 4000 }).filter((_, i) => i % 17 !== 5 && (i < 2000 || i >= 2009))
     const { findings, coverage } = checkBarQuality({ bars })
     expect(findings.filter(({ code }) => code === 'gap').map(({ score }) => score)).to.deep.equal([9])
     expect(coverage.missing).to.be.above(230)
   })
 
-  it('are longer than chance at their time: a hole by day would be none in a thin night', () => {
+  it('are judged by how thin the market was at the time', () => {
     const random = seededRandom(5)
     const isNight = (i: number): boolean => i % 1440 < 480
     const isThere = (i: number): boolean => (isNight(i) ? random() < 0.6 : i < 2500 || i >= 2504)
@@ -180,7 +180,7 @@ function isShut(day: number): boolean {
 }
 
 describe('sessions', () => {
-  it('have no bars on holidays and weekends in New York', () => {
+  it('have no bars on holidays and weekends of the NYSE', () => {
     const times = weekdays('2024-06-03', 60)
       .concat(Date.UTC(2024, 7, 31) / 1000)
       .sort((a, b) => a - b)
@@ -190,7 +190,7 @@ describe('sessions', () => {
     expect(days).to.deep.equal(['2024-06-19', '2024-07-04', '2024-08-31'])
   })
 
-  it('begin at the same hour: a run of days that begin an hour late is one finding', () => {
+  it('start at the same hour, and a run of days that start an hour late is one finding', () => {
     const days = ['2024-07-08', '2024-07-09', '2024-07-10', '2024-07-11', '2024-07-12', '2024-07-15', '2024-07-16']
     const times = days.flatMap((day, i) => newYorkDays([day], i === 3 || i === 4 ? -5 : -4))
     const found = checkBarQuality({ bars: walk({ count: times.length, times }), session: 'us_equity' }).findings
@@ -198,7 +198,7 @@ describe('sessions', () => {
     expect(shifts.map(({ index, score }) => ({ index, score }))).to.deep.equal([{ index: 3 * 390, score: 2 }])
   })
 
-  it('in New York stay so where a bar strays into a weekend, which is named', () => {
+  it('are still those of New York if a single bar is on a weekend, which is reported', () => {
     const times = newYorkDays(['2024-06-05', '2024-06-06', '2024-06-07', '2024-06-10', '2024-06-11'], -4)
     const stray = Date.UTC(2024, 5, 8, 15) / 1000
     const bars = walk({ count: times.length + 1, times: [...times, stray].sort((a, b) => a - b) })
@@ -208,7 +208,7 @@ describe('sessions', () => {
     ])
   })
 
-  it('are no round-the-clock market for its bar of a Sunday evening', () => {
+  it('are not 24x7 if the only bars on weekends are on Sunday evening', () => {
     const start = Date.UTC(2022, 0, 3) / 1000
     const times = Array.from({ length: 400 }, (_, i) => start + i * DAY)
     const isThere = (time: number): boolean => new Date(time * 1000).getUTCDay() !== 6
@@ -220,7 +220,7 @@ describe('sessions', () => {
     expect(report.coverage.missing).to.equal(0)
   })
 
-  it('are inferred: round the clock with weekends, or from a few days that have none', () => {
+  it('are 24x7 for bars on weekends, or for a few days with bars around the clock', () => {
     expect(checkBarQuality({ bars: walk({ count: 400, interval: 3600 }) }).session).to.equal('24x7')
     expect(checkBarQuality({ bars: walk({ count: 2 * 1440 }) }).session).to.equal('24x7')
     expect(START % DAY).to.equal(0)

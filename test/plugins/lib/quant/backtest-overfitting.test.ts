@@ -9,8 +9,8 @@ function noise(trials: number, periods: number, drift: (trial: number, period: n
   )
 }
 
-describe('probability of backtest overfitting', () => {
-  it('agrees with a direct enumeration of the splits', () => {
+describe('the probability of backtest overfitting', () => {
+  it('matches a direct enumeration of the splits', () => {
     // The same 5 × 65 series in numpy: Sharpe ratios of the concatenated blocks, 70 combinations, the last period unused.
     const found = probabilityOfOverfitting(
       noise(5, 65, (trial) => trial * 0.02),
@@ -22,12 +22,12 @@ describe('probability of backtest overfitting', () => {
     expect(found?.logits).to.have.length(70)
   })
 
-  it('is 0 when one trial has skill everywhere', () => {
+  it('is 0 if one trial has skill in all periods', () => {
     const found = probabilityOfOverfitting(noise(10, 320, (trial) => (trial === 4 ? 1 : 0)))
     expect(found).to.include({ pbo: 0, lossProbability: 0, blocks: 16 })
   })
 
-  it('is high when whatever wins in one half loses in the other', () => {
+  it('is 1 if the winner of one half loses in the other', () => {
     const found = probabilityOfOverfitting(
       noise(10, 400, (trial, period) => (period < 200 ? trial - 4.5 : 4.5 - trial) / 5),
       2,
@@ -36,12 +36,12 @@ describe('probability of backtest overfitting', () => {
     expect(found?.lossProbability).to.equal(1)
   })
 
-  it('counts trials that never differ as overfit: the winner ranks at the median', () => {
+  it('is 1 for identical trials, because the winner ranks at the median', () => {
     const same = Float64Array.from({ length: 64 }, (_, i) => (i % 3) - 0.9)
     expect(probabilityOfOverfitting([same, same, same], 4)?.pbo).to.equal(1)
   })
 
-  it('survives series that do not move', () => {
+  it('accepts constant series', () => {
     const still = new Float64Array(64).fill(0.01)
     expect(probabilityOfOverfitting([still, still], 4)?.slope).to.equal(0)
   })

@@ -20,7 +20,7 @@ function pass(closes: readonly number[], filter: PrintFilter = createPrintFilter
 const tail = (closes: readonly number[]): FilteredBar[] => pass([...QUIET, ...closes]).slice(QUIET.length)
 
 describe('the bad-print filter', () => {
-  it('lets ordinary bars through as they are', () => {
+  it('passes ordinary bars unchanged', () => {
     const out = pass(QUIET)
     expect(out.map(({ close }) => close)).to.deep.equal(QUIET)
     expect(new Set(out.map(({ verdict }) => verdict))).to.deep.equal(new Set(['good']))
@@ -33,23 +33,23 @@ describe('the bad-print filter', () => {
     expect(back!.high).to.be.below(100.3)
   })
 
-  it('takes a move that the next bar confirms, one bar late', () => {
+  it('accepts a move one bar late, after the next bar confirms it', () => {
     const [held, taken] = tail([103, 103.1])
     expect(held!.verdict).to.equal('held')
     expect(taken).to.deep.include({ close: 103.1, verdict: 'confirmed' })
   })
 
-  it('takes a move of which most is left, and drops one that is mostly gone', () => {
+  it('accepts a move that mostly remains and drops one that mostly reverted', () => {
     expect(tail([103, 102])[1]!.verdict).to.equal('confirmed')
     expect(tail([103, 100.05])[1]!.verdict).to.equal('reverted')
   })
 
-  it('holds no longer than three bars, however wild', () => {
+  it('holds back at most three bars in a row', () => {
     const closes = tail([105, 95, 105, 95, 105, 95])
     expect(closes.map(({ verdict }) => verdict).slice(0, 4)).to.deep.equal(['held', 'held', 'held', 'confirmed'])
   })
 
-  it('cuts a wick beyond eight scales and leaves the close alone', () => {
+  it('cuts a wick beyond eight scales and does not change the close', () => {
     const filter = createPrintFilter()
     pass(QUIET, filter)
     const out: FilteredBar = { open: 0, high: 0, low: 0, close: 0, verdict: 'good' }
@@ -59,7 +59,7 @@ describe('the bad-print filter', () => {
     expect(Math.log(out.high / before)).to.be.closeTo(8 * filter.scale, 0.2 * filter.scale)
   })
 
-  it('learns that a market has become wilder', () => {
+  it('adapts to a market that becomes more volatile', () => {
     const wild = Array.from({ length: 200 }, (_, i) => 100 + (i % 2 === 0 ? 1 : -1))
     const late = tail(wild).slice(100)
     expect(late.filter(({ verdict }) => verdict === 'held')).to.have.length(0)

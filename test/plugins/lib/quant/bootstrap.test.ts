@@ -8,14 +8,14 @@ function sample(count: number): Float64Array {
   return Float64Array.from({ length: count }, () => random() - 0.48)
 }
 
-describe('stationary bootstrap', () => {
-  it('is the same every time for one seed and another for another', () => {
+describe('the stationary bootstrap', () => {
+  it('gives the same result for the same seed and another result for another seed', () => {
     const values = sample(300)
     expect(stationaryBootstrap(values)).to.deep.equal(stationaryBootstrap(values))
     expect(stationaryBootstrap(values, { seed: 2 }).mean).not.to.deep.equal(stationaryBootstrap(values).mean)
   })
 
-  it('spreads the mean of independent returns as theory says', () => {
+  it('gives the mean of independent returns the standard error that theory predicts', () => {
     const values = sample(1000)
     const { mean, variance } = moments(values)
     const { mean: draws, sharpe } = stationaryBootstrap(values)
@@ -25,7 +25,7 @@ describe('stationary bootstrap', () => {
     expect(sharpe[1000]).to.be.closeTo(mean / Math.sqrt(variance), 0.01)
   })
 
-  it('widens with the block for a series of long swings', () => {
+  it('gives wider intervals with longer blocks if the series has long swings', () => {
     const swings = Float64Array.from({ length: 1000 }, (_, i) => Math.sin(i / 40))
     const width = (meanBlock: number): number => {
       const [low, high] = centralInterval(stationaryBootstrap(swings, { meanBlock }).mean)
@@ -34,25 +34,25 @@ describe('stationary bootstrap', () => {
     expect(width(50)).to.be.above(3 * width(1))
   })
 
-  it('draws single observations at a mean block of one', () => {
+  it('draws single observations with a mean block length of one', () => {
     const { mean } = stationaryBootstrap([0, 1], { meanBlock: 1, draws: 500 })
     expect(new Set(mean)).to.deep.equal(new Set([0, 0.5, 1]))
   })
 
-  it('keeps its digits at a large level', () => {
+  it('keeps its precision at a large level', () => {
     const values = sample(200).map((value) => value + 1e9)
     const [low, high] = centralInterval(stationaryBootstrap(values).sharpe)
     expect(low).to.be.above(1e9)
     expect(high).to.be.below(1e10)
   })
 
-  it('gives a constant series no spread', () => {
+  it('gives a constant series an interval of width 0', () => {
     expect(centralInterval(stationaryBootstrap([3, 3, 3]).mean)).to.deep.equal([3, 3])
     expect(stationaryBootstrap([3, 3, 3]).sharpe[0]).to.equal(0)
   })
 })
 
-describe('central interval', () => {
+describe('the central interval', () => {
   it('interpolates between draws', () => {
     expect(centralInterval([0, 1, 2, 3, 4], 0.5)).to.deep.equal([1, 3])
     expect(centralInterval([5], 0.95)).to.deep.equal([5, 5])

@@ -19,16 +19,16 @@ describe('moments', () => {
     })
   })
 
-  it('of a Bernoulli sample satisfy kurtosis = skewness² + 1', () => {
+  it('satisfy kurtosis = skewness² + 1 for a Bernoulli sample', () => {
     const { skewness, kurtosis } = moments([1, 0, 0, 0])
     expect(kurtosis).to.be.closeTo(skewness ** 2 + 1, 1e-12)
   })
 
-  it('of a constant sample read as normal', () => {
+  it('have the skewness and kurtosis of a normal distribution for a constant sample', () => {
     expect(moments([3, 3, 3])).to.include({ variance: 0, skewness: 0, kurtosis: 3 })
   })
 
-  it('keep their digits at a large level', () => {
+  it('keep their precision at a large level', () => {
     expect(moments([1e9 + 1, 1e9 + 2, 1e9 + 3]).variance).to.be.closeTo(2 / 3, 1e-12)
   })
 })
@@ -46,7 +46,7 @@ describe('autocorrelation', () => {
 })
 
 describe('quantiles', () => {
-  it('equal R and numpy, type 7', () => {
+  it('match type 7 of R and numpy', () => {
     // R: quantile(c(15, 20, 35, 40, 50), c(.05, .3, .4, .5, 1)) → 16 23 29 35 50
     const sorted = [15, 20, 35, 40, 50]
     expect([0.05, 0.3, 0.4, 0.5, 1].map((p) => Math.round(quantileSorted(sorted, p) * 1e9) / 1e9)).to.deep.equal([
@@ -54,11 +54,11 @@ describe('quantiles', () => {
     ])
   })
 
-  it('have no value for an empty sample', () => {
+  it('are NaN for an empty sample', () => {
     expect(quantileSorted([], 0.5)).to.be.NaN
   })
 
-  it('roll: the window equals a fresh sort of the last values', () => {
+  it('are the same for a sorted window as for a fresh sort of its values', () => {
     const number = fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ noNaN: true, noDefaultInfinity: true }))
     fc.assert(
       fc.property(
@@ -77,19 +77,19 @@ describe('quantiles', () => {
     )
   })
 
-  it('refuse what is not a number', () => {
+  it('reject NaN in a sorted window', () => {
     expect(() => pushSorted(createSortedWindow(3), NaN)).to.throw(RangeError)
   })
 })
 
-describe('cumulative', () => {
+describe('the empirical distribution function', () => {
   it('is linear between the quantiles, 0 below and 1 above', () => {
     expect([-2, -1, -0.5, 0, 1, 2, 3].map((value) => empiricalCdf([-1, 0, 2], value))).to.deep.equal([
       0, 0, 0.25, 0.5, 0.75, 1, 1,
     ])
   })
 
-  it('undoes the quantile wherever the quantiles differ', () => {
+  it('is the inverse of the quantile if the quantiles differ', () => {
     fc.assert(
       fc.property(
         fc.uniqueArray(fc.integer({ min: -1000, max: 1000 }), { minLength: 2, maxLength: 50 }),

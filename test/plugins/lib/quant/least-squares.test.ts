@@ -9,7 +9,7 @@ function fit(rows: readonly (readonly number[])[], outcomes: readonly number[]):
 }
 
 describe('least squares', () => {
-  it("gives the coefficients of Anscombe's first set", () => {
+  it("finds the published coefficients of Anscombe's first data set", () => {
     // Anscombe, "Graphs in statistical analysis", The American Statistician 27 (1973): y = 3.0001 + 0.5001 x.
     const x = [10, 8, 13, 9, 11, 14, 6, 4, 12, 7, 5]
     const y = [8.04, 6.95, 7.58, 8.81, 8.33, 9.96, 7.24, 4.26, 10.84, 4.82, 5.68]
@@ -21,7 +21,7 @@ describe('least squares', () => {
     expect(constant).to.be.closeTo(3.0001, 5e-5)
   })
 
-  it('finds the plane that made the data', () => {
+  it('recovers the plane from which the data was generated', () => {
     const coefficient = fc.double({ min: -10, max: 10, noNaN: true })
     const row = fc.tuple(fc.double({ min: -5, max: 5, noNaN: true }), fc.double({ min: -5, max: 5, noNaN: true }))
     fc.assert(
@@ -40,7 +40,7 @@ describe('least squares', () => {
     )
   })
 
-  it('gives 0 to a regressor that repeats another, and the rest to that one', () => {
+  it('gives a duplicate regressor the coefficient 0', () => {
     const [first, again, constant] = fit(
       [1, 2, 3, 4].map((x) => [x, x, 1]),
       [3, 5, 7, 9],
@@ -48,7 +48,7 @@ describe('least squares', () => {
     expect([first, again, constant].map((value) => Math.round(value! * 1e9) / 1e9)).to.deep.equal([2, 0, 1])
   })
 
-  it('refuses to fit nothing', () => {
+  it('throws without any rows', () => {
     expect(() => solveNormalEquations(createNormalEquations(2))).to.throw(RangeError)
   })
 })

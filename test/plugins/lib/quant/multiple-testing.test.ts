@@ -15,21 +15,21 @@ const PAPER = [0.005, 0.009, 0.0128, 0.0135, 0.045, 0.06]
 const rounded = (values: readonly number[]): number[] => values.map((value) => Number(value.toFixed(4)))
 
 describe('adjusted p values', () => {
-  it('multiplies by the number of tests with Bonferroni, up to 1', () => {
+  it('are multiplied by the number of tests with Bonferroni, up to 1', () => {
     expect(rounded(PAPER.map((p) => bonferroni(p, 6)))).to.deep.equal([0.03, 0.054, 0.0768, 0.081, 0.27, 0.36])
     expect(bonferroni(0.5, 3)).to.equal(1)
   })
 
-  it('is slightly milder with Šidák and exact for tiny p values', () => {
+  it('are slightly lower with Šidák and precise for tiny p values', () => {
     expect(sidak(0.05, 2)).to.be.closeTo(0.0975, 1e-15)
     expect(sidak(1e-18, 100)).to.be.closeTo(1e-16, 1e-30)
   })
 
-  it('steps down with Holm', () => {
+  it('step down with Holm', () => {
     expect(rounded(holm(PAPER))).to.deep.equal([0.03, 0.045, 0.0512, 0.0512, 0.09, 0.09])
   })
 
-  it('answers Holm in the order given', () => {
+  it('keep the order of the input with Holm', () => {
     expect(rounded(holm([0.01, 0.04, 0.03, 0.005]))).to.deep.equal([0.03, 0.06, 0.06, 0.02])
   })
 
@@ -37,7 +37,7 @@ describe('adjusted p values', () => {
     expect(rounded(bhy(PAPER))).to.deep.equal([0.0496, 0.0496, 0.0496, 0.0496, 0.06, 0.06])
   })
 
-  it('never makes a p value smaller, nor larger than 1', () => {
+  it('are never smaller than the original and never larger than 1', () => {
     fc.assert(
       fc.property(fc.array(fc.double({ min: 1e-12, max: 1, noNaN: true }), { minLength: 1, maxLength: 20 }), (ps) => {
         for (const adjusted of [holm(ps), bhy(ps), ps.map((p) => sidak(p, ps.length))]) {
@@ -57,7 +57,7 @@ describe('haircut Sharpe ratios', () => {
     expect(cut.haircut).to.be.closeTo(0.6, 0.025)
   })
 
-  it('leaves a Sharpe ratio alone when it is the only test', () => {
+  it('leaves the Sharpe ratio of a single test unchanged', () => {
     expect(haircuts(0.2, 250, 1).bonferroni).to.deep.include({ sharpe: 0.2, haircut: 0 })
   })
 
@@ -72,7 +72,7 @@ describe('haircut Sharpe ratios', () => {
     expect(known.bhy?.p).to.be.closeTo(3 * (1 + 1 / 2 + 1 / 3) * known.p, 1e-15)
   })
 
-  it('goes from Sharpe ratio to p value and back', () => {
+  it('converts a Sharpe ratio to a p value and back', () => {
     expect(sharpeOfPValue(sharpePValue(0.1, 500), 500)).to.be.closeTo(0.1, 1e-14)
     expect(sharpeOfPValue(0, 100)).to.be.finite
   })

@@ -4,8 +4,8 @@ import { erfc, normalCdf, normalQuantile } from '../../../../plugins/lib/quant/n
 
 const relative = (value: number, expected: number): number => Math.abs(value / expected - 1)
 
-describe('normal distribution', () => {
-  it('agrees with tabulated values of erfc in all three of its regions', () => {
+describe('the normal distribution', () => {
+  it('matches tabulated values of erfc in all three regions', () => {
     // Abramowitz and Stegun, table 7.1, and Wolfram's values for the tails.
     expect(relative(erfc(0.25), 0.7236736098317631)).to.be.below(1e-14)
     expect(relative(erfc(1), 0.15729920705028513)).to.be.below(1e-14)
@@ -15,7 +15,7 @@ describe('normal distribution', () => {
     expect(erfc(40)).to.equal(0)
   })
 
-  it('gives the distribution function, tails included', () => {
+  it('is accurate in the tails', () => {
     expect(normalCdf(0)).to.equal(0.5)
     expect(relative(normalCdf(1.96), 0.9750021048517795)).to.be.below(1e-15)
     expect(relative(normalCdf(-10), 7.619853024160527e-24)).to.be.below(1e-13)
@@ -23,13 +23,13 @@ describe('normal distribution', () => {
     expect(normalCdf(Infinity)).to.equal(1)
   })
 
-  it('gives the check values Wichura printed with AS 241', () => {
+  it('matches the check values that Wichura published with AS 241', () => {
     expect(normalQuantile(0.25)).to.be.closeTo(-0.6744897501960817, 1e-15)
     expect(normalQuantile(0.001)).to.be.closeTo(-3.090232306167814, 2e-15)
     expect(normalQuantile(1e-20)).to.be.closeTo(-9.26234008979841, 1e-14)
   })
 
-  it('is its own inverse to 1e-9 and better', () => {
+  it('has a quantile function that inverts it to 1e-11', () => {
     fc.assert(
       fc.property(fc.double({ min: -8, max: 8, noNaN: true }), (x) => {
         const p = normalCdf(-Math.abs(x))
@@ -38,7 +38,7 @@ describe('normal distribution', () => {
     )
   })
 
-  it('answers the ends with infinities and everything outside with NaN', () => {
+  it('has infinite quantiles at 0 and 1 and NaN outside', () => {
     expect(normalQuantile(0)).to.equal(-Infinity)
     expect(normalQuantile(1)).to.equal(Infinity)
     for (const p of [-0.1, 1.1, Number.NaN]) expect(normalQuantile(p)).to.be.NaN

@@ -15,21 +15,21 @@ const number = (min: number, max: number) => fc.double({ min, max, noNaN: true }
 /** Autocorrelations of an AR(1) process, lags 1 to 11. */
 const lags = (rho: number) => Array.from({ length: 11 }, (_, k) => rho ** (k + 1))
 
-describe('probabilistic Sharpe ratio', () => {
+describe('the probabilistic Sharpe ratio', () => {
   // Bailey and López de Prado (2012), the hedge-fund example.
   const fund = { sharpe: 0.458, observations: 24 }
 
-  it("gives the paper's 0.982 for normal and 0.913 for the fund's own returns", () => {
+  it('matches the published 0.982 for normal returns and 0.913 for the returns of the fund', () => {
     expect(probabilisticSharpe(fund)).to.be.closeTo(0.982, 5e-4)
     expect(probabilisticSharpe({ ...fund, skewness: -2.448, kurtosis: 10.164 })).to.be.closeTo(0.913, 5e-4)
   })
 
-  it('is a half at its own benchmark and NaN for a single return', () => {
+  it('is 0.5 at its own benchmark and NaN for a single return', () => {
     expect(probabilisticSharpe(fund, 0.458)).to.equal(0.5)
     expect(probabilisticSharpe({ sharpe: 1, observations: 1 })).to.be.NaN
   })
 
-  it('stays a probability for every possible skewness and kurtosis', () => {
+  it('is a probability for every possible skewness and kurtosis', () => {
     fc.assert(
       fc.property(number(-5, 5), number(-10, 10), number(0, 100), (sharpe, skewness, extra) => {
         const kurtosis = skewness ** 2 + 1 + extra
@@ -40,24 +40,24 @@ describe('probabilistic Sharpe ratio', () => {
   })
 })
 
-describe('deflated Sharpe ratio', () => {
+describe('the deflated Sharpe ratio', () => {
   // Bailey and López de Prado (2014), the numerical example: annual 2.5 over 1,250 days of 250, annual variance 1/2.
   const sample = { sharpe: 2.5 / Math.sqrt(250), observations: 1250, skewness: -3, kurtosis: 10 }
   const example = (trials: number) => deflatedSharpe(sample, trials, 0.5 / 250)
 
-  it("gives the paper's 0.9004 for 100 trials and 0.9505 for 46", () => {
+  it('matches the published 0.9004 for 100 trials and 0.9505 for 46', () => {
     expect(example(100).dsr).to.be.closeTo(0.9004, 5e-5)
     expect(example(46).dsr).to.be.closeTo(0.9505, 5e-5)
     expect(example(100).benchmark).to.be.closeTo(0.1132, 5e-5)
   })
 
-  it('gives 0.9505 for 88 trials had the returns been normal', () => {
+  it('matches the published 0.9505 for 88 trials with normal returns', () => {
     const normal = deflatedSharpe({ sharpe: sample.sharpe, observations: 1250 }, 88, 0.5 / 250)
     expect(normal.dsr).to.be.closeTo(0.9505, 5e-5)
     expect(normal.benchmark * Math.sqrt(250)).to.be.closeTo(1.7574, 5e-5)
   })
 
-  it('falls as trials grow', () => {
+  it('falls as the number of trials grows', () => {
     expect([10, 88, 1000].map((trials) => Number(example(trials).dsr.toFixed(4)))).to.deep.equal([
       0.9939, 0.9102, 0.6399,
     ])
@@ -67,27 +67,27 @@ describe('deflated Sharpe ratio', () => {
     expect(deflatedSharpe(sample, 1)).to.deep.equal({ dsr: probabilisticSharpe(sample), benchmark: 0 })
   })
 
-  it('takes the sampling variance of a worthless trial where none is given', () => {
+  it('uses the sampling variance of a worthless trial by default', () => {
     expect(deflatedSharpe(sample, 10)).to.deep.equal(deflatedSharpe(sample, 10, 1 / 1249))
   })
 })
 
-describe('expected maximum', () => {
-  it('gives the published values of the formula', () => {
+describe('the expected maximum', () => {
+  it('matches the published values', () => {
     expect(expectedMaximum(10)).to.be.closeTo(1.5746, 5e-5)
     expect(expectedMaximum(45)).to.be.closeTo(2.2356, 5e-5)
     expect(expectedMaximum(100)).to.be.closeTo(2.5306, 5e-5)
     expect(expectedMaximum(1000)).to.be.closeTo(3.2551, 5e-5)
   })
 
-  it('is 0 for one trial and NaN for none', () => {
+  it('is 0 for one trial and NaN for no trial', () => {
     expect(expectedMaximum(1)).to.equal(0)
     expect(expectedMaximum(0)).to.be.NaN
   })
 })
 
-describe('record lengths', () => {
-  it('gives 2.73 years for an annual Sharpe ratio of 2 above 1 at 95%, daily', () => {
+describe('the minimum track record and backtest length', () => {
+  it('is 2.73 years for an annual Sharpe ratio of 2 against 1 with 95% confidence and daily returns', () => {
     // Bailey and López de Prado (2012), section 5.
     const days = minimumTrackRecord({ sharpe: 2 / Math.sqrt(252) }, 1 / Math.sqrt(252))
     expect(days / 252).to.be.closeTo(2.73, 5e-3)
@@ -99,7 +99,7 @@ describe('record lengths', () => {
     expect(probabilisticSharpe({ ...sample, observations })).to.be.closeTo(0.95, 1e-12)
   })
 
-  it('is infinite where the Sharpe ratio is not above the benchmark', () => {
+  it('is infinite if the Sharpe ratio is not above the benchmark', () => {
     expect(minimumTrackRecord({ sharpe: 0.1 }, 0.1)).to.equal(Infinity)
     expect(minimumBacktest(0, 45)).to.deep.equal({ years: Infinity, bound: Infinity })
   })
@@ -112,7 +112,7 @@ describe('record lengths', () => {
   })
 })
 
-describe("Lo's Sharpe ratio", () => {
+describe("Lo's scaling of the Sharpe ratio", () => {
   it('scales by the square root without autocorrelation', () => {
     expect(sharpeScale(12, [])).to.be.closeTo(Math.sqrt(12), 1e-15)
   })
@@ -123,7 +123,7 @@ describe("Lo's Sharpe ratio", () => {
     expect(sharpeScale(12, lags(-0.2))).to.be.above(Math.sqrt(12))
   })
 
-  it('takes lag 1 as Lo does in his two-period case, 2/√(2 + 2ρ)', () => {
+  it('is 2/√(2 + 2ρ) for two periods, as in the paper', () => {
     expect(sharpeScale(2, [0.5])).to.be.closeTo(2 / Math.sqrt(3), 1e-15)
   })
 
@@ -132,8 +132,8 @@ describe("Lo's Sharpe ratio", () => {
   })
 })
 
-describe('deflation curve', () => {
-  it("passes the paper's example and never rises", () => {
+describe('the curve of the deflated Sharpe ratio', () => {
+  it('contains the published example and never rises', () => {
     const sample = { sharpe: 2.5 / Math.sqrt(250), observations: 1250, skewness: -3, kurtosis: 10 }
     const curve = deflatedSharpeCurve(sample, 0.5 / 250, 1000)
     expect(new Map(curve).get(100)).to.be.closeTo(0.9004, 5e-5)

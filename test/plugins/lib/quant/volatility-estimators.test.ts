@@ -17,8 +17,8 @@ function walks(count: number): [open: number, high: number, low: number, close: 
   })
 }
 
-describe('range variances', () => {
-  it('equal the formulas worked by hand', () => {
+describe('the range variances of Parkinson and of Garman and Klass', () => {
+  it('match a calculation by hand', () => {
     expect(garmanKlass(100, 102, 99, 101)).to.be.closeTo(
       0.5 * 0.029852963149681 ** 2 - 0.38629436111989 * 0.00995033085316809 ** 2,
       1e-15,
@@ -26,7 +26,7 @@ describe('range variances', () => {
     expect(parkinson(102, 99)).to.be.closeTo(0.029852963149681 ** 2 / 2.77258872223978, 1e-15)
   })
 
-  it('average to the variance of a random walk, a little below for its finite steps', () => {
+  it('average slightly below the variance of a random walk with finite steps', () => {
     const bars = walks(3000)
     const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
     expect(mean(bars.map((bar) => garmanKlass(...bar)))).to.be.within(0.87, 1.02)

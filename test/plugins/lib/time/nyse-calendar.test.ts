@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { easter, holidaysOf, nyseClose, nyseClosed } from '../../../../plugins/lib/time/nyse-calendar.ts'
 
-describe('calendar of the NYSE', () => {
-  it('has the holidays the exchange published for 2024 and 2027', () => {
+describe('the calendar of the NYSE', () => {
+  it('has the holidays that the exchange published for 2024 and 2027', () => {
     // nyse.com, Holidays & Trading Hours.
     expect([...holidaysOf(2024).keys()].sort()).to.deep.equal([
       '2024-01-01',
@@ -30,26 +30,26 @@ describe('calendar of the NYSE', () => {
     ])
   })
 
-  it("keeps New Year's Day on Monday after a Sunday, and not at all on a Saturday", () => {
+  it("moves New Year's Day from Sunday to Monday, and not at all from Saturday", () => {
     expect(nyseClosed('2023-01-02')).to.equal("New Year's Day")
     expect(nyseClosed('2021-12-31')).to.equal(null)
     expect(holidaysOf(2022).has('2022-01-01')).to.equal(false)
   })
 
-  it('knows when holidays were added', () => {
+  it('has each holiday from the year in which it was added', () => {
     expect(nyseClosed('1997-01-20')).to.equal(null)
     expect(nyseClosed('1998-01-19')).to.equal('Martin Luther King Jr. Day')
     expect(nyseClosed('2021-06-18')).to.equal(null)
     expect(nyseClosed('2022-06-20')).to.equal('Juneteenth')
   })
 
-  it('knows the closings that no rule foretells', () => {
+  it('knows closings that no rule predicts', () => {
     expect(nyseClosed('2001-09-12')).to.equal('attack on the World Trade Center')
     expect(nyseClosed('2012-10-29')).to.equal('Hurricane Sandy')
     expect(nyseClosed('2001-09-17')).to.equal(null)
   })
 
-  it('closes at one on the afternoons before a holiday', () => {
+  it('closes at 1 pm on days with an early close', () => {
     expect(nyseClose('2024-11-29')).to.equal(780)
     expect(nyseClose('2024-12-24')).to.equal(780)
     expect(nyseClose('2024-07-03')).to.equal(780)
@@ -57,7 +57,7 @@ describe('calendar of the NYSE', () => {
     expect(nyseClose('2020-07-02')).to.equal(960)
   })
 
-  it('has Easter where it was', () => {
+  it('computes the date of Easter', () => {
     // Astronomical almanac; 2038 is the latest date there can be, 2285 the earliest of these centuries.
     expect([2000, 2008, 2024, 2038, 2285].map(easter)).to.deep.equal([
       '2000-04-23',

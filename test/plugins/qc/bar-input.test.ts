@@ -24,8 +24,8 @@ function refusal(body: unknown): { loc: readonly (string | number)[]; type: stri
   throw new Error('was accepted')
 }
 
-describe('bars of a request', () => {
-  it('read the same in every form', () => {
+describe('the bars of a request', () => {
+  it('give the same report in every form', () => {
     const columns = ['Date', 'Open', 'High', 'Low', 'Close', 'Volume']
     const forms = [
       { bars: short },
@@ -41,7 +41,7 @@ describe('bars of a request', () => {
     expect([...first!.close]).to.deep.equal([11, 12, 13])
   })
 
-  it('find columns by name, in any order, and leave others out', () => {
+  it('may have columns in any order, and unknown columns are ignored', () => {
     const table = {
       columns: ['close', 'symbol', 'low', 'high', 'open', 't'],
       rows: rows.map(([t, o, h, l, c]) => [c, 'X', l, h, o, t]),
@@ -51,7 +51,7 @@ describe('bars of a request', () => {
     expect(bars.volume).to.equal(null)
   })
 
-  it('are read in the words of exchanges, opens and not closes for their time', () => {
+  it('may have the field names of exchanges, and the time of the open is used', () => {
     const [o, h, l, c, v] = ['10', '12', '9', '11', '5']
     const exchanges: ((t: number) => object)[] = [
       (t) => ({ t: String(t * 1000), T: String(t * 1000 + 59_999), s: 'BTC', i: '1m', o, c, h, l, v, n: 67 }),
@@ -67,7 +67,7 @@ describe('bars of a request', () => {
     }
   })
 
-  it('take prices as text and what follows the sixth value, as exchanges send them', () => {
+  it('may have prices as text and further values after the sixth', () => {
     const kline = (t: number): unknown[] => [
       t,
       '0.00002853',
@@ -84,7 +84,7 @@ describe('bars of a request', () => {
     expect(bars.time[1]).to.equal(1_637_971_260)
   })
 
-  it('hold missing prices as NaN: null, absent, empty, text that is no number', () => {
+  it('have NaN for prices that are null, absent, empty or not a number', () => {
     const [first, second, third] = short
     const bars = readBars(
       [
@@ -99,7 +99,7 @@ describe('bars of a request', () => {
     expect(readBars([first, withoutLow, third], UTC).low[1]).to.be.NaN
   })
 
-  it('are refused with the place named', () => {
+  it('are rejected with an error that names the place', () => {
     const [first, second, third] = short
     expect(refusal({ bars: [first, { ...second, t: 'soon' }, third] })).to.deep.include({
       loc: ['body', 'bars', 1, 't'],
@@ -129,11 +129,11 @@ describe('bars of a request', () => {
     expect(refusal({ bars: short, interval: 'often' })).to.deep.include({ loc: ['body', 'interval'] })
   })
 
-  it('are refused beyond 50,000', () => {
+  it('are rejected if there are more than 50,000', () => {
     expect(refusal(Array.from({ length: MAX_BARS + 1 }, () => rows[0]))).to.include({ type: 'bar_count' })
   })
 
-  it('never crash the report, whatever is sent', () => {
+  it('never crash the report', () => {
     const cell = fc.oneof(fc.double(), fc.constantFrom(null, '', 'x', '1', true, -1, 0, 1e300, 1e-300), fc.integer())
     const time = fc.oneof(
       fc.integer({ min: 0, max: 4e9 }),
@@ -160,7 +160,7 @@ describe('bars of a request', () => {
     )
   })
 
-  it('survive prices of every size and sign when negatives are allowed', () => {
+  it('may have prices of any size and sign if negatives are allowed', () => {
     const spread = walk({ count: 300 }).map((bar) => ({
       t: bar.t,
       o: bar.o - 100,

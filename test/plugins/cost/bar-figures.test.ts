@@ -52,8 +52,8 @@ function bars(options: {
   }
 }
 
-describe('what bars say of trading', () => {
-  it('finds spread, volatility and turnover of a market that bounces', () => {
+describe('the figures of bars', () => {
+  it('include spread, volatility and turnover', () => {
     const figures = barFigures(bars({ days: 10, perDay: 1440, spread: 0.001 }), 1440)!
     expect(figures.spreadBps).to.be.closeTo(10, 0.7)
     // 288 returns a day of five minutes, each with a bounce at both ends: 2 · (spread/2)².
@@ -62,7 +62,7 @@ describe('what bars say of trading', () => {
     expect(figures).to.include({ count: 14_400, intervalSeconds: 60, from: START, to: START + 10 * DAY })
   })
 
-  it('averages the spread of the hours with its sign, and clips at zero', () => {
+  it('average the hourly spreads with their sign and clip the average at zero', () => {
     for (const spread of [0, 0.0004]) {
       const quiet = bars({ days: 4, perDay: 390, spread })
       // A session has six hours of 65 minutes.
@@ -78,7 +78,7 @@ describe('what bars say of trading', () => {
     }
   })
 
-  it('counts a day by the minutes it covers, so that a half day is not half the turnover', () => {
+  it('scale a half day to a whole day of turnover', () => {
     const whole = barFigures(bars({ days: 10, perDay: 390 }), 390)!
     const half = barFigures(bars({ days: 10, perDay: 195 }), 390)!
     expect(whole.advUsd).to.be.closeTo(50 * 390 * 100, 50 * 390 * 10)
@@ -86,7 +86,7 @@ describe('what bars say of trading', () => {
     expect(half.sigmaDaily! / whole.sigmaDaily!).to.be.closeTo(1, 0.1)
   })
 
-  it('reads the volatility of daily bars from their range, so that a split between them is none', () => {
+  it('use the range of daily bars for volatility, so that splits do not matter', () => {
     const daily = bars({ days: 30, perDay: 1, interval: DAY, sigma: 0.02 })
     const sigma = barFigures(daily, 390)?.sigmaDaily
     expect(sigma).to.be.closeTo(0.02, 0.006)
@@ -95,21 +95,21 @@ describe('what bars say of trading', () => {
     expect(barFigures(daily, 390)?.sigmaDaily).to.be.closeTo(sigma!, 1e-12)
   })
 
-  it('tells a spread from daily bars only where it stands out of the noise', () => {
+  it('include a spread from daily bars only if it is significant', () => {
     const spread = (width: number) =>
       barFigures(bars({ days: 252, perDay: 1, interval: DAY, sigma: 0.02, spread: width }), 390)?.spreadBps
     expect(spread(0.0005)).to.equal(null)
     expect(spread(0.04)).to.be.within(300, 500)
   })
 
-  it('does not let one misprint of a day make a market wild', () => {
+  it('limit the effect of one misprint on volatility', () => {
     const daily = bars({ days: 30, perDay: 1, interval: DAY, sigma: 0.02 })
     const { sigmaDaily } = barFigures(daily, 390)!
     daily.high[11] = daily.high[11]! * 1.5
     expect(barFigures(daily, 390)?.sigmaDaily).to.be.within(sigmaDaily!, 1.2 * sigmaDaily!)
   })
 
-  it('says nothing of too few bars, of a market that does not move or does not trade', () => {
+  it('are null for too few bars and for a market without moves or trades', () => {
     expect(barFigures(bars({ days: 1, perDay: 59 }), 1440)).to.equal(null)
     expect(barFigures(bars({ days: 4, perDay: 1, interval: DAY }), 1440)).to.equal(null)
     const flat = bars({ days: 1, perDay: 100, sigma: 0 })

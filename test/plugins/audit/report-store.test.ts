@@ -15,7 +15,7 @@ for (const [name, open] of Object.entries(DATABASES))
     })
     after(() => database?.drop())
 
-    it('are kept under an id of at least 128 bits that only we can make', async () => {
+    it('are stored under an id of at least 128 bits that nobody else can compute', async () => {
       const id = await reports.idFor('call', 'hash')
       expect(Buffer.from(id, 'base64url').length * 8).to.be.at.least(128)
       expect(id).to.match(/^[A-Za-z0-9_-]+$/)
@@ -24,12 +24,12 @@ for (const [name, open] of Object.entries(DATABASES))
       expect(await reports.idFor('call', 'other')).not.to.equal(id)
     })
 
-    it('have the same id for the same call, also after a restart', async () => {
+    it('have the same id for the same call, even after a restart', async () => {
       const again = openReportStore(database!.db)
       expect(await again.idFor('call', 'hash')).to.equal(await reports.idFor('call', 'hash'))
     })
 
-    it('are found as they were kept until they are deleted, once and for all', async () => {
+    it('are returned unchanged until they are deleted for good', async () => {
       const report = { verdict: 'plausible', nested: { list: [1.5, null, '<b>'] } }
       await reports.save('one', new Date(), report)
       await reports.save('one', new Date(), { verdict: 'another' })

@@ -6,7 +6,7 @@ import { auditOf, barsText, days, found, ROUND_TRIPS, trips } from './place.ts'
 const list = days(400)
 const ledger = trips(list)
 
-describe('a ledger', () => {
+describe('reading a trade ledger', () => {
   for (const layout of LAYOUT_NAMES)
     it(`gives the same figures written as ${layout}`, async () => {
       const [plain, other] = [
@@ -31,13 +31,13 @@ describe('a ledger', () => {
       expect(report.ledger).to.include({ layout: 'vectorbt', trades: ledger.length, excluded: 0 })
     })
 
-  it('is read with decimal commas where cells are separated by semicolons', async () => {
+  it('accepts decimal commas if semicolons separate the cells', async () => {
     const text = writeLedger('round_trips', ledger, { delimiter: ';' }).toString().replaceAll('.', ',')
     const report = await auditOf(text)
     expect(figuresOf(report)).to.deep.equal(figuresOf(await auditOf(writeLedger('round_trips', ledger))))
   })
 
-  it('is read as European spreadsheets write it: days first with dots, points between thousands, a currency after', async () => {
+  it('accepts the format of European spreadsheets', async () => {
     const rows = ['Trade #;Type;Date/Time;Price EUR;Position size (qty);Net P&L EUR;Net P&L %']
     rows.push('1;Exit long;03.01.2024 10:00;1.010,50 EUR;2;21,00;1,05%', '1;Entry long;02.01.2024 10:00;1.000,00;2;;')
     rows.push(
@@ -50,7 +50,7 @@ describe('a ledger', () => {
     expect(found(report)).to.deep.equal([])
   })
 
-  it("is read as freqtrade's JSON: the list alone, or where the result of a backtest has it", async () => {
+  it("accepts freqtrade's JSON, as a list or as a backtest result", async () => {
     const trades = ledger.map((trip) => ({
       pair: trip.symbol,
       amount: trip.qty,
@@ -70,7 +70,7 @@ describe('a ledger', () => {
     }
   })
 
-  it("knows LEAN's own numbers for a direction and for a filled order", async () => {
+  it("understands LEAN's numbers for directions and order states", async () => {
     const trades = ['Symbol,EntryTime,EntryPrice,Direction,Quantity,ExitTime,ExitPrice,MAE,MFE']
     trades.push('X,2024-01-02,100,0,1,2024-01-03,101,0,0', 'X,2024-01-04,100,1,1,2024-01-05,99,0,0')
     const orders = ['Time,Symbol,Price,Quantity,Type,Status,Value,Tag']
@@ -82,7 +82,7 @@ describe('a ledger', () => {
     expect(one.ledger).to.include({ layout: 'lean_orders', trades: 1, unfilled: 1 })
   })
 
-  it('matches fills first in, first out, over partial fills, with their fees', async () => {
+  it('matches fills first in, first out, including partial fills and fees', async () => {
     const report = await auditOf(
       [
         'time,symbol,side,qty,price,fee',
@@ -104,20 +104,20 @@ describe('a ledger', () => {
     expect(report.assumptions.trades_with_reported_fees).to.equal(4)
   })
 
-  it('may run backwards in time', async () => {
+  it('accepts rows from newest to oldest', async () => {
     const [header = '', ...lines] = writeLedger('fills', ledger).toString().trim().split('\n')
     const report = await auditOf([header, ...lines.toReversed()])
     expect(figuresOf(report)).to.deep.equal(figuresOf(await auditOf(writeLedger('fills', ledger))))
   })
 
-  it('leaves out open trades and counts them', async () => {
+  it('excludes open trades and counts them', async () => {
     const lines = ledger.slice(0, 9).map((trip) => `${trip.symbol},long,1,${trip.entryTime},10,${trip.exitTime},11`)
     const open = ['ACME,long,1,2024-01-02,10,,', 'ACME,long,1,2024-01-02,10,NaT,nan']
     const report = await auditOf([ROUND_TRIPS, ...lines, ...open])
     expect(report.ledger).to.include({ rows: 11, trades: 9, open: 2, excluded: 0 })
   })
 
-  it('has no side or no quantity: then it is long, and what needs a quantity is not checked', async () => {
+  it('assumes long trades without a side and skips checks that need a quantity', async () => {
     const lines = ledger.map(({ entryTime, entryPrice, exitTime, exitPrice }) =>
       [entryTime, entryPrice, exitTime, exitPrice].join('\t'),
     )
@@ -131,14 +131,14 @@ describe('a ledger', () => {
     expect(volume?.reasons).to.deep.equal(['the file has no quantity'])
   })
 
-  it('takes the sign of the size for the side', async () => {
+  it('uses the sign of the quantity as the side', async () => {
     const lines = ['10,2024-01-02,100,2024-01-03,101', '-10,2024-01-04,100,2024-01-05,99']
     const report = await auditOf(['Size,EntryTime,EntryPrice,ExitTime,ExitPrice', ...lines], { preset: 'zero' })
     expect(report.performance.win_rate).to.equal(1)
     expect(report.performance.gross_expectancy_bps).to.be.closeTo(100, 1e-9)
   })
 
-  it('may write what is sold as negative, beside a side', async () => {
+  it('accepts negative quantities for sales beside a side column', async () => {
     const trip = 'X,long,5,2024-01-02,100,2024-01-03,101'
     const short = 'X,short,-5,2024-01-04,100,2024-01-05,99'
     const both = await auditOf([ROUND_TRIPS, trip, short], { preset: 'zero' })
@@ -153,7 +153,7 @@ describe('a ledger', () => {
     ])
   })
 
-  it('takes fees written as negative amounts for fees', async () => {
+  it('accepts fees written as negative amounts', async () => {
     const rows = (fee: number): string[] => [
       `${ROUND_TRIPS},commission`,
       `X,long,10,2024-01-02,100,2024-01-03,101,${fee}`,
@@ -163,7 +163,7 @@ describe('a ledger', () => {
     expect((await auditOf(rows(-2), { preset: 'zero' })).performance.net_expectancy_bps).to.equal(net)
   })
 
-  it('reads times of many makes as the same moments', async () => {
+  it('reads the same time in many formats', async () => {
     const moments = [
       '2024-03-04T14:30:00Z',
       '2024-03-04 14:30:00+00:00',

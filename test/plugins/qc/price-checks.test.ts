@@ -12,7 +12,7 @@ function findings(change: (bar: WalkBar) => Change) {
 }
 
 describe('impossible rows', () => {
-  it('have a price missing, and the repair comes from the neighbours', () => {
+  it('lack a price, and the expected value comes from the neighbours', () => {
     const { found, bars } = findings(() => ({ o: null }))
     expect(found).to.deep.equal([
       { code: 'missing_value', index: 50, field: 'open', expected: Number(bars[49]!.c.toPrecision(12)) },
@@ -20,7 +20,7 @@ describe('impossible rows', () => {
     expect(findings(() => ({ h: null })).found[0]).to.include({ code: 'missing_value', field: 'high' })
   })
 
-  it('have a price of zero or below; a lost sign is put back', () => {
+  it('have a price at or below zero, and the expected value has the right sign', () => {
     expect(findings(() => ({ l: 0 })).found).to.have.length(1)
     const { found, bars } = findings((bar) => ({ c: -bar.c }))
     expect(found).to.deep.equal([
@@ -28,21 +28,21 @@ describe('impossible rows', () => {
     ])
   })
 
-  it('have high and low exchanged: one finding, not three', () => {
+  it('have high and low swapped, which is one finding', () => {
     const { found } = findings((bar) => ({ h: bar.l, l: bar.h }))
     expect(found.map(({ code }) => code)).to.deep.equal(['high_lt_low'])
   })
 
-  it('open or close outside their range', () => {
+  it('have an open or close outside the range', () => {
     expect(findings((bar) => ({ o: bar.h * 1.0001 })).found[0]).to.include({ code: 'open_outside_range', index: 50 })
     expect(findings((bar) => ({ c: bar.l * 0.9999 })).found[0]).to.include({ code: 'close_outside_range', index: 50 })
   })
 
-  it('allow for rounding of one part in a billion', () => {
+  it('may be off by rounding of one part in a billion', () => {
     expect(findings((bar) => ({ o: bar.h * (1 + 5e-10), h: bar.h })).found).to.deep.equal([])
   })
 
-  it('have volume below zero, beside a price mistake where there is one', () => {
+  it('have negative volume, reported in addition to a bad price', () => {
     expect(findings(() => ({ v: -5 })).found).to.deep.equal([
       { code: 'negative_volume', index: 50, field: 'volume', expected: 5 },
     ])
@@ -50,7 +50,7 @@ describe('impossible rows', () => {
     expect(both).to.have.members(['negative_volume', 'close_outside_range'])
   })
 
-  it('are not judged by the statistical checks', () => {
+  it('are not used by the statistical checks', () => {
     expect(findings((bar) => ({ h: bar.h * 2, c: null })).found.map(({ code }) => code)).to.deep.equal([
       'missing_value',
     ])

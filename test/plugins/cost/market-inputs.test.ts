@@ -21,7 +21,7 @@ const NOW = Date.UTC(2026, 10, 17, 15) / 1000
 const HOUR = 3600
 const DAY = 86_400
 
-describe('what is known of a symbol', () => {
+describe('the inputs of an estimate', () => {
   let placed: Stand
   let now = NOW
 
@@ -40,7 +40,7 @@ describe('what is known of a symbol', () => {
     await placed.stop()
   })
 
-  it('comes from the book where one is held, and from ten days of minutes', async () => {
+  it('come from the book, if there is one, and from ten days of minute bars', async () => {
     await place()
     const known = await look('btcusdt')
     expect(known.symbol).to.equal('BTC-USD')
@@ -50,7 +50,7 @@ describe('what is known of a symbol', () => {
     expect(known).to.include({ newest: NOW, age: 0, isStale: false, className: 'spot' })
   })
 
-  it('takes nothing later than the moment asked for', async () => {
+  it('contain nothing later than the requested time', async () => {
     await place()
     const before = await look('ETH-USD', NOW - 3 * HOUR - 17)
     expect(before.newest).to.equal(NOW - 3 * HOUR - 60)
@@ -58,7 +58,7 @@ describe('what is known of a symbol', () => {
     expect(await look('ETH-USD')).to.deep.equal(before)
   })
 
-  it('comes from whole sessions and never below a cent for an equity', async () => {
+  it('come from complete sessions for an equity, with a spread of at least a cent', async () => {
     await place()
     const open = await look('SPY')
     expect(open.sources).to.deep.equal({
@@ -73,7 +73,7 @@ describe('what is known of a symbol', () => {
     expect(open.inputs.dayMinutes).to.equal(390)
   })
 
-  it('takes price and age of an equity from the session that is going on', async () => {
+  it('take the price and age of an equity from the running session', async () => {
     await place()
     const [now, before] = [await look('SPY'), await look('SPY', NOW - 600)]
     expect(now).to.include({ newest: NOW, age: 0, isStale: false })
@@ -82,7 +82,7 @@ describe('what is known of a symbol', () => {
     expect(now.bars).to.include({ to: before.bars!.to, sigmaDaily: before.bars!.sigmaDaily })
   })
 
-  it('counts the age of a closed market at its close', async () => {
+  it('have the age at the last close for a closed market', async () => {
     await place()
     now = Date.UTC(2026, 10, 15, 12) / 1000
     const sunday = await look('AAPL')
@@ -90,7 +90,7 @@ describe('what is known of a symbol', () => {
     expect(sunday).to.include({ age: 0, isStale: false })
   })
 
-  it('comes from the spot market for its perpetual, in a class of its own', async () => {
+  it('come from the spot market for a perpetual, with the class of perpetuals', async () => {
     await place()
     const [spot, perpetual] = [await look('BTC-USD'), await look('btcusdt_perp')]
     expect(perpetual).to.deep.equal({ ...spot, symbol: 'BTC-USD-PERP', className: 'perpetual' })
@@ -98,7 +98,7 @@ describe('what is known of a symbol', () => {
     expect((failure as Error).message).to.equal('symbol: SPY has no perpetual')
   })
 
-  it('is not found under a name that is not covered', async () => {
+  it('are not found for an unknown symbol', async () => {
     await place()
     const failure = await look('DOGE-EUR').catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(NotFound)
@@ -142,7 +142,7 @@ describe('what is known of a symbol', () => {
       await writeFile(join(folder, 'kraken_spot_acme_20240808.json'), JSON.stringify({ snapshots: [crossed] }))
     }
 
-    it('comes from the quotes that stand beside the bars, moved in time with them', async () => {
+    it('come from recorded quotes, moved in time together with the bars', async () => {
       await record()
       await place({ dataMode: 'replay', replayDir: folder })
       const known = await look('ACME')
@@ -160,7 +160,7 @@ describe('what is known of a symbol', () => {
       expect(known.isStale, 'a recording of one day is over').to.equal(true)
     })
 
-    it('plays a recorded book round and round', async () => {
+    it('repeat a recorded book in a loop', async () => {
       await record()
       await place({ dataMode: 'replay', replayDir: folder })
       const first = await look('ETH-USD')
@@ -171,7 +171,7 @@ describe('what is known of a symbol', () => {
       expect(seen).to.deep.equal(new Set([2000.5, 2030.5, 2060.5]))
     })
 
-    it('shows a recorded book at its own time where the replay stands still', async () => {
+    it('have a recorded book at its own time if the replay is frozen', async () => {
       await record()
       const at = 1_723_161_300
       now = at

@@ -4,8 +4,8 @@ import { auditOf, found, ROUND_TRIPS } from './place.ts'
 
 const place = { file: 'file', row: 0, column: 'price' } as const
 
-describe('numbers', () => {
-  it('are read with currencies, units, signs and groups of many places', () => {
+describe('reading numbers', () => {
+  it('accepts currencies, units, signs and digit groups of many countries', () => {
     const written: Readonly<Record<string, number>> = {
       '$95.10': 95.1,
       '-$10.00': -10,
@@ -28,7 +28,7 @@ describe('numbers', () => {
       expect(readNumber(text, place), text).to.be.NaN
   })
 
-  it('have decimal commas and points between thousands where the file has them', () => {
+  it('reads decimal commas if the file uses them', () => {
     const written: Readonly<Record<string, number>> = {
       '95,10': 95.1,
       '1.234,56': 1234.56,
@@ -41,15 +41,15 @@ describe('numbers', () => {
     for (const [text, value] of Object.entries(written)) expect(readNumber(text, place, 'comma'), text).to.equal(value)
   })
 
-  it('are no formulas when a sign stands before a currency', () => {
+  it('rejects formulas but accepts a sign before a currency', () => {
     expect(() => readNumber('-A1', place)).to.throw()
     expect(() => readNumber('+cmd', place)).to.throw()
     expect(readNumber('-€5', place)).to.equal(-5)
   })
 })
 
-describe('how a file is written', () => {
-  it('is told by the numbers that leave no doubt', () => {
+describe('detecting the format of a file', () => {
+  it('uses unambiguous numbers', () => {
     expect(cellFormatOf([['1.000', '95,10']], ';').decimal).to.equal('comma')
     expect(cellFormatOf([['1,000', '95.10']], ';').decimal).to.equal('point')
     expect(cellFormatOf([['1,000', '1.000']], ';').decimal).to.equal('either')
@@ -58,7 +58,7 @@ describe('how a file is written', () => {
     expect(cellFormatOf([['1,000', '7']], ',').decimal).to.equal('point')
   })
 
-  it('is told by the dates that leave no doubt, and by a decimal comma', () => {
+  it('uses unambiguous dates and decimal commas', () => {
     expect(cellFormatOf([['1/2/2024'], ['31/1/2024']], ',').dayFirst).to.equal(true)
     expect(cellFormatOf([['1/2/2024'], ['1/31/2024']], ',').dayFirst).to.equal(false)
     expect(cellFormatOf([['1/2/2024']], ',').dayFirst).to.equal(null)
@@ -67,10 +67,10 @@ describe('how a file is written', () => {
   })
 })
 
-describe('a ledger from elsewhere', () => {
+describe('a ledger from brokers and spreadsheets', () => {
   const trip = async (...rows: readonly string[]) => auditOf([ROUND_TRIPS, ...rows], { preset: 'zero' })
 
-  it('has decimal commas, points between thousands, and stays the same', async () => {
+  it('may have decimal commas and points between thousands', async () => {
     const rows = [
       'SAP;long;1.000;02.01.2024;95,10;03.01.2024;96,20',
       'SAP;short;2.500;04.01.2024;1.234;05.01.2024;1.233,5',
@@ -81,12 +81,12 @@ describe('a ledger from elsewhere', () => {
     expect(report.ledger).to.include({ trades: 2, excluded: 0 })
   })
 
-  it('has quoted decimal commas between commas', async () => {
+  it('may have quoted decimal commas between commas', async () => {
     const report = await trip('SAP,long,"10","02.01.2024","95,10","03.01.2024","96,20"')
     expect(report.performance.gross_expectancy_bps).to.be.closeTo((96.2 / 95.1 - 1) * 1e4, 1e-9)
   })
 
-  it('is UTF-16 with a byte order mark, as spreadsheets save text', async () => {
+  it('may be UTF-16 with a byte order mark', async () => {
     const text = `\uFEFF${ROUND_TRIPS.replaceAll(',', '\t')}\r\nZÜRICH\tlong\t10\t2024-01-02\t95.10\t2024-01-03\t96.20\r\n`
     const little = Buffer.from(text, 'utf16le')
     for (const file of [little, Buffer.from(little).swap16()]) {
@@ -95,19 +95,19 @@ describe('a ledger from elsewhere', () => {
     }
   })
 
-  it('puts days first, and is read so from the first row on', async () => {
+  it('may put the day first, which applies from the first row on', async () => {
     const report = await trip('X,long,1,05/01/2024,100,12/01/2024,101', 'X,long,1,29/01/2024,100,30/01/2024,101')
     expect(report.ledger).to.include({ first: '2024-01-05T00:00:00.000Z', last: '2024-01-30T00:00:00.000Z' })
     expect(report.warnings).to.deep.equal([])
   })
 
-  it('has dates that could be read both ways: months come first, and a warning says so', async () => {
+  it('is read with the month first if its dates are ambiguous, with a warning', async () => {
     const report = await trip('X,long,1,1/5/24 9:30,100,1/12/24 16:00,101')
     expect(report.ledger).to.include({ first: '2024-01-05T09:30:00.000Z', last: '2024-01-12T16:00:00.000Z' })
     expect(report.warnings).to.include('dates_read_month_first')
   })
 
-  it('has dates of brokers', async () => {
+  it('may have the date formats of brokers', async () => {
     for (const moment of [
       '20240305;143000',
       '20240305143000',
@@ -121,7 +121,7 @@ describe('a ledger from elsewhere', () => {
     }
   })
 
-  it('has the day and the time of day in two columns', async () => {
+  it('may have the day and the time of day in two columns', async () => {
     const rows = [
       'Symbol,Action,Quantity,Price,Time,Date',
       'SPY,BOT,10,470,09:30:00,20240102',
@@ -131,7 +131,7 @@ describe('a ledger from elsewhere', () => {
     expect(report.ledger).to.include({ first: '2024-01-02T09:30:00.000Z', last: '2024-01-03T15:00:00.000Z', trades: 1 })
   })
 
-  it('covers shorts and closes longs in the words of brokers', async () => {
+  it('may use the side names of brokers', async () => {
     const rows = [
       'time,symbol,side,qty,price',
       '2024-01-02,X,Sell Short,10,100',
@@ -144,7 +144,7 @@ describe('a ledger from elsewhere', () => {
     expect(report.performance.win_rate).to.equal(1)
   })
 
-  it('states quantities in two currencies: what was executed counts, and the price it was filled at', async () => {
+  it('is read by the executed quantity and the fill price', async () => {
     const rows = [
       'Date(UTC),Pair,Side,Price,Executed,Amount,Fee',
       '2024-01-02 10:00:00,BTCUSDT,BUY,"42,000.5",0.5BTC,21000.25USDT,10USDT',
@@ -165,7 +165,7 @@ describe('a ledger from elsewhere', () => {
   })
 })
 
-describe('results of a backtest in JSON', () => {
+describe('backtest results in JSON', () => {
   const closed = (symbol: string, profit: number) => ({
     symbol: { value: symbol, id: `${symbol} R735QTJ8XC9X` },
     entryTime: '2024-01-02T15:00:00Z',
@@ -180,7 +180,7 @@ describe('results of a backtest in JSON', () => {
     mfe: 0,
   })
 
-  it("are read as LEAN's: all closed trades, not those of a rolling window, with their symbols", async () => {
+  it('are read from LEAN: all closed trades and not those of a rolling window', async () => {
     const file = {
       rollingWindow: { M1_20240131: { closedTrades: [closed('SPY', 10)] } },
       totalPerformance: { closedTrades: [closed('SPY', 10), closed('QQQ', -10)] },
@@ -190,7 +190,7 @@ describe('results of a backtest in JSON', () => {
     expect(found(report)).to.deep.equal([])
   })
 
-  it("are read as LEAN's order events: what was filled, in parts, with its fees", async () => {
+  it("are read from LEAN's order events, including partial fills and fees", async () => {
     const event = (status: string, direction: string, fillQuantity: number, fillPrice: number, time: number) => ({
       symbol: 'SPY R735QTJ8XC9X',
       status,
@@ -213,7 +213,7 @@ describe('results of a backtest in JSON', () => {
     expect(report.assumptions.trades_with_reported_fees).to.equal(2)
   })
 
-  it('count the funding that freqtrade reports with the fees', async () => {
+  it("include freqtrade's funding in the fees", async () => {
     const trade = {
       pair: 'BTC/USDT:USDT',
       amount: 1,

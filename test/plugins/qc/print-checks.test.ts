@@ -13,11 +13,11 @@ function found(at: number, change: (bar: WalkBar) => Partial<WalkBar>, bars = cl
 }
 
 describe('bad prints', () => {
-  it('are not seen in a clean market', () => {
+  it('are not reported in a clean market', () => {
     expect(checkBarQuality({ bars: clean }).findings).to.deep.equal([])
   })
 
-  it('are lone wicks, and the repair is the level that body and neighbours vouch for', () => {
+  it('are lone wicks, and the expected value is the level that the body and neighbours confirm', () => {
     const [print, ...none] = found(700, (bar) => ({ h: Math.max(bar.o, bar.c) * (1 + 8 * RANGE) }))
     const vouched = Math.max(clean[700]!.o, clean[700]!.c, clean[699]!.h, clean[701]!.h)
     expect(none).to.deep.equal([])
@@ -26,18 +26,18 @@ describe('bad prints', () => {
     expect(found(700, (bar) => ({ l: bar.l * (1 - 8 * RANGE) }))[0]).to.include({ code: 'bad_print_low', index: 700 })
   })
 
-  it('are not wicks that the next bar reaches too', () => {
+  it('do not include wicks that the next bar also reaches', () => {
     const bars = clean.map((bar, i) => (i === 701 ? { ...bar, h: bar.h * (1 + 8 * RANGE) } : bar))
     expect(found(700, (bar) => ({ h: bar.h * (1 + 8 * RANGE) }), bars)).to.deep.equal([])
   })
 
-  it('are excused by volume: real extremes trade', () => {
+  it('are excused by high volume, because real extremes trade', () => {
     const wick = (bar: WalkBar) => ({ h: Math.max(bar.o, bar.c) * (1 + 5 * RANGE) })
     expect(found(700, wick)).to.have.length(1)
     expect(found(700, (bar) => ({ ...wick(bar), v: 20_000 }))).to.deep.equal([])
   })
 
-  it('are not excused by volume where the price is off the grid: it was no trade', () => {
+  it('are not excused by volume if the price is off the tick size', () => {
     const cents = (price: number): number => Math.round(price * 100) / 100
     const grid = clean.map((bar) => ({ ...bar, o: cents(bar.o), h: cents(bar.h), l: cents(bar.l), c: cents(bar.c) }))
     const wick = (bar: WalkBar) => cents(Math.max(bar.o, bar.c) * (1 + 5 * RANGE))
@@ -45,7 +45,7 @@ describe('bad prints', () => {
     expect(found(700, (bar) => ({ h: wick(bar) + 0.004, v: 20_000 }), grid)).to.have.length(1)
   })
 
-  it('are not steps across the spread of a thin market, whose bars are mostly flat', () => {
+  it('do not include steps across the spread of a thin market', () => {
     const random = seededRandom(5)
     const thin = clean.map((bar, i) => {
       const bid = 100 + 0.0001 * (i % 50)
@@ -57,20 +57,20 @@ describe('bad prints', () => {
     expect(found(750, (bar) => ({ h: bar.h * 1.05 }), thin)).to.have.length(1)
   })
 
-  it('are closes that the next bar knows nothing of', () => {
+  it('are closes that the next bar does not confirm', () => {
     const [print, ...none] = found(700, (bar) => ({ c: bar.h * (1 + 7 * RANGE), h: bar.h * (1 + 7 * RANGE) }))
     expect(none).to.deep.equal([])
     expect(print).to.include({ code: 'bad_print_close', index: 700 })
     expect(print?.expected).to.be.closeTo(clean[701]!.o, 1e-9)
   })
 
-  it('are closes that the next bar opens at and then leaves', () => {
+  it('are closes at which the next bar opens before it reverts', () => {
     const spike = clean[700]!.c * 1.05
     const bars = clean.map((bar, i) => (i === 701 ? { ...bar, o: spike, h: spike } : bar))
     expect(found(700, () => ({ c: spike, h: spike }), bars)[0]).to.include({ code: 'bad_print_close', index: 700 })
   })
 
-  it('are not levels that last', () => {
+  it('do not include levels that last', () => {
     const bars = clean.map((bar, i) =>
       i >= 700 ? { ...bar, o: bar.o * 1.05, h: bar.h * 1.05, l: bar.l * 1.05, c: bar.c * 1.05 } : bar,
     )
@@ -86,7 +86,7 @@ describe('bad prints', () => {
       expect(print?.expected).to.be.closeTo(clean[700]!.c, 1e-9)
     })
 
-  it('raise the threshold where the market itself has long tails', () => {
+  it('have a higher threshold in a market with long tails', () => {
     const wild = walk({ count: 2000, seed: 4 }).map((bar, i) =>
       i % 40 === 0 ? { ...bar, h: bar.h * (1 + 4 * RANGE) } : bar,
     )
