@@ -1,4 +1,4 @@
-/** The jobs of online mode: sweeps of the listings, documents that origins serve of themselves, and visits. */
+/** The jobs of online mode: sweep the listings, fetch the documents that origins serve about themselves, visit services. */
 import type { Ask, Job, PluginContext } from 'tollgate/plugin'
 import { SELF } from './directory-record.ts'
 import type { Settings, SourceSettings } from './directory-settings.ts'
@@ -14,14 +14,14 @@ import type { Visit, Visitor } from './visits.ts'
 
 const RETRY_SECONDS = 1800
 const ORIGIN_SECONDS = 86_400
-/** In one run; eight visits at once at most. */
+/** Visits in one run. At most eight of them run at once. */
 const VISITS = 64
 const PER_HOST = 4
 const ORIGINS = 32
-/** Soon after the first visit a second one, so that two can agree. */
+/** A visit that would change a status is confirmed by a second one after this time. */
 const CONFIRM_SECONDS = 600
 
-/** Sources that list others. */
+/** Kinds of sources that list services of others. */
 const LISTED = { bazaar: true, mcp_registry: true, erc8004: true } as const
 const DOCUMENTS = { origins: '/.well-known/x402', agent_cards: '/.well-known/agent-card.json' } as const
 
@@ -36,7 +36,7 @@ export function createJobs(
   const enabled = settings.sources.filter((source) => source.enabled)
   const rankOf = (source: SourceSettings): number => settings.sources.indexOf(source) + 1
   const listings = enabled.filter(({ kind, url }) => url && kind in LISTED)
-  const selfTold = enabled.filter(({ kind }) => kind === 'origins' || kind === 'agent_cards')
+  const selfListed = enabled.filter(({ kind }) => kind === 'origins' || kind === 'agent_cards')
 
   async function isDue({ id }: SourceSettings): Promise<boolean> {
     const { last } = await store.sweeps(id, now())
@@ -58,16 +58,16 @@ export function createJobs(
       await store.note(source.id, now(), { ...outcome, error: null })
     } catch (error) {
       if (signal.aborted) throw error
-      log.warn({ source: source.id, err: error }, 'a source was not read')
+      log.warn({ source: source.id, err: error }, 'could not read a source')
       const told = error instanceof SourceError ? error.message : 'the source could not be read'
       await store.note(source.id, now(), { rows: 0, dropped: {}, error: told })
     }
   }
 
-  /** What an origin says of itself; a document that is not there says nothing. */
+  /** Reads the documents that an origin serves about itself, if it has any. */
   async function visitOrigin(origin: string, signal: AbortSignal): Promise<void> {
     await store.postponeOrigin(origin, now() + ORIGIN_SECONDS)
-    for (const source of selfTold) {
+    for (const source of selfListed) {
       const kind = source.kind as keyof typeof DOCUMENTS
       const told = await visit(origin + DOCUMENTS[kind], 'GET', signal)
       const payload = jsonOf(told)
@@ -75,11 +75,11 @@ export function createJobs(
       if (!page) continue
       const at = now()
       const rank = rankOf(source)
-      await store.hear({ source: source.id, rank, listings: page.listings, sweep: at, at, visitAt: at })
+      await store.savePage({ source: source.id, rank, listings: page.listings, sweep: at, at, visitAt: at })
     }
   }
 
-  /** GET first; POST only where GET is not the method. */
+  /** Visits with GET, and with POST if GET is not allowed. */
   async function visitOne(
     { id, body, health }: Awaited<ReturnType<DirectoryStore['due']>>[number],
     signal: AbortSignal,
@@ -110,7 +110,7 @@ export function createJobs(
       everySeconds: 300,
       async run({ signal }) {
         await store.addOrigins(
-          selfTold.flatMap(({ origins = [] }) => origins),
+          selfListed.flatMap(({ origins = [] }) => origins),
           now(),
         )
         const due = await store.origins(now(), ORIGINS)
@@ -138,12 +138,12 @@ function jsonOf(visit: Visit): unknown {
   }
 }
 
-/** Asks the discovery document and takes it in; nobody is visited for it. */
+/** Adds our own services from our discovery document, without a visit. */
 export async function listOurselves(ask: Ask, store: DirectoryStore, at: number): Promise<void> {
   const document = await ask('getDiscovery', { params: {}, query: {}, body: undefined })
   const base = textOf(rowOf(document)['base_url'])
   const page = base === null ? null : readOrigin(document, new URL(base).origin, true)
   if (!page) return
-  await store.hear({ source: SELF, rank: 0, listings: page.listings, sweep: at, at, visitAt: null })
+  await store.savePage({ source: SELF, rank: 0, listings: page.listings, sweep: at, at, visitAt: null })
   await store.conclude(SELF, at, at)
 }

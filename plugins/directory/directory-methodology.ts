@@ -1,4 +1,4 @@
-/** How the directory is made, for the methodology page. */
+/** The methodology page of the directory. */
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 

@@ -1,4 +1,4 @@
-/** Records as they were known at a moment: filtered, sorted, by pages that do not shift when others are added. */
+/** Finds records as known at a time, filtered and sorted. Pages do not shift when records are added. */
 import { isPostgres, InvalidInput, type Database, readCursor, writeCursor } from 'tollgate/plugin'
 import type { Body } from './directory-record.ts'
 import type { DirectoryStore } from './directory-store.ts'
@@ -15,18 +15,18 @@ interface Row {
 }
 
 export interface Found {
-  /** Moment of the first page, epoch seconds. */
+  /** Time of the first page, epoch seconds. */
   readonly asOf: number
   readonly total: number
   readonly records: readonly DirectoryRecord[]
   readonly nextCursor: string | null
 }
 
-/** A price that is not known sorts after all others. */
+/** An unknown price sorts after all others. */
 const UNPRICED = 1e15
 const MOST_WORDS = 10
 
-/** Throws InvalidInput for a cursor of another query. */
+/** Finds one page of records. Throws InvalidInput for the cursor of another query. */
 export async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
   const asOf = Math.min(now, place?.asOf ?? Infinity)
@@ -55,7 +55,7 @@ export async function find(db: Database, query: DirectoryQuery, now: number): Pr
   }
 }
 
-/** Only by what we saw ourselves: a source's own times and counts move nobody up. */
+/** Sort keys use only what we observed ourselves, so that no source can move its services up. */
 function sorting(db: Database, sort: DirectoryQuery['sort']): { column: string; direction: 'asc' | 'desc' } {
   const direction = sort.startsWith('-') ? 'desc' : 'asc'
   const postgres = isPostgres(db)

@@ -1,31 +1,31 @@
-/** The record that is sold: what all sources and our own visits say of one service, field by field. */
+/** Merges what all sources and our own visits say about one service into the record that is sold. */
 import type { DirectoryRecord } from '../../schemas/types.d.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import { type Health, isHidden } from './liveness.ts'
 import type { Listing, Price } from './listing.ts'
 
-/** What one source says, and since when. */
+/** The listing of one source, and since when it has it. */
 export interface SourceListing {
   readonly source: string
-  /** Smaller is believed before larger. */
+  /** Sources with a smaller rank take precedence. */
   readonly rank: number
   readonly listing: Listing
-  /** When the source first said it, epoch seconds. */
+  /** When the source first had the listing, epoch seconds. */
   readonly seen: number
 }
 
-/** What no source can overwrite. */
+/** What we know ourselves. No source can overwrite it. */
 export interface Entry {
   readonly id: string
   readonly first_seen: number
   readonly health: Health
-  /** When the payee was last seen to change. */
+  /** When `payTo` was last seen to change. */
   readonly payto_changed: number | null
   readonly checks_30d: number
   readonly ok_30d: number
 }
 
-/** Everything but the moment it became known, which the store keeps. */
+/** The record without the time from which it was known, which the store keeps. */
 export type Body = Omit<DirectoryRecord, 'last_updated'>
 
 const FLAGGED_SECONDS = 30 * 86_400
@@ -33,13 +33,13 @@ export const SELF = 'self'
 
 const formatOrNull = (seconds: number | null): string | null => (seconds === null ? null : formatSeconds(seconds))
 
-/** Payees in one spelling, to see whether they changed. */
+/** The `payTo` addresses in one spelling, to detect a change. */
 export function payeesOf(prices: readonly Price[]): string[] {
   const payees = prices.map(({ network, pay_to }) => (network.startsWith('eip155:') ? pay_to.toLowerCase() : pay_to))
   return [...new Set(payees)].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** The prices that count: what the service itself asked for, else its own document, else the first source that has some. */
+/** The prices of a service: from its own 402, else from its own document, else from the first source that has some. */
 export function pricesOf(said: readonly SourceListing[], health: Health): readonly Price[] {
   if (health.terms.length > 0) return health.terms
   const own = said.find(({ listing }) => listing.isOwn && listing.prices.length > 0)
@@ -47,7 +47,8 @@ export function pricesOf(said: readonly SourceListing[], health: Health): readon
 }
 
 /**
- * Merges what is said of one service, in order of belief. Names and words come from the first source that has them; prices as `pricesOf` says; first_seen, health and the payee that was verified from ourselves alone.
+ * Merges the listings of one service in order of precedence. Names and texts come from the first source that has them,
+ * prices from `pricesOf`. First seen, health and verified `payTo` come from our own observations alone.
  */
 export function merge(said: readonly SourceListing[], entry: Entry, at: number): Body {
   const all = said.map(({ listing }) => listing)
@@ -125,7 +126,7 @@ export function merge(said: readonly SourceListing[], entry: Entry, at: number):
   }
 }
 
-/** What the query filters and sorts by. */
+/** The columns that queries filter and sort by. */
 export function columnsOf(body: Body) {
   const dollars = body.prices.map(({ amount_usd }) => amount_usd).filter((amount) => amount !== null)
   const padded = (words: readonly string[]): string => `|${words.join('|').toLowerCase()}|`

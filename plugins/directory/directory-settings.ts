@@ -1,28 +1,28 @@
-/** Where the directory looks, and how often. */
+/** Settings: the sources of the directory, and how often it reads and visits. */
 export type SourceKind = 'bazaar' | 'mcp_registry' | 'erc8004' | 'origins' | 'agent_cards'
 
 export interface SourceSettings {
   readonly id: string
   readonly kind: SourceKind
   readonly enabled: boolean
-  /** Of a listing; of an ERC-8004 registry the JSON-RPC address of its chain. */
+  /** Address of a listing. For an ERC-8004 registry, the JSON-RPC address of its chain. */
   readonly url?: string
   /** ERC-8004: contract and chain (CAIP-2) of the registry. */
   readonly registry?: `0x${string}`
   readonly network?: string
-  /** Of documents that origins serve of themselves: origins to begin with; those of listed services are added. */
+  /** First origins to ask for their own documents. The origins of listed services are added. */
   readonly origins?: readonly string[]
 }
 
 export interface Settings {
-  /** In order of belief. */
+  /** In order of precedence. */
   readonly sources: readonly SourceSettings[]
   readonly sweep_hours: number
-  /** Between two visits of one service; 0 switches visits off. */
+  /** Hours between two visits of one service; 0 switches visits off. */
   readonly visit_hours: number
-  /** Between two pages of one source. */
+  /** Pause between two pages of one source. */
   readonly pause_ms: number
-  /** How far back a moment may be asked for. */
+  /** How many hours of history are kept. */
   readonly keep_hours: number
 }
 

@@ -1,27 +1,27 @@
-/** What is kept: listings as the sources have them, health as we saw it, and the records made of both. */
+/** Stores the listings of the sources, the health that we observed, and the records made of both. */
 import type { Database } from 'tollgate/plugin'
 import { type Body, columnsOf, merge, payeesOf, pricesOf, type SourceListing } from './directory-record.ts'
 import type { EntryRow, ListingRow, SweepRow } from './directory-tables.ts'
 import { idOf, type Listing } from './listing.ts'
 import { type Health, UNVISITED } from './liveness.ts'
 
-/** What a source said in one page of a sweep. */
+/** One page of a sweep. */
 export interface SourcePage {
   readonly source: string
   readonly rank: number
   readonly listings: readonly Listing[]
   readonly sweep: number
-  /** When we knew, epoch seconds. */
+  /** When we read it, epoch seconds. */
   readonly at: number
-  /** When these may first be visited; null for never. */
+  /** When these services may first be visited; null for never. */
   readonly visitAt: number | null
 }
 
-/** What a visit left behind. */
+/** The result of a visit. */
 export interface Visited {
   readonly id: string
   readonly health: Health
-  /** It counts among the good ones of 30 days. */
+  /** Counts as a successful visit of the last 30 days. */
   readonly isGood: boolean
   /** When to visit again; null for never. */
   readonly next: number | null
@@ -31,8 +31,8 @@ export type DirectoryStore = ReturnType<typeof createDirectoryStore>
 
 export function createDirectoryStore(db: Database) {
   return {
-    /** Takes in what a source says; a later word of the same source replaces an earlier one. */
-    async hear({ source, rank, listings, sweep, at, visitAt }: SourcePage): Promise<void> {
+    /** Stores a page of listings. A later listing of the same source replaces an earlier one. */
+    async savePage({ source, rank, listings, sweep, at, visitAt }: SourcePage): Promise<void> {
       const byId = new Map(listings.map((listing) => [idOf(listing), listing]))
       if (byId.size === 0) return
       await db.transaction(async (trx) => {
@@ -58,7 +58,7 @@ export function createDirectoryStore(db: Database) {
       })
     },
 
-    /** The sweep is through: what it did not meet is no longer said by this source. */
+    /** Ends a complete sweep: removes the listings that it did not meet. */
     async conclude(source: string, sweep: number, at: number): Promise<void> {
       const gone = (await db('directory_listings').where({ source }).where('sweep', '<', sweep).select('id')) as {
         id: string
@@ -72,7 +72,7 @@ export function createDirectoryStore(db: Database) {
       }
     },
 
-    /** Keeps how a sweep went. */
+    /** Stores the outcome of a sweep. */
     async note(
       source: string,
       at: number,
@@ -82,11 +82,11 @@ export function createDirectoryStore(db: Database) {
       await db('directory_sweeps').insert({ source, known_at: at, rows, error, dropped: JSON.stringify(dropped) })
     },
 
-    /** Sets the health of services after a visit each. */
+    /** Stores the health of services after their visits. */
     async visited(visits: readonly Visited[], at: number): Promise<void> {
       await db.transaction(async (trx) => {
         const ids = visits.map(({ id }) => id)
-        // Written before anything is read: in SQLite a transaction that reads first may not be let write.
+        // Write first: in SQLite a transaction that begins with a read may be refused its writes.
         await trx('directory_visits').insert(visits.map(({ id, isGood }) => ({ id, at, ok: isGood ? 1 : 0 })))
         const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
         const found = new Map(visits.map((visit) => [visit.id, visit]))
@@ -103,7 +103,7 @@ export function createDirectoryStore(db: Database) {
       })
     },
 
-    /** Services whose visit is due, longest first, at most so many of one host. */
+    /** Services whose visit is due, longest overdue first, with a limit per host. */
     async due(now: number, limit: number, perHost: number) {
       const rows = (await db('directory_entries')
         .join('directory_records', 'directory_records.id', 'directory_entries.id')
@@ -127,7 +127,7 @@ export function createDirectoryStore(db: Database) {
         .slice(0, limit)
     },
 
-    /** Origins of known services that nobody has visited yet, and those whose visit is due. */
+    /** Origins of known services that were never visited, and those whose visit is due. */
     async origins(now: number, limit: number): Promise<string[]> {
       const rows = (await db('directory_origins')
         .where('next_visit', '<=', now)
@@ -145,7 +145,7 @@ export function createDirectoryStore(db: Database) {
       await db('directory_origins').where({ origin }).update({ next_visit: next })
     },
 
-    /** The last sweep of a source, and its last good one, as known at a moment. */
+    /** The last sweep of a source and its last successful one, as known at a time. */
     async sweeps(source: string, asOf: number) {
       const known = () => db('directory_sweeps').where({ source }).where('known_at', '<=', asOf).orderBy('id', 'desc')
       const last = (await known().first()) as SweepRow | undefined
@@ -153,7 +153,7 @@ export function createDirectoryStore(db: Database) {
       return { last: last ?? null, good: good ?? null }
     },
 
-    /** A value kept by name, null where there is none. */
+    /** A stored note by name, or null. */
     async noted<Value>(name: string): Promise<Value | null> {
       const row = (await db('directory_notes').where({ name }).first()) as { value: string } | undefined
       return row ? (JSON.parse(row.value) as Value) : null
@@ -164,13 +164,13 @@ export function createDirectoryStore(db: Database) {
         .onConflict('name')
         .merge()
     },
-    /** Empties the directory: another recording is another past. */
+    /** Empties the directory, for another recording. */
     async clear(): Promise<void> {
       for (const table of ['listings', 'entries', 'visits', 'records', 'sweeps', 'notes', 'origins'])
         await db(`directory_${table}`).delete()
     },
 
-    /** Records that are listed now, and how many of them answer. */
+    /** The number of records listed now, and how many of them are alive. */
     async facts(): Promise<{ records: number; alive: number }> {
       const listed = () => db('directory_records').whereNull('superseded_at').where('hidden', 0)
       const [all, alive] = (await Promise.all([
@@ -180,7 +180,7 @@ export function createDirectoryStore(db: Database) {
       return { records: all!.n, alive: alive!.n }
     },
 
-    /** Forgets versions that were superseded before a moment. */
+    /** Deletes versions that were superseded before a time. */
     async forget(before: number): Promise<void> {
       await db('directory_records').where('superseded_at', '<', before).delete()
       await db('directory_sweeps')
@@ -190,7 +190,7 @@ export function createDirectoryStore(db: Database) {
   }
 }
 
-/** How far back visits are counted. */
+/** Visits are counted over this many seconds. */
 export const MONTH = 30 * 86_400
 
 interface Current {
@@ -205,11 +205,11 @@ interface Counted {
 }
 
 /**
- * Writes the records of these services anew where they changed: the version before is superseded at `at`, and what
- * nobody lists any more has no version after it. Within the caller's transaction.
+ * Rebuilds the records of these services within the caller's transaction. A changed record supersedes its last version
+ * at `at`. A service that no source lists any more gets no new version.
  */
 export async function refreshRecords(trx: Database, ids: readonly string[], at: number): Promise<void> {
-  // Locked, where the database can: a sweep and a visit may meet at one service, and each must see what the other wrote.
+  // Lock the rows, if the database can: a sweep and a visit of one service must see what the other wrote.
   const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
   const listings = (await trx('directory_listings').whereIn('id', ids)) as ListingRow[]
   const current = (await trx('directory_records')
@@ -254,7 +254,7 @@ export async function refreshRecords(trx: Database, ids: readonly string[], at: 
   if (fresh.length > 0) await trx.batchInsert('directory_records', fresh as never, 50)
 }
 
-/** Who is paid and when that changed, where it is to be written anew; a service that stops telling it has not changed it. */
+/** The `payTo` addresses and when they changed, if they must be stored. A service that no longer states them has not changed them. */
 function keptPayees(
   entry: EntryRow,
   payees: readonly string[],

@@ -1,4 +1,4 @@
-/** The tables: what is said and seen now, and every version of every record with the time it was known. */
+/** The tables: current listings and visits, and every version of every record with the time from which it was known. */
 import type { Migration } from 'tollgate/plugin'
 
 export const migrations: readonly Migration[] = [
@@ -9,7 +9,7 @@ export const migrations: readonly Migration[] = [
       table.integer('rank').notNullable()
       table.text('listing').notNullable()
       table.bigInteger('seen').notNullable()
-      // The sweep that met it last: what a whole sweep did not meet is gone.
+      // The last sweep that met it. A complete sweep removes what it did not meet.
       table.bigInteger('sweep').notNullable()
       table.primary(['source', 'id'])
       table.index('id')
@@ -87,6 +87,6 @@ export interface SweepRow {
   readonly known_at: number
   readonly error: string | null
   readonly rows: number
-  /** JSON: rows left out, by reason. */
+  /** JSON: number of skipped rows by reason. */
   readonly dropped: string
 }

@@ -12,7 +12,7 @@ import { createDirectoryStore } from './directory-store.ts'
 import { migrations } from './directory-tables.ts'
 import { createVisitor, type Visitor } from './visits.ts'
 
-/** The plugin, with a way to visit addresses; tests have an internet of their own. */
+/** Creates the plugin with a visitor. Tests pass one with an internet of their own. */
 export function createDirectory(visit: Visitor) {
   return definePlugin({
     name: 'directory',

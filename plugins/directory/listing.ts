@@ -1,4 +1,4 @@
-/** What one source says of one service, in one form for all sources. */
+/** A listing: what one source says about one service, in one form for all sources. */
 import { createHash } from 'node:crypto'
 
 export type Kind = 'http_endpoint' | 'mcp_server' | 'mcp_tool' | 'a2a_agent'
@@ -6,12 +6,12 @@ export type Protocol = 'x402' | 'mcp' | 'a2a'
 
 export interface Price {
   readonly scheme: string
-  /** CAIP-2, e.g. "eip155:8453"; a name that is not known as it came. */
+  /** CAIP-2, for instance "eip155:8453". An unknown name stays as it came. */
   readonly network: string
   readonly asset: string
   readonly asset_symbol: string | null
   readonly amount_atomic: string
-  /** Only of stablecoins that are known by contract. */
+  /** Only for stablecoins whose contract is known. */
   readonly amount_usd: number | null
   readonly pay_to: string
 }
@@ -23,9 +23,9 @@ export interface Package {
 }
 
 export interface Listing {
-  /** Canonical; null for an MCP server that is only installed. */
+  /** Canonical URL; null for an MCP server that can only be installed. */
   readonly url: string | null
-  /** Name of the tool, where one address holds many; name of the server, where there is no address. */
+  /** Name of the tool if one URL has several, or of the server if there is no URL. */
   readonly tool: string | null
   readonly isTemplate: boolean
   readonly kind: Kind
@@ -39,23 +39,23 @@ export interface Listing {
   readonly hasSchema: boolean
   readonly packages: readonly Package[]
   readonly version: string | null
-  /** The source's own time of the last change, epoch seconds. Shown, never sorted by. */
+  /** Last change according to the source, epoch seconds. Shown, but never used for sorting. */
   readonly updated: number | null
-  /** As the source claims. */
+  /** As claimed by the source. */
   readonly calls30d: number | null
   readonly payers30d: number | null
   /** Agent of an ERC-8004 registry: "eip155:8453:0x8004…:22". */
   readonly erc8004: string | null
-  /** True where the host of the address says so itself. */
+  /** True if the host of the URL published the listing itself. */
   readonly isOwn: boolean
 }
 
-/** What a page of a source holds. */
+/** One page of a source. */
 export interface Page {
   readonly listings: readonly Listing[]
-  /** Rows left out, by reason. */
+  /** Number of skipped rows by reason. */
   readonly dropped: Readonly<Record<string, number>>
-  /** Rows of the page, those left out included. */
+  /** Rows of the page, including skipped ones. */
   readonly rows: number
 }
 
@@ -79,16 +79,16 @@ export const EMPTY: Omit<Listing, 'url' | 'kind' | 'protocols'> = {
 }
 
 /**
- * Identity of a service: SHA-256 of its canonical URL, with the tool where one URL holds many.
+ * The id of a service: SHA-256 of its canonical URL, with the tool if one URL has several.
  *
- * @example idOf({ url: 'https://api.example.com/premium-data', tool: null }) // "agt_fd318812cd581a1908e2c24a4124f32d"
+ * @example listingId({ url: 'https://api.example.com/premium-data', tool: null }) // "agt_fd318812cd581a1908e2c24a4124f32d"
  */
 export function idOf({ url, tool }: Pick<Listing, 'url' | 'tool'>): string {
   const text = url === null ? `mcp:${tool}` : tool === null ? url : `${url} ${tool}`
   return `agt_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`
 }
 
-/** Collects the rows of a page. */
+/** Collects the listings of a page. */
 export function createPage() {
   const listings: Listing[] = []
   const dropped: Record<string, number> = {}
@@ -103,7 +103,7 @@ export function createPage() {
   }
 }
 
-/** A source answered with something else than it should; the message is told under its name. */
+/** A source did not answer as documented. The message is shown with the source's id. */
 export class SourceError extends Error {
   override readonly name = 'SourceError'
 }

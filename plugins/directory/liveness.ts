@@ -1,4 +1,4 @@
-/** Whether a service answers: what one visit tells, and what several together do. */
+/** Judges whether a service is alive, from one visit and from several. */
 import type { Kind, Price } from './listing.ts'
 import { termsOf } from './payment-terms.ts'
 import type { Visit } from './visits.ts'
@@ -11,12 +11,12 @@ export interface Health {
   /** Epoch seconds. */
   readonly last_checked: number | null
   readonly last_alive: number | null
-  /** Good and bad visits in a row. */
+  /** Successful and failed visits in a row. */
   readonly good: number
   readonly bad: number
-  /** Payments that the service itself asked for when it was last alive. */
+  /** The payment terms of the service's own 402 when it was last alive. */
   readonly terms: readonly Price[]
-  /** Why it was not visited. */
+  /** Why the service was not visited; null if it was. */
   readonly refusal: string | null
 }
 
@@ -40,8 +40,8 @@ export interface Finding {
 }
 
 /**
- * What one visit tells. A paid endpoint is alive when it asks for a payment that can be read, or is too busy to (429);
- * a server of another protocol when it says anything but that it is not there.
+ * Judges one visit. A paid endpoint is alive if it asks for a readable payment or is too busy (429). A server of another
+ * protocol is alive unless it is missing, failing or asks for a login.
  */
 export function judgeVisit(visit: Visit, kind: Kind): Finding {
   const found = (status: Status, terms: readonly Price[] = []): Finding => ({ status, terms })
@@ -60,7 +60,7 @@ export function judgeVisit(visit: Visit, kind: Kind): Finding {
   return found(status === 405 || status === 415 ? 'auth_gated' : 'unknown')
 }
 
-/** Health after one more visit: two good ones in a row promote, three bad ones in a row hide. */
+/** Health after one more visit. Two successful visits in a row promote a service, three failed ones hide it. */
 export function healthAfter(health: Health, visit: Visit, { status, terms }: Finding, at: number): Health {
   const isGood = status === 'alive' || status === 'auth_gated'
   const isBad = status === 'missing' || status === 'dead'
@@ -79,7 +79,7 @@ export function healthAfter(health: Health, visit: Visit, { status, terms }: Fin
   }
 }
 
-/** True for what is left out unless it is asked for. */
+/** True for services that a query must ask for explicitly. */
 export function isHidden(status: Status): boolean {
   return status === 'dead' || status === 'missing'
 }

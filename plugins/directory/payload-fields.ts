@@ -8,22 +8,22 @@ const LONGEST_TAG = 60
 /** A source's clock may run ahead of ours by this much. */
 const AHEAD_SECONDS = 300
 
-/** Text without control characters, at most 2,000 characters or as many as are said; null where there is none. */
+/** Text without control characters, cut to `longest` characters; null if nothing is left. */
 export function textOf(value: unknown, longest = LONGEST_TEXT): string | null {
   if (typeof value !== 'string') return null
   const text = value
-    // oxlint-disable-next-line no-control-regex -- these are what is taken out
+    // oxlint-disable-next-line no-control-regex -- removes exactly these
     .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2066-\u2069]+/g, ' ')
     .trim()
     .slice(0, longest)
-  // Half a character, where the cut went through one, becomes the replacement character.
+  // A surrogate pair that was cut in half becomes the replacement character.
   return text === '' ? null : Buffer.from(text).toString()
 }
 
-/** A name: text of at most 200 characters. */
+/** Text of at most 200 characters. */
 export const nameOf = (value: unknown): string | null => textOf(value, LONGEST_NAME)
 
-/** Tags in lower case, each once. */
+/** Distinct tags in lower case. */
 export function tagsOf(...values: readonly unknown[]): string[] {
   const words = values.flat().map((value) => textOf(value)?.toLowerCase().slice(0, LONGEST_TAG) ?? '')
   return [...new Set(words.filter(Boolean))].slice(0, MOST_TAGS)

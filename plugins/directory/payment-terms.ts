@@ -1,4 +1,4 @@
-/** Prices of x402 listings, version 1 and 2, in one form. */
+/** Reads the payment terms of x402 listings and 402 answers, version 1 and 2, into one form. */
 import { textOf } from './payload-fields.ts'
 import { isRow, listOf, rowOf } from '../lib/feeds/payloads.ts'
 import type { Price } from './listing.ts'
@@ -36,7 +36,7 @@ const NETWORKS: Readonly<Record<string, string>> = {
 }
 
 const USDC = { symbol: 'USDC', decimals: 6 }
-/** Dollar tokens by network and contract; contracts of Ethereum and its kin in lower case. */
+/** Dollar tokens by network and contract; EVM contracts in lower case. */
 const STABLECOINS: Readonly<Record<string, { readonly symbol: string; readonly decimals: number }>> = {
   'eip155:8453/0x833589fcd6edb6e08f4c7c32d4f71b54bda02913': USDC,
   'eip155:84532/0x036cbd53842c5426634e7929541ec2318f3dcf7e': USDC,
@@ -51,12 +51,12 @@ const STABLECOINS: Readonly<Record<string, { readonly symbol: string; readonly d
   'solana:EtWTRABZaYq6iMfeYKouRu166VU2xqa1/4zMMC9srt5Ri5X14GAgXhaHii3GnPAEERYPJgZJDncDU': USDC,
 }
 
-/** CAIP-2 of a network name; a name that is not known stays as it is. "base" is "eip155:8453". */
+/** CAIP-2 of a network name: "base" is "eip155:8453". An unknown name stays as it is. */
 export function networkOf(name: string): string {
   return NETWORKS[name.toLowerCase()] ?? name
 }
 
-/** The dollar token of a network by its symbol, for offers that name no contract. */
+/** The dollar token of a network by its symbol, for prices that name no contract. */
 export function stablecoinOf(network: string, symbol: string): string | null {
   const found = Object.entries(STABLECOINS).find(
     ([key, coin]) => key.startsWith(`${network}/`) && coin.symbol === symbol,
@@ -67,7 +67,7 @@ export function stablecoinOf(network: string, symbol: string): string | null {
 const isEvm = (network: string): boolean => network.startsWith('eip155:')
 
 /**
- * Dollars of an atomic amount, by integer arithmetic to the last digit a number can hold.
+ * Dollars of an atomic amount, by integer arithmetic, exact to the last digit that a number can hold.
  *
  * @example dollarsOf('100000', 6) // 0.1
  */
@@ -100,7 +100,7 @@ export function priceOf(told: {
 
 const ATOMIC = /^\d{1,78}$/
 const MOST_PRICES = 20
-/** A word of a payment that is longer is none. */
+/** Rejects payment fields longer than this many characters. */
 const LONGEST_WORD = 128
 
 function wordOf(value: unknown): string | null {
@@ -108,7 +108,7 @@ function wordOf(value: unknown): string | null {
   return text !== null && text.length <= LONGEST_WORD ? text : null
 }
 
-/** The payments a service accepts: `amount` (version 2) or `maxAmountRequired` (version 1). Those that are none are left out. */
+/** The accepted payments, with `amount` (version 2) or `maxAmountRequired` (version 1). Skips malformed ones. */
 export function pricesOf(accepts: unknown): Price[] {
   const prices: Price[] = []
   for (const row of listOf(accepts).slice(0, MOST_PRICES).filter(isRow)) {
@@ -121,7 +121,7 @@ export function pricesOf(accepts: unknown): Price[] {
   return prices
 }
 
-/** The x402 version that payments are written in: their own form says it, whatever their label says. */
+/** The x402 version of the payments by their form, whatever their label says. */
 export function versionOf(accepts: unknown, label: unknown): number | null {
   const rows = listOf(accepts).filter(isRow)
   if (rows.some((row) => 'maxAmountRequired' in row)) return 1
@@ -129,7 +129,7 @@ export function versionOf(accepts: unknown, label: unknown): number | null {
   return label === 1 || label === 2 ? label : null
 }
 
-/** The payments of a 402: the body of version 1, or the PAYMENT-REQUIRED header of version 2. Empty where it cannot be read. */
+/** The payments of a 402: the body of version 1, or the PAYMENT-REQUIRED header of version 2. Empty if unreadable. */
 export function termsOf(body: string, header: string | null): Price[] {
   const texts = [body, header === null ? '' : Buffer.from(header, 'base64').toString('utf8')]
   for (const text of texts.toReversed())

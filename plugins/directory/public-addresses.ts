@@ -1,4 +1,4 @@
-/** Addresses that strangers list: one spelling for each, and none that leads inside. */
+/** Canonical URLs of addresses that strangers list, and the check that an address is public. */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
 export type CanonicalAddress =
@@ -7,9 +7,9 @@ export type CanonicalAddress =
 
 const LONGEST = 2048
 const PRIVATE_NAMES = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|test|invalid|onion|home\.arpa)$/
-/** A name, or an address in brackets; a placeholder is neither. */
+/** A host name, or an address in brackets. A placeholder matches neither. */
 const HOST = /^([a-z0-9_-]+(\.[a-z0-9_-]+)*|\[[0-9a-f:.]+\])$/
-/** Deployments of a branch, tunnels to a developer's machine. */
+/** Preview deployments and tunnels to a developer's machine. */
 const PREVIEW = [
   /-git-[^.]+\.vercel\.app$/,
   /-[a-z0-9]{9}(-[^.]+)?\.vercel\.app$/,
@@ -19,14 +19,14 @@ const PREVIEW = [
   /\.(ngrok(-free)?\.(app|dev|io)|ngrok\.io|trycloudflare\.com|loca\.lt|localtunnel\.me|serveo\.net|lhr\.life)$/,
   /\.(app\.github\.dev|gitpod\.io|webcontainer\.io|replit\.dev|csb\.app|tunnelmole\.net|devtunnels\.ms)$/,
 ]
-/** A segment that stands for a value: :id, {id}, [id], or a star. */
+/** A path segment that stands for a value: :id, {id}, [id], or *. */
 const PLACEHOLDER = /(^|\/):[A-Za-z_]\w*|\{[^}]*\}|%7B.*?%7D|\[[^\]]+\]|%5B[^/]+%5D|(^|\/)\*(\/|$)/i
 
 /**
- * One spelling for an address: http or https, host in lower case (IDNA), no user, default port, fragment or dot segments.
- * What is none, leads inside or is somebody's preview gets the reason instead.
+ * The canonical form of an address: http or https, host in lower case (IDNA), no user, default port, fragment or dot
+ * segments. Malformed, private and preview addresses get a reason instead of a URL.
  *
- * @example canonical('HTTPS://user@API.Example.com:443/a/../b#c') // url "https://api.example.com/b"
+ * @example canonicalAddress('HTTPS://user@API.Example.com:443/a/../b#c') // url "https://api.example.com/b"
  */
 export function canonicalAddress(text: unknown): CanonicalAddress {
   if (typeof text !== 'string' || text.length > LONGEST) return { url: null, reason: 'malformed' }
@@ -48,7 +48,7 @@ export function canonicalAddress(text: unknown): CanonicalAddress {
   return { url: url.href, host, isTemplate: PLACEHOLDER.test(url.pathname), reason: null }
 }
 
-/** True for names and addresses that no stranger can reach; what a public name resolves to is checked when it is visited. */
+/** True for names and addresses that are not public. What a public name resolves to is checked at the visit. */
 export function isPrivateHost(host: string): boolean {
   const address = host.startsWith('[') ? host.slice(1, -1) : host
   if (isIP(address)) return !isPublic(address)
@@ -78,7 +78,7 @@ for (const [network, prefix] of [
   ['240.0.0.0', 4],
 ] as const)
   PRIVATE_NETWORKS.addSubnet(network, prefix, 'ipv4')
-/** Within global unicast: protocol assignments with Teredo, documentation, 6to4 (which hides an IPv4 address). */
+/** Special networks within global unicast: protocol assignments with Teredo, documentation, 6to4 (hides an IPv4 address). */
 for (const [network, prefix] of [
   ['2001::', 23],
   ['2001:db8::', 32],
@@ -95,7 +95,7 @@ GLOBAL_UNICAST.addSubnet('2000::', 3, 'ipv6')
  * True for an address of the public internet. Of IPv6 only global unicast passes, so loopback, link-local, unique local,
  * mapped (::ffff:127.0.0.1), translated (64:ff9b::/96) and compatible addresses are refused.
  *
- * @example isPublic('::ffff:8.8.8.8') // false: an IPv4 address is written as one
+ * @example isPublic('::ffff:8.8.8.8') // false: an IPv4-mapped address
  */
 export function isPublic(address: string): boolean {
   const version = isIP(address)
@@ -105,11 +105,11 @@ export function isPublic(address: string): boolean {
 }
 
 /**
- * The neighbourhood of an address, which shares one pace: /24 of IPv4, /48 of IPv6.
+ * The network of an address that is visited by one request at a time: /24 of IPv4, /48 of IPv6.
  *
- * @example neighbourhood('93.184.216.34') // "93.184.216"
+ * @example networkPrefix('93.184.216.34') // "93.184.216"
  */
-export function neighbourhood(address: string): string {
+export function networkPrefix(address: string): string {
   if (isIPv4(address)) return address.split('.').slice(0, 3).join('.')
   const [head = '', tail] = address.split('::')
   const left = head.split(':').filter(Boolean)

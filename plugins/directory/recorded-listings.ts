@@ -1,4 +1,4 @@
-/** Recorded listings of REPLAY_DIR, taken in once, through the same parsers as online. */
+/** Loads recorded listings of REPLAY_DIR once, through the same parsers as online. */
 import type { PluginContext } from 'tollgate/plugin'
 import type { Settings, SourceKind } from './directory-settings.ts'
 import type { DirectoryStore } from './directory-store.ts'
@@ -30,7 +30,7 @@ interface Sum {
 interface IngestedRecordings {
   readonly folder: string
   readonly setting: string
-  /** How many files there were: with another one it is another recording. */
+  /** Number of files. Another number means another recording. */
   readonly files: number
   readonly shift_seconds: number
   readonly sources: readonly string[]
@@ -41,9 +41,9 @@ const LATEST = Date.UTC(9999, 0, 1) / 1000
 const YEAR = 365 * 86_400
 
 /**
- * Reads the recordings in, once as long as they are the same, and says by how much their times were moved: `auto` puts the newest recorded time at the
- * first start. A recording is known from its own newest time on, one without times from the day in its name, or else
- * from the newest time of all.
+ * Loads the recordings unless an earlier start already has, and returns how far their times were moved. `auto` puts the
+ * newest recorded time at the first start. A recording counts as known from its own newest time; without times, from the
+ * day in its file name, or else from the newest time of all recordings.
  */
 export async function ingestRecordings(
   context: PluginContext,
@@ -74,7 +74,7 @@ export async function ingestRecordings(
       ...listing,
       updated: listing.updated === null ? null : listing.updated + shift_seconds,
     }))
-    await store.hear({ source, rank, listings: moved, sweep: at, at, visitAt: null })
+    await store.savePage({ source, rank, listings: moved, sweep: at, at, visitAt: null })
     const { rows, dropped }: Sum = sums.get(source) ?? { at, rows: 0, dropped: {} }
     for (const [reason, count] of Object.entries(page.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count
     sums.set(source, { at, rows: rows + page.rows, dropped })
@@ -86,7 +86,7 @@ export async function ingestRecordings(
   return replayed
 }
 
-/** When a recording was taken: its newest time. One that lies more than a year after the middle one is a fault. */
+/** When a recording was taken: its newest time. Ignores times more than a year after the median, which are errors. */
 function takenAt({ name, payload, read }: Recording): number | null {
   const updated = (read(payload, LATEST)?.listings ?? []).map((listing) => listing.updated)
   const times = updated.filter((time) => time !== null).toSorted((a, b) => a - b)
@@ -96,7 +96,7 @@ function takenAt({ name, payload, read }: Recording): number | null {
   return newest ?? (Number.isNaN(day) ? null : day / 1000)
 }
 
-/** One that cannot be read takes nothing along. */
+/** Reads the files. A file that fails is logged and skipped. */
 async function recordingsOf(
   folder: string,
   readers: readonly Reader[],
@@ -111,7 +111,7 @@ async function recordingsOf(
         const payload = JSON.parse(await readRecordedText(path)) as unknown
         recordings.push({ name, source: sourceOf(match), rank: rank + 1, payload, read })
       } catch (error) {
-        log.warn({ file: name, err: error }, 'a recorded listing cannot be read')
+        log.warn({ file: name, err: error }, 'could not read a recorded listing')
       }
     }
   return recordings.toSorted((a, b) => (a.name < b.name ? -1 : 1))
@@ -120,15 +120,15 @@ async function recordingsOf(
 export type Read = (payload: unknown, now: number) => Page | null
 
 export interface Reader {
-  /** Of the file's name. */
+  /** Matches the file name. */
   readonly pattern: RegExp
   readonly sourceOf: (match: RegExpExecArray) => string
   readonly read: Read
-  /** Read only where a source of this kind is switched on. */
+  /** Used only if a source of this kind is enabled. */
   readonly onlyFor?: SourceKind
 }
 
-/** The source is believed in this order. */
+/** Readers in order of precedence. */
 export const READERS: readonly Reader[] = [
   { pattern: /^bazaar[_-]([a-z0-9]+).*\.json$/, sourceOf: (match) => match[1]!, read: readBazaar },
   { pattern: /^x402_discovery_(v\d)\w*\.json$/, sourceOf: (match) => `x402_${match[1]!}`, read: readBazaar },
@@ -143,7 +143,7 @@ export const READERS: readonly Reader[] = [
   },
 ]
 
-/** A document that an origin serves of itself speaks for the origin of its first address. */
+/** Reads a document that an origin serves about itself. Its first address tells the origin. */
 function ownDocument(payload: unknown): Page | null {
   const [first] = listOf(rowOf(payload)['resources'])
   const address = canonicalAddress(first)

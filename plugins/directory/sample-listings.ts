@@ -1,6 +1,6 @@
 /**
- * A made-up agent economy: every four weeks since 2026-02-01 some services appear, in the form each source lists them, and go
- * through the same parsers. A pure function of the step. Names end in .example, which nobody can own (RFC 2606).
+ * A sample agent economy. Every four weeks since 2026-02-01 new services appear, in the payload format of each source,
+ * and go through the same parsers as online. Hosts end in .example, which nobody can own (RFC 2606).
  */
 import { createHash } from 'node:crypto'
 import type { Logger } from 'tollgate/plugin'
@@ -48,7 +48,7 @@ const MAKERS = [
   'fathom',
 ]
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-/** One service in so many answers nothing. */
+/** One of this many services does not answer. */
 const DEAD_ONE_IN = 7
 
 const address = (word: string): string => `0x${createHash('sha256').update(word).digest('hex').slice(0, 40)}`
@@ -71,7 +71,7 @@ function serviceOf(step: number, n: number): Service {
   }
 }
 
-/** What the sources list anew in a step. */
+/** The pages of new listings in a step. */
 function pagesOf(
   step: number,
   at: number,
@@ -85,7 +85,7 @@ function pagesOf(
   ]
   return [
     ['cdp', readBazaar({ items: bazaar.map((service) => asV2(service, at)) }, at)],
-    // Some that the first source has too, and some of its own, by a template.
+    // Some services that the first source has too, and some of its own.
     [
       'payai',
       readBazaar(
@@ -150,7 +150,7 @@ function asCard(service: Service) {
   }
 }
 
-/** Takes in the steps that have come since the last time. */
+/** Adds the steps that have begun since the last run. */
 export async function addSampleListings(store: DirectoryStore, now: number, log: Logger): Promise<void> {
   const done = (await store.noted<number>('sample')) ?? -1
   const last = Math.floor((now - START - VISITED_AFTER.at(-1)!) / STEP)
@@ -160,7 +160,7 @@ export async function addSampleListings(store: DirectoryStore, now: number, log:
     for (const [source, page] of pagesOf(step, at)) {
       if (!page) continue
       const rank = SAMPLE_SOURCES.indexOf(source) + 1
-      await store.hear({ source, rank, listings: page.listings, sweep: at, at, visitAt: null })
+      await store.savePage({ source, rank, listings: page.listings, sweep: at, at, visitAt: null })
       await store.note(source, at, { rows: page.rows, dropped: page.dropped, error: null })
       listings.push(...page.listings.filter(({ url, isTemplate }) => url !== null && !isTemplate))
     }
@@ -177,10 +177,10 @@ export async function addSampleListings(store: DirectoryStore, now: number, log:
     }
     await store.setNote('sample', step)
   }
-  if (last > done) log.info({ steps: last - done }, 'sample directory grown')
+  if (last > done) log.info({ steps: last - done }, 'added sample listings')
 }
 
-/** What a made-up service answers. */
+/** The answer of a sample service to a visit. */
 function visitOf({ url, prices }: Listing): Visit {
   if (hashOf(url!) % DEAD_ONE_IN === 0) return { failure: 'unreachable', reason: 'made up' }
   const [price] = prices

@@ -1,4 +1,4 @@
-/** Reads a source from its first page to its last, and what it no longer lists is gone. */
+/** Reads a source from its first page to its last, and removes what it no longer lists. */
 import type { PluginContext } from 'tollgate/plugin'
 import { setTimeout as pause } from 'node:timers/promises'
 import { SourceError, type Page } from './listing.ts'
@@ -19,12 +19,12 @@ export interface Sweep {
   readonly pauseMs: number
   readonly signal: AbortSignal
   readonly now: () => number
-  /** For files of strangers that a source only points at. */
+  /** Visits files of strangers that a source links to. */
   readonly visit: Visitor
 }
 
 /**
- * Sweeps a listing. Pages are taken in as they come; only a sweep that reached the end removes what it did not meet.
+ * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reached the end removes what it did not meet.
  * Throws SourceError.
  */
 export async function sweep(
@@ -44,14 +44,14 @@ export async function sweep(
     rows += page.rows
     for (const [reason, count] of Object.entries(page.dropped)) dropped[reason] = (dropped[reason] ?? 0) + count
     const at = now()
-    await store.hear({ source: source.id, rank, listings: page.listings, sweep: number, at, visitAt: at })
+    await store.savePage({ source: source.id, rank, listings: page.listings, sweep: number, at, visitAt: at })
     await store.addOrigins(originsOf(page), at)
   }
   await store.conclude(source.id, number, now())
   return { rows, dropped }
 }
 
-/** Where the services of a page live. */
+/** The origins of the services of a page. */
 export function originsOf({ listings }: Page): string[] {
   return listings.flatMap(({ url }) => (url === null ? [] : [new URL(url).origin]))
 }
@@ -73,18 +73,18 @@ async function* pagesOf(
     if (kind === 'bazaar') address.searchParams.set('offset', String(offset))
     else if (cursor !== null) address.searchParams.set('cursor', cursor)
     const { payload, text } = await fetchJson(address, get, signal)
-    // A source that does not know `offset` gives its first page for ever.
+    // A source that ignores `offset` returns its first page for ever.
     if (text === before) return
     before = text
     if (kind === 'bazaar') {
       const page = readBazaar(payload, now())
-      if (page === null) throw new SourceError('the answer is no listing')
+      if (page === null) throw new SourceError('the answer is not a listing')
       yield page
       offset += page.rows
       if (page.rows === 0 || (page.total !== null ? offset >= page.total : page.rows < PAGE_ROWS)) return
     } else {
       const page = readRegistry(payload, now())
-      if (page === null) throw new SourceError('the answer is no registry page')
+      if (page === null) throw new SourceError('the answer is not a page of the registry')
       yield page
       if (page.nextCursor === null || page.nextCursor === cursor) return
       cursor = page.nextCursor

@@ -1,12 +1,12 @@
 /**
- * One request to an address that a stranger wrote down. The name is resolved once, every address of the answer must be
- * public, and the connection goes to that address and no other; each redirect is a new address with the same checks.
- * Time, bytes, redirects, ports and the pace towards a neighbourhood are bounded.
+ * Visits an address that a stranger wrote down. The name is resolved once, all its addresses must be public, and the
+ * connection goes to exactly the checked address. Each redirect passes the same checks. Time, bytes, redirects, ports
+ * and the rate of requests to one network are limited.
  */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { buildConnector, Client } from 'undici'
-import { isPublic, isPrivateHost, neighbourhood } from './public-addresses.ts'
+import { isPublic, isPrivateHost, networkPrefix } from './public-addresses.ts'
 
 export type Method = 'GET' | 'POST'
 
@@ -14,10 +14,10 @@ export type Visit =
   | { readonly failure: null; readonly status: number; readonly body: string; readonly paymentRequired: string | null }
   | { readonly failure: 'refused' | 'unreachable'; readonly reason: string }
 
-/** How names become addresses and addresses become connections; tests have an internet of their own. */
+/** How names are resolved and connections are made. Tests have an internet of their own. */
 export interface World {
   resolve(host: string): Promise<readonly string[]>
-  /** Where a connection to an address that was found public goes: there. */
+  /** Where to connect for a checked address; tests map it to a local server. */
   dial(address: string, port: number): { readonly address: string; readonly port: number }
 }
 
@@ -27,9 +27,9 @@ export const INTERNET: World = {
 }
 
 export interface VisitLimits {
-  /** Of the whole visit, waiting for its turn not counted. */
+  /** Time limit of the whole visit, without waiting for its turn. */
   readonly milliseconds: number
-  /** Of a body; the rest is cut. */
+  /** Longest body that is read; the rest is cut off. */
   readonly bytes: number
   readonly redirects: number
 }
@@ -45,7 +45,7 @@ const HEADERS = {
 
 export type Visitor = (url: string, method: Method, signal: AbortSignal) => Promise<Visit>
 
-/** Thrown within a visit for what must not be visited. */
+/** Thrown for an address that must not be visited. */
 class Refused extends Error {}
 
 export function createVisitor(
@@ -53,7 +53,7 @@ export function createVisitor(
   limits: VisitLimits = LIMITS,
   pace: Pace = createPace(),
 ): Visitor {
-  /** The address to connect to. Throws Refused where any address of the name is not public. */
+  /** Resolves the address to connect to. Throws Refused if any address of the name is not public. */
   async function addressOf(url: URL, signal: AbortSignal): Promise<string> {
     if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refused(`the scheme ${url.protocol}`)
     if (url.username !== '' || url.password !== '') throw new Refused('a user in the address')
@@ -66,7 +66,7 @@ export function createVisitor(
     return addresses[0]
   }
 
-  /** One request on a connection of its own, to this address and no other. */
+  /** Sends one request on its own connection to exactly this address. */
   async function request(url: URL, address: string, method: Method, signal: AbortSignal) {
     const target = world.dial(address, portOf(url))
     const place = { hostname: target.address, host: target.address, port: String(target.port) }
@@ -96,11 +96,11 @@ export function createVisitor(
   }
 
   return async (start, first, caller) => {
-    // One of its own, for many visits hang on the caller's.
+    // A signal of its own, because many visits share the caller's.
     const outer = AbortSignal.any([caller])
     let left = limits.milliseconds
     let method = first
-    /** Work on the visit's time. */
+    /** Runs work within the time limit of the visit. */
     async function timed<Value>(work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
       const begun = performance.now()
       try {
@@ -134,7 +134,7 @@ function portOf({ port, protocol }: URL): number {
 
 const single = (header: string | string[] | undefined): string | null => (typeof header === 'string' ? header : null)
 
-/** The beginning of a body; what is longer than the limit is cut. */
+/** Reads a body up to the limit and cuts off the rest. */
 async function beginningOf(body: AsyncIterable<Buffer>, most: number): Promise<string> {
   const chunks: Buffer[] = []
   let size = 0
@@ -146,15 +146,15 @@ async function beginningOf(body: AsyncIterable<Buffer>, most: number): Promise<s
   return Buffer.concat(chunks).subarray(0, most).toString('utf8')
 }
 
-/** Runs work towards an address when its neighbourhood's turn has come. */
+/** Runs requests to an address when the limits on its network allow it. */
 export type Pace = <Value>(address: string, signal: AbortSignal, work: () => Promise<Value>) => Promise<Value>
 
 const MAX_CONCURRENT = 8
 const APART_MS = 500
 
 /**
- * At most `atOnce` requests in all, and one at a time to a neighbourhood (/24, or /48 of IPv6) with a pause after each,
- * so that a list of a thousand addresses at one host is no flood.
+ * Allows at most `atOnce` requests in total and one at a time per network (/24, or /48 of IPv6), with a pause after each.
+ * A list of a thousand addresses at one host therefore does not flood it.
  */
 export function createPace({ atOnce = MAX_CONCURRENT, apartMs = APART_MS } = {}): Pace {
   const turns = new Map<string, Promise<void>>()
@@ -172,7 +172,7 @@ export function createPace({ atOnce = MAX_CONCURRENT, apartMs = APART_MS } = {})
   }
 
   return async (address, signal, work) => {
-    const key = neighbourhood(address)
+    const key = networkPrefix(address)
     const before = turns.get(key) ?? Promise.resolve()
     const { promise: mine, resolve: done } = deferred()
     const turn = before.then(() => mine)
@@ -194,7 +194,7 @@ export function createPace({ atOnce = MAX_CONCURRENT, apartMs = APART_MS } = {})
   }
 }
 
-/** A promise that may never be kept, given up with the signal. */
+/** Settles as `work` does, or rejects when the signal aborts. */
 export function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error)

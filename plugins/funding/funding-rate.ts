@@ -1,79 +1,79 @@
 import { rateOver } from './rate-arithmetic.ts'
 
-/** A funding rate as one venue tells it, and what came with it in one poll. */
+/** Funding rates as the venues report them, and the checks that every rate must pass. */
 export type VenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
 
 export interface FundingRate {
   /** The venue's own name of the contract. */
   readonly instrument: string
-  /** What it is a bet on, the same word at every venue: "BTC" for XBT, "PEPE" for 1000PEPE. */
+  /** The underlying, with the same name at every venue: "BTC" for XBT, "PEPE" for 1000PEPE. */
   readonly symbol: string
   readonly quote: string
   readonly settle: string
   readonly contract: 'linear' | 'inverse' | 'quanto'
-  /** Fraction per interval, digit for digit. */
+  /** Fraction per interval as a decimal, with the digits of the venue. */
   readonly rate: string
   readonly intervalHours: number
   /**
-   * Who says so: a field of the payload, the venue's published schedule where its payload has no such field, or the
-   * settlements themselves.
+   * Where the interval comes from: a field of the payload (venue), the published schedule of a venue without such a
+   * field (published), or the gaps between settlements (inferred).
    */
   readonly intervalSource: 'venue' | 'published' | 'inferred'
-  /** What the next settlement will be, or what the last one was. */
+  /** The expected rate of the next settlement, or the rate of the last one. */
   readonly kind: 'predicted' | 'settled'
-  /** Rate of the interval after, where the venue tells it. */
+  /** Rate of the following interval, if the venue reports it. */
   readonly predictedRate: string | null
   /** Epoch seconds. */
   readonly nextFunding: number | null
   readonly markPrice: number | null
   readonly indexPrice: number | null
-  /** Epoch seconds: when the venue said so, or settled. */
+  /** When the venue reported or settled the rate; epoch seconds. */
   readonly observed: number
 }
 
 export interface Excluded {
   readonly instrument: string
-  /** What the venue said, null where it said nothing. */
+  /** The rate that the venue reported; null if it reported none. */
   readonly rate: string | null
   readonly reason: string
 }
 
-/** One venue's answer. */
+/** The rates of one poll of one venue. */
 export interface Poll {
   readonly rates: readonly FundingRate[]
-  /** Values that cannot be true. */
+  /** Rates that cannot be true. */
   readonly quarantined: readonly Excluded[]
-  /** Perpetuals whose rate or interval the venue does not tell. */
+  /** Perpetuals without a rate or an interval. */
   readonly untold: readonly Excluded[]
 }
 
-/** What is known of a venue at a moment. */
+/** What is known of a venue at a time. */
 export interface VenueState {
   readonly venue: VenueName
-  /** False where the operator switched it off. */
+  /** False if the operator switched the venue off. */
   readonly enabled: boolean
-  /** The last answer, and when it was known; epoch seconds. */
+  /** The last answer, and when it arrived; epoch seconds. */
   readonly poll: Poll | null
   readonly fetched: number | null
-  /** Why the last attempt failed; null where it did not. */
+  /** Why the last attempt failed; null if it succeeded. */
   readonly error: string | null
-  /** Replay: what was added to the recorded times. */
+  /** In replay mode: seconds added to the recorded times. */
   readonly shiftSeconds?: number
 }
 
-/** Where the rates come from: sample, replay and online look the same from here. */
+/** Where rates come from. Sample, replay and online implement it alike. */
 export interface RateSource {
-  /** All venues as they were known at `asOf`, epoch seconds. */
+  /** The state of every venue as known at `asOf`, epoch seconds. */
   at(asOf: number): Promise<readonly VenueState[]>
 }
 
-/** Above 5% in eight hours a rate is a fault of the feed: the venues cap theirs below that. */
+/** A rate above 5% in eight hours is an error of the feed: the venues cap their rates below that. */
 const HIGHEST_8H = 0.05
 const LONGEST_HOURS = 24
-/** Clocks of venues may differ from ours by this much. */
+/** The clocks of venues may differ from ours by this much. */
 const SLACK_SECONDS = 300
 
-/** Why a rate cannot be true, or null. */
+/** Returns why a rate cannot be true, or null. */
 export function impossible(rate: FundingRate): string | null {
   const { intervalHours, nextFunding, observed } = rate
   if (!(intervalHours > 0 && intervalHours <= LONGEST_HOURS)) return `an interval of ${intervalHours} hours`
@@ -84,7 +84,7 @@ export function impossible(rate: FundingRate): string | null {
   return null
 }
 
-/** Parts rates that can be true from those that cannot; of an instrument told twice the first counts. */
+/** Separates plausible rates from impossible ones. Of an instrument that is listed twice the first rate counts. */
 export function quarantine(rates: readonly FundingRate[]): { rates: FundingRate[]; quarantined: Excluded[] } {
   const kept = new Map<string, FundingRate>()
   const quarantined: Excluded[] = []

@@ -1,9 +1,9 @@
 import type { VenueName } from './funding-rate.ts'
 
 export interface Settings {
-  /** Each venue has its own switch, and its address can be another one. */
+  /** Switches and API addresses of the venues. */
   readonly venues?: Readonly<Partial<Record<VenueName, { readonly enabled?: boolean; readonly url?: string }>>>
-  /** How far back a moment may be asked for, online. */
+  /** How many hours of answers are kept in online mode. */
   readonly keep_hours: number
 }
 

@@ -12,7 +12,7 @@ const EVERY_SECONDS = 60
 const PAUSE_SECONDS = 30
 const REFUSED_SECONDS = 3600
 const REFUSALS = [403, 418, 451]
-/** What changes seldom may be this many times its period old before it is no longer believed. */
+/** Slowly changing payloads are used up to this many refresh periods. */
 const OLDEST_PERIODS = 6
 
 interface Kept {
@@ -31,7 +31,7 @@ export function openOnlineRates(
   const pauses = createPauses<VenueName>(now)
   const enabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
-  /** The payload of a request: asked for now, or the kept one where it changes seldom. */
+  /** Fetches the payload of a request, or returns the kept one if it changes seldom. */
   async function payload(venue: Venue, word: string, signal: AbortSignal): Promise<unknown> {
     const request = venue.requests[word]!
     const key = `${venue.name}/${word}`
@@ -47,7 +47,7 @@ export function openOnlineRates(
       return found
     } catch (error) {
       if (!before || now() - before.at > everySeconds * OLDEST_PERIODS) throw error
-      log.warn({ venue: venue.name, err: error }, 'intervals were not refreshed; the last ones still hold')
+      log.warn({ venue: venue.name, err: error }, 'could not refresh the funding intervals; using the last ones')
       return before.payload
     }
   }
@@ -67,7 +67,7 @@ export function openOnlineRates(
       await store.add(name, now(), answer)
     } catch (error) {
       if (signal.aborted) throw error
-      log.warn({ venue: name, err: error }, 'a venue was not read')
+      log.warn({ venue: name, err: error }, 'could not read a venue')
       pauses.pause(name, pauseAfter(error))
       const isOurs = error instanceof RequestError || error instanceof PayloadError
       await store.add(name, now(), { error: isOurs ? error.message : 'answered something that cannot be read' })

@@ -1,8 +1,8 @@
 const NUMBER = /^([+-]?)(\d*)(?:\.(\d*))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
- * A number of a payload, digit for digit, as a plain decimal without an exponent; null where it is none. Venues send
- * strings and JSON numbers alike.
+ * Reads a number of a payload as a plain decimal without an exponent, keeping its digits; null if it is no number.
+ * Venues send both strings and JSON numbers.
  *
  * @example decimalOf('1.25e-05') // "0.0000125"
  */
@@ -21,26 +21,26 @@ export function decimalOf(value: unknown): string | null {
   return `${sign === '-' ? '-' : ''}${left}${right === '' ? '' : `.${right}`}`
 }
 
-/** A positive number of a payload, null where it is none: prices, which are never zero. */
+/** Reads a price: a positive number, or null. */
 export function priceOf(value: unknown): number | null {
   const decimal = decimalOf(value)
   return decimal !== null && Number(decimal) > 0 && Number.isFinite(Number(decimal)) ? Number(decimal) : null
 }
 
-/** Epoch seconds of a payload's milliseconds, null where there are none. */
+/** Epoch seconds of a field in milliseconds, or null. */
 export function secondsOf(milliseconds: unknown): number | null {
   const decimal = decimalOf(milliseconds)
   return decimal !== null && Number(decimal) > 0 ? Math.floor(Number(decimal) / 1000) : null
 }
 
 const NAMES: Readonly<Record<string, string>> = { XBT: 'BTC', XDG: 'DOGE' }
-/** Contracts on many units of a cheap coin: 1000PEPE, 1MBABYDOGE, SHIB1000. Their rate is that of the coin. */
+/** Contracts on many units of a cheap coin: 1000PEPE, 1MBABYDOGE, SHIB1000. The rate is the same as for one unit. */
 const LOTS = [/^(?:10{3,6}|1M)(?=[A-Z])/, /(?<=[A-Z]{2})10{3,6}$/]
 const QUOTES = ['FDUSD', 'USDT', 'USDC', 'BUSD', 'USDE', 'USD1', 'USD', 'EUR', 'BTC', 'ETH']
 const DOLLARS = new Set(['USD', 'USDT', 'USDC', 'BUSD', 'FDUSD', 'USDE', 'USD1'])
 
 /**
- * One word for what a contract is a bet on, whatever the venue calls it.
+ * The common name of a contract's underlying, whatever the venue calls it.
  *
  * @example symbolOf('XBT') // "BTC"
  * @example symbolOf('1000PEPE') // "PEPE"
@@ -51,13 +51,13 @@ export function symbolOf(base: string): string {
   return NAMES[single] ?? single
 }
 
-/** Splits a name such as BTCUSDT; null where it ends in no quote we know. */
+/** Splits a name such as BTCUSDT into base and quote; null if the quote is unknown. */
 export function splitPair(instrument: string): { base: string; quote: string } | null {
   const quote = QUOTES.find((quote) => instrument.endsWith(quote) && instrument.length > quote.length)
   return quote ? { base: instrument.slice(0, -quote.length), quote } : null
 }
 
-/** True where the quote is a dollar or a token of one: rates of such contracts can be set against each other. */
+/** True for the dollar and dollar tokens. Rates of such contracts can be compared. */
 export function isDollar(quote: string): boolean {
   return DOLLARS.has(quote)
 }

@@ -1,6 +1,6 @@
 /**
- * What a funding rate is worth over other lengths of time. A rate is a fraction per interval, positive when longs pay
- * shorts. Results keep twelve significant digits, so that 0.000086 over 8 hours prints as 0.00001075 an hour.
+ * Converts funding rates to other periods. A rate is a fraction per interval, positive when longs pay shorts. Results
+ * keep twelve significant digits, so that 0.000086 over 8 hours prints as 0.00001075 an hour.
  */
 const HOURS_A_YEAR = 8760
 
@@ -25,9 +25,9 @@ export function aprOf(rate: number, intervalHours: number): number {
 }
 
 /**
- * Compounded annual rate, a fraction: (1 + rate)^(8760 / interval) − 1. A rate of −1 or less leaves nothing: −1.
+ * Compounded annual rate, a fraction: (1 + rate)^(8760 / interval) − 1. A rate of −1 or less gives −1.
  *
- * @example apyOf(0.00000625, 8) // 0.0068672: little above the simple 0.00684375
+ * @example apyOf(0.00000625, 8) // 0.0068672, a little above the simple 0.00684375
  */
 export function apyOf(rate: number, intervalHours: number): number {
   if (rate <= -1) return -1
@@ -35,7 +35,7 @@ export function apyOf(rate: number, intervalHours: number): number {
 }
 
 /**
- * What a long position pays a day, in basis points: rate × 24 / interval × 10⁴.
+ * Cost of a long position per day, in basis points: rate × 24 / interval × 10⁴.
  *
  * @example carryOf(0.0001, 8) // 3
  */

@@ -1,4 +1,4 @@
-/** Every answer and every failure of the venues, as they came: any moment can be asked for again. */
+/** Stores every answer and every failure of the venues, so that a query can ask for any earlier time. */
 import { gunzipSync, gzipSync } from 'node:zlib'
 import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
@@ -10,9 +10,9 @@ export const migrations: readonly Migration[] = [
       table.increments('id')
       table.text('venue').notNullable()
       table.double('known_at').notNullable()
-      // Why it failed; null with an answer.
+      // The reason of a failure; null for an answer.
       table.text('error')
-      // The answer, parsed, as compressed JSON; null with an error.
+      // The parsed answer as compressed JSON; null for a failure.
       table.binary('poll')
       table.index(['venue', 'known_at'])
     }),
@@ -28,9 +28,9 @@ interface Row {
 
 export interface RateStore {
   add(venue: VenueName, knownAt: number, outcome: Poll | { readonly error: string }): Promise<void>
-  /** The last answer known at `asOf`, and the last failure where it is later. Epoch seconds. */
+  /** The last answer known at `asOf` (epoch seconds), and the last failure if it is later. */
   last(venue: VenueName, asOf: number): Promise<{ poll: Poll | null; fetched: number | null; error: string | null }>
-  /** Forgets what was superseded before a moment. */
+  /** Deletes what was superseded before a time. */
   forget(before: number): Promise<void>
 }
 

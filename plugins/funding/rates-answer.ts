@@ -1,4 +1,4 @@
-/** The answer: rates that hold at a moment, spreads between them, and how each venue is doing. */
+/** Builds the answer of the product: current rates, spreads between venues, and the state of each venue. */
 import { InvalidInput, readCursor, Unavailable, writeCursor } from 'tollgate/plugin'
 import type { DataMode } from '../lib/feeds/data-settings.ts'
 import type { FundingQuery, FundingRateItem, FundingRates, FundingVenue } from '../../schemas/types.d.ts'
@@ -9,16 +9,16 @@ import { spreadsOf, type VenueRate } from './spreads.ts'
 import { symbolOf } from './payload-values.ts'
 import { VENUES } from './venues/venues.ts'
 
-/** An hour after it was told, the coming rate of an hourly venue is another one. */
+/** A predicted rate is current for an hour: after that, an hourly venue has the next one. */
 const HOLDS_SECONDS = 3600
 const MOST_QUARANTINED = 50
 
-/** True while a rate says something of the present: what was settled holds until the settlement after it is due. */
+/** Returns true while a rate is current. A settled rate stays current until the next settlement is due. */
 function holds({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
   return asOf - observed <= HOLDS_SECONDS + (kind === 'settled' ? intervalHours * 3600 : 0)
 }
 
-/** Throws Unavailable where no venue has a rate that holds, InvalidInput for an unknown venue or a foreign cursor. */
+/** Throws Unavailable if no venue has a current rate, InvalidInput for an unknown venue or the cursor of another query. */
 export async function answerFundingRates(
   source: RateSource,
   { query, asOf: now, dataMode }: { query: FundingQuery; asOf: Date; dataMode: DataMode },
@@ -31,7 +31,7 @@ export async function answerFundingRates(
     (poll?.rates ?? []).map((rate): VenueRate => ({ ...rate, venue, shift })),
   )
   const holding = all.filter((rate) => holds(rate, asOf))
-  if (holding.length === 0) throw new Unavailable('No venue has a rate that holds. Nothing was charged; ask again.', 30)
+  if (holding.length === 0) throw new Unavailable('No venue has a current rate. Nothing was charged; try again.', 30)
 
   const found = holding.filter(wanted.rate).toSorted(orderOf(query.sort))
   const start = place === null ? 0 : found.findIndex((rate) => after(keyOf(rate, query.sort), place.key, query.sort))
@@ -50,7 +50,7 @@ export async function answerFundingRates(
   }
 }
 
-/** What the query lets through. */
+/** The filters of a query. */
 function filterOf({ symbol, venue, min_abs_apr = 0 }: FundingQuery) {
   const list = (text: string | undefined): string[] =>
     (text ?? '')
@@ -98,7 +98,7 @@ function compare(a: readonly (string | number)[], b: readonly (string | number)[
 const orderOf = (sort: Sort) => (a: VenueRate, b: VenueRate) => compare(keyOf(a, sort), keyOf(b, sort), sort)
 const after = (key: Key, place: readonly (string | number)[], sort: Sort): boolean => compare(key, place, sort) > 0
 
-/** The next settlement after `asOf`: the one told, or as many intervals later as have passed since. */
+/** The next settlement after `asOf`: the reported one, moved on by whole intervals. */
 function nextAfter({ nextFunding, intervalHours }: VenueRate, asOf: number): number | null {
   if (nextFunding === null || nextFunding > asOf) return nextFunding
   const interval = intervalHours * 3600
@@ -135,7 +135,7 @@ function itemOf(told: VenueRate, asOf: number): FundingRateItem {
   }
 }
 
-/** Every venue is named, whatever became of it. */
+/** The state of every venue, read or not, with the quarantined rates. */
 function healthOf(
   states: readonly VenueState[],
   holding: readonly VenueRate[],
@@ -168,7 +168,7 @@ function healthOf(
       .filter(({ status }) => status === 'unavailable')
       .map(({ venue, error, age_seconds }) => ({
         venue,
-        reason: error ?? 'the rates it told last are too old',
+        reason: error ?? 'its last rates are too old',
         age_seconds,
       })),
     quarantined: excluded

@@ -1,4 +1,4 @@
-/** Files of REPLAY_DIR as payloads of the venues: what was streamed or shortened is put into the form of the request. */
+/** Reads recorded answers of the venues from REPLAY_DIR. Streamed and shortened recordings become full request payloads. */
 import type { VenueName } from './funding-rate.ts'
 import { type History, readHistory, readTable, type Settlement, type TableRow } from './recorded-settlements.ts'
 import { type Parsed, textOf, type Venue } from './venues/venue.ts'
@@ -7,13 +7,13 @@ import { VENUES } from './venues/venues.ts'
 import { findRecordings, readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 
-/** Payloads of one moment, as a poll would have got them. */
+/** The payloads of one poll. */
 export interface Recording {
   readonly venue: VenueName
   /** When it was taken, epoch seconds. */
   readonly at: number
   readonly payloads: Readonly<Record<string, unknown>>
-  /** What the venue's adapter reads in them. */
+  /** The rates that the venue's parser reads from the payloads. */
   readonly told: Parsed
 }
 
@@ -21,17 +21,17 @@ export interface Recordings {
   /** Oldest first. */
   readonly polls: readonly Recording[]
   readonly settled: History | null
-  /** Files that are a venue's and cannot be read. */
+  /** Files of a venue that could not be read. */
   readonly unread: readonly { readonly file: string; readonly reason: string }[]
 }
 
 type Untold = Omit<Recording, 'told'>
-/** Answers of one file, each with its moment; one without a moment has no place. */
+/** Reads the answers of one file, each with its time. An answer without a time is not used. */
 type Reader = (text: string) => readonly { readonly at: number | null; readonly payloads: Untold['payloads'] }[]
 const json = (text: string): Row => JSON.parse(text) as Row
 const first = (value: unknown): Row => (Array.isArray(value) ? ((value as Row[])[0] ?? {}) : {})
 
-/** Known recordings by file name. */
+/** Readers of known recordings, by file name. */
 const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
   [
     /^bybit__ws_ticker_\w+\.json$/,
@@ -40,7 +40,7 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
       const { ts, data } = json(text)
       const answer = (list: readonly unknown[]) => ({ retCode: 0, time: ts, result: { list } })
       const [own, other] = [answer([data]), answer([])]
-      // A contract that is quoted in dollars and not in a token of one is inverse.
+      // A contract quoted in USD, not in a dollar token, is inverse.
       const isInverse = isRow(data) && textOf(data['symbol']).endsWith('USD')
       const payloads = isInverse ? { linear: other, inverse: own } : { linear: own, inverse: other }
       return [{ at: epochSeconds(ts, PAYLOAD_RULES), payloads }]
@@ -102,10 +102,10 @@ const READERS: readonly (readonly [RegExp, VenueName, Reader])[] = [
 
 const HISTORY = /^binance_usdm_funding[\w-]*\.csv(\.gz)?$/
 const VENUE = new RegExp(`(${Object.keys(VENUES).join('|')}|funding).*\\.json(\\.gz)?$`, 'i')
-/** Answers of one venue that are no further apart belong to one poll. */
+/** Answers of one venue within this time belong to one poll. */
 const TOGETHER_SECONDS = 600
 
-/** Everything of the folder that one of the venues' adapters can read. A file that cannot be read takes nothing along. */
+/** Reads every recording of the folder that a venue's parser understands. A file that fails is listed as unread. */
 export async function readFundingRecordings(folder: string): Promise<Recordings> {
   const polls: Recording[] = []
   const captures: Capture[] = []
@@ -139,7 +139,7 @@ export async function readFundingRecordings(folder: string): Promise<Recordings>
   return { polls: polls.toSorted((a, b) => a.at - b.at), settled, unread }
 }
 
-/** Recordings of one history in one: what both have counts once. */
+/** Merges two recordings of settlements; a settlement in both counts once. */
 function merge(all: Map<string, Settlement[]>, more: History): void {
   for (const [instrument, list] of more) {
     const byTime = new Map([...(all.get(instrument) ?? []), ...list].map((one) => [one.time, one]))
@@ -150,7 +150,7 @@ function merge(all: Map<string, Settlement[]>, more: History): void {
   }
 }
 
-/** Answers to the several requests of one poll, put together; one without a time has no place. */
+/** Combines the answers to the several requests of one poll. An answer without a time is not used. */
 function together(captures: readonly Capture[]): Untold[] {
   const polls: { venue: VenueName; at: number; payloads: Record<string, unknown> }[] = []
   for (const { venue, word, at, payload } of captures.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) {
@@ -175,20 +175,20 @@ function together(captures: readonly Capture[]): Untold[] {
 /** The answer to one request of a venue. */
 export interface Capture {
   readonly venue: VenueName
-  /** The venue's own word for the request. */
+  /** Name of the request in the venue's definition. */
   readonly word: string
-  /** When it was taken, epoch seconds; null where nothing tells. */
+  /** When it was recorded, epoch seconds; null if unknown. */
   readonly at: number | null
   readonly payload: unknown
 }
 
-/** Where an answer, or one of its rows, writes the time. */
+/** Fields in which an answer or one of its rows has its time. */
 const TIMES = ['captured_at', 'serverTime', 'isoTimestamp', 'timestamp', 'time', 'ts']
 const DAY = /(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -](\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?/
 
 /**
- * What a file holds, as `{url, captured_at, body}` or as the bare answer in a file whose name has the venue's in it.
- * Null where it is neither, or the venue's adapter finds nothing in it.
+ * Recognises a recorded answer by its content: `{url, captured_at, body}`, or the bare answer in a file named after the
+ * venue. Null if it is neither, or if the venue's parser finds no contracts in it.
  */
 export function captureOf(content: unknown, fileName: string): Capture | null {
   const kept = isRow(content) && typeof content['url'] === 'string' && 'body' in content ? content : null
@@ -204,7 +204,7 @@ export function captureOf(content: unknown, fileName: string): Capture | null {
   return null
 }
 
-/** A recording of a request and its answer may have the answer one level down. */
+/** A recording of a request with its answer may hold the answer one level down. */
 function unwrapped(content: unknown): unknown {
   if (!isRow(content)) return content
   const inner = content['httpResponse'] ?? content['body'] ?? content['response']
@@ -216,7 +216,7 @@ function sameHost(url: string, base: string): boolean {
   return URL.canParse(url) && new URL(url).hostname === new URL(base).hostname
 }
 
-/** The request that this answers: the one that makes the adapter find contracts. */
+/** Finds the request that a payload answers: the one for which the parser finds contracts. */
 function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
   const words = Object.keys(requests)
   const found = words.filter((word) => {
@@ -234,7 +234,7 @@ function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
   return found[0] ?? null
 }
 
-/** The time that an answer or a row tells. */
+/** The time of an answer or of a row. */
 function toldBy(value: unknown): number | null {
   if (!isRow(value)) return null
   for (const name of TIMES) {
@@ -244,7 +244,7 @@ function toldBy(value: unknown): number | null {
   return null
 }
 
-/** The newest time that a row tells. */
+/** The newest time among the rows of an answer. */
 function newestOf(payload: unknown): number | null {
   const lists = isRow(payload) ? Object.values(payload).flatMap(inner) : [payload]
   const rows = lists.filter((list) => Array.isArray(list)).flat() as unknown[]

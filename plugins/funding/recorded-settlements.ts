@@ -1,4 +1,4 @@
-/** Recorded settlements of Binance: what was paid, and the interval by the gaps between payments. */
+/** Reads recorded settlements of Binance. The gaps between settlements tell the funding interval. */
 import type { Excluded, FundingRate } from './funding-rate.ts'
 import { decimalOf, splitPair, symbolOf } from './payload-values.ts'
 import type { Parsed } from './venues/venue.ts'
@@ -10,13 +10,13 @@ export interface Settlement {
   readonly rate: string
 }
 
-/** By instrument, oldest first. */
+/** Settlements by instrument, oldest first. */
 export type History = ReadonlyMap<string, readonly Settlement[]>
 
-/** Gaps looked at: enough for two that agree where some settlements are missing. */
+/** Number of settlements to look back on: enough to find two equal gaps if some settlements are missing. */
 const LOOKED_AT = 12
 
-/** Reads a table with time, symbol and rate. Rows that are none are left out. */
+/** Reads a table with time, symbol and rate. Skips rows without them. */
 export function readHistory(csv: string): History {
   const history = new Map<string, Settlement[]>()
   for (const { instrument, ...row } of readTable(csv)) {
@@ -30,7 +30,7 @@ export function readHistory(csv: string): History {
   return history
 }
 
-/** The last settlement of each instrument at a moment. One whose gaps agree on no interval is untold. */
+/** The last settlement of each instrument at a time. An instrument whose gaps do not agree has no known interval. */
 export function settledAt(history: History, at: number): Parsed {
   const rates: FundingRate[] = []
   const untold: Excluded[] = []
@@ -65,9 +65,9 @@ export function settledAt(history: History, at: number): Parsed {
   return { rates, untold }
 }
 
-/** Recorded tables: a line of names, then rows. Who wrote one may have ordered and named its columns otherwise. */
+/* --- Recorded tables: a header and rows, with any order and naming of the columns. --- */
 
-/** Names in small letters without anything between them: fundingTime and funding_time are one. */
+/** Accepted names, compared in lower case and letters only: fundingTime and funding_time are the same. */
 const COLUMNS = {
   time: ['timestamp', 'time', 'ts', 'fundingtime', 'datetime', 'date', 'capturedat'],
   instrument: ['symbol', 'coin', 'instrument', 'contract', 'name', 'market'],
@@ -78,7 +78,7 @@ const COLUMNS = {
 export type Column = keyof typeof COLUMNS
 export type TableRow = Readonly<Record<Column, string>>
 
-/** Rows with the cells that are known; one that is not there is empty. No rows where a needed column is missing. */
+/** Reads the known columns of a table. A missing cell is empty; without a needed column there are no rows. */
 export function readTable(csv: string): TableRow[] {
   const [head = [], ...rows] = csv
     .replace(/^\uFEFF/, '')
@@ -102,15 +102,15 @@ export function readTable(csv: string): TableRow[] {
 const cellsOf = (line: string): string[] => line.split(',').map((cell) => cell.trim().replace(/^"(.*)"$/, '$1'))
 
 const HOUR = 3600
-/** Settlements are stamped up to some seconds late. */
+/** Settlements carry times that are up to some seconds late. */
 const JITTER = 0.02
-/** Gaps that must agree, counted back from the newest. */
+/** How many of the newest gaps are compared. */
 const AGREEING = 2
 
 /**
- * Hours between the settlements of an instrument, from the newest gaps: an interval may change, and old gaps tell of the
- * old one. A missing settlement makes a gap longer, never shorter: so a newest gap that is shorter than the one before
- * is the interval, and a longer one counts once another agrees. Null where nothing agrees.
+ * Hours between the settlements of an instrument, from the newest gaps, because the interval may have changed. A missing
+ * settlement makes a gap longer, never shorter. So a newest gap that is shorter than the one before is the interval, and
+ * a longer one counts once another gap agrees. Null if no gaps agree.
  *
  * @param times epoch seconds, ascending
  * @example intervalOf([0, 28800.007, 57600.009]) // 8

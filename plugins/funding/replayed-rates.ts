@@ -1,4 +1,4 @@
-/** Recorded payloads through the venues' own parsers, their times moved. A pure function of the recordings and asOf. */
+/** Replays recorded rates with their times moved: a pure function of the recordings and `asOf`. */
 import type { PluginContext } from 'tollgate/plugin'
 import { dataSettings, loopShift, type ReplayShift } from '../lib/feeds/data-settings.ts'
 import { settledAt, type History } from './recorded-settlements.ts'
@@ -16,15 +16,13 @@ import type { Parsed } from './venues/venue.ts'
 
 const HOUR = 3600
 const EIGHT_HOURS = 8 * HOUR
-/** Settlements needed before the first moment of a played history: three gaps of eight hours. */
+/** A history starts after this much of it, so that three gaps of eight hours lie before. */
 const LEAD = 3 * EIGHT_HOURS
 
 /** A recorded answer loops by whole hours, so that it is never older than an hour and hourly fundings stay on the hour. */
 const answerLoop = (at: number) => ({ start: at, period: HOUR })
 
-/**
- * A history loops from the first time with enough settlements before it, by whole eight hours.
- */
+/** A history loops by whole eight hours, from the first time with enough settlements before it. */
 export function historyLoop(history: History): { readonly start: number; readonly period: number } {
   const times = [...history.values()].flatMap((list) => [list[0]!.time, list.at(-1)!.time])
   const start = Math.min(...times) + LEAD
@@ -37,7 +35,7 @@ export async function openReplayedRates(context: PluginContext): Promise<RateSou
   const { replayDir = '', replayShift } = dataSettings(context)
   const { polls, settled, unread } = await readFundingRecordings(replayDir)
   log.info({ payloads: polls.length, settled: settled?.size ?? 0 }, 'recorded funding rates read')
-  for (const one of unread) log.warn(one, 'a recording of funding rates cannot be read')
+  for (const one of unread) log.warn(one, 'could not read a recording of funding rates')
 
   function stateOf(venue: VenueName, asOf: number): VenueState {
     const known: Told[] = polls
@@ -46,7 +44,7 @@ export async function openReplayedRates(context: PluginContext): Promise<RateSou
       .filter(({ at, shift }) => at + shift <= asOf)
     if (venue === 'binance' && settled) known.push(...history(settled, asOf, replayShift))
     const last = known.at(-1)
-    if (!last) return { venue, enabled: true, poll: null, fetched: null, error: 'nothing is recorded of this moment' }
+    if (!last) return { venue, enabled: true, poll: null, fetched: null, error: 'nothing was recorded at this time' }
     const together = known.filter((one) => one === last || asOf - one.at - one.shift < HOUR)
     const poll = join(together.map(({ told, shift }) => moved(told, shift)))
     return { venue, enabled: true, poll, fetched: last.at + last.shift, error: null, shiftSeconds: last.shift }
@@ -76,7 +74,7 @@ function moved({ rates, untold }: Parsed, seconds: number): Parsed {
   return { rates: rates.map(move), untold }
 }
 
-/** Recordings of one venue in one, as far as they are of one hour: of an instrument recorded twice the later one counts. */
+/** Merges the recordings of one venue within an hour. Of an instrument recorded twice the later rate counts. */
 function join(parts: readonly Parsed[]): Poll {
   const rates = new Map(parts.flatMap(({ rates }) => rates).map((rate) => [rate.instrument, rate]))
   const untold = parts.flatMap(({ untold }) => untold).filter(({ instrument }) => !rates.has(instrument))

@@ -1,12 +1,12 @@
 /**
- * Made-up funding rates: a pure function of venue, symbol and minute. Rates swing slowly around the usual 0.01% in eight
- * hours, together at all venues and a little apart at each.
+ * Sample funding rates: a pure function of venue, symbol and minute. Rates swing slowly around the usual 0.01% per eight
+ * hours, together at all venues with small differences between them.
  */
 import { hashOf } from '../lib/feeds/sample-numbers.ts'
 import { quarantine, type FundingRate, type VenueName, type RateSource } from './funding-rate.ts'
 
 const DAY = 86_400
-/** Symbol, price, and how far its rate swings. */
+/** Symbol, price, and size of the swings of its rate. */
 const SYMBOLS: readonly (readonly [symbol: string, price: number, swing: number])[] = [
   ['BTC', 98_000, 1],
   ['ETH', 3_600, 1.1],
@@ -27,7 +27,7 @@ const SYMBOLS: readonly (readonly [symbol: string, price: number, swing: number]
   ['TIA', 5.6, 3.2],
   ['PEPE', 0.00002, 3.5],
 ]
-/** From this place of the list on, venues pay more often. */
+/** From this index on, symbols have shorter intervals. */
 const MINOR = 12
 
 interface Form {
@@ -65,7 +65,7 @@ const FORMS: Readonly<Record<VenueName, Form>> = {
 }
 
 const angles = new Map<string, number>()
-/** An angle for a word, the same on every machine. */
+/** A fixed angle for a text. */
 function angle(word: string): number {
   const known = angles.get(word)
   if (known !== undefined) return known
@@ -77,7 +77,7 @@ function angle(word: string): number {
 const wave = (at: number, days: number, word: string): number =>
   Math.sin((2 * Math.PI * at) / (days * DAY) + angle(word))
 
-/** The rates of a venue in a minute. */
+/** The rates of a venue at a minute. */
 function ratesOf(venue: VenueName, minute: number): FundingRate[] {
   const { covered, hours, minorHours, source, quote, name } = FORMS[venue]
   return SYMBOLS.slice(0, covered).map(([symbol, start, swing], place): FundingRate => {
@@ -108,7 +108,7 @@ function ratesOf(venue: VenueName, minute: number): FundingRate[] {
   })
 }
 
-/** Every venue answers at every full minute. */
+/** Creates the sample: every venue answers at every full minute. */
 export function openSampleRates(): RateSource {
   return {
     async at(asOf) {

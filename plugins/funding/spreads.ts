@@ -1,4 +1,4 @@
-/** The widest gap of annual rates between two venues in one symbol. */
+/** Finds the largest difference of annual rates between two venues for each symbol. */
 import type { FundingSpread } from '../../schemas/types.d.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import type { FundingRate, VenueName } from './funding-rate.ts'
@@ -6,14 +6,14 @@ import { isDollar } from './payload-values.ts'
 
 export interface VenueRate extends FundingRate {
   readonly venue: VenueName
-  /** Replay: seconds added to its time. Rates moved by different amounts were never side by side. */
+  /** In replay mode: seconds added to its time. Rates with different shifts did not exist at the same time. */
   readonly shift: number
 }
 
 const CONTRACTS = ['linear', 'quanto', 'inverse']
 const QUOTES = ['USDT', 'USD', 'USDC']
 
-/** The contract that stands for a venue: linear before inverse, then the quote most traded. */
+/** Chooses the contract that represents a venue: linear before inverse, then by the most traded quote. */
 function preference({ contract, quote }: FundingRate): number {
   const place = QUOTES.indexOf(quote)
   return CONTRACTS.indexOf(contract) * 10 + (place < 0 ? QUOTES.length : place)
@@ -28,21 +28,21 @@ function median(values: readonly number[]): number {
 }
 
 /**
- * For each symbol with rates of two venues or more at the same moment: long at the lowest annual rate, short at the
- * highest. Widest first.
+ * One spread for each symbol with rates of at least two venues at the same time: long at the lowest annual rate, short
+ * at the highest. Largest first.
  */
 export function spreadsOf(rates: readonly VenueRate[]): FundingSpread[] {
-  const moments = new Map<string, Map<VenueName, VenueRate>>()
+  const groups = new Map<string, Map<VenueName, VenueRate>>()
   for (const rate of rates) {
     if (!isDollar(rate.quote)) continue
-    const moment = `${rate.symbol} ${rate.shift}`
-    const venues = moments.get(moment) ?? new Map<VenueName, VenueRate>()
+    const group = `${rate.symbol} ${rate.shift}`
+    const venues = groups.get(group) ?? new Map<VenueName, VenueRate>()
     const other = venues.get(rate.venue)
     if (!other || preference(rate) < preference(other)) venues.set(rate.venue, rate)
-    moments.set(moment, venues)
+    groups.set(group, venues)
   }
   const spreads: FundingSpread[] = []
-  for (const venues of moments.values()) {
+  for (const venues of groups.values()) {
     if (venues.size < 2) continue
     const sorted = [...venues.values()].toSorted((a, b) => apr(a) - apr(b) || a.venue.localeCompare(b.venue))
     const [long, short] = [sorted[0]!, sorted.at(-1)!]

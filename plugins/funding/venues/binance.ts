@@ -2,15 +2,15 @@ import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-v
 import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
-/** Contracts that the second list leaves out were never adjusted: Binance publishes eight hours for them. */
+/** Interval of contracts missing in the list of adjusted intervals: Binance publishes eight hours for them. */
 const UNADJUSTED_HOURS = 8
 
 const have = (payload: unknown, field: string): boolean =>
   Array.isArray(payload) && payload.some((row) => isRow(row) && field in row)
 
 /**
- * Binance USD-M futures: all rates in one request (weight 10), and once an hour the list of adjusted intervals. Without
- * that list no interval is known and the poll fails; dated contracts have an empty rate and are passed over.
+ * Binance USD-M futures: one request for all rates (weight 10), and once an hour the list of adjusted intervals. Without
+ * that list no interval is known and the poll fails. Dated contracts have an empty rate and are skipped.
  *
  * Source: Binance USDⓈ-M Futures API, "Mark Price" and "Get Funding Rate Info".
  */
@@ -31,7 +31,7 @@ export const binance: Venue = {
     const parsed = createParsed(at)
     for (const row of rowsOf(rates)) {
       const instrument = textOf(row['symbol'])
-      // A contract that was taken off stays in the list for a while, and nothing will be paid any more.
+      // A delisted contract stays in the list for a while without further payments.
       const isOver = row['nextFundingTime'] === 0 || row['nextFundingTime'] === '0'
       if (instrument.includes('_') || instrument === '' || isOver) continue
       const pair = splitPair(instrument) ?? { base: instrument, quote: '' }

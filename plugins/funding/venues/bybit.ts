@@ -2,7 +2,7 @@ import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-v
 import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
-/** BTC-26DEC25, BTCUSDZ25: contracts that end. */
+/** Dated contracts: BTC-26DEC25, BTCUSDZ25. */
 const DATED = /-|[FGHJKMNQUVXZ]\d\d$/
 const NONE = { result: { list: [] } }
 
@@ -11,7 +11,7 @@ const categoryOf = (payload: unknown): unknown =>
 
 /**
  * Bybit v5: one request for the linear and one for the inverse contracts. The interval is a field of each row, in hours.
- * A body can say failure under status 200.
+ * A body with status 200 can still report a failure.
  *
  * Source: Bybit V5 API, "Get Tickers".
  */

@@ -2,11 +2,11 @@ import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
-/** dYdX v4 pays every hour, on the hour; no field says so. */
+/** dYdX v4 pays every hour on the hour. No field says so. */
 const HOURS = 1
 
 /**
- * dYdX v4 indexer: every market in one object. `nextFundingRate` is for the hour that runs.
+ * dYdX v4 indexer: every market in one object. `nextFundingRate` is the rate of the current hour.
  *
  * Source: dYdX Indexer API, "Get Perpetual Markets".
  */

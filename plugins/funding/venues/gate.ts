@@ -2,7 +2,7 @@ import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
 
 /**
- * Gate: every USDT perpetual in one list, intervals in seconds, times in seconds.
+ * Gate: every USDT perpetual in one list, with intervals and times in seconds.
  *
  * Source: Gate API v4, "List all futures contracts".
  */

@@ -2,12 +2,12 @@ import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, requireList, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
-/** Hyperliquid pays every hour, on the hour; no field says so. */
+/** Hyperliquid pays every hour on the hour. No field says so. */
 const HOURS = 1
 
 /**
- * Hyperliquid: names in the first list, figures in the second, joined by place. Lists of different length cannot be
- * joined. The payload has no time: the moment it was taken is the one that counts.
+ * Hyperliquid: the first list has names, the second has figures in the same order. Lists of different length are an
+ * error. The payload has no time, so the time of the poll counts.
  *
  * Source: Hyperliquid API, "Retrieve perpetuals asset contexts" and "Funding".
  */

@@ -5,7 +5,7 @@ import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */
 const HOURS = 1
-/** Perpetual contracts, linear and inverse; FF and FI are dated. */
+/** Perpetual contracts, linear (PF) and inverse (PI); FF and FI are dated. */
 const PERPETUAL = /^P[FI]_/
 const PARTS = /^P[FI]_(\w+)(USD[TC]?|EUR|GBP)$/
 
@@ -13,8 +13,8 @@ const PARTS = /^P[FI]_(\w+)(USD[TC]?|EUR|GBP)$/
  * Kraken Futures. `fundingRate` of a ticker is an amount of money an hour for one contract, not a fraction. For a linear
  * contract (PF_) the fraction is that amount divided by the mark price. For an inverse one (PI_) it is paid in coin, and
  * dividing would be wrong by the square of the price: PI_XBTUSD at 21,979.69 with −6.2604214e-11 is −1.380384722e-6 and
- * not −2.8e-15. Multiplying comes within 0.3% of it, for want of the reference price, so such a contract is told only
- * where the venue gives the relative figure itself, as its streaming ticker does.
+ * not −2.8e-15. Multiplying comes within 0.3% of it, because the reference price is missing. Such a contract is
+ * therefore reported only if the venue gives the relative figure itself, as its streaming ticker does.
  *
  * Source: Kraken Futures API, "Tickers" and the streaming "Ticker".
  */
@@ -28,7 +28,7 @@ export const kraken: Venue = {
     const observed = isRow(tickers) ? epochSeconds(tickers['serverTime']) : null
     const parsed = createParsed(at)
     for (const row of rowsOf(tickers, 'tickers')) {
-      // Earlier answers have small letters: pi_xbtusd.
+      // Earlier answers have lower-case names: pi_xbtusd.
       const instrument = textOf(row['symbol'] ?? row['product_id']).toUpperCase()
       if (!PERPETUAL.test(instrument) || row['suspended'] === true) continue
       const [base = '', quote = 'USD'] = (textOf(row['pair']) || instrument.replace(PARTS, '$1:$2')).split(':')
@@ -40,7 +40,7 @@ export const kraken: Venue = {
         parsed.untold.push({
           instrument,
           rate: decimalOf(row['fundingRate']),
-          reason: 'an inverse contract, and the venue tells only the absolute amount here',
+          reason: 'an inverse contract, for which the venue reports only the absolute amount',
         })
         continue
       }

@@ -3,8 +3,8 @@ import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /**
- * OKX v5: every swap in one request. The interval is the time between the coming settlement and the one after it, or
- * where that is not told the one before it; the answer has no prices.
+ * OKX v5: every swap in one request. The interval is the time between the next settlement and the one after it, or
+ * between the last settlement and the next. The answer has no prices.
  *
  * Source: OKX API v5, "Get funding rate" with instId=ANY.
  */
@@ -46,7 +46,7 @@ export const okx: Venue = {
   },
 }
 
-/** To a thousandth; null where either end is missing. */
+/** Hours between two times, to a thousandth; null if either is missing. */
 function hoursBetween(from: number | null, to: number | null): number | null {
   return from === null || to === null ? null : Math.round(((to - from) / 3600) * 1000) / 1000
 }

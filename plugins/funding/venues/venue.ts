@@ -5,13 +5,13 @@ export interface VenueRequest {
   readonly path: string
   /** A JSON body makes it a POST. */
   readonly body?: object
-  /** Asked for less often than the rates: what changes seldom. */
+  /** Refresh period of a payload that changes seldom; without it every poll fetches it. */
   readonly everySeconds?: number
-  /** True where the answer is what it should be; else the one before is used. */
+  /** Returns true for a usable answer; otherwise the last one is used. */
   readonly fits?: (payload: unknown) => boolean
-  /** What stands for the answer in a recording that lacks it; undefined where nothing can. */
+  /** Replaces the answer in a recording that lacks it. Undefined if the answer is required. */
   readonly absent?: unknown
-  /** Knows the answer to this request among those of a venue that is asked several things. */
+  /** Recognises the answer to this request among those of a venue with several requests. */
   readonly answeredBy?: (payload: unknown) => boolean
 }
 
@@ -20,66 +20,66 @@ export interface Parsed {
   readonly untold: readonly Excluded[]
 }
 
-/** How one venue is asked and read. Everything else is the same for all. */
+/** How one venue is asked and read. */
 export interface Venue {
   readonly name: VenueName
   readonly url: string
-  /** By a word of our own; `parse` gets the payloads by the same words. */
+  /** Requests by a name of ours; `parse` gets the payloads by the same names. */
   readonly requests: Readonly<Record<string, VenueRequest>>
   /**
-   * Reads the payloads of one poll, taken at `at` (epoch seconds). What is no perpetual is passed over, a perpetual
-   * without rate or interval is `untold`. Throws PayloadError where a payload is not what the venue documents.
+   * Reads the payloads of one poll at `at`, epoch seconds. Skips everything but perpetuals. A perpetual without a rate or
+   * an interval is listed in `untold`. Throws PayloadError for a payload that differs from the venue's documentation.
    */
   parse(payloads: Readonly<Record<string, unknown>>, at: number): Parsed
 }
 
-/** The venue answered with something else than its documentation says. */
+/** The venue's answer differs from its documentation. */
 export class PayloadError extends Error {
   override readonly name = 'PayloadError'
 }
 
-/** The list at a place of a payload. Throws PayloadError with the names on the way. */
+/** The list at a path of a payload. Throws PayloadError that names the path. */
 export function requireList(payload: unknown, ...path: readonly string[]): readonly unknown[] {
   const found = path.reduce<unknown>((value, name) => (isRow(value) ? value[name] : undefined), payload)
   if (!Array.isArray(found)) throw new PayloadError(`no list at ${path.join('.') || 'the top'} of the answer`)
   return found as unknown[]
 }
 
-/** Those of the list that are objects. Throws as `requireList` does. */
+/** The objects of that list. Throws as `requireList` does. */
 export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
   return requireList(payload, ...path).filter(isRow)
 }
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** A rate as a parser finds it; null where the venue does not tell. */
-export interface Told extends Omit<FundingRate, 'rate' | 'intervalHours'> {
+/** A rate as a parser finds it; null where the venue reports nothing. */
+export interface ReportedRate extends Omit<FundingRate, 'rate' | 'intervalHours'> {
   readonly rate: string | null
   readonly intervalHours: number | null
 }
 
-/** Collects the rows of a payload taken at `at`; one without a name is none, and a venue whose clock is ahead has not seen the future. */
+/** Collects the rows of a payload read at `at`. Skips rows without a name, and never dates a rate later than `at`. */
 export function createParsed(at: number) {
   const rates: FundingRate[] = []
   const untold: Excluded[] = []
   return {
     rates,
     untold,
-    add({ rate, intervalHours, ...row }: Told): void {
+    add({ rate, intervalHours, ...row }: ReportedRate): void {
       const { instrument, predictedRate } = row
       if (instrument === '') return
-      if (rate === null) untold.push({ instrument, rate, reason: 'the venue tells no rate' })
-      else if (intervalHours === null) untold.push({ instrument, rate, reason: 'the venue tells no interval' })
+      if (rate === null) untold.push({ instrument, rate, reason: 'the venue reports no rate' })
+      else if (intervalHours === null) untold.push({ instrument, rate, reason: 'the venue reports no interval' })
       else {
-        const isTold = predictedRate !== null && Number.isFinite(Number(predictedRate))
+        const isReportedRate = predictedRate !== null && Number.isFinite(Number(predictedRate))
         const observed = Math.min(row.observed, at)
-        rates.push({ ...row, rate, intervalHours, predictedRate: isTold ? predictedRate : null, observed })
+        rates.push({ ...row, rate, intervalHours, predictedRate: isReportedRate ? predictedRate : null, observed })
       }
     },
   }
 }
 
-/** The first full hour after a moment, epoch seconds. */
+/** The first full hour after a time, epoch seconds. */
 export function nextHour(at: number): number {
   return (Math.floor(at / 3600) + 1) * 3600
 }

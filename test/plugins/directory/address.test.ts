@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { canonicalAddress, isPublic, neighbourhood } from '../../../plugins/directory/public-addresses.ts'
+import { canonicalAddress, isPublic, networkPrefix } from '../../../plugins/directory/public-addresses.ts'
 
 const urlOf = (text: unknown): string | null => canonicalAddress(text).url
 const reasonOf = (text: unknown): string | null => canonicalAddress(text).reason
@@ -183,9 +183,9 @@ describe('an address of the public internet', () => {
   })
 
   it('shares its pace with its neighbours', () => {
-    expect(neighbourhood('93.184.216.34')).to.equal(neighbourhood('93.184.216.200'))
-    expect(neighbourhood('93.184.216.34')).to.not.equal(neighbourhood('93.184.217.34'))
-    expect(neighbourhood('2606:2800:220::1')).to.equal(neighbourhood('2606:2800:0220:ffff::9'))
-    expect(neighbourhood('2606:2800::1')).to.equal('2606:2800:0')
+    expect(networkPrefix('93.184.216.34')).to.equal(networkPrefix('93.184.216.200'))
+    expect(networkPrefix('93.184.216.34')).to.not.equal(networkPrefix('93.184.217.34'))
+    expect(networkPrefix('2606:2800:220::1')).to.equal(networkPrefix('2606:2800:0220:ffff::9'))
+    expect(networkPrefix('2606:2800::1')).to.equal('2606:2800:0')
   })
 })

@@ -26,7 +26,7 @@ for (const name of ['memory', 'PostgreSQL'])
           item(`https://s${i}.example.com/`, { description: `${source} ${round}` }),
         )
         const { listings } = readBazaar({ items: round % 2 ? items : items.toReversed() }, NOON)!
-        return store.hear({
+        return store.savePage({
           source,
           rank: source === 'a' ? 1 : 2,
           listings,

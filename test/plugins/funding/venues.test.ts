@@ -76,7 +76,7 @@ describe('what the venues say of funding', () => {
       const payload = { retCode: 0, result: { list } }
       const { rates, untold } = parse('bybit', { linear: payload, inverse: { retCode: 0, result: { list: [] } } })
       expect(rates).to.deep.equal([])
-      expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue tells no interval' }])
+      expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue reports no interval' }])
     })
 
     it('can fail under status 200', () => {
