@@ -396,7 +396,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     others: accounts.others ?? [],
     now: clock.wall,
     editions: () => editions.current,
-    mistakes: () => editions.issues,
+    issues: () => editions.issues,
     prices,
     jwks: () => tokens.jwks(),
     started: clock.wall(),

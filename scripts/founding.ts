@@ -1,4 +1,4 @@
-/** `npm run founding -- export`: the founding list as CSV, with the link each letter must carry. `--json` for JSON. */
+/** `npm run founding -- export`: the founding list as CSV or JSON (`--json`), with the link each e-mail must contain. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -31,7 +31,7 @@ async function run(): Promise<number> {
   }
   const config = readConfig()
   const rows = (await members(config)).map((member) => rowOf(member, config.baseUrl))
-  // A cell that a spreadsheet would take for a formula is written as text.
+  // Cells that a spreadsheet would run as a formula are written as text.
   const columns = ['email', 'source', 'joined', 'unsubscribe_url']
   const text = values.json ? JSON.stringify(rows, null, 2) : Papa.unparse(rows, { columns, escapeFormulae: true })
   process.stdout.write(`${text}\n`)

@@ -1,4 +1,4 @@
-/** `npm run icons`: draws the social card and the icons of views/assets from the mark, in Chromium. */
+/** `npm run icons`: renders the preview card and the icons in views/assets from the logo, with Chromium. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { chromium } from 'playwright-core'
@@ -11,7 +11,7 @@ const service = JSON.parse(readFileSync(join(root, 'catalog', 'service.json'), '
   title: string
 }
 
-/** The typeface of the pages; a page without an address loads no file. */
+/** The font of the pages, inlined because a page without a URL cannot load files. */
 const geist = readFileSync(join(assets, 'fonts', 'geist.woff2')).toString('base64')
 
 const icon = (size: number): string => `<style>svg{display:block;width:${size}px;height:${size}px}</style>${mark}`

@@ -1,7 +1,7 @@
 /**
- * `npm run lighthouse [-- PATH…]`: opens the service in a sandbox of its own and has Lighthouse judge the start page, the
- * price page and a report, as on a phone. Prints the figures; exit 1 where one is below 95. Lighthouse is installed into
- * data/lighthouse at the first run: it is too large for a dependency.
+ * `npm run lighthouse [-- PATH…]`: starts the service in its own sandbox and runs Lighthouse for a phone on the start
+ * page, the price page and a report. Prints the scores; exits with 1 if one is below 95. The first run installs
+ * Lighthouse into data/lighthouse, because it is too large for a dependency.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
@@ -52,7 +52,7 @@ try {
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Reports are in no index, so what search engines miss in them is meant. */
+/** Reports ask not to be indexed, so their SEO score does not count. */
 async function judge(path: string): Promise<void> {
   const skipped = path.startsWith('/report/') ? ['seo'] : []
   const onlyCategories = ['performance', 'accessibility', 'best-practices', 'seo'].filter((id) => !skipped.includes(id))

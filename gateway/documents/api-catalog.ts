@@ -1,12 +1,12 @@
 /** /.well-known/api-catalog (RFC 9727): a linkset (RFC 9264) with links to every description of this API. */
 import type { Catalog } from '../plugin/catalog.ts'
-import type { Place } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import { MCP_PATH } from './how-to-pay.ts'
 
 export const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 
 /** Returns the linkset. The catalog lists the API as an item; the API links to its descriptions, prices and status. */
-export function apiCatalog(catalog: Catalog, { baseUrl, docs }: Place) {
+export function apiCatalog(catalog: Catalog, { baseUrl, docs }: DocumentContext) {
   const link = (path: string, type: string, title: string) => ({ href: baseUrl + path, type, title })
   return {
     linkset: [

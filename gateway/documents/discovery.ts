@@ -4,7 +4,7 @@
  */
 import type { Catalog } from '../plugin/catalog.ts'
 import { addressOf, dollars, free, priced, simplest } from './listed-operations.ts'
-import type { Place } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import {
   buyerProgram,
   capNotes,
@@ -13,12 +13,12 @@ import {
   MCP_NOTE,
   MCP_PATH,
   networkList,
-  payeesFor,
+  recipientsFor,
   tokenNotes,
 } from './how-to-pay.ts'
 
 /** Returns the discovery document. Prices are strings with a leading $: "$0.005". */
-export function discovery(catalog: Catalog, place: Place) {
+export function discovery(catalog: Catalog, context: DocumentContext) {
   const { service } = catalog
   const operations = priced(catalog)
   const first = simplest(catalog)
@@ -26,18 +26,18 @@ export function discovery(catalog: Catalog, place: Place) {
     version: 1,
     service: service.name,
     what: service.summary,
-    base_url: place.baseUrl,
+    base_url: context.baseUrl,
     payment: {
       protocol: 'x402',
-      network: place.network.name,
+      network: context.network.name,
       currency: CURRENCY,
-      how: howToPay(place),
-      pay_to: place.payTo,
-      ...networkList(place),
+      how: howToPay(context),
+      pay_to: context.payTo,
+      ...networkList(context),
       client_limits: capNotes(catalog),
       ...(first === undefined
         ? {}
-        : { program: buyerProgram(addressOf(first, place.baseUrl), payeesFor(first, place)) }),
+        : { program: buyerProgram(addressOf(first, context.baseUrl), recipientsFor(first, context)) }),
     },
     free_endpoints: [
       ...new Set(
@@ -49,11 +49,11 @@ export function discovery(catalog: Catalog, place: Place) {
     paid_endpoints: Object.fromEntries(
       operations.map(({ displayRoute, price }) => [displayRoute, `$${dollars(price)}`]),
     ),
-    docs: place.docs,
+    docs: context.docs,
     openapi: '/openapi.json',
     mcp: MCP_PATH,
-    resources: operations.map((operation) => addressOf(operation, place.baseUrl)),
-    instructions: [...tokenNotes(catalog), MCP_NOTE, `Full text: ${place.baseUrl}/llms.txt`].join(' '),
+    resources: operations.map((operation) => addressOf(operation, context.baseUrl)),
+    instructions: [...tokenNotes(catalog), MCP_NOTE, `Full text: ${context.baseUrl}/llms.txt`].join(' '),
     catalog_version: catalog.version,
   }
 }

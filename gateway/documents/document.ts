@@ -62,7 +62,7 @@ export interface DocumentParts extends Deployment {
   /** Returns the edition that serves new calls. */
   editions(): Edition
   /** Returns the issues of the last build of an edition. */
-  mistakes(): readonly Issue[]
+  issues(): readonly Issue[]
   readonly prices: Pick<Prices, 'history'>
   /** Returns the public keys of access tokens (RFC 7517). */
   jwks(): { readonly keys: readonly object[] }
@@ -83,7 +83,7 @@ export interface DocumentSettings {
 }
 
 /** A deployment and its settings: the input of a document beside the catalog. */
-export interface Place extends Deployment, DocumentSettings {}
+export interface DocumentContext extends Deployment, DocumentSettings {}
 
 export const SETTINGS_SCHEMA = {
   type: 'object',

@@ -6,7 +6,7 @@ import {
   documentHandler,
   type DocumentParts,
   liveReply,
-  type Place,
+  type DocumentContext,
   readSettings,
   SETTINGS_SCHEMA,
 } from './document.ts'
@@ -31,15 +31,15 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
     name: 'documents',
     settings: SETTINGS_SCHEMA,
     setup(context) {
-      const place: Place = {
+      const documentContext: DocumentContext = {
         baseUrl: parts.baseUrl,
         network: parts.network,
         payTo: parts.payTo,
         others: parts.others ?? [],
         ...readSettings(context.settings),
       }
-      const document = (build: (catalog: Catalog, place: Place) => unknown, mediaType?: string) =>
-        documentHandler((catalog) => build(catalog, place), mediaType)
+      const document = (build: (catalog: Catalog, documentContext: DocumentContext) => unknown, mediaType?: string) =>
+        documentHandler((catalog) => build(catalog, documentContext), mediaType)
       return {
         handlers: {
           getPricing: document(priceList),
@@ -49,9 +49,9 @@ export function createDocumentsPlugin(parts: DocumentParts): Plugin {
           getSitemap: document(sitemap, XML),
           getRobots: document(robots, PLAIN),
           getApiCatalog: document(apiCatalog, LINKSET_TYPE),
-          getFamily: familyHandler(place),
+          getFamily: familyHandler(documentContext),
           getHealth: ({ catalog }) => liveReply(catalog, health(parts.editions(), parts)),
-          getStats: async ({ catalog }) => liveReply(catalog, await stats(parts.editions(), place.stats)),
+          getStats: async ({ catalog }) => liveReply(catalog, await stats(parts.editions(), documentContext.stats)),
           getPriceHistory: async (call: Call<HistoryInput>) =>
             liveReply(call.catalog, await priceHistory(call, parts.prices)),
           getKeySet: ({ catalog }) => keySetReply(catalog, parts.jwks()),

@@ -4,15 +4,15 @@ import type { Call, JsonSchema, Reply } from '../plugin/plugin.ts'
 import { type Bundle, createBundle } from './schema-bundle.ts'
 import { documentHandler } from './document.ts'
 import { addressOf, isPriced, listed } from './listed-operations.ts'
-import type { Place } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import { CURRENCY, networkList } from './how-to-pay.ts'
 
 /** Creates the handler of every operation at /v1/<family>. The route names the family, so a new one needs no code. */
-export function familyHandler(place: Place): (call: Call) => Reply {
+export function familyHandler(context: DocumentContext): (call: Call) => Reply {
   const handlers = new Map<string, (call: Call) => Reply>()
   return (call) => {
     const { path } = call.operation
-    const handler = handlers.get(path) ?? documentHandler((catalog) => family(catalog, place, path))
+    const handler = handlers.get(path) ?? documentHandler((catalog) => family(catalog, context, path))
     handlers.set(path, handler)
     return handler(call)
   }
@@ -22,7 +22,7 @@ export function familyHandler(place: Place): (call: Call) => Reply {
  * Returns the index of the family at `path` ("/v1/x"): every operation whose product names the family or whose route is
  * below `path`. Schemas refer to `schemas` in the same document.
  */
-export function family(catalog: Catalog, place: Place, path: string) {
+export function family(catalog: Catalog, context: DocumentContext, path: string) {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const bundle = createBundle(catalog.schemas, '#/schemas/')
   const members = listed(catalog).filter(
@@ -36,23 +36,23 @@ export function family(catalog: Catalog, place: Place, path: string) {
       title: product?.title ?? id,
       summary: product?.summary ?? '',
       tags: product?.tags ?? [],
-      operations: operations.map((operation) => describe(operation, place, bundle)),
+      operations: operations.map((operation) => describe(operation, context, bundle)),
     }
   })
   return {
     family: name,
     version: catalog.version,
-    network: place.network.name,
+    network: context.network.name,
     currency: CURRENCY,
-    pay_to: place.payTo,
-    ...networkList(place),
-    openapi: `${place.baseUrl}/openapi.json`,
+    pay_to: context.payTo,
+    ...networkList(context),
+    openapi: `${context.baseUrl}/openapi.json`,
     products,
     schemas: bundle.schemas,
   }
 }
 
-function describe(operation: Operation, { baseUrl }: Place, bundle: Bundle): object {
+function describe(operation: Operation, { baseUrl }: DocumentContext, bundle: Bundle): object {
   const shown = (schema: JsonSchema | null) => (schema === null ? null : bundle.add(schema, operation.id))
   return {
     operation: operation.id,

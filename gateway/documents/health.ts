@@ -11,10 +11,10 @@ import type { DocumentParts } from './document.ts'
 export function health(edition: Edition, parts: DocumentParts) {
   const products = edition.status()
   const settler = parts.settlerHealth()
-  const mistakes = parts.mistakes()
+  const issues = parts.issues()
   const now = parts.now()
-  const hasNoIssues = mistakes.length === 0 && edition.withheld.length === 0
-  const payees = recipientsOf(parts)
+  const hasNoIssues = issues.length === 0 && edition.withheld.length === 0
+  const recipients = recipientsOf(parts)
   const settles = settler.ready && settler.reason === undefined
   const isOk = settles && hasNoIssues && products.every(({ status }) => status === 'ok')
   return {
@@ -25,10 +25,10 @@ export function health(edition: Edition, parts: DocumentParts) {
     data_mode: parts.dataMode,
     network: parts.network.name,
     settler,
-    ...(payees.length === 1 ? {} : { settlers: payees.map(({ network }) => settlerOf(network, parts)) }),
+    ...(recipients.length === 1 ? {} : { settlers: recipients.map(({ network }) => settlerOf(network, parts)) }),
     products,
     withheld: edition.withheld,
-    mistakes,
+    mistakes: issues,
     started: parts.started.toISOString(),
     uptime_seconds: Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000)),
     time: now.toISOString(),

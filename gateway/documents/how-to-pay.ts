@@ -12,21 +12,21 @@ export const MCP_PATH = '/mcp'
 const CLIENT_LIMITS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const
 
 /** Lists the networks: Base and Base Sepolia give "base or base-sepolia". */
-export function namesOf(payees: readonly Recipient[]): string {
-  return payees.map(({ network }) => network.name).join(' or ')
+export function networkNames(recipients: readonly Recipient[]): string {
+  return recipients.map(({ network }) => network.name).join(' or ')
 }
 
 /** Returns the networks and addresses at which an operation can be paid. */
-export function payeesFor(operation: Operation, place: Deployment): readonly [Recipient, ...Recipient[]] {
-  return offeredOn(operation, recipientsOf(place))
+export function recipientsFor(operation: Operation, context: Deployment): readonly [Recipient, ...Recipient[]] {
+  return offeredOn(operation, recipientsOf(context))
 }
 
 /** Returns the field `networks` if payments are accepted on more than one network, otherwise nothing. */
-export function networkList(place: Deployment): { readonly networks?: readonly object[] } {
-  const payees = recipientsOf(place)
-  if (payees.length === 1) return {}
+export function networkList(context: Deployment): { readonly networks?: readonly object[] } {
+  const recipients = recipientsOf(context)
+  if (recipients.length === 1) return {}
   return {
-    networks: payees.map(({ network: { name, caip2, asset }, payTo }) => ({
+    networks: recipients.map(({ network: { name, caip2, asset }, payTo }) => ({
       network: name,
       caip2,
       asset,
@@ -36,11 +36,11 @@ export function networkList(place: Deployment): { readonly networks?: readonly o
 }
 
 /** Describes in one paragraph how a call is paid. */
-export function howToPay(place: Deployment): string {
+export function howToPay(context: Deployment): string {
   return (
     'Call the route. It answers 402 with the price: an x402 v2 object in the PAYMENT-REQUIRED header and a v1 object ' +
     `in the body. Sign one of the payments in accepts (scheme exact, an EIP-3009 authorization of ${CURRENCY} on ` +
-    `${namesOf(recipientsOf(place))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
+    `${networkNames(recipientsOf(context))}) and repeat the same request with the payment in PAYMENT-SIGNATURE (v2) or X-PAYMENT (v1). ` +
     'The answer has the receipt in PAYMENT-RESPONSE. Only a successful answer is charged. Repeating the same request ' +
     'with the same payment returns the same answer without a second charge. If you may repeat it from another address, ' +
     'send the header Idempotency-Key (or the extension payment-identifier) with the purchase.'
@@ -87,8 +87,10 @@ export const MCP_NOTE =
   '_meta["x402/payment"]. An unpaid call returns the requirements as a tool error.'
 
 /** Returns a program that pays for one URL with @x402/fetch. */
-export function buyerProgram(address: string, payees: readonly Recipient[]): string {
-  const schemes = payees.map(({ network }) => `{ network: '${network.caip2}', client: new ExactEvmScheme(account) }`)
+export function buyerProgram(address: string, recipients: readonly Recipient[]): string {
+  const schemes = recipients.map(
+    ({ network }) => `{ network: '${network.caip2}', client: new ExactEvmScheme(account) }`,
+  )
   return `import { env } from 'node:process'
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { ExactEvmScheme } from '@x402/evm'

@@ -10,47 +10,58 @@ import {
   type PricedOperation,
   simplest,
 } from './listed-operations.ts'
-import type { Place } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import { recipientsOf } from '../config/pay-to.ts'
-import { buyerProgram, capNotes, CURRENCY, howToPay, MCP_NOTE, MCP_PATH, payeesFor, tokenNotes } from './how-to-pay.ts'
+import {
+  buyerProgram,
+  capNotes,
+  CURRENCY,
+  howToPay,
+  MCP_NOTE,
+  MCP_PATH,
+  recipientsFor,
+  tokenNotes,
+} from './how-to-pay.ts'
 
 /** Returns the text. It lists every priced route with its price. Every link answers 200 or 402. */
-export function llms(catalog: Catalog, place: Place): string {
+export function llms(catalog: Catalog, context: DocumentContext): string {
   const { service } = catalog
   const paid = priced(catalog).filter(({ plan }) => plan === null)
   const purchases = priced(catalog).filter(({ plan }) => plan !== null)
   const pages = free(catalog).filter(({ view, path }) => view !== null && !path.includes('{'))
   const data = free(catalog).filter(({ view }) => view === null)
-  const accounts = recipientsOf(place).map(({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`)
+  const accounts = recipientsOf(context).map(
+    ({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`,
+  )
   return [
     `# ${service.name}`,
     `> ${service.summary}`,
     service.description,
     ...service.notes,
     `Catalog version: ${catalog.version}.`,
-    `Payment: x402, ${CURRENCY} ${accounts.join('; or ')}. ${howToPay(place)}`,
+    `Payment: x402, ${CURRENCY} ${accounts.join('; or ')}. ${howToPay(context)}`,
     ...capNotes(catalog),
     ...tokenNotes(catalog),
     MCP_NOTE,
-    ...paidExample(catalog, place),
+    ...paidExample(catalog, context),
     list(
       'Paid endpoints',
-      paid.map((operation) => line(operation, place)),
+      paid.map((operation) => line(operation, context)),
     ),
     list(
       'Free endpoints',
-      data.map((operation) => line(operation, place)),
+      data.map((operation) => line(operation, context)),
     ),
     list(
       'Plans',
-      purchases.map((operation) => planLine(operation, operation.plan as Plan, catalog, place)),
+      purchases.map((operation) => planLine(operation, operation.plan as Plan, catalog, context)),
     ),
     list('MCP', [
-      `- [MCP server](${place.baseUrl}${place.docs}#mcp): streamable HTTP at ${place.baseUrl}${MCP_PATH}; tools: ${tools(catalog)}.`,
+      `- [MCP server](${context.baseUrl}${context.docs}#mcp): streamable HTTP at ${context.baseUrl}${MCP_PATH}; tools: ${tools(catalog)}.`,
     ]),
     list(
       'Pages',
-      pages.filter(({ method }) => method === 'GET').map((operation) => line(operation, place)),
+      pages.filter(({ method }) => method === 'GET').map((operation) => line(operation, context)),
     ),
   ]
     .filter((part) => part !== '')
@@ -62,22 +73,22 @@ function list(title: string, lines: readonly string[]): string {
   return lines.length === 0 ? '' : [`## ${title}`, '', ...lines].join('\n')
 }
 
-function line(operation: Operation, place: Place): string {
+function line(operation: Operation, context: DocumentContext): string {
   const price = isPriced(operation) ? `$${dollars(operation.price)}. ` : ''
-  return `- [${operation.displayRoute}](${linkTo(operation, place)}): ${price}${operation.summary}`
+  return `- [${operation.displayRoute}](${linkTo(operation, context)}): ${price}${operation.summary}`
 }
 
-function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, place: Place): string {
+function planLine(operation: PricedOperation, plan: Plan, catalog: Catalog, context: DocumentContext): string {
   const routes = plan.authorizes.map((id) => catalog.operations.get(id)?.displayRoute ?? id)
   const hours = plan.durationSeconds / 3600
   const duration = hours > 24 && hours % 24 === 0 ? `${hours / 24} days` : `${hours} hours`
   const age =
     plan.maxFreshnessSeconds === 0 ? 'real time' : `data at least ${plan.maxFreshnessSeconds / 3600} hours old`
-  return `${line(operation, place)} Plan ${plan.plan}: ${duration}, ${age}; its token in ${TOKEN_HEADER} covers ${routes.join(', ')}.`
+  return `${line(operation, context)} Plan ${plan.plan}: ${duration}, ${age}; its token in ${TOKEN_HEADER} covers ${routes.join(', ')}.`
 }
 
 /** Returns a URL that answers a plain GET: the route itself if possible, otherwise its section of the documentation. */
-function linkTo(operation: Operation, { baseUrl, docs }: Place): string {
+function linkTo(operation: Operation, { baseUrl, docs }: DocumentContext): string {
   const filled = addressOf(operation, baseUrl)
   if (operation.method !== 'GET' || filled.includes('{')) return `${baseUrl}${docs}#${operation.id}`
   return isPriced(operation) ? filled : exampleAddress(operation, baseUrl)
@@ -91,12 +102,12 @@ function tools(catalog: Catalog): string {
 }
 
 /** Shows one paid call of the simplest route, from the 402 to the receipt. */
-function paidExample(catalog: Catalog, place: Place): readonly string[] {
+function paidExample(catalog: Catalog, context: DocumentContext): readonly string[] {
   const operation = simplest(catalog)
   if (operation === undefined) return []
-  const payees = payeesFor(operation, place)
-  const [{ network, payTo }] = payees
-  const address = exampleAddress(operation, place.baseUrl)
+  const recipients = recipientsFor(operation, context)
+  const [{ network, payTo }] = recipients
+  const address = exampleAddress(operation, context.baseUrl)
   const accepted = {
     scheme: 'exact',
     network: network.caip2,
@@ -121,7 +132,7 @@ function paidExample(catalog: Catalog, place: Place): readonly string[] {
     `A complete paid call (${operation.displayRoute}, $${dollars(operation.price)}):`,
     fenced(exchange.join('\n')),
     'The same with @x402/fetch, which does both steps:',
-    fenced(buyerProgram(address, payees), 'js'),
+    fenced(buyerProgram(address, recipients), 'js'),
   ]
 }
 

@@ -3,13 +3,13 @@ import { type Catalog, type Operation, TOKEN_HEADER } from '../plugin/catalog.ts
 import { type Bundle, createBundle } from './schema-bundle.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 import { dollars, groups, hasInput, isPriced, type PricedOperation } from './listed-operations.ts'
-import type { Place } from './document.ts'
-import { capNotes, CURRENCY, howToPay, MCP_NOTE, namesOf, payeesFor, tokenNotes } from './how-to-pay.ts'
+import type { DocumentContext } from './document.ts'
+import { capNotes, CURRENCY, howToPay, MCP_NOTE, networkNames, recipientsFor, tokenNotes } from './how-to-pay.ts'
 
 const VERSION = '3.1.1'
 
 /** Returns the document. Prices are in `x-payment-info`, the catalog version is in `info.x-catalog-version`. */
-export function openapi(catalog: Catalog, place: Place) {
+export function openapi(catalog: Catalog, context: DocumentContext) {
   const { service } = catalog
   const bundle = createBundle(catalog.schemas, '#/components/schemas/')
   const tagged = groups(catalog)
@@ -18,13 +18,13 @@ export function openapi(catalog: Catalog, place: Place) {
     for (const operation of operations)
       (paths[operation.path] ??= {})[operation.method.toLowerCase()] = describeOperation(operation, title, {
         bundle,
-        place,
+        context,
         plans: plansFor(operation, catalog),
       })
   const description = [
     service.description,
     ...service.notes,
-    howToPay(place),
+    howToPay(context),
     ...capNotes(catalog),
     ...tokenNotes(catalog),
     MCP_NOTE,
@@ -39,9 +39,9 @@ export function openapi(catalog: Catalog, place: Place) {
       ...(service.contact === undefined ? {} : { contact: contactOf(service.contact) }),
       ...(service.license === undefined ? {} : { license: { name: service.license } }),
       'x-catalog-version': catalog.version,
-      'x-guidance': [howToPay(place), ...capNotes(catalog)].join(' '),
+      'x-guidance': [howToPay(context), ...capNotes(catalog)].join(' '),
     },
-    servers: [{ url: place.baseUrl }],
+    servers: [{ url: context.baseUrl }],
     tags: tagsOf(tagged),
     paths,
     components: components(bundle),
@@ -103,32 +103,32 @@ function components(bundle: Bundle) {
 
 interface OperationContext {
   readonly bundle: Bundle
-  readonly place: Place
+  readonly context: DocumentContext
   /** Plans whose token covers the operation. */
   readonly plans: readonly string[]
 }
 
 /** Returns an OpenAPI 3.1 Operation Object with one tag. */
-function describeOperation(operation: Operation, tag: string, { bundle, place, plans }: OperationContext) {
+function describeOperation(operation: Operation, tag: string, { bundle, context, plans }: OperationContext) {
   const parameters = [...parametersIn('path', operation, bundle), ...parametersIn('query', operation, bundle)]
   return {
     operationId: operation.id,
     summary: operation.summary,
-    description: describe(operation, place, plans),
+    description: describe(operation, context, plans),
     tags: [tag],
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(operation.body === null ? {} : { requestBody: requestBody(operation, operation.body, bundle) }),
     responses: responses(operation, bundle),
     security: isPriced(operation) ? securityOf(plans) : [],
-    ...(isPriced(operation) ? { 'x-payment-info': paymentInfo(operation, place) } : {}),
+    ...(isPriced(operation) ? { 'x-payment-info': paymentInfo(operation, context) } : {}),
     ...(operation.tool === null ? {} : { 'x-mcp-tool': operation.tool }),
     ...(operation.maxFreshnessSeconds > 0 ? { 'x-max-freshness-seconds': operation.maxFreshnessSeconds } : {}),
   }
 }
 
-function describe(operation: Operation, place: Place, plans: readonly string[]): string {
+function describe(operation: Operation, context: DocumentContext, plans: readonly string[]): string {
   const price = isPriced(operation)
-    ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${namesOf(payeesFor(operation, place))}.`
+    ? `Price: $${dollars(operation.price)} in ${CURRENCY} on ${networkNames(recipientsFor(operation, context))}.`
     : ''
   const covered = plans.length > 0 ? `Unmetered with a token of ${plans.join(', ')}.` : ''
   const age =
@@ -136,14 +136,14 @@ function describe(operation: Operation, place: Place, plans: readonly string[]):
   return [operation.description, price, covered, age].filter(Boolean).join(' ')
 }
 
-function parametersIn(place: 'path' | 'query', operation: Operation, bundle: Bundle): readonly object[] {
-  const schema = place === 'path' ? operation.params : operation.query
-  const examples = operation.example?.request[place === 'path' ? 'params' : 'query'] ?? {}
+function parametersIn(location: 'path' | 'query', operation: Operation, bundle: Bundle): readonly object[] {
+  const schema = location === 'path' ? operation.params : operation.query
+  const examples = operation.example?.request[location === 'path' ? 'params' : 'query'] ?? {}
   if (schema === null) return []
   return bundle.properties(schema, operation.id).map(({ name, required, schema }) => ({
     name,
-    in: place,
-    required: place === 'path' || required,
+    in: location,
+    required: location === 'path' || required,
     ...(typeof schema['description'] === 'string' ? { description: schema['description'] } : {}),
     schema,
     ...(name in examples ? { example: examples[name] } : {}),
@@ -204,11 +204,11 @@ function securityOf(plans: readonly string[]): readonly object[] {
 }
 
 /** The price in dollars, and in atomic units in `offers`. */
-function paymentInfo(operation: PricedOperation, place: Place): object {
+function paymentInfo(operation: PricedOperation, context: DocumentContext): object {
   return {
     protocols: [{ x402: {} }],
     price: { mode: 'fixed', currency: 'USD', amount: dollars(operation.price) },
-    offers: payeesFor(operation, place).map(({ network, payTo }) => ({
+    offers: recipientsFor(operation, context).map(({ network, payTo }) => ({
       method: 'x402',
       intent: 'charge',
       scheme: 'exact',

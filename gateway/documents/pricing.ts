@@ -3,7 +3,7 @@ import type { Catalog } from '../plugin/catalog.ts'
 import type { Prices } from '../payments/price-history.ts'
 import type { Call } from '../plugin/plugin.ts'
 import { priced } from './listed-operations.ts'
-import type { Place } from './document.ts'
+import type { DocumentContext } from './document.ts'
 import { CURRENCY, networkList } from './how-to-pay.ts'
 
 export interface PriceList {
@@ -18,14 +18,14 @@ export interface PriceList {
 }
 
 /** Returns the price list. A price of 5000n at "GET /v1/a" gives `{"GET /v1/a": 0.005}`. */
-export function priceList(catalog: Catalog, place: Place): PriceList {
-  const { network, payTo } = place
+export function priceList(catalog: Catalog, context: DocumentContext): PriceList {
+  const { network, payTo } = context
   const prices = priced(catalog).map(({ displayRoute, price }) => [displayRoute, Number(price) / 1e6] as const)
   return {
     currency: CURRENCY,
     network: network.name,
     pay_to: payTo,
-    ...networkList(place),
+    ...networkList(context),
     prices_usd: Object.fromEntries(prices),
     version: catalog.version,
   }

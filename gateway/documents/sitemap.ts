@@ -1,10 +1,10 @@
 /** /sitemap.xml (https://www.sitemaps.org/protocol.html) and /robots.txt (RFC 9309). */
 import type { Catalog } from '../plugin/catalog.ts'
 import { listed } from './listed-operations.ts'
-import type { Place } from './document.ts'
+import type { DocumentContext } from './document.ts'
 
 /** Returns the sitemap: every page without a path parameter. `lastmod` is the date in the settings. */
-export function sitemap(catalog: Catalog, { baseUrl, updated }: Place): string {
+export function sitemap(catalog: Catalog, { baseUrl, updated }: DocumentContext): string {
   const changed = updated === null ? '' : `<lastmod>${updated}</lastmod>`
   const pages = listed(catalog)
     .filter(({ view, method, path }) => view !== null && method === 'GET' && !path.includes('{'))
@@ -26,7 +26,7 @@ function escapeXml(text: string): string {
  * Returns robots.txt. Everything may be crawled except pages with a path parameter ("/report/{rid}"), which may be
  * private. Pages below `docs` are public.
  */
-export function robots(catalog: Catalog, { baseUrl, docs }: Place): string {
+export function robots(catalog: Catalog, { baseUrl, docs }: DocumentContext): string {
   const disallowed = [...catalog.operations.values()]
     .filter(({ view, path }) => view !== null && path.includes('{') && !path.startsWith(`${docs}/`))
     .map(({ path }) => `Disallow: ${path.slice(0, path.indexOf('{'))}`)

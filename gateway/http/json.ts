@@ -2,7 +2,7 @@
 import { InvalidInput } from '../errors.ts'
 import { findSyntaxError } from '../validation/json.ts'
 
-/** Deeper nesting is refused: what walks a value later (validators, digests) recurses. */
+/** Deeper nesting is refused, because validators and digests recurse. */
 const MAX_DEPTH = 64
 /** Longer texts are not searched for the position of the error. */
 const SEARCHED = 1_000_000
@@ -26,7 +26,7 @@ export function parseJson(bytes: Buffer): unknown {
   return value
 }
 
-/** Decodes UTF-8, dropping a byte order mark. Throws InvalidInput where the bytes are something else. */
+/** Decodes UTF-8, dropping a byte order mark. Throws InvalidInput if the bytes are not UTF-8. */
 export function decodeText(bytes: Buffer): string {
   try {
     return utf8.decode(bytes)
@@ -47,7 +47,7 @@ function assertPlain(value: unknown, path: readonly (string | number)[]): void {
   else for (const [name, member] of Object.entries(value)) visit(member, path, name)
 }
 
-/** The path is built for containers and wrong numbers only: most values are neither. */
+/** Builds the path only for containers and invalid numbers, because most values are neither. */
 function visit(value: unknown, path: readonly (string | number)[], step: string | number): void {
   const isContainer = typeof value === 'object' && value !== null
   if (isContainer || (typeof value === 'number' && !Number.isFinite(value))) assertPlain(value, [...path, step])

@@ -1,31 +1,31 @@
-/** The scene as a running service. */
+/** Starts the service with the scene. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway } from '../../gateway/compose.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
-import { hasPast, layScene } from './scene.ts'
+import { untilReady, writeScene } from './scene.ts'
 
-/** Enough for the thirty days of the start page, a day late. */
+/** Enough for the 30 days on the start page, which are delayed by one day. */
 const DAYS = 33
 
 export interface OpenScene {
   readonly url: string
   readonly buyer: Hex
-  /** Opens the operator's console. */
+  /** Gives access to the operator console. */
   readonly operatorToken: string
   close(): Promise<void>
 }
 
-/** Opens the service in a sandbox of its own, everything it keeps in `folder`. */
+/** Starts the service in its own sandbox. All its data are in `folder`. */
 export async function openScene(folder: string): Promise<OpenScene> {
   const operatorToken = randomBytes(24).toString('hex')
   const place = { PORT: String(await freePort()), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'silent' }
-  const environment = { ...place, ...layScene(folder, DAYS), OPERATOR_TOKEN: operatorToken }
+  const environment = { ...place, ...writeScene(folder, DAYS), OPERATOR_TOKEN: operatorToken }
   const gateway = await createGateway(readConfig(environment))
   const url = await gateway.listen()
-  await hasPast(url)
+  await untilReady(url)
   const buyer = gateway.settlement.sandbox?.buyer.privateKey
   if (buyer === undefined) throw new Error('the service is not in a sandbox')
   return { url, buyer, operatorToken, close: () => gateway.close() }

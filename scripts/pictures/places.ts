@@ -1,4 +1,4 @@
-/** Every page there is to look at, with the reports and the receipt that have to be made first. */
+/** The pages to look at, including reports and a receipt that are created first. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Hex } from '../../gateway/config/networks.ts'
@@ -18,7 +18,7 @@ const sample = (name: string): string => readFileSync(join(ledgers, name), 'utf8
 
 const PAPER = 'sharpe=2.5&days=1250&trials=100&skew=-3&kurt=10&sr_variance=0.5&periods_per_year=250'
 
-/** The pages of a running service, whose buyer pays for the one receipt among them. */
+/** Returns the pages of a running service. `buyer` is the private key that pays for the receipt. */
 export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[]> {
   const [good, flawed, many, receipt] = await Promise.all([
     audited(url, { file: steadyLedger(), n_trials: '5' }),
@@ -62,7 +62,7 @@ export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[
   ]
 }
 
-/** The operator's console, for whoever holds its token; without it the page to log in. */
+/** Returns the pages of the operator console, including the login page. */
 export function consolePlaces(token: string): readonly Place[] {
   const headers = { authorization: `Bearer ${token}` }
   const screens = ['', '/ledger', '/subscriptions', '/reconciliation', '/products', '/prices', '/catalog']
@@ -101,7 +101,7 @@ async function receiptOf(base: string, buyer: Hex): Promise<string> {
   return extensions['offer-receipt'].info.receipt.signature
 }
 
-/** Two years of trades of one day each that make a little more than chance: the same at every call. */
+/** Two years of one-day trades with a small profit. The same at every call. */
 function steadyLedger(): string {
   const lines = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price']
   const first = Date.parse('2023-01-02T15:00:00Z')
@@ -115,7 +115,7 @@ function steadyLedger(): string {
   return lines.join('\n')
 }
 
-/** Every second entry of a ledger moved below what was traded that day. */
+/** Moves every second entry price of a ledger below the low of its day. */
 function impossible(csv: string): string {
   const [head = '', ...rows] = csv.trim().split('\n')
   const moved = rows.map((row, index) => {
@@ -129,12 +129,13 @@ function impossible(csv: string): string {
 const DAYS = 1500
 const dayAt = (index: number): string => new Date(Date.UTC(2016, 0, 1 + index)).toISOString().slice(0, 10)
 
-/** Bars of a stock that hardly moves, and trades in it of which none could have happened: as many findings as are kept. */
+/** Bars of a stock that hardly moves. Together with `unlikely` they give the maximum number of findings. */
 function calm(): string {
   const rows = Array.from({ length: DAYS }, (_, day) => `ACME,${dayAt(day)},100,101,99,100,100000`)
   return ['symbol,date,open,high,low,close,volume', ...rows].join('\n')
 }
 
+/** Trades at prices that the bars of `calm` exclude. */
 function unlikely(): string {
   const rows = Array.from(
     { length: DAYS - 1 },

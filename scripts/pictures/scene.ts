@@ -1,4 +1,4 @@
-/** The catalog that is sold, with a short made-up past and a product that refuses: for pictures and tests of pages. */
+/** The project's catalog with a short invented history and a product that fails, for screenshots and tests of pages. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 
@@ -8,7 +8,7 @@ const DAY = 86_400_000
 const FAULTS = {
   product: 'faults',
   title: 'Refusals',
-  summary: 'Refuses in whichever way it is asked to.',
+  summary: 'Fails with the error code in its path.',
   plugin: 'faults',
   operations: {
     refuse: {
@@ -32,17 +32,17 @@ const FAULTS = {
   },
 } as const
 
-/** Settings of the catalog that say how far back a made-up past reaches, and how many days more than the regime's. */
-const PASTS = [
+/** Catalog settings with the start of the invented history, and how many days it starts before the regime's. */
+const HISTORY_STARTS = [
   ['market.json', 'history_start', 8],
   ['regime.json', 'since', 0],
 ] as const
 
-/** Lays the catalog into a folder, the regime's past shortened to `days`; answers the environment that opens it. */
-export function layScene(folder: string, days: number): Readonly<Record<'CATALOG_DIR' | 'PLUGIN_DIRS', string>> {
+/** Writes the catalog to a folder with `days` of regime history. Returns the environment variables that open it. */
+export function writeScene(folder: string, days: number): Readonly<Record<'CATALOG_DIR' | 'PLUGIN_DIRS', string>> {
   const catalog = join(folder, 'catalog')
   cpSync(join(root, 'catalog'), catalog, { recursive: true })
-  for (const [file, setting, more] of PASTS) {
+  for (const [file, setting, more] of HISTORY_STARTS) {
     const path = join(catalog, file)
     const document = JSON.parse(readFileSync(path, 'utf8')) as { settings: Record<string, unknown> }
     const first = new Date(Date.now() - (days + more) * DAY).toISOString().slice(0, 10)
@@ -53,11 +53,11 @@ export function layScene(folder: string, days: number): Readonly<Record<'CATALOG
   return { CATALOG_DIR: catalog, PLUGIN_DIRS: [join(root, 'plugins'), import.meta.dirname].join(delimiter) }
 }
 
-/** Waits until the service has a past to show. */
-export async function hasPast(url: string): Promise<void> {
-  for (let turn = 0; turn < 600; turn += 1) {
+/** Waits until the service has computed its history. Throws after two minutes. */
+export async function untilReady(url: string): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt += 1) {
     if ((await fetch(`${url}/v1/regime/sample`)).ok) return
     await new Promise((wake) => setTimeout(wake, 200))
   }
-  throw new Error('the made-up past was not there in time')
+  throw new Error('the history was not ready in time')
 }

@@ -16,7 +16,7 @@ const MARKUP = `[...document.querySelectorAll('img, svg[onload], [onerror], [hre
   ' script:not([src]):not([type="application/ld+json"])')].map((one) => one.outerHTML.slice(0, 120))`
 
 export function hostile(running: () => Service): void {
-  /** Opens an address and holds the page to be as if the text were any other. */
+  /** Opens a URL and asserts that the page treats the input as text. */
   async function assertHarmless(page: Page, where: string): Promise<void> {
     expect(await page.evaluate('window.breached'), where).to.equal(undefined)
     expect(await page.evaluate(MARKUP), where).to.deep.equal([])
@@ -131,7 +131,7 @@ export function hostile(running: () => Service): void {
   })
 }
 
-/** The answer's text, with any header there is: fetch and browsers keep some to themselves. */
+/** Returns the response text. Sends any header, because fetch and browsers forbid some. */
 function asked({ hostname, port, pathname, search }: URL, headers: Readonly<Record<string, string>>): Promise<string> {
   return new Promise((resolve, reject) => {
     request({ hostname, port, path: pathname + search, headers }, (answer) => {

@@ -4,7 +4,7 @@ import type { Service } from './service.ts'
 
 const PAGES = ['pricing', 'docs', 'docs-operation', 'calculator-result', 'audit-tool', 'report-flawed', '402']
 
-/** Names what can be reached, in order, and answers how many there are. */
+/** Numbers the focusable elements in order and returns their count. */
 const NUMBERED = `[...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, summary, [tabindex]')]
   .filter((one) => one.checkVisibility() && !one.closest('details:not([open]) > :not(summary)'))
   .map((one, index) => { one.dataset.stop = index; return one.outerHTML.slice(0, 90) })`

@@ -2,7 +2,7 @@
 import { expect } from 'chai'
 import type { Service } from './service.ts'
 
-/** Pages for whoever holds their address, and for this one moment. */
+/** Pages that are private or only temporary. */
 const UNLISTED = /^(report|receipt|founding-leave|calculator-422|\d{3})/
 
 export function search(running: () => Service): void {

@@ -4,10 +4,10 @@ import { HtmlValidate } from 'html-validate'
 import type { Page } from 'playwright-core'
 import { barriers, type Service } from './service.ts'
 
-/** Pug writes void elements and boolean attributes as HTML 5 does, in its own style. */
+/** Rules that do not apply to the style in which Pug writes void elements and boolean attributes. */
 const validator = new HtmlValidate({ extends: ['html-validate:standard'] })
 
-/** Drawn by the same views from the same parts: valid and readable like every other, but judged once. */
+/** Rendered from the same views as other pages, so some checks run on one of them only. */
 const ALIKE = [
   'home-err',
   'founding-ok',
@@ -20,25 +20,25 @@ const ALIKE = [
   '500',
   '503',
 ]
-/** What depends on the size of the screen and on the light. */
+/** Checks that depend on screen size and colour scheme. */
 const BY_SCREEN = ['color-contrast', 'scrollable-region-focusable', 'target-size']
 const HEAVIEST = 150_000
 const DESK = { width: 1280, height: 900 }
 const PHONE = { width: 390, height: 844 }
 const NARROWEST = { width: 320, height: 640 }
 
-/** Addresses that a page names in its own text: what is asked for beside them would be asked for late. */
+/** URLs in the HTML of a page. Anything else it requests would load late. */
 const NAMED = `[...document.querySelectorAll('[src], link[href]')].map((one) => one.getAttribute('src') ?? one.getAttribute('href'))`
 
-/** What stands out of the screen sideways. */
+/** Elements that overflow the screen horizontally. */
 const WIDER = `document.documentElement.scrollWidth <= document.documentElement.clientWidth ? [] :
   [...document.querySelectorAll('main *')].filter((one) => one.getBoundingClientRect().right > innerWidth)
     .filter((one) => !one.closest('.scroll, pre, output, svg')).map((one) => 'overflows: ' + one.outerHTML.slice(0, 90)).slice(-3)`
-/** All that is folded, opened. */
+/** Opens all collapsed details. */
 const OPENED = `for (const one of document.querySelectorAll('details')) one.open = true`
 const overflow = (page: Page): Promise<string[]> => page.evaluate<string[]>(WIDER)
 
-/** What is wrong, by page: every page is looked at before the test fails. */
+/** Problems by page. Every page is checked before the test fails. */
 class Faults {
   readonly found: Record<string, readonly string[]> = {}
   add(where: string, faults: readonly string[]): void {

@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 import type { TypedDataDefinition } from 'viem'
 import type { Service } from './service.ts'
 
-/** What stands in the browser for a wallet: it hands every request over to the test. */
+/** Replaces a wallet in the browser. It passes every request to the test. */
 const PROVIDER = `window.ethereum = { request: ({ method, params }) => window.walletRequest(method, params).then(({ error, result }) => {
   if (error) throw Object.assign(new Error(error.message), error)
   return result
@@ -20,7 +20,7 @@ export function wallet(running: () => Service): void {
     service = running()
   })
 
-  /** The price page in a browser with a scripted wallet, which signs as the sandbox's buyer. */
+  /** Opens the price page with a scripted wallet that signs as the buyer of the sandbox. */
   async function openWithWallet({ chain = 84_532, declines = false } = {}) {
     const { page, complaints, close } = await service.open('')
     const asked: Asked[] = []

@@ -7,7 +7,7 @@ import { discovery } from '../../gateway/documents/discovery.ts'
 import { family } from '../../gateway/documents/family-index.ts'
 import { llms } from '../../gateway/documents/llms.ts'
 import { openapi } from '../../gateway/documents/openapi.ts'
-import type { Place } from '../../gateway/documents/document.ts'
+import type { DocumentContext } from '../../gateway/documents/document.ts'
 import { priceList } from '../../gateway/documents/pricing.ts'
 import { robots } from '../../gateway/documents/sitemap.ts'
 import { sitemap } from '../../gateway/documents/sitemap.ts'
@@ -22,7 +22,7 @@ const atomic = (dollars: string | number): bigint => BigInt(Math.round(Number(do
 const each = <Value>(of: Readonly<Record<string, Value>>, price: (value: Value) => bigint) =>
   Object.fromEntries(Object.entries(of).map(([route, value]) => [route, price(value)]))
 
-export function documentContract(name: string, load: () => Promise<Catalog>, place: Place): void {
+export function documentContract(name: string, load: () => Promise<Catalog>, place: DocumentContext): void {
   describe(`the documents of ${name}`, () => {
     let catalog: Catalog
     let shown: readonly Operation[]

@@ -35,7 +35,7 @@ describe('the documents plugin', () => {
       ...PLACE,
       now: () => new Date(started.getTime() + 90_500),
       editions: edition,
-      mistakes: () => [],
+      issues: () => [],
       prices: { history: async () => [] },
       jwks: () => ({ keys: [{ kty: 'OKP', kid: 'one' }] }),
       started,

@@ -4,13 +4,13 @@ import type { Catalog } from '../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../gateway/catalog/resolve.ts'
 import { type CatalogDocument, readDocuments } from '../../gateway/catalog/documents.ts'
 import { readSchemas } from '../../gateway/catalog/schemas.ts'
-import type { Place } from '../../gateway/documents/document.ts'
+import type { DocumentContext } from '../../gateway/documents/document.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
 import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 
 export const root = resolve(import.meta.dirname, '../..')
 
-export const PLACE: Place = {
+export const PLACE: DocumentContext = {
   baseUrl: 'https://shop.example',
   network: NETWORKS['base'],
   payTo: '0x00000000000000000000000000000000000000Aa',
