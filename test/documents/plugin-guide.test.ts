@@ -1,0 +1,75 @@
+import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { expect } from 'chai'
+import { buy, json, offer } from '../support/agent.ts'
+import { openPlace, type Place, until } from '../dynamic/place.ts'
+
+const root = resolve(import.meta.dirname, '../..')
+const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8')
+/** The files of the guide by path: code blocks that name one after their language. */
+const files = new Map(
+  [...guide.matchAll(/^```(?:ts|json) (\S+)\n([\s\S]*?)^```/gm)].map(([, path, text]) => [
+    path as string,
+    text as string,
+  ]),
+)
+const fileOf = (path: string): string => files.get(path) ?? ''
+
+describe('the guide for plugin authors', () => {
+  describe('in a running gateway', () => {
+    let place: Place
+    before(async () => {
+      place = await openPlace()
+      place.plugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
+      place.catalog('x/tides.json', fileOf('catalog/x/tides.json'))
+      await until(async () => (await place.get('/v1/x/tides')).status === 402)
+    })
+    after(() => place.close())
+
+    it('sells the product as soon as its files are there', async () => {
+      const { v2 } = await offer(`${place.url}/v1/x/tides`)
+      expect(v2.accepts[0]).to.include({ amount: '2000' })
+      await until(async () => (await buy(`${place.url}/v1/x/tides?limit=1`, place.wallet)).status === 200)
+      const answer = await json(await buy(`${place.url}/v1/x/tides?limit=1`, place.wallet))
+      expect(answer['readings']).to.have.length(1)
+    })
+
+    it('streams to whoever asks for events', async () => {
+      const answer = await new Promise<import('node:http').IncomingMessage>((resolve) => {
+        get(`${place.url}/v1/x/tides/live`, { headers: { accept: 'text/event-stream' } }, resolve)
+      })
+      expect(answer.headers['content-type']).to.contain('text/event-stream')
+      const [event] = (await once(answer, 'data')) as [Buffer]
+      expect(event.toString()).to.match(/^id: \d+\ndata: \{"time":".*","metres":-?[\d.]+\}/)
+      answer.destroy()
+    })
+  })
+
+  it('has a test that passes in a copy of the project', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-guide-'))
+    try {
+      for (const entry of ['gateway', 'schemas', 'package.json', 'tsconfig.json', 'views', 'scripts'])
+        cpSync(join(root, entry), join(folder, entry), { recursive: true })
+      symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
+      mkdirSync(join(folder, 'catalog'))
+      cpSync(join(root, 'catalog/service.json'), join(folder, 'catalog/service.json'))
+      for (const [path, text] of files) {
+        mkdirSync(dirname(join(folder, path)), { recursive: true })
+        writeFileSync(join(folder, path), text)
+      }
+      const run = spawnSync(
+        process.execPath,
+        ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package', 'test/plugins/tides/index.test.ts'],
+        { cwd: folder, encoding: 'utf8' },
+      )
+      expect(run.stdout + run.stderr).to.match(/ passing/)
+      expect(run.status, run.stdout + run.stderr).to.equal(0)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
