@@ -46,7 +46,7 @@ export type Levels = readonly readonly (readonly [price: number, quantity: numbe
  */
 export type PotusMoment = string | number
 /**
- * What it is. Told from its words and address; a label of the source is only a hint.
+ * Kind of the item, decided by its text and address. The source's own label is only a hint.
  */
 export type PotusKind =
   | 'action.executive_order'
@@ -68,7 +68,7 @@ export type PotusKind =
   | 'fed.press'
   | 'schedule.item'
 /**
- * `corrected`: the text changed since; `retracted`: gone from the source, the last text is kept.
+ * `corrected`: the text has changed; `retracted`: the source removed it, and the last text is kept.
  */
 export type PotusStatus = 'active' | 'corrected' | 'retracted'
 /**
@@ -2551,19 +2551,19 @@ export type TradingSession = {
  */
 export type PotusIndex = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
@@ -2677,15 +2677,15 @@ export type PotusArchiveQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Most items in one answer.
+   * Maximum number of items.
    */
   limit: number
   /**
-   * asc is oldest first.
+   * `asc`: oldest first; `desc`: newest first.
    */
   order: 'asc' | 'desc'
   /**
-   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   * Only these kinds, separated by commas. `social` stands for every kind that begins with it.
    */
   kinds?: string
   /**
@@ -2701,11 +2701,11 @@ export type PotusArchiveQuery = {
    */
   entity?: string
   /**
-   * Only items whose title or text holds all of these words, in any case.
+   * Only items whose title or text contains all of these words, in any case.
    */
   q?: string
   /**
-   * next_cursor of the answer before; repeat the same filters.
+   * next_cursor of the previous answer. Repeat the same filters.
    */
   cursor?: string
 }
@@ -2713,15 +2713,15 @@ export type AskedPotusArchiveQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Most items in one answer.
+   * Maximum number of items.
    */
   limit?: number
   /**
-   * asc is oldest first.
+   * `asc`: oldest first; `desc`: newest first.
    */
   order?: 'asc' | 'desc'
   /**
-   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   * Only these kinds, separated by commas. `social` stands for every kind that begins with it.
    */
   kinds?: string
   /**
@@ -2737,49 +2737,49 @@ export type AskedPotusArchiveQuery = {
    */
   entity?: string
   /**
-   * Only items whose title or text holds all of these words, in any case.
+   * Only items whose title or text contains all of these words, in any case.
    */
   q?: string
   /**
-   * next_cursor of the answer before; repeat the same filters.
+   * next_cursor of the previous answer. Repeat the same filters.
    */
   cursor?: string
 }
 /**
- * Full records of the past, page by page.
+ * A page of full records from the archive.
  */
 export type PotusArchive = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
-   * Items here.
+   * Number of items in this answer.
    */
   count: number
   /**
-   * In the order asked for.
+   * In the requested order.
    */
   items: readonly PotusEvent[]
   /**
-   * Leads to the next page; null at the end. With rare filters a page may be short, even empty, and still lead on.
+   * Cursor of the next page; null at the end. With filters that rarely match, a page may be short or empty and still have one.
    */
   next_cursor: string | null
 }
 /**
- * One item of news. Posts belong to their authors: name and link the source.
+ * One item of news. Posts belong to their authors, so name and link the source.
  */
 export type PotusEvent = {
   /**
@@ -2787,7 +2787,7 @@ export type PotusEvent = {
    */
   id: string
   /**
-   * Number of the event in this store; rises.
+   * Sequence number of the event; it only rises.
    */
   seq: number
   /**
@@ -2795,13 +2795,13 @@ export type PotusEvent = {
    */
   source: string
   /**
-   * The source's own name of it, as text.
+   * The source's own id, as text.
    */
   source_key: string
   kind: PotusKind
   status: PotusStatus
   /**
-   * Title, where the source gives one.
+   * Title, if the source gives one.
    */
   title: string | null
   /**
@@ -2809,7 +2809,7 @@ export type PotusEvent = {
    */
   text: string
   /**
-   * True where the text is longer.
+   * True if the text was cut.
    */
   text_truncated: boolean
   /**
@@ -2817,31 +2817,31 @@ export type PotusEvent = {
    */
   lang: string
   /**
-   * Where to read it.
+   * Address of the original.
    */
   url: string
   /**
-   * Pictures and films.
+   * Images and videos.
    */
   media: readonly PotusMedia[]
   /**
-   * When it happened, where that is known: day of signing, or the time inside a post's id.
+   * When it happened, if known: the day of signing, or the time in a post's id.
    */
   occurred_at: string | null
   /**
-   * What the source claims.
+   * Time of publication that the source claims.
    */
   published_at: string
   /**
-   * How exact that claim is.
+   * Precision of `published_at`.
    */
   published_precision: 'ms' | 's' | 'min' | 'day'
   /**
-   * When we first held it.
+   * When it was first fetched.
    */
   first_seen_at: string
   /**
-   * When it could be served first; windows, gates and cursors go by this.
+   * When it could first be served. Windows, delays and cursors use this time.
    */
   available_at: string
   /**
@@ -2850,11 +2850,11 @@ export type PotusEvent = {
   latency_ms: number | null
   relevance: PotusRelevance
   /**
-   * Topics of the lexicon, the weightiest first.
+   * Topics, the one with the highest weight first.
    */
   topics: readonly string[]
   /**
-   * Who and what is named.
+   * Persons, organizations and places that the text names.
    */
   entities: readonly PotusEntityMention[]
   /**
@@ -2863,11 +2863,11 @@ export type PotusEvent = {
   assets: readonly PotusAssetLink[]
   cluster: PotusClusterLink
   /**
-   * 1, and one more for each new text.
+   * 1 for the first text, plus 1 for each new text.
    */
   revision: number
   /**
-   * When the last new text was known.
+   * When the last new text became known.
    */
   revised_at: string | null
   /**
@@ -2876,11 +2876,11 @@ export type PotusEvent = {
   content_hash: string
   provenance: PotusProvenance
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Only in a replay: how far its times are shifted.
+   * In a replay only: how its times are shifted.
    */
   replay?: {
     /**
@@ -2888,13 +2888,13 @@ export type PotusEvent = {
      */
     shift_ms: number
     /**
-     * When it was available really.
+     * When it was originally available.
      */
     original_available_at: string
   }
 }
 /**
- * A picture or film of the item, where the source keeps it.
+ * An image or video of the item, at the address of the source.
  */
 export type PotusMedia = {
   /**
@@ -2902,12 +2902,12 @@ export type PotusMedia = {
    */
   type: 'image' | 'video' | 'other'
   /**
-   * Where it is.
+   * Address.
    */
   url: string
 }
 /**
- * How much an item concerns markets, by rules that are all named. Not a direction, and not fitted to prices.
+ * How much an item concerns markets, with the reasons. It is not a direction and is not fitted to prices.
  */
 export type PotusRelevance = {
   /**
@@ -2915,20 +2915,20 @@ export type PotusRelevance = {
    */
   score: number
   /**
-   * high from 0.60, medium from 0.35.
+   * `high` from 0.60, `medium` from 0.35.
    */
   band: 'high' | 'medium' | 'low'
   /**
-   * Every term that counted: source, topic, kind, novel, corroborated, penalties.
+   * Every term of the score: source, topic, kind, novel, corroborated, penalties.
    */
   reasons: readonly string[]
 }
 /**
- * Who or what the text names.
+ * A person, organization or place that the text names.
  */
 export type PotusEntityMention = {
   /**
-   * Stable name, such as place:CN or person:jerome-powell.
+   * Stable id, such as place:CN or person:jerome-powell.
    */
   id: string
   /**
@@ -2940,49 +2940,49 @@ export type PotusEntityMention = {
    */
   name: string
   /**
-   * How often it is named.
+   * Number of mentions.
    */
   count: number
   /**
-   * How often a mention found this way is right.
+   * Share of correct mentions found by this method.
    */
   confidence: number
   /**
-   * `gazetteer`: a known name; `form`: a name that tells by its form what it is, such as a county; `grammar`: looks like a name.
+   * `gazetteer`: a known name; `form`: a name whose form says what it is, such as a county; `grammar`: a name found by a grammar.
    */
   method: 'gazetteer' | 'form' | 'grammar'
 }
 /**
- * An asset the item concerns. Never a direction.
+ * An asset that the item concerns, without a direction.
  */
 export type PotusAssetLink = {
   /**
-   * Such as fx:CNH, idx:SPX, crypto:BTC, eq:TSLA.
+   * Asset id, such as fx:CNH, idx:SPX, crypto:BTC or eq:TSLA.
    */
   id: string
   /**
-   * The rule that says so.
+   * The rule that found it.
    */
   why: string
   /**
-   * 0 to 1, a judgement.
+   * 0 to 1; a judgement, not a measurement.
    */
   confidence: number
 }
 /**
- * Records of the same news, as known at the moment.
+ * Records of the same news, as known at `as_of`.
  */
 export type PotusClusterLink = {
   /**
-   * Name of the cluster.
+   * Id of the cluster.
    */
   id: string
   /**
-   * The lead came first.
+   * `lead` for the first record of the cluster.
    */
   role: 'lead' | 'member'
   /**
-   * Records in it.
+   * Number of records in it.
    */
   size: number
   /**
@@ -2991,19 +2991,19 @@ export type PotusClusterLink = {
   sources: readonly string[]
 }
 /**
- * Where the record comes from, chained to the record its source had before.
+ * Where the record comes from, with the hash of the previous record of its source.
  */
 export type PotusProvenance = {
   /**
-   * SHA-256 of the body it was read from, without build dates; null where it was recorded entry by entry.
+   * SHA-256 of the body it was read from, without build dates; null if it was recorded by itself.
    */
   raw_sha256: string | null
   /**
-   * When that body was held.
+   * When that body was fetched.
    */
   fetched_at: string
   /**
-   * Address it came from.
+   * Address of the feed.
    */
   feed_url: string
   /**
@@ -3011,7 +3011,7 @@ export type PotusProvenance = {
    */
   parser: string
   /**
-   * Hash of the preceding record of the same source; null for the first.
+   * Hash of the previous record of the same source; null for the first.
    */
   prev: string | null
   /**
@@ -3019,15 +3019,15 @@ export type PotusProvenance = {
    */
   record_hash: string
   /**
-   * `backfill`: the source showed it before we first looked.
+   * `backfill`: the source already had it at the first poll.
    */
   ingest: 'live' | 'backfill'
   /**
-   * Terms of the source.
+   * Licence of the source.
    */
   licence: string
   /**
-   * Whom to name.
+   * Attribution to show.
    */
   attribution: string
 }
@@ -3076,19 +3076,19 @@ export type AskedPotusEntitiesQuery = {
  */
 export type PotusEntities = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
@@ -3166,32 +3166,32 @@ export type PotusSelector = {
   selector: string
 }
 /**
- * One event with everything known of it.
+ * One event with its revisions, cluster and counts.
  */
 export type PotusEventDetails = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   event: PotusEvent
   /**
-   * Every version, oldest first: the chain of hashes makes a removal visible.
+   * Every version, oldest first. The chain of hashes makes a removal visible.
    */
   revisions: readonly PotusRevision[]
   /**
-   * Records of the same news, in order of appearance.
+   * Records of the same news, in order of availability.
    *
    * Items: A record of the same news.
    */
@@ -3201,7 +3201,7 @@ export type PotusEventDetails = {
      */
     id: string
     /**
-     * Number of the event in this store; rises.
+     * Sequence number of the event; it only rises.
      */
     seq: number
     /**
@@ -3209,11 +3209,11 @@ export type PotusEventDetails = {
      */
     source: string
     /**
-     * When it could be served first; windows, gates and cursors go by this.
+     * When it could first be served. Windows, delays and cursors use this time.
      */
     available_at: string
     /**
-     * The lead came first.
+     * `lead` for the first record of the cluster.
      */
     role: 'lead' | 'member'
   }[]
@@ -3261,28 +3261,28 @@ export type PotusEventDetails = {
   } | null
 }
 /**
- * One version of the record as it was known.
+ * One version of a record.
  */
 export type PotusRevision = {
   /**
-   * 1, and one more for each change of text or status.
+   * 1 for the first version, plus 1 for each change of text or status.
    */
   version: number
   /**
-   * 1, and one more for each new text.
+   * 1 for the first text, plus 1 for each new text.
    */
   revision: number
   status: PotusStatus
   /**
-   * From when it stood.
+   * When this version became known.
    */
   known_at: string
   /**
-   * When the last new text was known.
+   * When the last new text became known.
    */
   revised_at: string | null
   /**
-   * Title, where the source gives one.
+   * Title, if the source gives one.
    */
   title: string | null
   /**
@@ -3294,7 +3294,7 @@ export type PotusRevision = {
    */
   content_hash: string
   /**
-   * Hash of the preceding record of the same source; null for the first.
+   * Hash of the previous record of the same source; null for the first.
    */
   prev: string | null
   /**
@@ -3302,7 +3302,7 @@ export type PotusRevision = {
    */
   record_hash: string
   /**
-   * SHA-256 of the body it was read from, without build dates; null where it was recorded entry by entry.
+   * SHA-256 of the body it was read from, without build dates; null if it was recorded by itself.
    */
   raw_sha256: string | null
   /**
@@ -3310,24 +3310,24 @@ export type PotusRevision = {
    */
   parser: string
   /**
-   * Word by word, against the version before.
+   * Word differences from the previous version.
    */
   changes: readonly PotusDifference[]
 }
 /**
- * One changed place of a text.
+ * One change of a text.
  */
 export type PotusDifference = {
   /**
-   * The words before it.
+   * The words before the change.
    */
   after: string
   /**
-   * Words that went.
+   * Removed words.
    */
   removed: string
   /**
-   * Words that came.
+   * Added words.
    */
   added: string
 }
@@ -3364,15 +3364,15 @@ export type PotusQuartersQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Most windows in one answer.
+   * Maximum number of windows.
    */
   limit: number
   /**
-   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   * Include empty windows, which are about 99 of 100 minutes.
    */
   include_empty: boolean
   /**
-   * next_cursor of the answer before; repeat the same filters.
+   * next_cursor of the previous answer. Repeat the same filters.
    */
   cursor?: string
 }
@@ -3380,15 +3380,15 @@ export type AskedPotusQuartersQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Most windows in one answer.
+   * Maximum number of windows.
    */
   limit?: number
   /**
-   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   * Include empty windows, which are about 99 of 100 minutes.
    */
   include_empty?: boolean
   /**
-   * next_cursor of the answer before; repeat the same filters.
+   * next_cursor of the previous answer. Repeat the same filters.
    */
   cursor?: string
 }
@@ -3397,19 +3397,19 @@ export type AskedPotusQuartersQuery = {
  */
 export type PotusQuarters = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
@@ -3425,33 +3425,33 @@ export type PotusQuarters = {
    */
   to: string
   /**
-   * Windows here.
+   * Number of windows in this answer.
    */
   count: number
   /**
-   * Oldest first; empty ones only where asked for.
+   * Oldest first. Empty windows only with include_empty.
    */
   windows: readonly PotusQuarterWindow[]
   /**
-   * Leads to the next page; null at the end.
+   * Cursor of the next page; null at the end.
    */
   next_cursor: string | null
 }
 /**
- * One closed quarter of an hour in figures.
+ * Counts of one closed fifteen-minute window.
  */
 export type PotusQuarterWindow = {
   window: PotusWindow
   /**
-   * Items in it.
+   * Number of items.
    */
   count: number
   /**
-   * Different news among them.
+   * Number of clusters among them.
    */
   clusters: number
   /**
-   * Highest relevance, as it was when the window closed; null in an empty window.
+   * Highest relevance when the window closed; null for an empty window.
    */
   max_relevance: number | null
   /**
@@ -3479,12 +3479,12 @@ export type PotusQuarterWindow = {
     [k: string]: number
   }
   /**
-   * Which items; /v1/potus/event/{id} has them.
+   * Ids of the items. Get them from /v1/potus/event/{id}.
    */
   event_ids: readonly string[]
 }
 /**
- * Which stretch of time.
+ * The time range of the window.
  */
 export type PotusWindow = {
   /**
@@ -3500,7 +3500,7 @@ export type PotusWindow = {
    */
   granularity: '1m' | '15m'
   /**
-   * Raised by each later version of a member; nothing else changes a closed window.
+   * Rises with each later version of an item. Nothing else changes a closed window.
    */
   revision: number
 }
@@ -3508,15 +3508,15 @@ export type PotusMinutesQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Most windows in one answer.
+   * Maximum number of windows.
    */
   limit: number
   /**
-   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   * Include empty windows, which are about 99 of 100 minutes.
    */
   include_empty: boolean
   /**
-   * next_cursor of the answer before; repeat the same filters.
+   * next_cursor of the previous answer. Repeat the same filters.
    */
   cursor?: string
 }
@@ -3524,15 +3524,15 @@ export type AskedPotusMinutesQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Most windows in one answer.
+   * Maximum number of windows.
    */
   limit?: number
   /**
-   * Also windows in which nothing happened; they are 99 of 100 minutes.
+   * Include empty windows, which are about 99 of 100 minutes.
    */
   include_empty?: boolean
   /**
-   * next_cursor of the answer before; repeat the same filters.
+   * next_cursor of the previous answer. Repeat the same filters.
    */
   cursor?: string
 }
@@ -3541,19 +3541,19 @@ export type AskedPotusMinutesQuery = {
  */
 export type PotusMinutes = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
@@ -3569,33 +3569,33 @@ export type PotusMinutes = {
    */
   to: string
   /**
-   * Windows here.
+   * Number of windows in this answer.
    */
   count: number
   /**
-   * Oldest first; empty ones only where asked for.
+   * Oldest first. Empty windows only with include_empty.
    */
   windows: readonly PotusMinuteWindow[]
   /**
-   * Leads to the next page; null at the end.
+   * Cursor of the next page; null at the end.
    */
   next_cursor: string | null
 }
 /**
- * One closed minute with its items in short.
+ * One closed minute with summaries of its items.
  */
 export type PotusMinuteWindow = {
   window: PotusWindow
   /**
-   * Items in it.
+   * Number of items.
    */
   count: number
   /**
-   * Different news among them.
+   * Number of clusters among them.
    */
   clusters: number
   /**
-   * Highest relevance, as it was when the window closed; null in an empty window.
+   * Highest relevance when the window closed; null for an empty window.
    */
   max_relevance: number | null
   /**
@@ -3617,12 +3617,12 @@ export type PotusMinuteWindow = {
     [k: string]: number
   }
   /**
-   * In order of appearance.
+   * In order of availability.
    */
   events: readonly PotusCompactEvent[]
 }
 /**
- * An item in short.
+ * Summary of an item.
  */
 export type PotusCompactEvent = {
   /**
@@ -3630,7 +3630,7 @@ export type PotusCompactEvent = {
    */
   id: string
   /**
-   * Number of the event in this store; rises.
+   * Sequence number of the event; it only rises.
    */
   seq: number
   /**
@@ -3640,7 +3640,7 @@ export type PotusCompactEvent = {
   kind: PotusKind
   status: PotusStatus
   /**
-   * Title, where the source gives one.
+   * Title, if the source gives one.
    */
   title: string | null
   /**
@@ -3648,15 +3648,15 @@ export type PotusCompactEvent = {
    */
   excerpt: string
   /**
-   * Where to read it.
+   * Address of the original.
    */
   url: string
   /**
-   * When it could be served first; windows, gates and cursors go by this.
+   * When it could first be served. Windows, delays and cursors use this time.
    */
   available_at: string
   /**
-   * How much it concerns markets.
+   * Relevance to markets.
    */
   relevance: {
     /**
@@ -3664,12 +3664,12 @@ export type PotusCompactEvent = {
      */
     score: number
     /**
-     * high from 0.60, medium from 0.35.
+     * `high` from 0.60, `medium` from 0.35.
      */
     band: 'high' | 'medium' | 'low'
   }
   /**
-   * Topics of the lexicon, the weightiest first.
+   * Topics, the one with the highest weight first.
    */
   topics: readonly string[]
   /**
@@ -3677,20 +3677,20 @@ export type PotusCompactEvent = {
    */
   assets: readonly string[]
   /**
-   * Its cluster.
+   * Cluster of the item.
    */
   cluster: {
     /**
-     * Name of the cluster.
+     * Id of the cluster.
      */
     id: string
     /**
-     * The lead came first.
+     * `lead` for the first record of the cluster.
      */
     role: 'lead' | 'member'
   }
   /**
-   * 1, and one more for each new text.
+   * 1 for the first text, plus 1 for each new text.
    */
   revision: number
 }
@@ -3705,19 +3705,19 @@ export type PotusFeedsQuery = {
  */
 export type PotusFeeds = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
@@ -3754,7 +3754,7 @@ export type PotusFeed = {
    */
   licence: string
   /**
-   * Whom to name.
+   * Attribution to show.
    */
   attribution: string
   /**
@@ -3824,19 +3824,19 @@ export type PotusFeed = {
 }
 export type PotusLiveQuery = {
   /**
-   * Most items in one answer.
+   * Maximum number of items.
    */
   limit: number
   /**
-   * Only items numbered above this, the oldest of them first to come: pass next_since_seq to miss none.
+   * Only items numbered above this, the oldest ones first. Pass next_since_seq to miss none.
    */
   since_seq?: number
   /**
-   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   * Only these kinds, separated by commas. `social` stands for every kind that begins with it.
    */
   kinds?: string
   /**
-   * Only items of at least this relevance.
+   * Only items with at least this relevance score.
    */
   min_relevance?: number
   /**
@@ -3846,19 +3846,19 @@ export type PotusLiveQuery = {
 }
 export type AskedPotusLiveQuery = {
   /**
-   * Most items in one answer.
+   * Maximum number of items.
    */
   limit?: number
   /**
-   * Only items numbered above this, the oldest of them first to come: pass next_since_seq to miss none.
+   * Only items numbered above this, the oldest ones first. Pass next_since_seq to miss none.
    */
   since_seq?: number
   /**
-   * Only these kinds, separated by commas; `social` stands for every kind that begins so.
+   * Only these kinds, separated by commas. `social` stands for every kind that begins with it.
    */
   kinds?: string
   /**
-   * Only items of at least this relevance.
+   * Only items with at least this relevance score.
    */
   min_relevance?: number
   /**
@@ -3871,23 +3871,23 @@ export type AskedPotusLiveQuery = {
  */
 export type PotusLive = {
   /**
-   * Version of these shapes.
+   * Version of the format.
    */
   schema: 'potus/1'
   /**
-   * What feeds the answer: made-up news, recorded payloads, or the public sources.
+   * Source of the data: made-up news, a recording, or the public sources.
    */
   data_mode: 'sample' | 'replay' | 'online'
   /**
-   * Newest moment this answer may know of.
+   * The answer contains nothing that became known after this time.
    */
   as_of: string
   /**
-   * Least age of what is served here: 0 is real time, 86400 a day.
+   * Minimum age of the data in seconds: 0 is real time, 86400 is one day.
    */
   max_freshness_seconds: number
   /**
-   * Items here.
+   * Number of items in this answer.
    */
   count: number
   /**
@@ -3895,17 +3895,17 @@ export type PotusLive = {
    */
   items: readonly PotusEvent[]
   /**
-   * Pass it as since_seq to get what comes after.
+   * Pass it as since_seq to get the items after this answer.
    */
   next_since_seq: number
   state: PotusState
 }
 /**
- * The state of the feed in figures.
+ * The state of the feed.
  */
 export type PotusState = {
   /**
-   * Start of the windows that are open.
+   * Start of the windows that are still open.
    */
   window_open: {
     /**
@@ -3926,11 +3926,11 @@ export type PotusState = {
    */
   events_24h: number
   /**
-   * Items a day over the last 30 days.
+   * Average items per day over the last 30 days.
    */
   baseline_24h: number
   /**
-   * events_24h over baseline_24h.
+   * events_24h divided by baseline_24h.
    */
   intensity: number | null
   /**
@@ -3942,7 +3942,7 @@ export type PotusState = {
    */
   top_topics_24h: [string, readonly number][]
   /**
-   * Sources that answer.
+   * Sources that are not late or failing.
    */
   sources_ok: number
   /**
@@ -3954,7 +3954,7 @@ export type PotusState = {
    */
   last_seq: number
   /**
-   * Age of the newest item.
+   * Seconds since the newest item.
    */
   seconds_since_last: number | null
 }
@@ -3963,33 +3963,33 @@ export type PotusState = {
  */
 export type Preflight = {
   /**
-   * One for each call.
+   * Id of the call.
    */
   id: string
   /**
-   * deny: a check failed. reduce: a check warns, or the regime asks for less. allow: as sent.
+   * deny: a check failed. reduce: a check warned, or the size should be smaller. allow: trade the order as sent.
    */
   decision: 'allow' | 'reduce' | 'deny'
   /**
-   * Size to trade, USD: 0 where denied.
+   * Size to trade, USD; 0 for deny.
    */
   recommended_notional_usd: number
   request: PreflightRequest
   /**
-   * Always all eight, in this order.
+   * All eight checks, always in this order.
    */
   checks: readonly PreflightCheck[]
   /**
-   * The market regime; null where it was not checked.
+   * The market regime; null if it was not checked.
    */
   regime: Snapshot | null
   cost: CostEstimate
   /**
-   * The moment it speaks of.
+   * Time of the decision.
    */
   issued_at: string
   /**
-   * A minute later: ask again.
+   * One minute after issued_at. Ask again afterwards.
    */
   expires_at: string
   data_mode: DataMode
@@ -3998,7 +3998,7 @@ export type Preflight = {
    */
   model: string
   /**
-   * Only on the demo: an example that binds nobody.
+   * Present in the demo only. Do not act on it.
    */
   demo?: true
   signature: PreflightSignature
@@ -4008,7 +4008,7 @@ export type Preflight = {
  */
 export type PreflightRequest = {
   /**
-   * Any spelling: case, dash, slash and underscore do not matter. -PERP behind a crypto market means its perpetual. /v1/cost/symbols lists what is covered.
+   * Symbol in any spelling: case, dashes, slashes and underscores do not matter. Append -PERP to a crypto market for its perpetual. /v1/cost/symbols lists all symbols.
    */
   symbol: string
   /**
@@ -4032,11 +4032,11 @@ export type PreflightRequest = {
    */
   max_cost_bps: number
   /**
-   * Your account, USD. Needed to check the size against it.
+   * Equity of your account, USD. Needed to check the size against it.
    */
   account_equity_usd?: number
   /**
-   * Largest order you accept, percent of account_equity_usd: 10 is a tenth.
+   * Largest order you accept, in percent of account_equity_usd.
    */
   max_position_pct: number
   /**
@@ -4048,11 +4048,11 @@ export type PreflightRequest = {
    */
   participation_rate?: number
   /**
-   * Your own fee, in place of the taker fee of the class.
+   * Your own fee, instead of the taker fee of the class.
    */
   fee_bps?: number
   /**
-   * Yours; comes back in the signed answer.
+   * Your own reference. The signed answer contains it.
    */
   client_ref?: string
 }
@@ -4061,15 +4061,15 @@ export type PreflightCheck = {
     'regime' | 'cost' | 'size_vs_adv' | 'size_vs_equity' | 'limit_distance' | 'data_freshness' | 'session' | 'funding'
   status: 'pass' | 'warn' | 'fail' | 'not_checked'
   /**
-   * What was found.
+   * Measured value.
    */
   value: number | string | null
   /**
-   * What it was held to.
+   * Limit that the value was compared with.
    */
   limit: number | string | null
   /**
-   * The same in a sentence.
+   * Explanation in one sentence.
    */
   detail: string
 }
@@ -4149,7 +4149,7 @@ export type PreflightSignature = {
   value: `0x${string}`
 }
 /**
- * The key that signs preflights, and those before it.
+ * The key that signs preflights, and all previous keys.
  */
 export type PreflightSigner = {
   scheme: 'eip191'
@@ -4157,7 +4157,7 @@ export type PreflightSigner = {
   address: `0x${string}`
   public_key: `0x${string}`
   /**
-   * First moment it signed.
+   * When it began to sign.
    */
   valid_from: string
   /**
@@ -4167,11 +4167,11 @@ export type PreflightSigner = {
     address: `0x${string}`
     public_key: `0x${string}`
     /**
-     * First moment it signed.
+     * When it began to sign.
      */
     valid_from: string
     /**
-     * When the next took over.
+     * When the next key replaced it.
      */
     valid_until: string | null
   }[]
@@ -4181,7 +4181,7 @@ export type PreflightSigner = {
  */
 export type AskedPreflightRequest = {
   /**
-   * Any spelling: case, dash, slash and underscore do not matter. -PERP behind a crypto market means its perpetual. /v1/cost/symbols lists what is covered.
+   * Symbol in any spelling: case, dashes, slashes and underscores do not matter. Append -PERP to a crypto market for its perpetual. /v1/cost/symbols lists all symbols.
    */
   symbol: string
   /**
@@ -4205,11 +4205,11 @@ export type AskedPreflightRequest = {
    */
   max_cost_bps?: number
   /**
-   * Your account, USD. Needed to check the size against it.
+   * Equity of your account, USD. Needed to check the size against it.
    */
   account_equity_usd?: number
   /**
-   * Largest order you accept, percent of account_equity_usd: 10 is a tenth.
+   * Largest order you accept, in percent of account_equity_usd.
    */
   max_position_pct?: number
   /**
@@ -4221,11 +4221,11 @@ export type AskedPreflightRequest = {
    */
   participation_rate?: number
   /**
-   * Your own fee, in place of the taker fee of the class.
+   * Your own fee, instead of the taker fee of the class.
    */
   fee_bps?: number
   /**
-   * Yours; comes back in the signed answer.
+   * Your own reference. The signed answer contains it.
    */
   client_ref?: string
 }
