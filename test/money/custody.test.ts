@@ -38,8 +38,8 @@ function reach(files: readonly string[]): ReadonlySet<string> {
   return seen
 }
 
-describe('funds', () => {
-  it('can be sent by nothing that keeps the books: debts are only written down', () => {
+describe('the custody of funds', () => {
+  it('gives accounting code no way to send money: debts are only recorded', () => {
     const books = [
       'scripts/ledger.ts',
       ...['gateway/ledger', 'gateway/reconciliation', 'gateway/builtin/operator'].flatMap(sources),
@@ -53,7 +53,7 @@ describe('funds', () => {
     expect(hands.filter((hand) => reached.has(hand))).to.deep.equal([])
   })
 
-  it('leave no process by another door than the settlers', () => {
+  it('lets only the settlers send transactions', () => {
     const gateway = sources('gateway').filter((file) => !file.startsWith(SANDBOX))
     const sends = [...gateway, ...sources('plugins')].filter((file) => /eth_send(Raw)?Transaction/.test(read(file)))
     expect(sends).to.not.have.length(0)
@@ -66,14 +66,14 @@ describe('funds', () => {
     expect(signs.filter((file) => !file.startsWith(SETTLERS))).to.deep.equal([])
   })
 
-  it('of the payee are not the settlers to move: they know no transfer but the one a buyer has signed', () => {
+  it('lets settlers transfer only what a buyer has signed, never the money of the recipient', () => {
     // transfer, transferFrom, approve, increaseAllowance and permit of ERC-20, and their names.
     const moves =
       /a9059cbb|23b872dd|095ea7b3|39509351|d505accf|\btransfer\(address|\btransferFrom\(address|\bapprove\(address/
     expect(sources('gateway').filter((file) => !file.startsWith(SANDBOX) && moves.test(read(file)))).to.deep.equal([])
   })
 
-  it('of the gas key pay for gas alone: what it signs carries no value', () => {
+  it('lets the gas key pay for gas only: what it signs carries no value', () => {
     const { sign } = createSigner(KEY, 84532)
     const fees = { maxFeePerGas: 2n, maxPriorityFeePerGas: 1n }
     const { raw } = sign({ to: `0x${'0a'.repeat(20)}`, data: '0x01', gas: 21_000n, nonce: 0, ...fees })

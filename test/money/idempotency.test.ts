@@ -28,7 +28,7 @@ describe('an idempotency key', () => {
   })
   afterEach(() => shop.close())
 
-  it('with the same payment and request gives the stored status, body and receipt, and says so', async () => {
+  it('returns the stored status, body and receipt for the same payment and request, and marks the replay', async () => {
     const header = await payment(url, shop.wallet)
     const first = await send(url, header, 2, { headers })
     const bytes = await first.text()
@@ -47,7 +47,7 @@ describe('an idempotency key', () => {
     ['the header', async () => send(url, await payment(url, shop.wallet), 2, { headers })],
     ['the extension payment-identifier', async () => send(url, await identified())],
   ] as const)
-    it(`in ${form} keeps an agent that signs anew from paying twice`, async () => {
+    it(`in ${form} protects an agent that signs a new payment from paying twice`, async () => {
       expect((await send2()).status).to.equal(200)
       const second = await send2()
       expect(second.status).to.equal(409)
@@ -59,7 +59,7 @@ describe('an idempotency key', () => {
       expect(await runs()).to.equal(1)
     })
 
-  it('is one and the same in the header and in the extension', async () => {
+  it('means the same in the header and in the extension', async () => {
     expect((await send(url, await identified())).status).to.equal(200)
     expect((await send(url, await payment(url, shop.wallet), 2, { headers })).status).to.equal(409)
     const differing = await send(url, await identified(), 2, { headers: { 'idempotency-key': 'something-else-1' } })
@@ -67,7 +67,7 @@ describe('an idempotency key', () => {
     expect(shop.settler.transfers).to.have.length(1)
   })
 
-  it('with the same payment and another request conflicts', async () => {
+  it('is refused with a 409 for the same payment and another request', async () => {
     const header = await payment(url, shop.wallet)
     await send(url, header, 2, { headers })
     const other = await send(`${shop.url}/v1/echo/other`, header, 2, { headers })
@@ -75,13 +75,13 @@ describe('an idempotency key', () => {
     expect(await json(other)).to.include({ code: 'payment_conflict' })
   })
 
-  it('of one payer says nothing to another', async () => {
+  it('is separate for each payer', async () => {
     expect((await send(url, await payment(url, shop.wallet), 2, { headers })).status).to.equal(200)
     expect((await send(url, await payment(url, newWallet()), 2, { headers })).status).to.equal(200)
     expect(shop.settler.transfers).to.have.length(2)
   })
 
-  it('gives nothing without the payment', async () => {
+  it('returns nothing without the payment', async () => {
     const header = await payment(url, shop.wallet)
     await send(url, header, 2, { headers })
     const bare = await ask(url, { headers })
@@ -89,13 +89,13 @@ describe('an idempotency key', () => {
     expect(await bare.text()).to.not.contain('said')
   })
 
-  it('is free again where nothing was charged', async () => {
+  it('can be used again if nothing was charged', async () => {
     shop.settler.next('revert')
     expect((await buy(url, shop.wallet, 2, { headers })).status).to.equal(402)
     expect((await buy(url, shop.wallet, 2, { headers })).status).to.equal(200)
   })
 
-  it('lets one of several new payments through that come at once', async () => {
+  it('accepts only one of several new payments that arrive at once', async () => {
     const payments = await Promise.all(Array.from({ length: 8 }, () => payment(url, shop.wallet)))
     const responses = await Promise.all(payments.map((header) => send(url, header, 2, { headers })))
     const statuses = responses.map(({ status }) => status).toSorted((one, other) => one - other)
@@ -103,7 +103,7 @@ describe('an idempotency key', () => {
     expect(shop.settler.transfers).to.have.length(1)
   })
 
-  it('lets the same payment wait for the first, and gives both one answer', async () => {
+  it('makes a duplicate request wait for the first, and gives both the same answer', async () => {
     const gated = { method: 'POST', body: { text: 'slow', fault: 'gate' }, headers }
     const at = `${shop.url}/v1/echo`
     const header = await payment(at, shop.wallet, 2, gated)
@@ -119,7 +119,7 @@ describe('an idempotency key', () => {
     expect(shop.settler.transfers).to.have.length(1)
   })
 
-  it('that is malformed is refused before anything is charged', async () => {
+  it('is refused before anything is charged if it is malformed', async () => {
     const refused = await send(url, await payment(url, shop.wallet), 2, { headers: { 'idempotency-key': 'two words' } })
     expect(refused.status).to.equal(422)
     expect(JSON.stringify(await json(refused))).to.contain('Idempotency-Key')
@@ -127,7 +127,7 @@ describe('an idempotency key', () => {
     expect(shop.settler.transfers).to.have.length(0)
   })
 
-  it('holds after a restart', async () => {
+  it('still works after a restart', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-key-'))
     try {
       const environment = { DATA_DIR: folder }
@@ -172,7 +172,7 @@ describe('a route that requires an idempotency key', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('says so in its quote, and answers 400 to a payment without one, uncharged', async () => {
+  it('says so in its 402, and answers a payment without one with a 400 and no charge', async () => {
     const { v2 } = await offer(url)
     const { extensions } = v2 as unknown as { extensions: Record<string, { info: object }> }
     expect(extensions['payment-identifier']?.info).to.deep.equal({ required: true })

@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import { prove } from './model/prove.ts'
 import { always, appended, atLast, type Facts } from './model/laws.ts'
 
-describe('the money path against a model', () => {
-  it('obeys every law in random runs with crashes and faults at every step', async () => {
+describe('the payment flow in a simulation', () => {
+  it('keeps every law in random runs with crashes and faults at every step', async () => {
     const { figures, failure } = await prove(200)
     expect(failure).to.equal(null)
     expect(figures['runs']).to.equal(200)
@@ -31,11 +31,11 @@ describe('the money path against a model', () => {
     })
     const broken = (about: Facts): string => [...always(about), ...atLast(about)].join('; ')
 
-    it('are obeyed by a payment that was settled and delivered', () => {
+    it('hold for a payment that was settled and delivered', () => {
       expect(broken(facts())).to.equal('')
     })
 
-    it('are broken by each way to lose money', () => {
+    it('report each way to lose money', () => {
       expect(broken(facts({ transfers: new Map() })))
         .to.contain('delivered unpaid')
         .and.contain('the chain moved 0')
@@ -52,7 +52,7 @@ describe('the money path against a model', () => {
       expect(broken(facts({ purchases: [abandoned] as never }))).to.contain('told that it was not')
     })
 
-    it('let a stranger send what he saw only where it is owed at last, and nothing else be owed', () => {
+    it('accept a payment that a stranger sent only if it ends up owed, and no other debt', () => {
       const [purchase] = facts().purchases
       const abandoned = { ...purchase, payments: [{ ...purchase?.payments[0], body: null, abandoned: true }] }
       const late = [...settled.slice(0, 3), { state: 'released' }, { state: 'settled' }, { state: 'owed' }]
@@ -63,7 +63,7 @@ describe('the money path against a model', () => {
       expect(broken(facts({ ...told, strangers: new Set() }, null, late))).to.contain('what we sent ourselves')
     })
 
-    it('let a delivery lose its payment to an undone block only where nobody waited', () => {
+    it('accept a delivery that lost its payment to a reorganisation only if the route does not wait for finality', () => {
       const [purchase] = facts().purchases
       const released = [...settled.slice(0, 3), { state: 'released' }]
       const undone = { transfers: new Map(), undone: new Set(['p']) }
@@ -73,7 +73,7 @@ describe('the money path against a model', () => {
       expect(broken(facts(undone, '{}', released))).to.contain('delivered unpaid')
     })
 
-    it('let events be added and not changed', () => {
+    it('accept new events, but no changed ones', () => {
       const event = { at: 1, attempt: 1, state: 'reserved', detail: null } as const
       expect(appended([event], [event, { ...event, state: 'released' }])).to.equal(true)
       expect(appended([event], [{ ...event, at: 2 }])).to.equal(false)

@@ -3,7 +3,7 @@ import { ask, buy, json, offer, payment, receipt, send } from '../support/agent.
 import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
 import { createPayment, signPayment } from '../support/wallet.ts'
 
-describe('money', () => {
+describe('a payment', () => {
   let shop: TestGateway
   let url: string
   const runs = async (): Promise<Record<string, number>> =>
@@ -16,8 +16,8 @@ describe('money', () => {
   })
   afterEach(() => shop.close())
 
-  describe('of fifty identical payments at once', () => {
-    it('runs the handler once, settles once, and gives all the same answer', async () => {
+  describe('that is sent fifty times at once', () => {
+    it('runs the handler once, settles once, and gives all callers the same answer', async () => {
       const header = await payment(`${url}/v1/echo/fifty`, shop.wallet)
       const responses = await Promise.all(Array.from({ length: 50 }, () => send(`${url}/v1/echo/fifty`, header)))
       const bodies = await Promise.all(responses.map((response) => response.text()))
@@ -39,7 +39,7 @@ describe('money', () => {
     })
   })
 
-  it('conflicts at once where a payment in flight is sent with another request', async () => {
+  it('is refused with a 409 if another request uses it while it is in progress', async () => {
     const sent = { method: 'POST', body: { text: 'first', fault: 'gate' } }
     const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
     const first = send(`${url}/v1/echo`, header, 2, sent)
@@ -50,7 +50,7 @@ describe('money', () => {
     expect((await first).status).to.equal(200)
   })
 
-  it('lets a waiting twin try for itself where the first caller hangs up', async () => {
+  it('lets a waiting duplicate request continue if the first caller disconnects', async () => {
     const sent = { method: 'POST', body: { text: 'twin', fault: 'gate' } }
     const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
     const leaving = new AbortController()
@@ -67,7 +67,7 @@ describe('money', () => {
   })
 
   describe('whose settlement times out after it was broadcast', () => {
-    it('is answered 503 settlement_pending with the transaction, then delivered to the same payment, charged once', async () => {
+    it('is answered with 503 settlement_pending and the transaction, then delivered to the same payment, charged once', async () => {
       shop.settler.next('timeout')
       const header = await payment(`${url}/v1/echo/slow`, shop.wallet)
       const pending = await send(`${url}/v1/echo/slow`, header)
@@ -86,7 +86,7 @@ describe('money', () => {
       expect(shop.settler.transfers).to.have.length(1)
     })
 
-    it('is finished by the reconciler where the buyer never comes back', async () => {
+    it('is finished by the recovery if the buyer never comes back', async () => {
       await shop.close()
       shop = await openGateway({}, { reconcileSeconds: 1 })
       url = shop.url
@@ -99,7 +99,7 @@ describe('money', () => {
     })
   })
 
-  it('of which nothing is known stays pending, and is released once it is proved to have expired', async () => {
+  it('keeps its reservation while the outcome is unknown, and is released once it has provably expired', async () => {
     shop.settler.next('lost')
     const header = await payment(`${url}/v1/echo/lost`, shop.wallet)
     for (let tries = 0; tries < 2; tries++) expect((await send(`${url}/v1/echo/lost`, header)).status).to.equal(503)
@@ -110,7 +110,7 @@ describe('money', () => {
     expect(shop.settler.transfers).to.have.length(0)
   })
 
-  it('is never released where the process breaks between sending and recording', async () => {
+  it('is never released if the process fails between sending and recording', async () => {
     shop.settler.next('late')
     const header = await payment(`${url}/v1/echo/late`, shop.wallet)
     expect((await send(`${url}/v1/echo/late`, header)).status).to.equal(503)
@@ -119,7 +119,7 @@ describe('money', () => {
     expect(shop.settler.transfers).to.have.length(1)
   })
 
-  it('that cannot be settled withholds the answer and says why', async () => {
+  it('that cannot be settled gets no answer, but the reason', async () => {
     shop.settler.next('revert')
     const header = await payment(`${url}/v1/echo/poor`, shop.wallet)
     const { response, v1 } = await offer(`${url}/v1/echo/poor`, { headers: { 'payment-signature': header } })
@@ -129,7 +129,7 @@ describe('money', () => {
     expect(receipt(response)).to.include({ success: false, errorReason: 'insufficient_funds' })
   })
 
-  it('that ends while its answer is made is not sent to fail at our expense', async () => {
+  it('is not sent if it expires while its answer is produced', async () => {
     const sent = { method: 'POST', body: { text: 'slow', fault: 'gate' } }
     const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
     const call = send(`${url}/v1/echo`, header, 2, sent)
@@ -146,7 +146,7 @@ describe('money', () => {
     expect(await shop.gateway.journal.counts()).to.include({ released: 1, settled: 0, submitted: 0 })
   })
 
-  it('that an empty wallet offers is refused before the handler runs', async () => {
+  it('from an empty wallet is refused before the handler runs', async () => {
     shop.settler.next('refuse')
     const header = await payment(`${url}/v1/echo/empty`, shop.wallet)
     const { response, v1 } = await offer(`${url}/v1/echo/empty`, { headers: { 'payment-signature': header } })
@@ -155,7 +155,7 @@ describe('money', () => {
     expect((await runs())['getEcho']).to.equal(0)
   })
 
-  it('is not taken while nothing can be settled, and offers are made all the same', async () => {
+  it('is not accepted while nothing can be settled, but the 402 is still served', async () => {
     const header = await payment(`${url}/v1/echo/down`, shop.wallet)
     shop.settler.down('no chain')
     const refused = await send(`${url}/v1/echo/down`, header)
@@ -166,7 +166,7 @@ describe('money', () => {
     expect((await send(`${url}/v1/echo/down`, header)).status).to.equal(200)
   })
 
-  it('is not worked for before its time, which a clock that is ahead puts off by seconds', async () => {
+  it('waits until its validity begins, if the clock of the payer is some seconds ahead', async () => {
     const { v2 } = await offer(`${url}/v1/echo/early`)
     const early = async (seconds: number): Promise<Response> => {
       const validAfter = String(Math.floor(shop.now().getTime() / 1000) + seconds)
@@ -182,7 +182,7 @@ describe('money', () => {
     expect(shop.settler.transfers).to.have.length(2)
   })
 
-  it('is refused on another route than the one whose quote it names, and taken on its own', async () => {
+  it('is refused on a route other than the one its quote names, and accepted on that one', async () => {
     const one = await offer(`${url}/v1/echo/route?times=2`)
     const { resource } = one.v2
     const pay = async (named: object) => {
@@ -197,7 +197,7 @@ describe('money', () => {
       expect((await send(`${url}/v1/echo/another?times=2`, await pay(named))).status).to.equal(200)
   })
 
-  it('buys its answer once more only for who can show the payment itself', async () => {
+  it('gets its answer again only if its signature is genuine', async () => {
     const { v2 } = await offer(`${url}/v1/echo/mine`)
     const requirement = v2.accepts[0] as never
     const paid = await createPayment({ account: shop.wallet, requirement, version: 2 })
@@ -211,7 +211,7 @@ describe('money', () => {
     expect(await refused.text()).to.not.contain('said')
   })
 
-  it('recalls the answer before validation, price and everything else that may have changed', async () => {
+  it('gets its stored answer before validation, price and anything else that may have changed', async () => {
     const header = await payment(`${url}/v1/echo/kept`, shop.wallet)
     const first = await (await send(`${url}/v1/echo/kept`, header)).text()
     shop.settler.down('no chain')
@@ -219,7 +219,7 @@ describe('money', () => {
     expect(await (await send(`${url}/v1/echo/kept`, header)).text()).to.equal(first)
   })
 
-  it('offered twice in one call, as two payments, is refused', async () => {
+  it('is refused if one call carries two different payments', async () => {
     const [one, two] = [
       await payment(`${url}/v1/echo/two`, shop.wallet),
       await payment(`${url}/v1/echo/two`, shop.wallet, 1),

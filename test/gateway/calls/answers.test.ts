@@ -7,20 +7,20 @@ import { proves } from '../../requirements.ts'
 
 const json = (body: Buffer): unknown => JSON.parse(body.toString())
 
-describe('an answer', () => {
-  it('is JSON of the value a handler returns', () => {
+describe('the answer to a call', () => {
+  it('is the JSON of the value that the handler returns', () => {
     const answer = answerOf({ a: 1 })
     expect(answer).to.deep.include({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
     expect(json(answer.body)).to.deep.equal({ a: 1 })
   })
 
-  it('is the text itself where the reply names its type', () => {
+  it('is the plain text if the reply names a content type', () => {
     const answer = answerOf(new Reply('User-agent: *\n', { headers: { 'Content-Type': 'text/plain' } }))
     expect(answer.body.toString()).to.equal('User-agent: *\n')
     expect(answer.headers['content-type']).to.equal('text/plain')
   })
 
-  it('is written once for what never changes, and anew for everything else', () => {
+  it('is serialized once for a constant document, and each time for any other value', () => {
     const [document, value] = [constant(new Reply({ a: { b: 1 } })), new Reply({ a: { b: 1 } })]
     expect(answerOf(document)).to.equal(answerOf(document))
     expect(() => Object.assign((document.body as { a: object }).a, { b: 2 })).to.throw(TypeError)
@@ -29,13 +29,13 @@ describe('an answer', () => {
     expect(json(answerOf(value).body)).to.deep.equal({ a: { b: 2 } })
   })
 
-  it('is empty where the handler returns nothing', () => {
+  it('is empty if the handler returns nothing', () => {
     expect(answerOf(undefined).body).to.have.length(0)
   })
 })
 
-describe('a refusal', () => {
-  it('has the shape of the interface where input is invalid', () => {
+describe('the answer to a refused call', () => {
+  it('lists the invalid fields in the shape of the interface', () => {
     proves('detail-shape')
     const item = { loc: ['query', 'limit'], msg: 'Give 1 to 10.', type: 'less_than_equal', input: 11 }
     const answer = errorAnswer(new InvalidInput([item]), 'c1')
@@ -43,13 +43,13 @@ describe('a refusal', () => {
     expect(json(answer.body)).to.deep.include({ detail: [item], code: 'validation_failed', retry: 'after_fix' })
   })
 
-  it('shows nothing of an unexpected error but the call id', () => {
+  it('shows only the call id of an unexpected error', () => {
     const answer = errorAnswer(new TypeError('secret of the house'), 'c42')
     expect(answer.status).to.equal(500)
     expect(answer.body.toString()).to.contain('c42').and.not.contain('secret')
   })
 
-  it('says when to come back where waiting helps', () => {
+  it('has a Retry-After header only if waiting helps', () => {
     expect(errorAnswer(new ServiceError('product_timeout'), 'c').headers).to.have.property('retry-after')
     expect(errorAnswer(new NotFound(), 'c').headers).to.not.have.property('retry-after')
   })

@@ -16,7 +16,7 @@ describe('the fingerprint of a request', () => {
     )
   })
 
-  it('differs where a field, a query parameter or a path parameter differs', () => {
+  it('differs if a field, a query parameter or a path parameter differs', () => {
     const all = [
       of({ a: 1 }),
       of({ a: 2 }),
@@ -28,18 +28,18 @@ describe('the fingerprint of a request', () => {
     expect(new Set(all).size).to.equal(all.length)
   })
 
-  it('is the same for a number and for its text, as forms and queries carry it', () => {
+  it('is the same for a number and its text, which forms and queries send', () => {
     expect(of({ limit: 5 })).to.equal(of({ limit: '5' }))
   })
 
-  it('is the same for a file uploaded and for its content as text', () => {
+  it('is the same for an uploaded file and its content as text', () => {
     for (const text of ['a,b\n1,2\n', 'x'.repeat(1000)]) {
       const file = { filename: 'trades.csv', mediaType: 'text/csv', bytes: Buffer.from(text) }
       expect(of({ file })).to.equal(of({ file: text }))
     }
   })
 
-  it('leaves the input of a purchase route out, since it changes nothing', () => {
+  it('ignores the input of a purchase route, which changes nothing', () => {
     const purchase = { id: 'purchasePlan', plan: {} } as Operation
     const raw = { params: {}, query: {}, body: null }
     expect(fingerprint(purchase, { ...raw, body: { plan: 'other' } })).to.equal(fingerprint(purchase, raw))

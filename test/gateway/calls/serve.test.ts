@@ -14,7 +14,7 @@ describe('a call', () => {
   after(() => shop.close())
 
   describe('without a payment', () => {
-    it('is answered 402 with an offer for both versions of x402, and runs nothing', async () => {
+    it('is answered with a 402 in both versions of x402, and runs no handler', async () => {
       proves('quote-402')
       const before = await runs()
       const { response, v1, v2 } = await offer(`${url}/v1/echo/hello`)
@@ -27,7 +27,7 @@ describe('a call', () => {
       expect(await runs()).to.deep.equal(before)
     })
 
-    it('is quoted before anything is read, however wrong it is', async () => {
+    it('gets its 402 before anything is read, however invalid the input is', async () => {
       const wrong = [`${url}/v1/echo/UPPER?times=99`, `${url}/v1/late?nonsense=1`]
       for (const address of wrong) expect((await ask(address)).status).to.equal(402)
       expect((await ask(`${url}/v1/echo`, { method: 'POST', body: { huge: 'x'.repeat(100_000) } })).status).to.equal(
@@ -35,7 +35,7 @@ describe('a call', () => {
       )
     })
 
-    it('costs nothing where the route is free', async () => {
+    it('is answered without payment if the route is free', async () => {
       proves('free-needs-nothing')
       expect((await ask(`${url}/v1/runs`)).status).to.equal(200)
     })
@@ -55,7 +55,7 @@ describe('a call', () => {
         expect(response.headers.get('cache-control')).to.contain('no-store')
       })
 
-    it('is told of invalid input before any money moves', async () => {
+    it('gets a 422 for invalid input before any money moves', async () => {
       proves('invalid-422')
       const transfers = shop.settler.transfers.length
       const response = await buy(`${url}/v1/echo/hello?times=9`, shop.wallet)
@@ -65,7 +65,7 @@ describe('a call', () => {
       expect(shop.settler.transfers.length).to.equal(transfers)
     })
 
-    it('may use the payment again where the first call was not charged', async () => {
+    it('may use the payment again if the first call was not charged', async () => {
       const header = await payment(`${url}/v1/echo`, shop.wallet, 2, { method: 'POST' })
       const failed = await send(`${url}/v1/echo`, header, 2, { method: 'POST', body: { text: 'a', fault: 'throw' } })
       expect(failed.status).to.equal(502)
@@ -73,7 +73,7 @@ describe('a call', () => {
       expect(answered.status).to.equal(200)
     })
 
-    it('passes the steps of the journal in order', async () => {
+    it('moves through the states of the journal in order', async () => {
       const wallet = newWallet()
       await buy(`${url}/v1/echo/hello`, wallet)
       const key = [...shop.settler.transfers].at(-1)?.key as string
@@ -81,7 +81,7 @@ describe('a call', () => {
       expect(events.map((event) => event.state)).to.deep.equal(['reserved', 'answered', 'submitted', 'settled'])
     })
 
-    it('is given the stored answer and the same receipt when it is repeated', async () => {
+    it('gets the stored answer and the same receipt when it is repeated', async () => {
       const header = await payment(`${url}/v1/echo/again`, shop.wallet)
       const first = await send(`${url}/v1/echo/again`, header)
       const second = await send(`${url}/v1/echo/again`, header)
@@ -89,14 +89,14 @@ describe('a call', () => {
       expect(receipt(second)).to.deep.equal(receipt(first))
     })
 
-    it('conflicts where the payment was used for another request', async () => {
+    it('is answered with a 409 if the payment was used for another request', async () => {
       const header = await payment(`${url}/v1/echo/one`, shop.wallet)
       await send(`${url}/v1/echo/one`, header)
       for (const other of ['/v1/echo/two', '/v1/echo/one?times=2'])
         expect((await send(`${url}${other}`, header)).status).to.equal(409)
     })
 
-    it('is refused with the reason where the payment is malformed, and charges nothing', async () => {
+    it('is refused with the reason if the payment is malformed, and charges nothing', async () => {
       const transfers = shop.settler.transfers.length
       for (const header of ['garbage', Buffer.from('{}').toString('base64'), Buffer.from('null').toString('base64')]) {
         const { response, v1 } = await offer(`${url}/v1/echo/hello`, { headers: { 'x-payment': header } })
@@ -111,7 +111,7 @@ describe('a call', () => {
   describe('that fails', () => {
     const faults = { throw: 502, missing: 404, teapot: 418, hang: 504 } as const
     for (const [fault, status] of Object.entries(faults))
-      it(`charges nothing where the handler answers ${status}`, async () => {
+      it(`charges nothing if the handler answers ${status}`, async () => {
         const transfers = shop.settler.transfers.length
         const sent = { method: 'POST', body: { text: 'a', fault } }
         const response = await buy(`${url}/v1/echo`, newWallet(), 2, sent)
@@ -126,7 +126,7 @@ describe('a call', () => {
       expect(shop.settler.transfers.length).to.equal(transfers)
     })
 
-    it('charges nothing where the caller hangs up before the answer exists', async () => {
+    it('charges nothing if the caller disconnects before the answer exists', async () => {
       const transfers = shop.settler.transfers.length
       const sent = { method: 'POST', body: { text: 'bye', fault: 'gate' } }
       const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
@@ -142,8 +142,8 @@ describe('a call', () => {
     })
   })
 
-  describe('with HEAD or a condition', () => {
-    it('neither runs nor charges, and shows the headers of the offer', async () => {
+  describe('with HEAD or a conditional header', () => {
+    it('runs no handler, charges nothing, and has the headers of the 402', async () => {
       const before = await runs()
       const header = await payment(`${url}/v1/echo/hello`, shop.wallet)
       const transfers = shop.settler.transfers.length
@@ -154,7 +154,7 @@ describe('a call', () => {
       expect(shop.settler.transfers.length).to.equal(transfers)
     })
 
-    it('answers a paid request in full though it names an etag', async () => {
+    it('answers a paid request in full even if it names an ETag', async () => {
       const header = await payment(`${url}/v1/echo/hello`, shop.wallet)
       const response = await send(`${url}/v1/echo/hello`, header, 2, { headers: { 'if-none-match': '*' } })
       expect(response.status).to.equal(200)
@@ -162,7 +162,7 @@ describe('a call', () => {
   })
 
   describe('of a retired route', () => {
-    it('is answered 410 with the replacement, and sells nothing', async () => {
+    it('is answered with a 410 that names the replacement, and sells nothing', async () => {
       const response = await ask(`${url}/v1/gone`)
       expect(response.status).to.equal(410)
       expect(await json(response)).to.include({ code: 'retired', replacement: 'GET /v1/late' })

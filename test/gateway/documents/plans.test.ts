@@ -103,7 +103,7 @@ describe('the plans', () => {
 
   const paid: Access = { kind: 'payment', payer: '0xb2', amount: 100_000n }
 
-  it('are sold for a token of the plan, the payer and its window', async () => {
+  it('return a token for the plan, the payer and the window', async () => {
     const { token, ...rest } = (await buy('purchasePlanArchive30d', paid)) as { token: string }
     expect(rest).to.deep.equal({
       header: 'X-SERVICE-TOKEN',
@@ -125,7 +125,7 @@ describe('the plans', () => {
     })
   })
 
-  it('are chosen by the route alone: query and body change nothing', async () => {
+  it('are chosen by the route alone; query and body change nothing', async () => {
     const raw = {
       query: { plan: 'live-24h', price: '0', duration_seconds: '1' },
       body: { plan: 'live-24h', price_usd: 0 },
@@ -136,7 +136,7 @@ describe('the plans', () => {
     })
   })
 
-  it('are not given for anything but a payment', async () => {
+  it('are sold for a payment only', async () => {
     const others: readonly Access[] = [
       { kind: 'free' },
       { kind: 'token', plan: 'live-24h', subject: '0xb2', expiresAt: new Date(0) },
@@ -147,7 +147,7 @@ describe('the plans', () => {
     }
   })
 
-  it('are listed but not sold while not enabled', async () => {
+  it('are listed but not sold while they are disabled', async () => {
     catalog.write('plans.json', { ...PLANS, enabled: false })
     const closed = (await workshop.build()).edition
     expect(await callOperation(closed, 'getPlans', { asOf: new Date(0) })).to.include({ enabled: false })

@@ -75,7 +75,7 @@ describe('signed receipts', () => {
     expect(await verify(jws)).to.deep.include({ valid: true, reason: null, receipt: stated, ledger: 'settled' })
   })
 
-  it('fail where one byte of any field is changed, offline and at the route alike', async () => {
+  it('fail to verify if one byte of any field is changed, offline and at the route', async () => {
     const jws = signedOf(await buy(at('/v1/echo/abc'), shop.wallet))
     const [header = '', payload = '', signature = ''] = jws.split('.')
     const stated = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>
@@ -96,14 +96,14 @@ describe('signed receipts', () => {
     expect(signedOf(await buy(at('/v1/echo/again'), shop.wallet))).not.to.equal(signedOf(first))
   })
 
-  it('stand in the answer to an x402 v1 payer too, beside the receipt in its own form', async () => {
+  it('are part of the answer to an x402 v1 payer too', async () => {
     const paid = await buy(at('/v1/echo/old'), shop.wallet, 1)
     expect((await verify(signedOf(paid)))['valid']).to.equal(true)
     expect(receipt(paid, 'x-payment-response')).to.include({ success: true, network: 'base-sepolia' })
     expect(paid.headers.get('payment-response')?.length).to.be.lessThan(2_048)
   })
 
-  it('are no access tokens, and access tokens are no receipts', async () => {
+  it('are not accepted as access tokens, nor access tokens as receipts', async () => {
     const { token } = await json(await buy(at('/v1/passes/late/1h'), shop.wallet, 2, { method: 'POST' }))
     expect(await verify(String(token))).to.include({ valid: false })
     const jws = signedOf(await buy(at('/v1/echo/token'), shop.wallet))
@@ -112,7 +112,7 @@ describe('signed receipts', () => {
     expect((await json(refused))['code']).to.equal('token_invalid')
   })
 
-  it('keep what was offered: a 402 holds it signed, with the fields of the extension, for this very address', async () => {
+  it('have a counterpart in the 402: a signed offer for the address that was called', async () => {
     const url = at('/v1/echo/offer?times=3')
     const asked = await offer(url)
     const signed = offersOf(asked)
@@ -145,7 +145,7 @@ describe('signed receipts', () => {
     expect(await page.text()).to.contain('signed this offer')
   })
 
-  it('are shown to people as a page that says valid or not', async () => {
+  it('are shown to people on a page that says whether they are valid', async () => {
     const jws = signedOf(await buy(at('/v1/echo/page'), shop.wallet))
     const page = async (query: string): Promise<string> =>
       (await ask(at(`/receipt${query}`), { headers: { accept: 'text/html' } })).text()
@@ -157,7 +157,7 @@ describe('signed receipts', () => {
     expect(await page('')).to.contain('Paste a signed receipt')
   })
 
-  it('leave the state of a payment to whoever holds its signature', async () => {
+  it('show the state of a payment only to a caller who has its signature', async () => {
     const url = at('/v1/echo/state')
     const header = await payment(url, shop.wallet)
     const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
@@ -186,7 +186,7 @@ describe('signed receipts', () => {
     ).to.equal(422)
   })
 
-  it('refuse an offer that was altered, and say of one whose time is over that it is', async () => {
+  it('are not mistaken for offers: an altered offer is refused, and an expired one is reported as expired', async () => {
     const signature = offersOf(await offer(at('/v1/echo/alter')))[0]?.signature ?? ''
     const [header = '', payload = '', seal = ''] = signature.split('.')
     const stated = JSON.parse(Buffer.from(payload, 'base64url').toString()) as Record<string, unknown>

@@ -44,7 +44,7 @@ describe('a lost access token', () => {
   const bought = async (wallet = open.wallet) =>
     json(await buy(`${open.url}/v1/passes/late/1h`, wallet, 2, { method: 'POST' }))
 
-  it('is given again to the wallet that paid, with the same id and the same end', async () => {
+  it('is reissued to the wallet that paid, with the same id and the same end', async () => {
     const purchase = await bought()
     const { count, tokens } = (await json(await again(open.wallet))) as {
       count: number
@@ -58,7 +58,7 @@ describe('a lost access token', () => {
     expect(response.status).to.equal(200)
   })
 
-  it('has the same end after its answer is forgotten', async () => {
+  it('has the same end even after its stored answer is forgotten', async () => {
     const wallet = newWallet()
     const purchase = await bought(wallet)
     await open.gateway.journal.forgetAnswers(Date.now() + 1e9)
@@ -66,7 +66,7 @@ describe('a lost access token', () => {
     expect(tokens[0]).to.include({ expires_at: purchase['expires_at'], issued_at: purchase['issued_at'] })
   })
 
-  it('is given to nobody else, and not for an old, a future or another shop’s signature', async () => {
+  it('is refused to other wallets, and for an old, future or foreign signature', async () => {
     const stranger = newWallet()
     expect(await json(await again(stranger))).to.deep.equal({ count: 0, tokens: [] })
     const wrong: Record<string, string>[] = [
@@ -85,7 +85,7 @@ describe('a lost access token', () => {
     }
   })
 
-  it('is given once for one signature: whoever overheard the request gets nothing by it', async () => {
+  it('is reissued once per signature, so that an intercepted request is worthless', async () => {
     const wallet = newWallet()
     await bought(wallet)
     const issued_at = open.now().toISOString()
@@ -100,7 +100,7 @@ describe('a lost access token', () => {
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).to.deep.equal([200, ...Array(7).fill(422)])
   })
 
-  it('that was taken back or has ended is not given again', async () => {
+  it('is not reissued if it was revoked or has expired', async () => {
     const wallet = newWallet()
     const [first, second] = [await bought(wallet), await bought(wallet)]
     await open.gateway.revocations.revoke(String(decodeJwt(String(first['token'])).jti), 'a test')
@@ -110,7 +110,7 @@ describe('a lost access token', () => {
     expect(await json(await again(wallet))).to.deep.equal({ count: 0, tokens: [] })
   })
 
-  it('that a contract wallet paid for on one chain is not given to the same address on another', async () => {
+  it('is reissued to a contract wallet only for purchases on chains where its contract accepts the signature', async () => {
     const [here, there] = ['eip155:8453', 'eip155:84532']
     const record = (network: string): object => ({
       operation: 'purchasePlanLate1h',
@@ -135,15 +135,15 @@ describe('a lost access token', () => {
     expect(tokens.map(({ token }) => token)).to.deep.equal([`of ${there}`])
   })
 
-  it('is described: the sentence to sign stands in the words of the route', () => {
+  it('is documented: the description of the route contains the message to sign', () => {
     const operation = open.gateway.current.catalog.operations.get('reissueTokens')
     expect(operation).to.include({ price: null, path: REISSUE, listed: true })
     expect(operation?.description).to.include('Give me my access tokens for {base_url} again.')
   })
 })
 
-describe('revocations', () => {
-  it('reach other processes on the same database with the next reading, and last', async function () {
+describe('revoked access tokens', () => {
+  it('are known to other processes at their next read, and after a restart', async function () {
     this.timeout(5000)
     const db = openDatabase({ file: ':memory:' })
     const log = pino({ level: 'silent' })
@@ -160,7 +160,7 @@ describe('revocations', () => {
     await db.destroy()
   })
 
-  it('stay known while the table cannot be read', async () => {
+  it('stay refused while the table cannot be read', async () => {
     const db = openDatabase({ file: ':memory:' })
     const warnings: string[] = []
     const log = { warn: (_: unknown, text: string) => void warnings.push(text) } as never

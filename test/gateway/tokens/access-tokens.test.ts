@@ -55,7 +55,7 @@ describe('access tokens', () => {
     })
   })
 
-  it('end to the second, whether they were seen before or not', async () => {
+  it('expire to the second, whether they are cached or not', async () => {
     const tokens = await open()
     const { token, expiresAt } = await tokens.issue(GRANT)
     moment = expiresAt.getTime() - 1
@@ -65,7 +65,7 @@ describe('access tokens', () => {
     expect(await refusal(await open(), token)).to.equal('token_expired')
   })
 
-  it('are refused when revoked, whether they were seen before or not', async () => {
+  it('are refused when revoked, whether they are cached or not', async () => {
     const revoked = new Set<string>()
     const tokens = await open({ revoked })
     const { token } = await tokens.issue(GRANT)
@@ -75,7 +75,7 @@ describe('access tokens', () => {
     expect(await refusal(await open({ revoked }), token)).to.equal('token_invalid')
   })
 
-  it('are refused when altered, foreign, unsigned, signed otherwise, or no token at all', async () => {
+  it('are refused when altered, foreign, unsigned, signed with another algorithm, or not a token at all', async () => {
     const tokens = await open()
     const { token } = await tokens.issue(GRANT)
     const [header = '', payload = '', signature = ''] = token.split('.')
@@ -101,7 +101,7 @@ describe('access tokens', () => {
       expect(await refusal(tokens, wrong), kind).to.equal('token_invalid')
   })
 
-  it('are refused where our own key signed them for somebody else, from somebody else, or as something else', async () => {
+  it('are refused if our own key signed them with another audience, issuer or type', async () => {
     const key = await createKey()
     const tokens = await open({ keys: JSON.stringify({ keys: [key] }) })
     const { token } = await tokens.issue(GRANT)
@@ -123,7 +123,7 @@ describe('access tokens', () => {
     expect(await tokens.read('receipt', token)).to.equal(null)
   })
 
-  it('need every claim', async () => {
+  it('are refused if a claim is missing', async () => {
     const key = await createKey()
     const tokens = await open({ keys: JSON.stringify({ keys: [key] }) })
     const bare = await new SignJWT({ plan: 'live-24h', tier: 'live' })
@@ -135,16 +135,16 @@ describe('access tokens', () => {
     expect(await refusal(tokens, bare)).to.equal('token_invalid')
   })
 
-  describe('and their keys', () => {
+  describe('signing keys', () => {
     const kept = () => JSON.parse(readFileSync(join(dataDir, 'token-keys.json'), 'utf8')) as { keys: { kid: string }[] }
 
-    it('are made once, for this user only, and kept', async () => {
+    it('are created once, readable by this user only, and stored', async () => {
       const { token } = await (await open()).issue(GRANT)
       expect(statSync(join(dataDir, 'token-keys.json')).mode & 0o777).to.equal(0o600)
       expect((await (await open()).verify(token)).id).to.equal('call-1')
     })
 
-    it('are the same for two that open at the same moment', async () => {
+    it('are the same for two processes that open them at the same moment', async () => {
       const [one, two] = await Promise.all([open(), open()])
       expect(one.jwks()).to.deep.equal(two.jwks())
     })
@@ -156,7 +156,7 @@ describe('access tokens', () => {
       expect(key).to.include({ kty: 'OKP', crv: 'Ed25519', alg: 'EdDSA', use: 'sig' })
     })
 
-    it('are rotated: the new one signs, the old one goes on verifying', async () => {
+    it('can be rotated: the new key signs and the old key still verifies', async () => {
       const { token: old } = await (await open()).issue(GRANT)
       const before = kept().keys.map(({ kid }) => kid)
       await rotateKeys(dataDir)
@@ -173,7 +173,7 @@ describe('access tokens', () => {
       expect((await tokens.verify(token)).plan).to.equal('live-24h')
     })
 
-    it('that are none are refused at once', async () => {
+    it('are refused at the start if they are not valid keys', async () => {
       const { publicKey } = await generateKeyPair('EdDSA', { extractable: true })
       const wrong = [
         'keys',

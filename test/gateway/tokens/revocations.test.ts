@@ -15,7 +15,7 @@ const fixtures = resolve(import.meta.dirname, '../../fixtures/shop')
 const OPERATOR = 'an-operator-token-of-a-test'
 const HOUR = { subject: PAY_TO, plan: 'late-1h', tier: 'live', durationSeconds: 3600 }
 
-describe('a token that is taken back at one of two gateways', () => {
+describe('a token that is revoked at one of two gateways', () => {
   let schema: Schema | null
   const folders: string[] = []
   const running: Started[] = []
@@ -87,12 +87,12 @@ describe('a token that is taken back at one of two gateways', () => {
     for (const url of urls) expect((await late(url, kept)).status).to.equal(200)
   }
 
-  it('is refused by the other within seconds, on one folder', async () => {
+  it('is refused by the other within seconds if they share a data folder', async () => {
     const dataDir = folder()
     await isFelt(await openTwo(() => ({ DATA_DIR: dataDir })))
   })
 
-  it('is refused by the other within seconds, on one PostgreSQL', async function () {
+  it('is refused by the other within seconds if they share a PostgreSQL database', async function () {
     if (!schema) {
       process.stdout.write('    (skipped: no PostgreSQL server answers)\n')
       this.skip()

@@ -17,7 +17,7 @@ const baseUrl = 'https://shop.example'
 const required = new ServiceError('payment_required')
 
 for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
-  describe(`every quote of ${folder}`, () => {
+  describe(`every 402 of ${folder}`, () => {
     let priced: Operation[]
     let make: ReturnType<typeof createChallenge>
     const quote = (operation: Operation): Quote => make(operation, baseUrl + operation.path, required)
@@ -37,12 +37,12 @@ for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
       expect(priced).to.not.be.empty
     })
 
-    it('fits into a header of 2 KB', () => {
+    it('fits into a 2 KB header', () => {
       const long = priced.filter((operation) => quote(operation).header.length > 2_048).map(({ id }) => id)
       expect(long).to.deep.equal([])
     })
 
-    it('holds for both versions of x402', () => {
+    it('is valid in both versions of x402', () => {
       for (const operation of priced) {
         for (const object of [decode(quote(operation)), bodyOf(quote(operation))])
           expect(parsePaymentRequired(object).success, operation.id).to.equal(true)
@@ -50,7 +50,7 @@ for (const folder of ['catalog', 'test/fixtures/shop/catalog'])
       }
     })
 
-    it('has a discovery extension whose info holds against its own schema', () => {
+    it('has a discovery extension whose info is valid by its own schema', () => {
       for (const operation of priced) {
         const { extensions, resource } = decode(quote(operation))
         for (const { info, schema } of [extensions.bazaar, extensions['payment-identifier']]) {

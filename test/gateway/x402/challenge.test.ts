@@ -26,8 +26,8 @@ function quoteOf(change: Partial<Operation> = {}, url?: string, error = required
   return make(operation, url ?? baseUrl + operation.path, error)
 }
 
-/** How much a quote says of an operation. */
-function saidIn(quote: Quote): Record<'answer' | 'output' | 'words' | 'description', boolean> {
+/** Which details of the operation a 402 includes. */
+function detailsIn(quote: Quote): Record<'answer' | 'output' | 'words' | 'description', boolean> {
   const { info, schema } = decode(quote).extensions.bazaar
   return {
     answer: info.output.example !== undefined,
@@ -59,8 +59,8 @@ describe('the requirements of an operation', () => {
   })
 })
 
-describe('a quote', () => {
-  it('is x402 v2 in the header and v1 in the body, for one and the same payment', () => {
+describe('the 402 of an operation', () => {
+  it('is x402 v2 in the header and v1 in the body, and both ask for the same payment', () => {
     const quote = quoteOf()
     const [v2, v1] = [decode(quote), bodyOf(quote)]
     expect(v2).to.deep.equal(quote.v2)
@@ -95,7 +95,7 @@ describe('a quote', () => {
     }
   })
 
-  it('is built once for the bare address, and says the address that was asked otherwise', () => {
+  it('is built once for the bare address, and names any other address that was called', () => {
     const make = createChallenge({
       catalog: catalogOf(OPERATION),
       network,
@@ -112,13 +112,13 @@ describe('a quote', () => {
     expect(decode(quote).extensions.bazaar.info.input['pathParams']).to.deep.equal({ id: 'nut', part: '9' })
   })
 
-  it('leaves the query out of an address no header could carry', () => {
+  it('omits the query of an address that is too long for a header', () => {
     const quote = quoteOf({}, `${baseUrl}/v1/things/nut/parts/9?filler=${'x'.repeat(9_000)}`)
     expect(decode(quote).resource.url).to.equal(`${baseUrl}/v1/things/nut/parts/9`)
     expect(quote.header.length).to.be.below(2_100)
   })
 
-  it('says the x402 reason of a refused payment, and what the caller can do', () => {
+  it('gives the x402 reason of a refused payment and what the caller can do', () => {
     const error = new ServiceError('payment_invalid', 'The payer holds too little.', { reason: 'insufficient_funds' })
     const quote = quoteOf({}, undefined, error)
     expect(decode(quote).error).to.equal('insufficient_funds')
@@ -136,13 +136,13 @@ describe('a quote', () => {
     expect(bodyOf(expired)).to.include({ code: 'token_expired', x402Version: 1, a: 1 })
   })
 
-  it('tells buyers of a price above the limits that clients have by default', () => {
+  it('tells buyers if a price is above the default limit of x402 clients', () => {
     expect(messageOf(100_000n, '0.1')).to.not.contain('limit')
     expect(messageOf(250_000n, '0.25')).to.contain('0.10 USDC in v1 clients)')
     expect(messageOf(50_000_000n, '50')).to.contain('1 USDC in v2 clients')
   })
 
-  it('describes a dynamic path by a template that indexers take', () => {
+  it('describes a dynamic path by a template that indexers accept', () => {
     const { routeTemplate } = decode(quoteOf()).extensions.bazaar
     expect(routeTemplate).to.equal('/v1/things/:id/parts/:part')
     expect(routeTemplate).to.match(/^\/[a-zA-Z0-9_/:.\-~%]+$/)
@@ -171,9 +171,9 @@ describe('a quote', () => {
     })
   })
 
-  it('says less where the header would be too long: first the example answer, then its schema, then words', () => {
-    expect(saidIn(quoteOf({ params: null, path: '/v1/a' }))).to.include({ answer: true, output: true, words: true })
-    expect(saidIn(quoteOf({ params: null, path: '/v1/a', example: answering(900) }))).to.deep.equal({
+  it('drops detail if the header would be too long: first the example answer, then its schema, then descriptions', () => {
+    expect(detailsIn(quoteOf({ params: null, path: '/v1/a' }))).to.include({ answer: true, output: true, words: true })
+    expect(detailsIn(quoteOf({ params: null, path: '/v1/a', example: answering(900) }))).to.deep.equal({
       answer: false,
       output: true,
       words: true,
@@ -181,8 +181,8 @@ describe('a quote', () => {
     })
     const response = { type: 'object', properties: { size: { type: 'number' }, ['y'.repeat(900)]: true } }
     const crowded = { params: null, path: '/v1/a', example: answering(900), response }
-    expect(saidIn(quoteOf(crowded))).to.deep.equal({ answer: false, output: false, words: true, description: false })
-    expect(saidIn(quoteOf({ ...crowded, description: 'Many words. '.repeat(40) }))).to.include({
+    expect(detailsIn(quoteOf(crowded))).to.deep.equal({ answer: false, output: false, words: true, description: false })
+    expect(detailsIn(quoteOf({ ...crowded, description: 'Many words. '.repeat(40) }))).to.include({
       words: true,
       description: false,
     })

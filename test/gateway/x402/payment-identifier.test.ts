@@ -15,7 +15,7 @@ const codeOf = (work: () => unknown): string => {
 }
 
 describe('the identifier of a payment', () => {
-  it('is the id a client added to the extension, or the header, or neither', () => {
+  it('is the id in the extension, or the header, or null', () => {
     expect(identifierOf(paying(), undefined)).to.equal(null)
     expect(identifierOf(paying({ info: { required: false } }), undefined)).to.equal(null)
     expect(identifierOf(paying({ info: { required: false, id: ID }, schema: {} }), undefined)).to.equal(ID)
@@ -24,12 +24,12 @@ describe('the identifier of a payment', () => {
     expect(identifierOf(paying({ info: { id: ID } }), ID)).to.equal(ID)
   })
 
-  it('takes an extension that is no object for one that says nothing', () => {
+  it('is null if the extension is not an object', () => {
     for (const odd of [null, 'text', 7, {}, { info: null }, { info: 'x' }])
       expect(identifierOf(paying(odd), undefined)).to.equal(null)
   })
 
-  it('refuses an id outside the rules of the extension, a header outside visible ASCII, and two that differ', () => {
+  it('is refused if the id breaks the rules of the extension, the header is not visible ASCII, or the two differ', () => {
     for (const id of ['short', 'a'.repeat(129), 'has space in it -', 7, {}])
       expect(codeOf(() => identifierOf(paying({ info: { id } }), undefined))).to.equal('payment_invalid')
     for (const header of ['', 'two words', 'ü', 'a'.repeat(256), '""'])

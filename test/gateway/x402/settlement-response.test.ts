@@ -4,7 +4,7 @@ import { type Receipt, receiptHeaders, receiptObject } from '../../../gateway/x4
 
 const decode = (text: string | undefined): unknown => JSON.parse(Buffer.from(text ?? '', 'base64').toString())
 
-describe('a receipt', () => {
+describe('the settlement response', () => {
   const settled: Receipt = {
     success: true,
     transaction: `0x${'ab'.repeat(32)}`,
@@ -15,7 +15,7 @@ describe('a receipt', () => {
   }
   const failed: Receipt = { ...settled, success: false, transaction: '', errorReason: 'insufficient_funds' }
 
-  it('tells a v2 payer in one header, with the CAIP-2 network and the amount', () => {
+  it('is one header for a v2 payer, with the CAIP-2 network and the amount', () => {
     const headers = receiptHeaders(settled)
     expect(Object.keys(headers)).to.deep.equal(['payment-response'])
     expect(decode(headers['payment-response'])).to.deep.equal({
@@ -28,7 +28,7 @@ describe('a receipt', () => {
     expect(receiptObject(settled)).to.deep.equal(decode(headers['payment-response']))
   })
 
-  it('tells a v1 payer in both headers, in the second with the v1 network name', () => {
+  it('is two headers for a v1 payer, the second with the v1 network name', () => {
     const headers = receiptHeaders({ ...settled, version: 1 })
     expect(decode(headers['payment-response'])).to.include({ network: 'eip155:8453' })
     expect(decode(headers['x-payment-response'])).to.deep.equal({
@@ -40,7 +40,7 @@ describe('a receipt', () => {
     expect(receiptObject({ ...settled, version: 1 })).to.deep.equal(decode(headers['x-payment-response']))
   })
 
-  it('says why nothing was settled, in words each version knows', () => {
+  it('gives the reason why nothing was settled, as each version spells it', () => {
     expect(receiptObject(failed)).to.include({ success: false, transaction: '', errorReason: 'insufficient_funds' })
     const reasons = [
       ['invalid_exact_evm_payload_authorization_value_mismatch', 'invalid_exact_evm_payload_authorization_value'],

@@ -27,7 +27,7 @@ describe('signed offers', () => {
     })
   const until = (): number => Number(signed.at(-1)?.statement['validUntil'])
 
-  it('state what is asked on each network, field by field', () => {
+  it('state the terms on each network, with the fields of the extension', () => {
     const offers = open(300).of(url, [on('base'), on('base-sepolia')])
     expect(offers).to.deep.equal([
       { format: 'jws', acceptIndex: 0, signature: 'jws1' },
@@ -48,7 +48,7 @@ describe('signed offers', () => {
     })
   })
 
-  it('are signed once for an address and a while, and promise no more than the grace of a price', () => {
+  it('are signed once per address and period, and expire before the old price does', () => {
     const offers = open(300)
     for (let second = 0; second < 600; second++, seconds++) {
       offers.of(url, [on('base')])
@@ -59,13 +59,13 @@ describe('signed offers', () => {
     expect(signed.at(-1)?.statement['resourceUrl']).to.equal(`${url}?limit=5`)
   })
 
-  it('are not made where a price is honoured for too short a while', () => {
+  it('are not signed if old prices are honoured for less than a minute', () => {
     expect(open(0).of(url, [on('base')])).to.deep.equal([])
     expect(open(59).of(url, [on('base')])).to.deep.equal([])
     expect(signed).to.deep.equal([])
   })
 
-  it('stand in the 402 and are renewed there, as many as the header holds', () => {
+  it('are part of the 402, renewed in time, and as many as the header holds', () => {
     const sign = (): string => `jws.${'x'.repeat(600)}.${signed.push({ type: '', statement: {} })}`
     const offers = createOffers({ sign, now: () => new Date(seconds * 1000), graceSeconds: 300 })
     const others = [{ network: NETWORKS['base-sepolia'], payTo } as const]

@@ -1,4 +1,4 @@
-/** Tokens that are not worth what they say, over both transports; and what tokens leave behind. */
+/** Forged access tokens over both transports, and what tokens leave in the log. */
 import { expect } from 'chai'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -9,7 +9,7 @@ import { createKey } from '../../../gateway/tokens/key-set.ts'
 import { ask, buy, json, payment, send } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 
-describe('a token with the signature of our own key', () => {
+describe('a forged access token that our own key signed', () => {
   let shop: TestGateway
   let key: JWK
   let claims: JWTPayload
@@ -42,7 +42,7 @@ describe('a token with the signature of our own key', () => {
       .setProtectedHeader({ alg: 'EdDSA', kid: key.kid as string, typ: 'JWT', ...header })
       .sign(signing)
   }
-  /** How a token is taken over HTTP and over MCP: a status or a code, which must be the same. */
+  /** Presents a token over HTTP and over MCP. Returns 'opens' or the error code, which must be the same on both. */
   async function taken(token: string): Promise<string> {
     const response = await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': token } })
     const code = response.status === 200 ? 'opens' : String((await json(response))['code'])
@@ -55,11 +55,11 @@ describe('a token with the signature of our own key', () => {
   }
   const seconds = (): number => Math.floor(shop.now().getTime() / 1000)
 
-  it('opens what its plan names', async () => {
+  it('opens the routes of its plan if nothing in it is forged', async () => {
     expect(await taken(await signed({}))).to.equal('opens')
   })
 
-  it('is refused where it was made for somebody else, by somebody else, or as something else', async () => {
+  it('is refused if audience, issuer, type or another claim is wrong', async () => {
     const other = 'https://other.example'
     const wrong: Record<string, string> = {
       'a foreign audience': await signed({ aud: other }),
@@ -76,14 +76,14 @@ describe('a token with the signature of our own key', () => {
     for (const [what, token] of Object.entries(wrong)) expect(await taken(token), what).to.equal('token_invalid')
   })
 
-  it('is refused once it has ended, by one second and by any', async () => {
+  it('is refused once it has expired, even by one second', async () => {
     expect(await taken(await signed({ exp: seconds() + 3600 }))).to.equal('opens')
     expect(await taken(await signed({ exp: seconds() - 1 }))).to.equal('token_expired')
     expect(await taken(await signed({ exp: seconds() }))).to.equal('token_expired')
     expect(await taken(await signed({ exp: 0 }))).to.equal('token_expired')
   })
 
-  it('is refused without a signature, and with one of the public key taken for a secret', async () => {
+  it('is refused without a signature, and with an HMAC that uses the public key as its secret', async () => {
     const [header, payload] = (await signed({})).split('.') as [string, string]
     const none = base64url.encode(JSON.stringify({ alg: 'none', kid: key.kid, typ: 'JWT' }))
     const { d: _, ...open } = key
@@ -104,7 +104,7 @@ describe('a token with the signature of our own key', () => {
       expect(await taken(token)).to.equal('token_invalid')
   })
 
-  it('that is refused stands in the way of no payment beside it', async () => {
+  it('does not prevent a payment in the same call', async () => {
     const url = `${shop.url}/v1/late`
     const before = shop.settler.transfers.length
     const header = await payment(url, shop.wallet)
@@ -113,7 +113,7 @@ describe('a token with the signature of our own key', () => {
     expect(shop.settler.transfers.length).to.equal(before + 1)
   })
 
-  it('gets answers that no cache keeps, no HEAD, and leave to be sent from any page', async () => {
+  it('gets answers that are never cached, no answer to HEAD, and CORS headers for any page', async () => {
     const headers = { 'x-service-token': await signed({}), origin: 'https://page.example' }
     const answer = await ask(`${shop.url}/v1/late`, { headers })
     expect(answer.headers.get('cache-control')).to.equal('private, no-store')
@@ -126,7 +126,7 @@ describe('a token with the signature of our own key', () => {
     expect(options.headers.get('access-control-allow-credentials')).to.equal(null)
   })
 
-  it('stands in no log, at the most talkative level, whether it was bought, used, refused or lost', async () => {
+  it('never appears in the log, not even at trace level', async () => {
     const issued_at = shop.now().toISOString()
     const message = reissueMessage(shop.url, shop.wallet.address, issued_at)
     const signature = await shop.wallet.signMessage({ message })

@@ -1,4 +1,4 @@
-/** A settled payment is public: what somebody gets who read it from the chain and presents it again. */
+/** A settled payment is public. These tests present one again, as somebody could who read it from the chain. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { expect } from 'chai'
@@ -8,7 +8,7 @@ import { ask, json, payment, send } from '../../support/agent.ts'
 import { freePort, newWallet, openGateway, type TestGateway } from '../../support/gateway.ts'
 import type { Authorization } from '../../support/wallet.ts'
 
-describe('a payment that somebody else presents again', () => {
+describe('a settled payment that is presented again', () => {
   let dataDir: string
   let shop: TestGateway
   let environment: Record<string, string>
@@ -21,12 +21,12 @@ describe('a payment that somebody else presents again', () => {
     await shop.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
-  // A proxy on this machine says where the caller is.
+  // A proxy on this machine reports the address of the caller.
   const from = (address: string, method = 'GET') => ({ method, headers: { 'x-forwarded-for': address } })
   const pass = (header: string, address: string): Promise<Response> =>
     send(`${shop.url}/v1/passes/late/1h`, header, 2, from(address, 'POST'))
 
-  it('is given the token again where it was bought from, and nowhere else, after a restart too', async () => {
+  it('returns the access token only to the address it was bought from, also after a restart', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     const bought = await pass(header, '203.0.113.7')
     const { token } = await json(bought)
@@ -49,14 +49,14 @@ describe('a payment that somebody else presents again', () => {
     expect((await json(await pass(header, '203.0.113.7')))['token']).to.equal(token)
   })
 
-  it('is one place for a whole /64, as one customer has', async () => {
+  it('treats an IPv6 /64 as one address', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     expect((await pass(header, '2001:db8:1:2::7')).status).to.equal(200)
     expect((await pass(header, '2001:db8:1:2:ffff::9')).status).to.equal(200)
     expect((await pass(header, '2001:db8:1:3::7')).status).to.equal(403)
   })
 
-  it('is one place for one machine, over IPv4 and IPv6', async () => {
+  it('treats the IPv4 and IPv6 addresses of one machine as one address', async () => {
     for (const [bought, again] of [
       ['127.0.0.1', '::1'],
       ['203.0.113.7', '::ffff:203.0.113.7'],
@@ -68,7 +68,7 @@ describe('a payment that somebody else presents again', () => {
     }
   })
 
-  it('is told from the buyer behind one proxy, and the buyer known behind another', async () => {
+  it('tells buyers behind the same trusted proxy apart, and recognises a buyer behind another one', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     expect((await echo(header, '203.0.113.7, 198.51.100.1')).status).to.equal(200)
     expect((await echo(header, '203.0.113.8, 198.51.100.1')).status).to.equal(403)
@@ -76,7 +76,7 @@ describe('a payment that somebody else presents again', () => {
     expect((await echo(header, '203.0.113.7, 192.0.2.1')).status, 'a proxy nobody trusts').to.equal(403)
   })
 
-  it('waits in vain while the buyer’s own call is under way', async () => {
+  it('returns no token to another caller who waits while the buyer’s own call is in progress', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
     const release = shop.settler.hold()
     const buyer = pass(header, '203.0.113.7')
@@ -88,7 +88,7 @@ describe('a payment that somebody else presents again', () => {
     expect(statuses).to.deep.equal([200, 200, 403])
   })
 
-  it('is given no answer that was delivered, but where it was bought from, after a restart too', async () => {
+  it('returns a delivered answer only to the address it was bought from, also after a restart', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const from = (address: string) => echo(header, address)
     const first = await (await from('203.0.113.7')).text()
@@ -107,7 +107,7 @@ describe('a payment that somebody else presents again', () => {
     expect([again.status, await again.text()]).to.deep.equal([200, first])
   })
 
-  it('gets nothing from a call that is under way, nor in the moment it ends', async () => {
+  it('returns nothing to other callers during the buyer’s call or right after it', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const release = shop.settler.hold()
     const buyer = echo(header, '203.0.113.7')
@@ -120,7 +120,7 @@ describe('a payment that somebody else presents again', () => {
     expect(statuses).to.deep.equal([200, 403, 403, 403, 403, 403, 403])
   })
 
-  it('is given what never left, since it may be the buyer from where he is now', async () => {
+  it('returns an answer that was never delivered to any address, since the buyer may have moved', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const release = shop.settler.hold()
     const leaving = new AbortController()
@@ -140,7 +140,7 @@ describe('a payment that somebody else presents again', () => {
     expect(shop.settler.transfers.filter(({ key }) => key === keyOf(header))).to.have.length(1)
   })
 
-  it('needs the name of a named purchase from anywhere else, and the name is enough; no other name will do', async () => {
+  it('returns the answer of a named purchase to anyone who sends its idempotency key, and to nobody with another key', async () => {
     const name = { 'idempotency-key': 'order-2026-11-20-0042' }
     for (const at of ['/v1/echo/hello', '/v1/passes/late/1h'] as const) {
       const method = at.startsWith('/v1/passes') ? 'POST' : 'GET'
@@ -167,7 +167,7 @@ describe('a payment that somebody else presents again', () => {
     }
   })
 
-  it('shows the name over MCP too, in the header of the POST', async () => {
+  it('accepts the idempotency key of a purchase over MCP too, in the header of the POST', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
     const name = { 'idempotency-key': 'order-2026-11-20-0044' }
     const elsewhere = { 'x-forwarded-for': '203.0.113.8' }

@@ -5,7 +5,7 @@ import { expect } from 'chai'
 import { json, payment, send } from '../support/agent.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
-describe('the same payment at two processes of one ledger', () => {
+describe('the same payment at two processes that share a journal', () => {
   let folder: string
   let here: TestGateway
   let there: TestGateway
@@ -35,7 +35,7 @@ describe('the same payment at two processes of one ledger', () => {
   }
 
   for (const reason of ['invalid_transaction_state', 'insufficient_funds'])
-    it(`is never called uncharged where a twin has bought with it meanwhile (${reason})`, async () => {
+    it(`is never reported as uncharged if the other process settled it meanwhile (${reason})`, async () => {
       const word = reason.slice(0, 7)
       const header = await payment(`${here.url}/v1/echo/${word}`, here.wallet)
       const overtaken = overtake(() => send(`${there.url}/v1/echo/${word}`, header), reason)
@@ -46,7 +46,7 @@ describe('the same payment at two processes of one ledger', () => {
       expect(answer.headers.get('idempotent-replay')).to.equal('true')
     })
 
-  it('is pending for both where the twin does not know yet', async () => {
+  it('is pending at both while the other process does not know the outcome yet', async () => {
     const header = await payment(`${here.url}/v1/echo/slow`, here.wallet)
     there.settler.next('lost')
     const overtaken = overtake(() => send(`${there.url}/v1/echo/slow`, header), 'insufficient_funds')
@@ -55,7 +55,7 @@ describe('the same payment at two processes of one ledger', () => {
     expect(await json(answer)).to.include({ code: 'settlement_pending', retry: 'same_payment' })
   })
 
-  it('is refused where nobody has used it', async () => {
+  it('is refused if nobody has used it', async () => {
     const header = await payment(`${here.url}/v1/echo/poor`, here.wallet)
     here.settler.next('refuse')
     expect((await send(`${here.url}/v1/echo/poor`, header)).status).to.equal(402)

@@ -18,7 +18,7 @@ describe('a plan', () => {
   const withToken = (path: string, value = token): Promise<Response> =>
     ask(`${url}${path}`, { headers: { 'x-service-token': value } })
 
-  it('is listed free with the fields of the interface', async () => {
+  it('is listed for free, with the fields of the interface', async () => {
     proves('plan-catalog', 'plan-record', 'token-header')
     const list = await json(await ask(`${url}/v1/passes`))
     expect(list).to.have.all.keys('service', 'model', 'enabled', 'header', 'note', 'plans')
@@ -38,7 +38,7 @@ describe('a plan', () => {
     ])
   })
 
-  it('is chosen by its route alone', async () => {
+  it('is chosen by its route, never by query or body', async () => {
     proves('plan-by-route')
     const sent = { method: 'POST', body: { plan: 'other', price: '0.000001' } }
     const { v2 } = await offer(`${url}/v1/passes/late/1h?plan=other&price=0`, sent)
@@ -47,7 +47,7 @@ describe('a plan', () => {
     expect(await json(response)).to.include({ plan: 'late-1h' })
   })
 
-  it('gives a token that opens its routes, without payment', async () => {
+  it('returns a token that opens its routes without further payment', async () => {
     proves('plan-token', 'token-routes')
     const transfers = shop.settler.transfers.length
     const response = await withToken('/v1/late')
@@ -57,7 +57,7 @@ describe('a plan', () => {
     expect(shop.settler.transfers.length).to.equal(transfers)
   })
 
-  it('lets its token see as far as its tier, and a payer as far as the route', async () => {
+  it('delays data for a token by its tier, and for a payment by the route', async () => {
     proves('token-freshness')
     const moment = async (response: Response): Promise<number> => Date.parse(String((await json(response))['as_of']))
     const fresh = await moment(await withToken('/v1/late'))
@@ -65,13 +65,13 @@ describe('a plan', () => {
     expect(fresh - late).to.be.within(86_300_000, 86_400_000)
   })
 
-  it('opens no other route', async () => {
+  it('does not open other routes', async () => {
     const { response, v1 } = await offer(`${url}/v1/echo/hello`, { headers: { 'x-service-token': token } })
     expect(response.status).to.equal(402)
     expect(v1.code).to.equal('token_route')
   })
 
-  it('settles nothing where a valid token comes beside a payment', async () => {
+  it('settles no payment if a valid token comes with it', async () => {
     const transfers = shop.settler.transfers.length
     const header = await payment(`${url}/v1/late`, shop.wallet)
     const response = await send(`${url}/v1/late`, header, 2, { headers: { 'x-service-token': token } })
@@ -79,7 +79,7 @@ describe('a plan', () => {
     expect(shop.settler.transfers.length).to.equal(transfers)
   })
 
-  it('has refused tokens say which fault they have, with the price', async () => {
+  it('answers a refused token with the fault and the price', async () => {
     const broken = `${token.slice(0, -4)}AAAA`
     const { response, v1 } = await offer(`${url}/v1/late`, { headers: { 'x-service-token': broken } })
     expect(response.status).to.equal(402)
@@ -87,7 +87,7 @@ describe('a plan', () => {
     expect(v1.accepts).to.have.length(1)
   })
 
-  it('ends after its window, to the second', async () => {
+  it('expires at the end of its window, to the second', async () => {
     proves('token-window')
     shop.advance(3590)
     expect((await withToken('/v1/late')).status).to.equal(200)
