@@ -1,18 +1,19 @@
 /**
- * Gathers what waits while something is under way, and launches it together. With nothing under way one that comes
- * alone leaves alone and at once; a full batch never waits.
+ * Collects items while a batch is in progress and sends them together as the next one. While nothing is in progress, an
+ * item is sent at once; a full batch never waits.
  */
 
-/** What became of a launch: each item's own result in order, and when the next batch may follow. */
-export interface Launch<Result> {
+/** A batch that was sent: each item's own result in order, and when the next batch may follow. */
+export interface SentBatch<Result> {
   readonly results: readonly PromiseSettledResult<Result>[]
   readonly over: Promise<unknown>
 }
 
-/** Returns `add`, which resolves with the item's own result. `launch` takes 1 to `size` items; its throw is everybody's. */
+/** Returns a function that adds an item and resolves with its own result. `sendBatch` gets 1 to `size` items; if it throws,
+ * all of them fail. */
 export function createBatches<Item, Result>(
   size: number,
-  launch: (items: readonly Item[]) => Promise<Launch<Result>>,
+  sendBatch: (items: readonly Item[]) => Promise<SentBatch<Result>>,
 ): (item: Item) => Promise<Result> {
   interface Waiting {
     readonly item: Item
@@ -22,9 +23,9 @@ export function createBatches<Item, Result>(
   const waiting: Waiting[] = []
   let underWay = 0
 
-  async function leave(group: readonly Waiting[]): Promise<void> {
+  async function run(group: readonly Waiting[]): Promise<void> {
     try {
-      const { results, over } = await launch(group.map(({ item }) => item))
+      const { results, over } = await sendBatch(group.map(({ item }) => item))
       for (const [at, { resolve, reject }] of group.entries()) {
         const result = results[at]
         if (result?.status === 'fulfilled') resolve(result.value)
@@ -39,7 +40,7 @@ export function createBatches<Item, Result>(
   function pump(): void {
     while (waiting.length >= size || (waiting.length > 0 && underWay === 0)) {
       underWay += 1
-      void leave(waiting.splice(0, size)).then(() => {
+      void run(waiting.splice(0, size)).then(() => {
         underWay -= 1
         pump()
       })
@@ -49,7 +50,7 @@ export function createBatches<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      // What comes in the same tick leaves together.
+      // Items of the same tick share a batch.
       queueMicrotask(pump)
     })
 }

@@ -9,7 +9,7 @@ import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../check.ts'
 import { batchGas, createDispatch } from './dispatch.ts'
 import { TooDear } from './gas-fees.ts'
-import type { Sending } from './pending-transaction.ts'
+import type { PendingTransaction } from './pending-transaction.ts'
 import { createHealth } from '../health.ts'
 import { createJudge, type TransactionReceipt } from '../judge.ts'
 import { MULTICALL3 } from '../multicall.ts'
@@ -104,24 +104,24 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   }
 
   /** Sends a payment that has its record already, unless it is under way or would fail. Throws RpcError. */
-  async function alone({ transfer }: Sent): Promise<Sending | null> {
+  async function alone({ transfer }: Sent): Promise<PendingTransaction | null> {
     const { nonce } = transfer
     if (going.has(nonce)) return null
     going.add(nonce)
-    let sending: Sending | null = null
+    let tx: PendingTransaction | null = null
     try {
       if ((await simulate(transfer)) !== null) return null
       const settlement = await wallets.settlementOf(transfer)
       if ('reason' in settlement) return null
-      sending = await sender.prepare(settlement.to, settlement.data, settlement.gas)
-      await sender.send(sending)
-      log.info({ transaction: sending.hash }, 'a payment is sent again in a transaction of its own')
-      return sending
+      tx = await sender.prepare(settlement.to, settlement.data, settlement.gas)
+      await sender.send(tx)
+      log.info({ transaction: tx.hash }, 'a payment is sent again in a transaction of its own')
+      return tx
     } catch (error) {
       if (error instanceof TooDear) return null
       throw error
     } finally {
-      void (sending?.confirmed ?? Promise.resolve()).then(() => going.delete(nonce))
+      void (tx?.confirmed ?? Promise.resolve()).then(() => going.delete(nonce))
     }
   }
 
@@ -146,14 +146,14 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
         const message = 'The payment could not be sent.'
         return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
       }
-      const { sending, accepted, isShared } = dispatched
-      const sent = { transfer, fromBlock: sending.fromBlock, isShared }
+      const { tx, accepted, isShared } = dispatched
+      const sent = { transfer, fromBlock: tx.fromBlock, isShared }
       const first =
         wait === 'submitted' && accepted
-          ? ({ state: 'settled', transaction: sending.hash, provisional: true } as const)
-          : await awaited(sent, sending, wait === 'confirmed' ? 'confirmed' : 'mined')
+          ? ({ state: 'settled', transaction: tx.hash, provisional: true } as const)
+          : await awaited(sent, tx, wait === 'confirmed' ? 'confirmed' : 'mined')
       if (first.state !== 'settled' || !first.provisional) return first
-      return { ...first, later: followed(sent, sending) }
+      return { ...first, later: followed(sent, tx) }
     },
 
     async status(payment) {
@@ -180,9 +180,9 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   }
 
   /** After the answer has gone: a transaction that fails now is a loss the operator should hear of. */
-  async function followed(sent: Sent, sending: Sending): Promise<Outcome> {
-    const outcome = await awaited(sent, sending, 'confirmed')
-    const details = { transaction: sending.hash, outcome }
+  async function followed(sent: Sent, tx: PendingTransaction): Promise<Outcome> {
+    const outcome = await awaited(sent, tx, 'confirmed')
+    const details = { transaction: tx.hash, outcome }
     if (outcome.state === 'refused') log.error(details, 'a payment that was answered has failed')
     if (outcome.state === 'pending') log.warn(details, 'a payment that was answered is not final yet')
     return outcome

@@ -1,6 +1,6 @@
 /**
- * Nonces of one sending account. A chain takes them in order and waits at every gap, so a nonce that is given back is
- * remembered as a hole until somebody uses it.
+ * The transaction nonces of one account. A chain takes them in order and waits at every gap, so a nonce that is given
+ * back is remembered as a hole until another transaction uses it.
  */
 export interface Nonces {
   /** What the chain expects next, at the start and whenever it is ahead of us. Nonces below are gone. */

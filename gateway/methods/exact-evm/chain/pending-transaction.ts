@@ -1,12 +1,12 @@
-/** A transaction from its signing until nobody watches it any more. */
+/** A transaction, from its signature until it is final or given up. */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { TransactionReceipt } from '../judge.ts'
 import type { Fees, Signer } from './transaction-signer.ts'
-import type { InFlight } from './transaction-tracker.ts'
+import type { TrackedTransaction } from './transaction-tracker.ts'
 
-/** A signed transaction. Sending may sign it anew; `hashes` keeps every form that may be mined. */
-export interface Sending extends InFlight {
+/** A signed transaction. Sending it may sign it again; `hashes` keeps every version that may be mined. */
+export interface PendingTransaction extends TrackedTransaction {
   nonce: number
   raw: Hex
   hash: Hex
@@ -19,8 +19,8 @@ export interface Sending extends InFlight {
   readonly confirmed: Promise<TransactionReceipt | null>
 }
 
-/** A sending as its sender sees it. */
-export interface Flying extends Sending {
+/** A pending transaction with what its sender needs to send it again. */
+export interface OwnTransaction extends PendingTransaction {
   to: Hex
   data: Hex
   gas: bigint
@@ -29,20 +29,20 @@ export interface Flying extends Sending {
   sentAt: number
   /** The node had it already when it was last sent again. */
   isKnown: boolean
-  /** How often in a row the node has said no to sending it again, in words we do not know. */
+  /** How often in a row the node refused to take it again, with a message that is not known here. */
   doubts: number
 }
 
-type Fields = Pick<Flying, 'nonce' | 'to' | 'data' | 'gas' | 'fees' | 'fromBlock'>
+type Fields = Pick<OwnTransaction, 'nonce' | 'to' | 'data' | 'gas' | 'fees' | 'fromBlock'>
 
 /** Signs a transaction. `depth`: how many blocks deep is confirmed. */
-export function createFlying(
+export function createTransaction(
   { signer, depth, log }: { readonly signer: Signer; readonly depth: number; readonly log: Logger },
   fields: Fields,
-): Flying {
+): OwnTransaction {
   const { raw, hash } = signer.sign({ ...fields, ...fields.fees })
   const [mined, confirmed] = [latch<TransactionReceipt | null>(), latch<TransactionReceipt | null>()]
-  const flying: Flying = {
+  const tx: OwnTransaction = {
     ...fields,
     raw,
     hash,
@@ -57,25 +57,25 @@ export function createFlying(
       if (deep >= depth) confirmed.set(receipt)
     },
     vanished() {
-      log.warn({ nonce: flying.nonce, transaction: flying.hash }, 'a transaction has left its block; it is sent again')
-      flying.sentAt = Number.NEGATIVE_INFINITY
+      log.warn({ nonce: tx.nonce, transaction: tx.hash }, 'a transaction has left its block; it is sent again')
+      tx.sentAt = Number.NEGATIVE_INFINITY
     },
-    land(receipt) {
+    finish(receipt) {
       mined.set(receipt)
       confirmed.set(receipt)
     },
   }
-  return flying
+  return tx
 }
 
-/** Signs it anew, with another nonce, fee or call. */
-export function signAgain(signer: Signer, flying: Flying, change: Partial<Fields>): void {
-  Object.assign(flying, change)
-  Object.assign(flying, signer.sign({ ...flying, ...flying.fees }))
-  flying.hashes.push(flying.hash)
+/** Signs a transaction again, with another nonce, fee or call. */
+export function signAgain(signer: Signer, tx: OwnTransaction, change: Partial<Fields>): void {
+  Object.assign(tx, change)
+  Object.assign(tx, signer.sign({ ...tx, ...tx.fees }))
+  tx.hashes.push(tx.hash)
 }
 
-/** A promise that is kept from outside, once. */
+/** A promise that is resolved from outside, once. */
 function latch<Value>(): { readonly value: Promise<Value>; set(value: Value): void } {
   const held: { resolve?: (value: Value) => void } = {}
   const value = new Promise<Value>((resolve) => {

@@ -1,13 +1,13 @@
 /**
- * One watch over everything an account has in flight: a single look per interval, however many payments wait. The
- * account's transaction count says which transactions are in a block; only their receipts are fetched. What is in a
- * block is watched on until no reorganisation can be expected to take it out again.
+ * Tracks all pending transactions of one account, with one request per interval however many there are. The account's
+ * transaction count says which of them are in a block, and only their receipts are fetched. A transaction in a block is
+ * tracked until no reorganisation can be expected to remove it.
  */
 import type { Hex } from '../../../config/networks.ts'
 import { depthOf, type TransactionReceipt } from '../judge.ts'
 import type { Rpc } from '../nodes/rpc.ts'
 
-export interface InFlight {
+export interface TrackedTransaction {
   readonly nonce: number
   /** Every transaction sent with this nonce; one of them at most is mined. */
   readonly hashes: readonly Hex[]
@@ -16,20 +16,20 @@ export interface InFlight {
   /** It was in a block and is in none any more. */
   vanished(): void
   /** Nobody watches any more. Null: the nonce is spent and none of ours spent it, or it was dropped. */
-  land(receipt: TransactionReceipt | null): void
+  finish(receipt: TransactionReceipt | null): void
 }
 
-export interface Watch<Flight extends InFlight> {
-  add(flight: Flight): void
+export interface TransactionTracker<Transaction extends TrackedTransaction> {
+  add(transaction: Transaction): void
   has(nonce: number): boolean
   /** Watches it no more; it lands with null. */
-  drop(flight: Flight): void
+  drop(transaction: Transaction): void
   /** Lowest nonce first. */
-  all(): readonly Flight[]
+  all(): readonly Transaction[]
   close(): void
 }
 
-export interface WatchOptions {
+export interface TrackerOptions {
   readonly rpc: Rpc
   readonly address: Hex
   readonly pollMs: number
@@ -40,8 +40,8 @@ export interface WatchOptions {
   readonly onError: (error: unknown) => void
 }
 
-interface Watched<Flight> {
-  readonly flight: Flight
+interface Watched<Transaction> {
+  readonly transaction: Transaction
   /** Since when the nonce has been spent without a receipt. */
   lostSince: number | null
   /** The block it is in, since when, and at which height it was looked at last. */
@@ -59,28 +59,30 @@ const KEPT_MS = 120_000
 const CALM = 4
 const BATCH = 100
 
-export function createWatch<Flight extends InFlight>(options: WatchOptions): Watch<Flight> {
+export function createTracker<Transaction extends TrackedTransaction>(
+  options: TrackerOptions,
+): TransactionTracker<Transaction> {
   const { rpc, address, pollMs, depth: wanted, mend, onError } = options
-  const flights = new Map<number, Watched<Flight>>()
+  const tracked = new Map<number, Watched<Transaction>>()
   let timer: NodeJS.Timeout | null = null
   let looking = false
   let closed = false
 
-  function land({ flight }: Watched<Flight>, receipt: TransactionReceipt | null): void {
-    flights.delete(flight.nonce)
-    flight.land(receipt)
+  function finish({ transaction }: Watched<Transaction>, receipt: TransactionReceipt | null): void {
+    tracked.delete(transaction.nonce)
+    transaction.finish(receipt)
   }
 
   async function look(): Promise<void> {
     const [count = 0, height = 0] = (
       await rpc.batch([['eth_getTransactionCount', address, 'latest'], ['eth_blockNumber']])
     ).map(numberOf)
-    const spent: Watched<Flight>[] = []
-    for (const watched of flights.values())
-      if (watched.flight.nonce < count) spent.push(watched)
+    const spent: Watched<Transaction>[] = []
+    for (const watched of tracked.values())
+      if (watched.transaction.nonce < count) spent.push(watched)
       else if (watched.receipt !== null) {
         Object.assign(watched, { receipt: null, lostSince: null })
-        watched.flight.vanished()
+        watched.transaction.vanished()
       }
     const news = spent.filter((watched) => isDue(watched, height))
     for (let from = 0; from < news.length; from += BATCH) await collect(news.slice(from, from + BATCH), height)
@@ -88,15 +90,15 @@ export function createWatch<Flight extends InFlight>(options: WatchOptions): Wat
   }
 
   /** Blocks between the depth that is asked for and the last look change nothing. */
-  function isDue({ receipt, seenSince, height: before }: Watched<Flight>, height: number): boolean {
+  function isDue({ receipt, seenSince, height: before }: Watched<Transaction>, height: number): boolean {
     if (receipt === null) return true
     const depth = depthOf(receipt, height)
     if (depth < KEPT_BLOCKS && performance.now() - seenSince > KEPT_MS) return depth >= wanted || before !== height
     return before !== height && (depth <= wanted || depth >= KEPT_BLOCKS)
   }
 
-  async function collect(spent: readonly Watched<Flight>[], height: number): Promise<void> {
-    const hashes = spent.flatMap(({ flight }) => flight.hashes)
+  async function collect(spent: readonly Watched<Transaction>[], height: number): Promise<void> {
+    const hashes = spent.flatMap(({ transaction }) => transaction.hashes)
     const receipts = await rpc.batch(hashes.map((hash) => ['eth_getTransactionReceipt', hash] as const))
     const found = new Map<string, TransactionReceipt>()
     for (const receipt of receipts)
@@ -106,24 +108,24 @@ export function createWatch<Flight extends InFlight>(options: WatchOptions): Wat
       }
     const now = performance.now()
     for (const watched of spent) {
-      const receipt = watched.flight.hashes.map((hash) => found.get(hash)).find((each) => each !== undefined)
+      const receipt = watched.transaction.hashes.map((hash) => found.get(hash)).find((each) => each !== undefined)
       if (receipt) see(watched, receipt, height, now)
-      else if (now - (watched.lostSince ??= now) > LOST_MS) land(watched, null)
+      else if (now - (watched.lostSince ??= now) > LOST_MS) finish(watched, null)
     }
   }
 
-  function see(watched: Watched<Flight>, receipt: TransactionReceipt, height: number, now: number): void {
+  function see(watched: Watched<Transaction>, receipt: TransactionReceipt, height: number, now: number): void {
     const depth = depthOf(receipt, height)
     if (watched.receipt === null) watched.seenSince = now
     Object.assign(watched, { receipt, lostSince: null, height })
-    watched.flight.seen(receipt, depth)
+    watched.transaction.seen(receipt, depth)
     const isOld = depth >= KEPT_BLOCKS || now - watched.seenSince > KEPT_MS
-    if (depth >= wanted && isOld) land(watched, receipt)
+    if (depth >= wanted && isOld) finish(watched, receipt)
   }
 
   function schedule(): void {
-    if (looking || closed || flights.size === 0) return
-    const isCalm = [...flights.values()].every(({ receipt }) => receipt !== null)
+    if (looking || closed || tracked.size === 0) return
+    const isCalm = [...tracked.values()].every(({ receipt }) => receipt !== null)
     if (timer) clearTimeout(timer)
     timer = setTimeout(() => void again(), isCalm ? CALM * pollMs : pollMs)
     // Blocks getting deeper keep no process alive that is done with everything else.
@@ -138,22 +140,23 @@ export function createWatch<Flight extends InFlight>(options: WatchOptions): Wat
   }
 
   return {
-    add(flight) {
-      if (closed) return flight.land(null)
-      const wasCalm = flights.size === 0 || !timer?.hasRef()
-      flights.set(flight.nonce, { flight, lostSince: null, receipt: null, seenSince: 0, height: 0 })
+    add(transaction) {
+      if (closed) return transaction.finish(null)
+      const wasCalm = tracked.size === 0 || !timer?.hasRef()
+      tracked.set(transaction.nonce, { transaction, lostSince: null, receipt: null, seenSince: 0, height: 0 })
       if (wasCalm) schedule()
     },
-    has: (nonce) => flights.has(nonce),
-    drop(flight) {
-      const watched = flights.get(flight.nonce)
-      if (watched) land(watched, null)
+    has: (nonce) => tracked.has(nonce),
+    drop(transaction) {
+      const watched = tracked.get(transaction.nonce)
+      if (watched) finish(watched, null)
     },
-    all: () => [...flights.values()].map(({ flight }) => flight).sort((one, other) => one.nonce - other.nonce),
+    all: () =>
+      [...tracked.values()].map(({ transaction }) => transaction).sort((one, other) => one.nonce - other.nonce),
     close() {
       closed = true
       if (timer) clearTimeout(timer)
-      for (const watched of flights.values()) land(watched, null)
+      for (const watched of tracked.values()) finish(watched, null)
     },
   }
 }

@@ -2,7 +2,7 @@
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Outcome } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
-import type { Sending } from './pending-transaction.ts'
+import type { PendingTransaction } from './pending-transaction.ts'
 import { depthOf, hasTransfer, type Judge, settled, type TransactionReceipt } from '../judge.ts'
 import type { Simulate } from '../check.ts'
 import type { Transfer } from '../eip3009.ts'
@@ -26,14 +26,14 @@ export interface VerdictParts {
   readonly confirmSeconds: number
   readonly log: Logger
   /** Sends a payment in a transaction of its own. Null: it cannot be sent now. */
-  readonly alone: (sent: Sent) => Promise<Sending | null>
+  readonly alone: (sent: Sent) => Promise<PendingTransaction | null>
 }
 
 export interface Verdicts {
   /** Of a receipt, at this height of the chain. Throws RpcError. */
   concluded(sent: Sent, receipt: TransactionReceipt, height: number): Promise<Outcome>
   /** Waits for the block, or for the depth that is certain. Never rejects. */
-  awaited(sent: Sent, sending: Sending, wait: 'mined' | 'confirmed'): Promise<Outcome>
+  awaited(sent: Sent, tx: PendingTransaction, wait: 'mined' | 'confirmed'): Promise<Outcome>
 }
 
 export function createVerdicts(parts: VerdictParts): Verdicts {
@@ -60,25 +60,25 @@ export function createVerdicts(parts: VerdictParts): Verdicts {
 
   /** A batch failed it although the token would take it: a neighbour's doing. */
   async function goneAlone(sent: Sent, transaction: Hex): Promise<Outcome> {
-    const sending = await alone(sent)
-    if (sending === null) return { state: 'pending', transaction }
-    return awaited({ ...sent, isShared: false }, sending, 'confirmed')
+    const tx = await alone(sent)
+    if (tx === null) return { state: 'pending', transaction }
+    return awaited({ ...sent, isShared: false }, tx, 'confirmed')
   }
 
-  async function awaited(sent: Sent, sending: Sending, wait: 'mined' | 'confirmed'): Promise<Outcome> {
+  async function awaited(sent: Sent, tx: PendingTransaction, wait: 'mined' | 'confirmed'): Promise<Outcome> {
     const until = performance.now() + confirmSeconds * 1000
     try {
-      const mined = await before(until, wait === 'mined' ? sending.mined : sending.confirmed)
+      const mined = await before(until, wait === 'mined' ? tx.mined : tx.confirmed)
       if (mined && wait === 'mined' && hasTransfer(mined, network, sent.transfer))
         return settled(mined.transactionHash, depth > 1)
-      const receipt = mined && (await before(until, sending.confirmed))
+      const receipt = mined && (await before(until, tx.confirmed))
       if (receipt) return await concluded(sent, receipt, Number(receipt.blockNumber) + depth - 1)
       const verdict = await judge({ ...sent.transfer, fromBlock: sent.fromBlock })
       const isFar = verdict.state !== 'settled' || wait === 'mined' || !verdict.provisional
-      return verdict.state !== 'pending' && isFar ? verdict : { state: 'pending', transaction: sending.hash }
+      return verdict.state !== 'pending' && isFar ? verdict : { state: 'pending', transaction: tx.hash }
     } catch (error) {
-      log.warn({ err: error, transaction: sending.hash }, 'the outcome of a settlement could not be read')
-      return { state: 'pending', transaction: sending.hash }
+      log.warn({ err: error, transaction: tx.hash }, 'the outcome of a settlement could not be read')
+      return { state: 'pending', transaction: tx.hash }
     }
   }
 
