@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect } from 'chai'
 import { json, payment, send } from '../support/agent.ts'
 import { rawRequest, requestLine } from '../http/raw.ts'
-import { TARGETS } from '../http/spellings.ts'
+import { TARGETS } from '../http/path-spellings.ts'
 import { openPlace, type Place } from './place.ts'
 import { openSource, type Source } from './source.ts'
 

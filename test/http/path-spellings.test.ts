@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { rawRequest, requestLine } from './raw.ts'
 import { openShop, PRICED, type Shop, stock } from './shop.ts'
-import { TARGETS } from './spellings.ts'
+import { TARGETS } from './path-spellings.ts'
 
 const SECRET = 'what is sold'
 
