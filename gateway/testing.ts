@@ -42,17 +42,13 @@ export interface TestCatalog {
  * `edition.start()`. Throws with all issues if the catalog cannot be built at all.
  */
 export async function openTestCatalog({ now, environment }: TestCatalogOptions = {}): Promise<TestCatalog> {
-  const {
-    edition,
-    issues: mistakes,
-    close,
-  } = await openCatalog(
+  const { edition, issues, close } = await openCatalog(
     environment === undefined ? readConfig() : readConfig(environment),
     now === undefined ? undefined : () => now,
   )
-  if (edition) return { edition, issues: mistakes, close }
+  if (edition) return { edition, issues, close }
   await close()
-  throw new Error(`The catalog cannot be built:\n${mistakes.map(lineOf).join('\n')}`)
+  throw new Error(`The catalog cannot be built:\n${issues.map(lineOf).join('\n')}`)
 }
 
 export interface TestRequest extends Partial<Input> {

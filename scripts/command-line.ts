@@ -1,5 +1,9 @@
 /** What the command-line scripts share: flags, usage and errors. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { parseArgs, type ParseArgsConfig } from 'node:util'
+import { type Config, ConfigError } from '../gateway/config/config.ts'
+import type { DatabaseOptions } from '../gateway/stores/database.ts'
 
 /** Prints the usage and exits with 0 if `--help` or `-h` is among the arguments. */
 export function showUsage(usage: string): void {
@@ -31,4 +35,12 @@ export function reportError(error: unknown, ...expected: readonly (new (...args:
   const { message, stack } = error as Error
   process.stderr.write(`${isExpected ? message : (stack ?? String(error))}\n`)
   process.exitCode = 1
+}
+
+/** Returns where a database of the gateway is. Throws ConfigError if no gateway has created it yet. */
+export function existingDatabase({ databaseUrl, dataDir }: Config, name: string): DatabaseOptions {
+  if (databaseUrl !== null) return { url: databaseUrl }
+  const file = join(dataDir, name)
+  if (!existsSync(file)) throw new ConfigError([`DATA_DIR has no ${file} yet.`])
+  return { file }
 }

@@ -3,8 +3,6 @@
  * and expiry. `revoke <id> [reason]` revokes a token, given its id or the token itself; every gateway on this database
  * refuses it within five seconds.
  */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { decodeJwt } from 'jose'
 import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/purchases.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
@@ -16,7 +14,7 @@ import { createLog } from '../gateway/observe/log.ts'
 import { openJournal } from '../gateway/payments/journal/open-journal.ts'
 import { createRevocations } from '../gateway/tokens/revocations.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
-import { reportError } from './command-line.ts'
+import { existingDatabase, reportError } from './command-line.ts'
 
 const USAGE = 'npm run tokens -- list\nnpm run tokens -- revoke <id or token> [reason]\n'
 const MAX_LISTED = 1000
@@ -28,7 +26,7 @@ async function run([command, token, ...reason]: readonly string[]): Promise<numb
     return 1
   }
   const config = readConfig()
-  const db = openDatabase(placeOf(config, 'products.sqlite'))
+  const db = openDatabase(existingDatabase(config, 'products.sqlite'))
   try {
     const revocations = createRevocations(db, createLog('silent'))
     await revocations.read()
@@ -50,19 +48,11 @@ async function run([command, token, ...reason]: readonly string[]): Promise<numb
   }
 }
 
-/** Returns where a database is. Throws ConfigError if no gateway has created it yet. */
-function placeOf({ databaseUrl, dataDir }: Config, name: string): { file: string } | { url: string } {
-  const file = join(dataDir, name)
-  if (databaseUrl !== null) return { url: databaseUrl }
-  if (!existsSync(file)) throw new ConfigError([`DATA_DIR has no ${file} yet.`])
-  return { file }
-}
-
 async function boughtPlansOf(config: Config, most: number): Promise<readonly PlanPurchase[]> {
   const { documents } = await readDocuments(config.catalogDir)
   const { schemas } = await readSchemas(config.schemaDir)
   const { catalog } = createCatalog(documents, schemas)
-  const journal = await openJournal(placeOf(config, 'journal.sqlite'))
+  const journal = await openJournal(existingDatabase(config, 'journal.sqlite'))
   try {
     return await planPurchases(journal, catalog, { limit: most })
   } finally {
