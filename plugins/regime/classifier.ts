@@ -1,4 +1,4 @@
-/** Takes the bars that have closed since the last run through the model, and keeps what it says. */
+/** Feeds closed bars to the regime model and stores its snapshots. */
 import { deserialize, serialize } from 'node:v8'
 import type { Ask, PluginContext, Progress } from 'tollgate/plugin'
 import type { Bars } from '../../schemas/types.d.ts'
@@ -7,30 +7,30 @@ import type { Snapshot, Snapshots } from './snapshots.ts'
 
 export interface Market {
   readonly symbol: string
-  /** Seconds of the bars it reads. */
+  /** Interval of the bars that the model reads, in seconds. */
   readonly interval: number
-  /** Open of the first bar. */
+  /** Open of the first bar, epoch seconds. */
   readonly first: number
 }
 
 export interface Classifier {
   /** Brings the snapshots up to the last closed bar. */
   run(ask: Ask, signal: AbortSignal): Promise<void>
-  /** Share of the first fill that is done; 1 once the snapshots have caught up. */
+  /** Progress of the first run, 0 to 1; stays 1 once the snapshots have caught up. */
   done(): number
-  /** Keeps the state of the model, so that the next start goes on where this one ends. */
+  /** Stores the state of the model, so that the next start continues from here. */
   keep(): Promise<void>
 }
 
 const DAY = 86_400
-/** Bars asked for at a time, in days. */
+/** Days of bars per request. */
 const PAGE_DAYS = 7
-/** The state is kept after this much more of the past. A restart repeats at most a day, a broken fill a month. */
+/** Days of history between stored states. A restart repeats at most a day, an interrupted first run a month. */
 const KEEP_DAYS = 30
-/** More bars than this at once are worth a progress line. */
+/** A run over more bars than this shows its progress. */
 const MANY = 20_000
 
-/** `since`: first moment of the snapshots kept, epoch seconds; bars before it only warm the model. */
+/** Snapshots are stored from `since` on, epoch seconds; earlier bars only warm up the model. */
 export function createClassifier(
   context: PluginContext,
   snapshots: Snapshots,
@@ -49,7 +49,7 @@ export function createClassifier(
       keptAt = kept.asOf
       return deserialize(kept.state) as ModelState
     } catch (error) {
-      context.log.warn({ err: error }, 'the kept state cannot be read; the model starts again from the first bar')
+      context.log.warn({ err: error }, 'could not read the stored model state; starting again from the first bar')
       return createModel(market.interval / 60)
     }
   }
@@ -104,7 +104,7 @@ const MINUTES_A_YEAR = 365 * 1440
 const round = (value: number): number => Math.round(value * 1e4) / 1e4
 const annual = (log: number): number => round(Math.exp(log) * Math.sqrt(MINUTES_A_YEAR))
 
-/** A step in the units of the wire: fractions a year, four decimals. */
+/** A step in the units of the API: volatilities as fractions per year, four decimals. */
 export function snapshotOf(step: Step, knownAt: number): Snapshot {
   return {
     as_of: step.minute * 60,

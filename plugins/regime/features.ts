@@ -1,31 +1,33 @@
 /**
- * What the forecast looks at: log volatilities over seven spans (Corsi's HAR on logs, with faster parts), a range, the
- * time of day and the weekend.
+ * Features of the volatility forecast: log volatilities over six spans (HAR on logs, with shorter spans added), a range,
+ * the time of day and the weekend.
+ *
+ * Source: F. Corsi, "A simple approximate long-memory model of realized volatility" (2009).
  */
 import { garmanKlass, parkinson } from '../lib/quant/volatility-estimators.ts'
 import type { FilteredBar } from '../lib/quant/bad-prints.ts'
 
-/** Minutes of the averages behind v5 … v10080. */
+/** Lengths of the averages v5 … v10080, in minutes. */
 export const SPANS = [5, 15, 60, 240, 1440, 10_080] as const
 /** v5, v15, v60, v240, v1440, v10080, range15, sin1, cos1, sin2, cos2, weekend, constant. */
 export const FEATURES = 13
-/** Features that are measured; the rest follow from the time. */
+/** Number of features measured from bars. The rest follow from the time. */
 export const MEASURED = 7
 export const V60 = 2
 const RANGE_MINUTES = 15
 const LONGEST = 10_080
-/** Minutes of a return behind the variance proxy of minute bars. */
+/** Length of the returns behind the variance proxy of minute bars, in minutes. */
 const RETURN_MINUTES = 5
 export const HORIZON_MINUTES = 60 as const
 export const EPSILON = 1e-12
 
 export interface Measures {
   readonly barMinutes: number
-  /** Bars taken in since the series began or was interrupted. */
+  /** Bars since the series began or was interrupted. */
   run: number
-  /** Bars taken in since the series began. */
+  /** Bars since the series began. */
   count: number
-  /** The last closes, as logarithms, for the 5-minute return. */
+  /** Logarithms of the last closes, for the 5-minute return. */
   readonly closes: Float64Array
   /** Variance per minute, and Parkinson variance, of the last 10,080 minutes, by `count` modulo the length. */
   readonly variance: Float64Array
@@ -36,7 +38,7 @@ export interface Measures {
 
 const HORIZON_SUM = MEASURED
 
-/** Nothing measured yet, for bars of `barMinutes` (a divisor of 60). */
+/** Creates empty measures for bars of `barMinutes`, a divisor of 60. */
 export function createMeasures(barMinutes: number): Measures {
   const length = LONGEST / barMinutes
   return {
@@ -50,25 +52,25 @@ export function createMeasures(barMinutes: number): Measures {
   }
 }
 
-/** Bars behind each sum: spans, range, horizon. */
+/** Number of bars in each sum: spans, range, horizon. */
 function lengths(barMinutes: number): Int32Array {
   const bars = (minutes: number): number => Math.max(1, minutes / barMinutes)
-  // Overlapping returns that start at or after the beginning of the hour: the first ends five minutes into it.
+  // Overlapping returns within the hour: the first one ends five minutes into it.
   const horizon = barMinutes === 1 ? HORIZON_MINUTES - RETURN_MINUTES + 1 : bars(HORIZON_MINUTES)
   return Int32Array.from([...SPANS.map(bars), bars(RANGE_MINUTES), horizon])
 }
 
 const LENGTHS: ReadonlyMap<number, Int32Array> = new Map([1, 5, 15, 60].map((minutes) => [minutes, lengths(minutes)]))
 
-/** Bars of these lengths can be measured: 1, 5, 15 and 60 minutes. */
+/** Returns true for supported bar lengths: 1, 5, 15 and 60 minutes. */
 export function barsSupported(barMinutes: number): boolean {
   return LENGTHS.has(barMinutes)
 }
 
 /**
- * Takes in one filtered bar. `previous` is the last close before it. The variance proxy of a minute bar is the squared
- * return over five minutes, divided by five; of a longer bar, Garman and Klass's variance plus the squared gap, divided
- * by the bar's minutes.
+ * Adds one filtered bar. `previous` is the last close before it. The variance proxy of a minute bar is the squared
+ * return over five minutes, divided by five. For a longer bar it is the Garman-Klass variance plus the squared gap,
+ * divided by the minutes of the bar.
  */
 export function measure(measures: Measures, bar: FilteredBar, previous: number): void {
   const { barMinutes, closes, variance, range, sums } = measures
@@ -98,7 +100,7 @@ export function measure(measures: Measures, bar: FilteredBar, previous: number):
 }
 
 /**
- * Adds the sums up again from the values. Running sums drift by rounding; doing this once a day keeps the drift below
+ * Recomputes the sums from the values. Running sums drift by rounding; doing this once a day keeps the drift below
  * 1e-12 of a typical variance.
  */
 export function resum(measures: Measures): void {
@@ -112,7 +114,7 @@ export function resum(measures: Measures): void {
   }
 }
 
-/** Half the logarithm of a mean variance per minute. */
+/** Log volatility: half the logarithm of the mean variance per minute. */
 function logVolatility(measures: Measures, index: number): number {
   const length = Math.min(LENGTHS.get(measures.barMinutes)![index]!, measures.count)
   return 0.5 * Math.log(Math.max(0, measures.sums[index]!) / length + EPSILON)
@@ -123,7 +125,7 @@ export function measured(measures: Measures, out: Float64Array): void {
   for (let i = 0; i < MEASURED; i += 1) out[i] = logVolatility(measures, i)
 }
 
-/** The log volatility of the last hour, from returns that start and end within it; NaN in the first hour of a run. */
+/** Log volatility of the last hour, from returns within it; NaN in the first hour of a run. */
 export function hourly(measures: Measures): number {
   return measures.run * measures.barMinutes < HORIZON_MINUTES ? NaN : logVolatility(measures, HORIZON_SUM)
 }
@@ -135,7 +137,7 @@ const CLOCK = Float64Array.from({ length: DAY * 4 }, (_, i) => {
   return i % 2 === 0 ? Math.sin(angle) : Math.cos(angle)
 })
 
-/** Writes what follows from the time (minutes since 1970, UTC) and the constant behind the measured features. */
+/** Writes the features of the time (minutes since 1970, UTC) and the constant after the measured features. */
 export function timed(minute: number, out: Float64Array): void {
   const clock = (minute % DAY) * 4
   for (let i = 0; i < 4; i += 1) out[MEASURED + i] = CLOCK[clock + i]!

@@ -1,4 +1,4 @@
-/** The market regime: one snapshot a minute, sold as it is now, as it was, and free a day late. */
+/** The regime plugin: one snapshot a minute, sold as current value and as history, and free with a day's delay. */
 import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from 'tollgate/plugin'
 import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type {
@@ -16,9 +16,9 @@ import { methodology } from './regime-methodology.ts'
 import { MODEL } from './regime-model.ts'
 import { migrations, newestSnapshots, openSnapshots, type Snapshot, type Snapshots } from './snapshots.ts'
 
-/** Older data than this are not sold as current. */
+/** Data older than this are not sold as current. */
 const STALE_SECONDS = 300
-/** What the history gives of each snapshot. */
+/** Columns of a snapshot in the history. */
 const SOLD = ['as_of', 'volatile', 'confidence', 'position_scalar'] as const
 type Sold = Pick<Snapshot, (typeof SOLD)[number]>
 const GRADED_DAYS = 90
@@ -40,7 +40,7 @@ export default definePlugin({
   },
   setup(context) {
     const { symbol } = context.settings as { symbol: string }
-    // A recording has its own first day.
+    // A recording begins on its own first day.
     const { dataMode } = dataSettings(context)
     const since = dataMode === 'replay' ? 0 : seconds(new Date(String(context.settings['since'])))
     let snapshots: Snapshots | null = null
@@ -58,7 +58,7 @@ export default definePlugin({
       return new Unavailable(`${done} the history is computed. Nothing was charged; ask again in a few seconds.`, 10)
     }
 
-    /** Current and sample are one function: the catalog decides how old `asOf` is. */
+    /** Serves both current and sample: the catalog decides how old `asOf` is. */
     async function latest({ ask, asOf, operation }: Call): Promise<RegimeSnapshot> {
       const at = seconds(asOf)
       const found = await (await open(ask)).latest(at)
@@ -137,7 +137,7 @@ export default definePlugin({
         getRegimeHistory: history,
         getRegimeMethod: methodology,
       },
-      // Every ten seconds, so that a snapshot follows the close of its minute; a run with nothing to do costs nothing.
+      // Every ten seconds, so that a snapshot follows soon after its minute. A run without new bars is cheap.
       jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => classify(ask, signal) }],
       facts() {
         const now = performance.now()
@@ -149,7 +149,7 @@ export default definePlugin({
   },
 })
 
-/** The finest bars the model can read. */
+/** The finest bars that the model can read. */
 function marketOf({ symbol, series }: MarketStatus): Market | null {
   const fitting = series
     .filter(({ interval_seconds, first }) => first !== null && barsSupported(interval_seconds / 60))

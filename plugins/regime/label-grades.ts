@@ -1,17 +1,17 @@
 import type { Snapshot, Snapshots } from './snapshots.ts'
 
 /**
- * How good the labels were, judged by what the market did in the hour after each. The same definitions grade the live
- * service and the bench.
+ * Grades labels by what the market did in the hour after each. The live service and the benchmark use the same
+ * definitions.
  */
 export interface Graded {
   /** Minutes between snapshots. */
   readonly stepMinutes: number
-  /** 1 where VOLATILE. */
+  /** 1 for VOLATILE, 0 for STABLE. */
   readonly volatile: ArrayLike<number>
   /** Smoothed probability of VOLATILE. */
   readonly probability: ArrayLike<number>
-  /** Volatility of the hour after the snapshot; NaN where unknown. */
+  /** Volatility of the hour after the snapshot; NaN if unknown. */
   readonly forward: ArrayLike<number>
   /** The boundary published with the snapshot, in the same unit. */
   readonly boundary: ArrayLike<number>
@@ -23,10 +23,10 @@ export interface Grades {
   readonly flips_per_day: number
   /** Mean volatility of the next hour in VOLATILE over that in STABLE. */
   readonly forward_vol_ratio: number
-  /** Share of labels that are the same one hour later; of the VOLATILE ones. */
+  /** Share of labels that are the same one hour later: of all labels, and of the VOLATILE ones. */
   readonly persistence_1h: number
   readonly volatile_persistence_1h: number
-  /** Share of labels that the next hour bore out. */
+  /** Share of labels that the next hour confirmed. */
   readonly accuracy: number
   readonly brier: number
   readonly ece: number
@@ -35,9 +35,9 @@ export interface Grades {
 const BINS = 20
 
 /**
- * Grades a run of snapshots, one every `stepMinutes`. Figures without a case are NaN.
+ * Grades a run of snapshots, one every `stepMinutes`. A figure without any case is NaN.
  *
- * Brier: mean of (probability - outcome)², outcome 1 where the next hour was above the boundary. ECE: |share right -
+ * Brier: mean of (probability - outcome)², where the outcome is 1 if the next hour was above the boundary. ECE: |share right -
  * mean confidence| over 20 equal bins of confidence, weighted by their size; confidence is the probability of the label.
  */
 export function gradeLabels(graded: Graded): Grades {
@@ -95,7 +95,7 @@ const PAGE = 5_000
 const NEEDED = ['as_of', 'volatile', 'confidence', 'boundary_vol', 'realized_vol_1h'] as const
 type Needed = Pick<Snapshot, (typeof NEEDED)[number]>
 
-/** Grades of the last `days`, from the snapshots kept; each call reads only what is new since the one before. */
+/** Grades the stored snapshots of the last `days`. Each call reads only the snapshots since the call before. */
 export function createGrader(snapshots: Snapshots, days: number): (now: number) => Promise<Grades> {
   let kept = createSample()
   let last: number | null = null
@@ -113,7 +113,7 @@ export function createGrader(snapshots: Snapshots, days: number): (now: number) 
   }
 }
 
-/** The columns of snapshots that grades need, one entry a snapshot. */
+/** The columns that grades need, with one entry per snapshot. */
 interface Sample {
   readonly volatile: number[]
   readonly probability: number[]
@@ -148,8 +148,8 @@ function gradeSample({ volatile, probability, boundary, realized }: Sample, step
 }
 
 /**
- * Grades snapshots that follow each other without a missing one, `stepMinutes` apart. What came in the hour after a
- * snapshot is the realized volatility of the snapshot an hour later.
+ * Grades consecutive snapshots, `stepMinutes` apart, without a missing one. The outcome of a snapshot is the realized
+ * volatility of the snapshot one hour later.
  */
 export function gradeSnapshots(rows: readonly Needed[], stepMinutes: number): Grades {
   const sample = createSample()
@@ -158,9 +158,9 @@ export function gradeSnapshots(rows: readonly Needed[], stepMinutes: number): Gr
 }
 
 export interface Curves {
-  /** Mean confidence stated, share of labels right, share of all snapshots; one row for each bin that has any. */
+  /** Mean stated confidence, share of correct labels, share of all snapshots; one row per non-empty bin. */
   readonly calibration: readonly (readonly [stated: number, right: number, share: number])[]
-  /** Hours later, share of labels the same, and of the VOLATILE ones. */
+  /** Hours later, share of labels that are the same: of all, and of the VOLATILE ones. */
   readonly persistence: readonly (readonly [hours: number, all: number, volatile: number])[]
 }
 
@@ -168,8 +168,9 @@ const CALIBRATION_BINS = 10
 const HOURS = [1, 2, 3, 4, 6, 8, 12, 18, 24] as const
 
 /**
- * Confidence lies between 0.5, less the width of the hysteresis, and 1: ten bins of 0.05 from 0.5 on, the first takes
- * what is below too. A label is right where the next hour was on its side of the boundary.
+ * Calibration and persistence of graded labels. Confidence lies between 0.5, minus the width of the hysteresis, and 1.
+ * It is counted in ten bins of 0.05 from 0.5 on; the first bin also takes lower values. A label is correct if the next
+ * hour was on its side of the boundary.
  */
 export function curvesOf(graded: Graded): Curves {
   return { calibration: calibrationOf(graded), persistence: persistenceOf(graded) }

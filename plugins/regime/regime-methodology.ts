@@ -1,4 +1,4 @@
-/** How the regime is made and how good it has been, for the methodology page. */
+/** The methodology page of the regime: how it is computed, and how good it has been. */
 import { readFileSync } from 'node:fs'
 import type { Chart } from '../lib/charts.ts'
 import type { Curves } from './label-grades.ts'
@@ -106,10 +106,10 @@ export interface Recorded {
 const TONES = ['main', 'second', 'third'] as const
 const toneOf = (index: number) => TONES[index] ?? ('muted' as const)
 const LEAST_DAYS = 300
-/** A bin with less of all snapshots says little. */
+/** Bins with a smaller share of all snapshots are not shown. */
 const LEAST_SHARE = 0.005
 
-/** Calibration and persistence of recordings finer than an hour that last most of a year, three at the most. */
+/** Charts of calibration and persistence, for at most three recordings finer than an hour that last most of a year. */
 export function recordCharts(results: readonly Recorded[]): Chart[] {
   const long = results
     .filter(({ first, last }) => Date.parse(last) - Date.parse(first) >= LEAST_DAYS * 86_400_000)

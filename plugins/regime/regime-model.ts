@@ -1,9 +1,9 @@
 /**
- * The regime model as one state machine: bars in, one snapshot for every bar out. The state is plain data, so a run can
- * be kept, restored and continued to the byte; nothing in it depends on bars after the last one taken in.
+ * The regime model is a state machine: it reads bars and emits one step for each. The state is plain data, so a run can
+ * be stored, restored and continued with identical results. Nothing depends on later bars.
  *
- * Bars → bad-print filter → features → forecast of the next hour's volatility → chance that it exceeds the boundary →
- * smoothed → STABLE or VOLATILE by a Schmitt trigger.
+ * Bars → bad-print filter → features → forecast of the next hour's volatility → probability that it exceeds the
+ * boundary → smoothing → STABLE or VOLATILE by a Schmitt trigger.
  */
 import { createPrintFilter, filterPrint, type FilteredBar, type PrintFilter } from '../lib/quant/bad-prints.ts'
 import { empiricalCdf } from '../lib/quant/descriptive-statistics.ts'
@@ -23,16 +23,16 @@ import {
 } from './features.ts'
 import { closeRow, coldFit, createRows, fitRows, openRow, predict, type Fit, type Rows } from './volatility-fit.ts'
 
-/** Published with every snapshot; a change of what the numbers mean is a new name. */
+/** Published with every snapshot. A change in the meaning of the numbers needs a new name. */
 export const MODEL = 'har-schmitt/1'
 
 const DAY = 1440
 const WEEK = 7 * DAY
-/** Days the fit, the boundary and the reference volatility look back. */
+/** Days of history behind the fit, the boundary and the reference volatility. */
 const TRAILING_DAYS = 180
 /** Every 7th minute is a training row. */
 const STRIDE = 7
-/** Days of training rows before fitted coefficients replace the cold ones. */
+/** Days of training rows before fitted coefficients replace the initial ones. */
 const FIT_AFTER_DAYS = 30
 const BOUNDARY_QUANTILE = 0.65
 const HALF_LIFE = 30
@@ -40,30 +40,30 @@ const RISE = 0.6
 const FALL = 0.4
 const LEAST_SCALAR = 0.25
 const GREATEST_SCALAR = 1.5
-/** Missing minutes up to here count as quiet; a longer hole holds the state and measures nothing. */
+/** Up to this many missing minutes count as quiet. A longer hole freezes the state and measures nothing. */
 export const LONGEST_QUIET = 30
 
 export interface ModelState {
   readonly barMinutes: number
-  /** Close of the last bar taken in, in minutes since 1970. */
+  /** Close of the last bar, in minutes since 1970. */
   minute: number
   readonly filter: PrintFilter
   readonly measures: Measures
   readonly rows: Rows
   fit: Fit
-  /** False where the fit given at the start is kept. */
+  /** False if the model keeps the fit that it was created with. */
   readonly refits: boolean
   /** Hourly v60 of the trailing 180 days. */
   readonly hours: SortedWindow
   boundary: number
-  /** Median of the hourly volatility: what a position scalar of 1 stands for. */
+  /** Median of the hourly volatility. At this volatility the position scalar is 1. */
   reference: number
-  /** Smoothed probability; NaN before the first. */
+  /** Smoothed probability; NaN before the first step. */
   probability: number
   volatile: boolean
   /** Minute of the last change of label. */
   since: number
-  /** The last step emitted; every emission is this object. */
+  /** The last step. Every emission reuses this object. */
   readonly step: Step
 }
 
@@ -72,22 +72,22 @@ export interface Step {
   /** Close of the bar, in minutes since 1970. */
   minute: number
   volatile: boolean
-  /** Smoothed chance that the next hour is more volatile than the boundary. */
+  /** Smoothed probability that the next hour is more volatile than the boundary. */
   probability: number
   forecast: number
   boundary: number
-  /** The last hour's; NaN where it was interrupted. */
+  /** Realized volatility of the last hour; NaN if the hour was interrupted. */
   realized: number
   scalar: number
   since: number
   bars: number
-  /** True within a hole in the data: the labels are the last ones known. */
+  /** True within a hole in the data, where the last known label is repeated. */
   held: boolean
 }
 
 /**
- * A model that has seen nothing, for bars of 1, 5, 15 or 60 minutes; RangeError for others. With a fit of other data it
- * forecasts by that one alone; without, it starts cold and fits itself every week.
+ * Creates a model for bars of 1, 5, 15 or 60 minutes; throws RangeError for other lengths. With a given fit it forecasts
+ * by that alone. Without one it starts from initial coefficients and fits itself every week.
  */
 export function createModel(barMinutes: number, fit?: Fit): ModelState {
   if (!barsSupported(barMinutes)) throw new RangeError(`bars of ${barMinutes} minutes are not supported`)
@@ -125,8 +125,8 @@ const bar: FilteredBar = { open: 0, high: 0, low: 0, close: 0, verdict: 'good' }
 const features = new Float64Array(FEATURES)
 
 /**
- * Takes in the bar that opened at `opened` (minutes since 1970) and emits one step for it, and before it one for every
- * missing bar. Nothing is emitted in the first day. A bar that is not newer than the last is ignored.
+ * Adds the bar that opened at `opened` (minutes since 1970). Emits one step for every missing bar before it and one for
+ * the bar itself. Emits nothing in the first day. Ignores a bar that is not newer than the last.
  */
 export function advance(
   state: ModelState,
@@ -152,7 +152,7 @@ export function advance(
   take(state, open, high, low, close, emit)
 }
 
-/** A minute of a hole: time passes, nothing is learnt. */
+/** Advances by one minute of a hole without learning from it. */
 function hold(state: ModelState, emit: (step: Step) => void): void {
   const { step } = state
   state.minute += state.barMinutes
@@ -198,7 +198,7 @@ function isRow(minute: number, barMinutes: number): boolean {
   return barMinutes >= STRIDE || (minute / barMinutes) % STRIDE === 0
 }
 
-/** The boundary of an hour knows the hours up to the one before; then the hour just ended joins them. */
+/** Updates the boundary from the hours before, then adds the hour that just ended. */
 function startHour(state: ModelState): void {
   if (state.hours.size > 0) {
     state.boundary = windowQuantile(state.hours, BOUNDARY_QUANTILE)

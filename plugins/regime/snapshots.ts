@@ -1,8 +1,8 @@
-/** The snapshots in the database: written once, read as of any moment. */
+/** Stores snapshots in the database. They are written once and can be read as of any time. */
 import { isPostgres, type Database, type Migration } from 'tollgate/plugin'
 import { MODEL } from './regime-model.ts'
 
-/** A snapshot as it is kept; times in epoch seconds, volatilities as fractions a year. */
+/** A stored snapshot. Times are epoch seconds, volatilities fractions per year. */
 export interface Snapshot {
   readonly as_of: number
   readonly volatile: 0 | 1
@@ -13,7 +13,7 @@ export interface Snapshot {
   readonly realized_vol_1h: number | null
   readonly since: number
   readonly bars_used: number
-  /** When the last bar behind it closed: later than as_of for minutes within a hole of the data. */
+  /** When the last bar behind it closed. Later than as_of for minutes within a hole in the data. */
   readonly known_at: number
 }
 
@@ -34,7 +34,7 @@ const CHUNK = 10_000
 
 export const migrations: readonly Migration[] = [
   async (db) => {
-    // A model of one market over one past; another model or another past never mixes with it.
+    // The series of one model over one market and one set of bars. Series never mix.
     await db.schema.createTable('regime_series', (table) => {
       table.increments('id')
       table.text('symbol').notNullable()
@@ -66,22 +66,22 @@ export interface Snapshots {
     names: readonly Name[],
     range: { readonly from: number; readonly to: number; readonly asOf: number; readonly limit: number },
   ): Promise<Pick<Snapshot, Name>[]>
-  /** Adds snapshots; those already there are never touched. */
+  /** Adds snapshots. Stored ones are never changed. */
   add(snapshots: readonly Snapshot[]): Promise<void>
   extent(): Promise<{ count: number; first: number | null; last: number | null }>
-  /** Keeps the state of the model after the bar that closed at `asOf`, in place of the one before. */
+  /** Stores the state of the model after the bar that closed at `asOf`, replacing the last one. */
   keep(asOf: number, state: Buffer): Promise<void>
   kept(): Promise<{ asOf: number; state: Buffer } | null>
 }
 
-/** The snapshots of a market's newest past, null where there are none: for readers who do not know its word. */
+/** The newest series of a market, or null, for readers that do not know the id of its bars. */
 export async function newestSnapshots(db: Database, symbol: string): Promise<Snapshots | null> {
   const row = (await db('regime_series').where({ symbol, model: MODEL }).orderBy('id', 'desc').first('origin')) as
     { origin: string } | undefined
   return row ? openSnapshots(db, symbol, row.origin) : null
 }
 
-/** Snapshots of one market over one past, made on first use. */
+/** The series of one market over one set of bars, created on first use. */
 export async function openSnapshots(db: Database, symbol: string, origin: string): Promise<Snapshots> {
   const key = { symbol, model: MODEL, origin }
   await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()

@@ -1,6 +1,6 @@
 /**
- * The forecast of the next hour's log volatility: least squares on the trailing 180 days, and the distribution of what
- * it gets wrong. Before there is enough history, coefficients measured on 2017 serve.
+ * Forecasts the log volatility of the next hour by least squares on the last 180 days, with the distribution of the
+ * residuals. Until there is enough history, it uses coefficients measured on data of 2017.
  */
 import { addRow, createNormalEquations, solveNormalEquations } from '../lib/quant/least-squares.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
@@ -14,18 +14,18 @@ export interface Fit {
   readonly residuals: Float64Array
 }
 
-/** The training rows: a ring, plain data. A row is written without its outcome, which follows an hour later. */
+/** A ring of training rows, as plain data. A row is written first; its outcome follows an hour later. */
 export interface Rows {
   readonly capacity: number
-  /** Row k lives at k modulo the capacity. */
+  /** Row k is stored at k modulo the capacity. */
   count: number
   readonly minutes: Float64Array
   readonly features: Float64Array
-  /** NaN until known, and for good where the hour after it was interrupted. */
+  /** NaN until known; stays NaN if the following hour was interrupted. */
   readonly outcomes: Float64Array
 }
 
-/** No rows yet; `capacity` is how many the fit looks back on. */
+/** Creates an empty ring for `capacity` rows. */
 export function createRows(capacity: number): Rows {
   return {
     capacity,
@@ -36,7 +36,7 @@ export function createRows(capacity: number): Rows {
   }
 }
 
-/** Appends the measured features of a minute, its outcome still open. */
+/** Appends the measured features of a minute without an outcome. */
 export function openRow(rows: Rows, minute: number, measured: Float64Array): void {
   const slot = rows.count % rows.capacity
   rows.minutes[slot] = minute
@@ -45,7 +45,7 @@ export function openRow(rows: Rows, minute: number, measured: Float64Array): voi
   rows.count += 1
 }
 
-/** Sets the outcome of the row of `minute`, one of the last `within` rows, if there is one. */
+/** Sets the outcome of the row of `minute`, if it is among the last `within` rows. */
 export function closeRow(rows: Rows, minute: number, outcome: number, within: number): void {
   for (let k = rows.count - 1; k >= Math.max(0, rows.count - within); k -= 1) {
     if (rows.minutes[k % rows.capacity] !== minute) continue
@@ -54,7 +54,7 @@ export function closeRow(rows: Rows, minute: number, outcome: number, within: nu
   }
 }
 
-/** Fits all rows with an outcome. Null where there are fewer than `fewest`. */
+/** Fits all rows with an outcome; null if there are fewer than `fewest`. */
 export function fitRows(rows: Rows, fewest: number): Fit | null {
   const size = Math.min(rows.count, rows.capacity)
   const x = new Float64Array(FEATURES)
@@ -90,11 +90,11 @@ export function predict(coefficients: Float64Array, features: Float64Array): num
   return sum
 }
 
-/** Least squares on BTC and ETH minutes of 2017; v10080 and the range need more history than a day and count nothing. */
+/** Least squares on BTC and ETH minutes of 2017. v10080 and the range need more than a day of history and have weight 0. */
 const COLD_COEFFICIENTS = [
   0.036, 0.0423, 0.174, 0.3705, 0.3221, 0, 0, -0.0243, -0.0278, -0.004, 0.0291, -0.019, -0.4566,
 ]
-/** Their residual quantiles; the ends are the 1% and 99% ones, drawn out by half their distance to the 5% and 95% ones. */
+/** Residual quantiles. The ends are the 1% and 99% ones, extended by half their distance to the 5% and 95% ones. */
 const COLD_RESIDUALS: readonly (readonly [probability: number, residual: number])[] = [
   [0, -1.393],
   [0.01, -1.152],
@@ -109,7 +109,7 @@ const COLD_RESIDUALS: readonly (readonly [probability: number, residual: number]
   [1, 1.501],
 ]
 
-/** The fit a series starts with, from its second day on. */
+/** The initial fit of a series, used from its second day on. */
 export function coldFit(): Fit {
   const residuals = Float64Array.from({ length: QUANTILES }, (_, i) => {
     const probability = i / (QUANTILES - 1)

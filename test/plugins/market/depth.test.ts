@@ -19,7 +19,7 @@ const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../c
 }
 
 describe('recorded quotes', () => {
-  it('of two files follow each other in time, however many there are', () => {
+  it('joins the quotes of two files in order of time', () => {
     const count = 200_000
     const quotes = (from: number) => {
       const column = Float64Array.from({ length: count }, (_, i) => from + i)
@@ -31,8 +31,8 @@ describe('recorded quotes', () => {
   })
 })
 
-describe('made-up books', () => {
-  it('are sound, and cost about what the square-root law says', () => {
+describe('sample order books', () => {
+  it('are valid and cost about what the square-root law of impact predicts', () => {
     for (const symbol of catalog.settings.symbols.filter(({ session }) => session === '24x7')) {
       const order = { quantity: symbol.turnover / 2000, dailyVolume: symbol.turnover }
       const law = 1e4 * squareRootImpact({ ...order, dailyVolatility: symbol.volatility / Math.sqrt(365) })
@@ -46,14 +46,14 @@ describe('made-up books', () => {
     }
   })
 
-  it('are the same at the same minute and others at another', () => {
+  it('returns the same book for the same minute and another book for another minute', () => {
     const [symbol] = catalog.settings.symbols
     expect(makeBook(symbol!, START, 90_000)).to.deep.equal(makeBook(symbol!, START, 90_000))
     expect(makeBook(symbol!, START + 60, 90_000).asks).to.not.deep.equal(makeBook(symbol!, START, 90_000).asks)
   })
 })
 
-describe('books of the venues', () => {
+describe('order books from the venues', () => {
   let server: Server
   let placed: Stand
   let clock: number
@@ -92,7 +92,7 @@ describe('books of the venues', () => {
     (await placed.call('getBook', { symbol: 'BTC-USD' }, { asOf: new Date(asOf * 1000) })).book
   const quotes = async (from: number) => (await placed.call('getQuotes', { symbol: 'BTC-USD', from })).quotes
 
-  it('are asked of the first venue, and read as numbers', async () => {
+  it('reads the book of the first venue as numbers', async () => {
     await placed.run('depth')
     expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2'])
     expect(await book()).to.deep.equal({
@@ -106,7 +106,7 @@ describe('books of the venues', () => {
     })
   })
 
-  it('are known at the moment they came and not before', async () => {
+  it('knows a book from its arrival, not before', async () => {
     expect(await book()).to.equal(null)
     await placed.run('depth')
     expect(await book(START - 1)).to.equal(null)
@@ -117,7 +117,7 @@ describe('books of the venues', () => {
     expect((await book(clock - 1))?.bids[0]).to.deep.equal([100, 2])
   })
 
-  it('leave their best prices as quotes for an hour', async () => {
+  it('keeps the best prices as quotes for an hour', async () => {
     for (const at of [0, 15, 30, 3615]) {
       clock = START + at
       await placed.run('depth')
@@ -126,7 +126,7 @@ describe('books of the venues', () => {
     expect([...(await quotes(START + 31))!.ask]).to.deep.equal([100.02])
   })
 
-  it('are asked of the second venue while the first fails, and of the first again after its wait', async () => {
+  it('asks the second venue while the first one fails, and the first again after its Retry-After', async () => {
     answers['coinbase'] = { status: 429, body: { message: 'slow down' } }
     await placed.run('depth')
     expect((await book())?.venue).to.equal('binance')
@@ -139,7 +139,7 @@ describe('books of the venues', () => {
     expect((await book())?.venue).to.equal('coinbase')
   })
 
-  it('are not taken when crossed, one-sided or no book at all', async () => {
+  it('rejects books that are crossed, one-sided or malformed', async () => {
     delete answers['binance']
     for (const body of [
       { bids: [['5', '1']], asks: [['4', '1']] },
@@ -155,7 +155,7 @@ describe('books of the venues', () => {
     }
   })
 
-  it('have a switch of their own', async () => {
+  it('can be switched off in the settings', async () => {
     await placed.stop()
     placed = await place({ books: false })
     await placed.run('depth')
@@ -167,7 +167,7 @@ describe('trading sessions', () => {
   const at = (time: string) => sessionAt('us_equity', Date.parse(time) / 1000)
   const seconds = (time: string): number => Date.parse(time) / 1000
 
-  it('open and close with the New York Stock Exchange', () => {
+  it('opens and closes with the New York Stock Exchange', () => {
     expect(at('2026-11-20T15:00:00Z')).to.deep.equal({
       is_open: true,
       opened: seconds('2026-11-20T14:30:00Z'),
@@ -186,7 +186,7 @@ describe('trading sessions', () => {
     expect(at('2026-07-01T13:29:59Z')).to.include({ is_open: false, next_open: seconds('2026-07-01T13:30:00Z') })
   })
 
-  it('never end around the clock', () => {
+  it('never ends for a market that trades around the clock', () => {
     expect(sessionAt('24x7', START)).to.deep.equal({ is_open: true, opened: null, closes: null, next_open: null })
   })
 })

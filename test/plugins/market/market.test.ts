@@ -25,12 +25,12 @@ describe('market bars of the sample', () => {
   })
   after(() => placed.stop())
 
-  it('are found by any spelling of the symbol', async () => {
+  it('finds bars by any spelling of the symbol', async () => {
     for (const symbol of ['BTC-USD', 'btcusdt', 'xbt/usd', 'Btc_Usd'])
       expect((await placed.call('getBars', { symbol, from: now - 600, interval: 60 })).symbol).to.equal('BTC-USD')
   })
 
-  it('never include a bar that had not closed at asOf', async () => {
+  it('never includes a bar that had not closed at asOf', async () => {
     const { time } = await placed.call('getBars', { symbol: 'BTC-USD', from: now - 600, to: now + 600, interval: 60 })
     expect(time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 11, 59) / 1000)
     const asOf = new Date('2026-11-20T10:59:59Z')
@@ -42,7 +42,7 @@ describe('market bars of the sample', () => {
     expect(earlier.time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 9) / 1000)
   })
 
-  it('are joined into longer ones', async () => {
+  it('aggregates bars into longer ones', async () => {
     const range = { symbol: 'BTC-USD', from: now - 7200, to: now }
     const minutes = await placed.call('getBars', { ...range, from: Date.UTC(2026, 10, 20, 10) / 1000, interval: 60 })
     const hours = await placed.call('getBars', { ...range, interval: 3600 })
@@ -51,7 +51,7 @@ describe('market bars of the sample', () => {
     expect([hours.open[0], hours.close[0]]).to.deep.equal([minutes.open[60], minutes.close[119]])
   })
 
-  it('refuse an unknown symbol with what is covered, and a range backwards', async () => {
+  it('refuses an unknown symbol and lists the covered ones, and refuses a reversed range', async () => {
     const ask = (query: object) => placed.call('getBars', query).catch((error: unknown) => error)
     const unknown = await ask({ symbol: 'NOPE', from: now - 60, interval: 60 })
     expect(unknown).to.be.instanceOf(NotFound).with.property('message').that.includes('BTC-USD')
@@ -84,7 +84,7 @@ describe('market bars of a recording', () => {
       ...(db ? { db } : {}),
     })
 
-  it('go on in real time after the first start, shifted by whole weeks, and stay so after a restart', async () => {
+  it('plays in real time after the first start, shifted by whole weeks, also after a restart', async () => {
     const db = openDatabase({ file: ':memory:' })
     await place('auto', NOW, db)
     const later = new Date(NOW.getTime() + 3 * 86_400_000)
@@ -100,7 +100,7 @@ describe('market bars of a recording', () => {
     await db.destroy()
   })
 
-  it('keep their own times in a frozen replay, quiet minutes written out', async () => {
+  it('keeps the recorded times in a frozen replay and fills quiet minutes', async () => {
     const placed = await place('frozen:2017-01-10T00:00:00Z', new Date('2017-01-10T00:00:00Z'))
     const { count, time, volume } = await placed.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 })
     expect([count, time[0]]).to.deep.equal([8 * 1440, first])
@@ -108,7 +108,7 @@ describe('market bars of a recording', () => {
     await placed.stop()
   })
 
-  it('are replaced when the shift is another, which is another past', async () => {
+  it('replaces the bars when REPLAY_SHIFT changes', async () => {
     const db = openDatabase({ file: ':memory:' })
     const one = (await (await place('auto', NOW, db)).call('getSymbols')).origin
     const placed = await place('none', new Date(NOW.getTime() + 1000), db)
@@ -120,8 +120,8 @@ describe('market bars of a recording', () => {
   })
 })
 
-describe('joined bars', () => {
-  it('lose no volume and keep the extremes, whatever the bars', () => {
+describe('aggregated bars', () => {
+  it('keep the volume and the extremes of any bars', () => {
     const bar = fc.record({
       gap: fc.integer({ min: 1, max: 40 }),
       price: fc.integer({ min: 1, max: 99 }),
@@ -161,7 +161,7 @@ for (const [name, options] of [
     })
     after(() => db.destroy())
 
-    it('are exact as of any moment: late, misprinted, revised', async () => {
+    it('reads late, misprinted and revised bars exactly as they were known at any time', async () => {
       const store = createBarStore(db)
       const series = await store.series('x', 'BTC-USD', 60)
       const closes = [...Array.from({ length: 40 }, (_, i) => 100 + 0.01 * (i % 3)), 105, 100.01, 100.02]

@@ -66,7 +66,7 @@ describe('market bars of the venues', () => {
     expect(open[1]).to.equal(close[0])
   })
 
-  it('goes on where an interrupted back-fill stopped, asking for no window twice', async () => {
+  it('continues an interrupted back-fill without fetching a window twice', async () => {
     const leaving = new AbortController()
     const stopAfterTwo = setInterval(() => coinbase.requests.length >= 2 && leaving.abort(), 1)
     await placed.run('backfill', leaving.signal).catch(() => undefined)
@@ -80,7 +80,7 @@ describe('market bars of the venues', () => {
     expect(coinbase.requests.length).to.be.at.most(5)
   })
 
-  it('waits as long as Retry-After says, then goes on', async () => {
+  it('waits as long as Retry-After says, then continues', async () => {
     coinbase.faults.push({ status: 429, headers: { 'retry-after': '30' } })
     await placed.run('backfill')
     expect(coinbase.requests).to.have.length(1)
@@ -92,7 +92,7 @@ describe('market bars of the venues', () => {
     expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
   })
 
-  it('asks a venue no more once it refuses, and reads the second one instead', async () => {
+  it('stops asking a venue that refuses, and reads the second one instead', async () => {
     coinbase.faults.push({ status: 451 })
     await placed.run('backfill')
     await placed.run('backfill')
@@ -139,7 +139,7 @@ describe('market bars of the venues', () => {
     expect((await bars(hole, hole + 60, clock - 60)).count).to.equal(0)
   })
 
-  it('keeps what was known: a bar that arrives late is not there for an earlier asOf', async () => {
+  it('hides a bar that arrives late from an earlier asOf', async () => {
     const hole = START + 2 * HOUR
     coinbase.missing.add(hole)
     await placed.run('backfill')
@@ -151,7 +151,7 @@ describe('market bars of the venues', () => {
     expect((await bars(hole, hole + 60, before)).count).to.equal(0)
   })
 
-  it('corrects a misprint once the next minute proves it, and shows it as it was before', async () => {
+  it('corrects a bad print once the next minute proves it, and shows it unchanged to an earlier asOf', async () => {
     await placed.run('backfill')
     const spike = START + 20 * HOUR
     coinbase.closes.set(spike, closeAt(spike) * 1.05)
@@ -169,7 +169,7 @@ describe('market bars of the venues', () => {
     expect((await bars(spike, spike + 60)).close[0]).to.equal(closeAt(spike - 60))
   })
 
-  it('notes closes more than one percent apart between the venues', async () => {
+  it('records closes of two venues that differ by more than one percent', async () => {
     await placed.run('backfill')
     await placed.run('poll')
     binance.closes.set(START + 20 * HOUR - 600, closeAt(START + 20 * HOUR - 600) * 1.02)
@@ -177,7 +177,7 @@ describe('market bars of the venues', () => {
     expect(await facts()).to.deep.include({ venue_differences: 1 })
   })
 
-  it('says that the history is complete only when every window has been fetched', async () => {
+  it('reports the history as complete only when every window was fetched', async () => {
     expect((await placed.call('getMarketStatus', { symbol: 'BTC-USD' })).ready).to.equal(false)
     await placed.run('backfill')
     const { ready, series } = await placed.call('getMarketStatus', { symbol: 'BTC-USD' })

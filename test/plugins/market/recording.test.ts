@@ -5,7 +5,7 @@ import { fillQuiet, pairName, parseRecording, recordingFormat } from '../../../p
 import { joinRecordings, barShift, type Recording } from '../../../plugins/market/bar-replay.ts'
 
 describe('recorded files', () => {
-  it('are told by their names', () => {
+  it('recognises recordings by their file names', () => {
     const told = (file: string) => {
       const name = recordingFormat(file)
       return name && `${name.symbol} ${name.venue} ${name.interval_seconds} ${name.clock}`
@@ -22,7 +22,7 @@ describe('recorded files', () => {
       expect(told(other), other).to.equal(null)
   })
 
-  it('name pairs the usual way, Tether as the dollar', () => {
+  it('names pairs the usual way, with Tether as the dollar', () => {
     expect(['btcusdt', 'ETHUSD', 'BTC-USD', 'ADABTC', 'SOLUSDC'].map(pairName)).to.deep.equal([
       'BTC-USD',
       'ETH-USD',
@@ -36,7 +36,7 @@ describe('recorded files', () => {
   const only = (text: string, name: Parameters<typeof parseRecording>[1] = utc) =>
     [...parseRecording(text, name).values()][0]!
 
-  it('have times in seconds, milliseconds, microseconds or ISO', () => {
+  it('reads times in seconds, milliseconds, microseconds or ISO 8601', () => {
     const row = ',1,3,1,2,5\n'
     const second = 1_735_689_600
     for (const time of [
@@ -51,14 +51,14 @@ describe('recorded files', () => {
     expect([...only(`1735689600000000${row}`).time]).to.deep.equal([second])
   })
 
-  it('of New York are moved to UTC, an hour less in summer', () => {
+  it('converts New York times to UTC, in summer and in winter', () => {
     const wall = (iso: string): number => Date.parse(`${iso}Z`)
     const text = `timestamp,open,high,low,close,volume\n${wall('2013-10-04T09:30')},1,1,1,1,1\n${wall('2013-12-04T09:30')},1,1,1,1,1\n`
     const { time } = only(text, { ...utc, clock: 'New York' })
     expect([...time].map((at) => new Date(at * 1000).toISOString().slice(11, 16))).to.deep.equal(['13:30', '14:30'])
   })
 
-  it('lose impossible rows and repeated times, and come out in order', () => {
+  it('drops impossible rows and repeated times, and sorts by time', () => {
     const text =
       'timestamp,open,high,low,close,volume\n120,2,2,2,2,1\n60,1,1,1,1,1\n120,9,9,9,9,1\n180,0,1,1,1,1\nx,1,1,1,1,1\n'
     const { time, close } = only(text)
@@ -68,7 +68,7 @@ describe('recorded files', () => {
     ])
   })
 
-  it('of many symbols are taken apart', () => {
+  it('splits a file of many symbols', () => {
     const parts = parseRecording(
       'symbol,date,open,high,low,close,volume\nA,2021-02-26,1,1,1,1,1\nB,2021-02-26,2,2,2,2,2\n',
       { ...utc, symbol: null },
@@ -76,7 +76,7 @@ describe('recorded files', () => {
     expect([...parts.keys()]).to.deep.equal(['A', 'B'])
   })
 
-  it('have their quiet minutes written out, but no long silence', () => {
+  it('fills quiet minutes, but not a long silence', () => {
     const bars = createColumns()
     for (const time of [0, 180, 180 + 4 * 3600]) bars.add(time, 1, 2, 1, 2, 7, 0)
     const filled = fillQuiet(bars.end(), 60, 3600)
@@ -94,12 +94,12 @@ describe('recordings', () => {
     return { venue: 'x', symbol: 'BTC-USD', interval_seconds: 60, clock: 'UTC', bars: bars.end(), ...more }
   }
 
-  it('of one venue that follow each other are one', () => {
+  it('joins recordings of one venue that follow each other', () => {
     const joined = joinRecordings([recording(6000, 100), recording(0, 100), recording(0, 5, { venue: 'y' })])
     expect(joined.map(({ bars }) => bars.count)).to.have.members([200, 5])
   })
 
-  it('are shifted by whole weeks so that four fifths are past at the first start', () => {
+  it('shifts by whole weeks, so that four fifths lie in the past at the first start', () => {
     const long = recording(1_000_000, 100 * 1440)
     const now = 1_800_000_000
     const shift = barShift(long, parseReplayShift('auto'), now)
@@ -108,7 +108,7 @@ describe('recordings', () => {
     expect(past).to.be.within(0.8 - 0.036, 0.8 + 0.036)
   })
 
-  it('that are short end just before now; days keep their dates; settings are obeyed', () => {
+  it('lets a short recording end just before now, keeps the dates of daily bars, and obeys a configured shift', () => {
     const now = 1_800_000_000
     const short = recording(1_000_000, 1440)
     const end = 1_000_000 + 1440 * 60 + barShift(short, parseReplayShift('auto'), now)

@@ -20,10 +20,10 @@ const SPY: SampleSymbol = {
 }
 const DAY = 86_400
 
-describe('the sample', () => {
+describe('the sample bars', () => {
   const whole = createSampleBars(BTC).read(SAMPLE_START, SAMPLE_START + 90 * DAY)
 
-  it('is a function of symbol and minute: any piece of it, in any order, from a fresh process, is the same', () => {
+  it('depend only on symbol and minute, in whatever order they are read', () => {
     const other = createSampleBars(BTC)
     const minute = fc.integer({ min: 0, max: 90 * 1440 - 1 })
     fc.assert(
@@ -37,7 +37,7 @@ describe('the sample', () => {
     )
   })
 
-  it('has a possible bar for every minute, each opening where the last one closed', () => {
+  it('have a valid bar for every minute that opens where the last one closed', () => {
     expect(whole.count).to.equal(90 * 1440)
     for (let i = 0; i < whole.count; i += 1) {
       const [open, high, low, close] = [whole.open[i]!, whole.high[i]!, whole.low[i]!, whole.close[i]!]
@@ -47,7 +47,7 @@ describe('the sample', () => {
     }
   })
 
-  it('behaves like the market it stands for: volatility, fat tails, clusters', () => {
+  it('have the configured volatility, heavy tails and volatility clusters', () => {
     const returns = Array.from({ length: whole.count - 1 }, (_, i) => Math.log(whole.close[i + 1]! / whole.close[i]!))
     const mean = (values: number[]): number => values.reduce((sum, value) => sum + value, 0) / values.length
     const variance = mean(returns.map((value) => value ** 2))
@@ -65,12 +65,12 @@ describe('the sample', () => {
     expect(mean(returns.slice(1).map((value, i) => value * returns[i]!)) / variance).to.be.within(-0.05, 0.05)
   })
 
-  it('differs from symbol to symbol', () => {
+  it('differ between symbols', () => {
     const other = createSampleBars({ ...BTC, symbol: 'ETH-USD' }).read(SAMPLE_START, SAMPLE_START + 3600)
     expect(other.close).not.to.deep.equal(whole.close.slice(0, 60))
   })
 
-  it('keeps the hours of New York for a US stock: summer and winter, holidays, half days', () => {
+  it('follow the hours of New York for a US stock: daylight saving, holidays, half days', () => {
     const sample = createSampleBars(SPY)
     const session = (day: string): [number, string | undefined] => {
       const from = Date.parse(`${day}T00:00:00Z`) / 1000

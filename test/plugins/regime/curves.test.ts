@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { curvesOf } from '../../../plugins/regime/label-grades.ts'
 import { recordCharts } from '../../../plugins/regime/regime-methodology.ts'
 
-describe('the record of the regime as curves', () => {
+describe('the charts of the regime record', () => {
   /** Twelve hours VOLATILE, twelve STABLE, and so on; the next hour bears out three labels of four. */
   const count = 480
   const volatile = Uint8Array.from({ length: count }, (_, i) => (Math.floor(i / 12) % 2 === 0 ? 1 : 0))
@@ -14,13 +14,13 @@ describe('the record of the regime as curves', () => {
     forward: Float64Array.from(volatile, (label, i) => ((i % 4 === 0 ? 1 - label : label) === 1 ? 2 : 0.5)),
   }
 
-  it('sets the confidence stated beside the share that was right', () => {
+  it('compares stated confidence with the share of correct labels', () => {
     expect(
       curvesOf(graded).calibration.map(([stated, right, share]) => [+stated.toFixed(4), right, share]),
     ).to.deep.equal([[0.76, 0.75, 1]])
   })
 
-  it('counts the labels that are the same some hours later', () => {
+  it('counts the labels that are unchanged some hours later', () => {
     const { persistence } = curvesOf(graded)
     const after = new Map(persistence.map(([hours, all, stays]) => [hours, [all, stays]]))
     expect(after.get(1)![1]).to.be.closeTo(11 / 12, 0.01)
@@ -29,7 +29,7 @@ describe('the record of the regime as curves', () => {
     expect(after.get(24)![1]).to.equal(1)
   })
 
-  it('shows recordings of most of a year, and no picture where there is none', () => {
+  it('shows recordings of most of a year, and no chart without one', () => {
     const recorded = {
       recording: 'one',
       first: '2025-01-01T00:00:00Z',

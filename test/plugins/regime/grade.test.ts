@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { gradeLabels } from '../../../plugins/regime/label-grades.ts'
 
-describe('grades of the labels', () => {
+describe('the grades of the labels', () => {
   // Half-hour steps: an hour is two of them.
   const graded = {
     stepMinutes: 30,
@@ -11,7 +11,7 @@ describe('grades of the labels', () => {
     forward: [0.5, 2, 4, 2, NaN, NaN],
   }
 
-  it('equal the definitions worked by hand', () => {
+  it('equal the definitions computed by hand', () => {
     const found = gradeLabels(graded)
     expect(found.snapshots).to.equal(6)
     expect(found.share_volatile).to.equal(0.5)
@@ -24,7 +24,7 @@ describe('grades of the labels', () => {
     expect(found.brier).to.be.closeTo((0.1 ** 2 + 0.7 ** 2 + 0.3 ** 2 + 0.1 ** 2) / 4, 1e-12)
   })
 
-  it('measure calibration by bins: right as often as stated is 0', () => {
+  it('have a calibration error of 0 when labels are right as often as stated', () => {
     const n = 1000
     const volatile = new Uint8Array(n).fill(1)
     const forward = Float64Array.from({ length: n }, (_, i) => (i % 4 === 0 ? 0 : 2))
@@ -47,7 +47,7 @@ describe('grades of the labels', () => {
     expect(boastful.ece).to.be.closeTo(0.2, 1e-12)
   })
 
-  it('have no figure where nothing was volatile', () => {
+  it('have no figure when nothing was volatile', () => {
     const calm = gradeLabels({ ...graded, volatile: [0, 0, 0, 0, 0, 0] })
     expect(calm.forward_vol_ratio).to.be.NaN
     expect(calm.volatile_persistence_1h).to.be.NaN

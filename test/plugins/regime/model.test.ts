@@ -32,8 +32,13 @@ function run(from: number, to: number, model: ModelState = createModel(1), chang
   return steps
 }
 
+/** Every number of every step, bit for bit. Serialised objects differ by how the engine holds equal numbers. */
+function bytesOf(steps: readonly Step[]): Buffer {
+  return Buffer.from(Float64Array.from(steps.flatMap((step) => Object.values(step).map(Number))).buffer)
+}
+
 describe('the regime model', () => {
-  it('says nothing in the first day, and then one step a minute without a gap', () => {
+  it('emits nothing in the first day, then one step a minute without a gap', () => {
     const steps = run(0, 5 * 1440)
     const first = steps[0]!.minute - SAMPLE_START / 60
     expect(first).to.be.within(1440, 1440 + 120)
@@ -44,16 +49,16 @@ describe('the regime model', () => {
   it('gives byte-identical steps for a prefix, whether or not later bars exist', () => {
     const whole = run(0, BARS.count)
     const prefix = run(0, 50 * 1440)
-    expect(serialize(prefix).equals(serialize(whole.slice(0, prefix.length)))).to.equal(true)
+    expect(bytesOf(prefix).equals(bytesOf(whole.slice(0, prefix.length)))).to.equal(true)
   })
 
-  it('goes on to the byte as if it had not stopped, after being kept and restored', () => {
+  it('continues with identical bytes after its state was stored and restored', () => {
     const whole = run(0, 60 * 1440)
     const model = createModel(1)
     const begun = run(0, 45 * 1440 + 7, model)
     const restored = deserialize(serialize(model)) as ModelState
     const rest = run(45 * 1440 + 7, 60 * 1440, restored)
-    expect(serialize([...begun, ...rest]).equals(serialize(whole))).to.equal(true)
+    expect(bytesOf([...begun, ...rest]).equals(bytesOf(whole))).to.equal(true)
   })
 
   it('keeps every number within its range', () => {
@@ -74,7 +79,7 @@ describe('the regime model', () => {
     }
   })
 
-  it('is not set by one bad print', () => {
+  it('ignores a single bad print', () => {
     const place = 40 * 1440
     const model = createModel(1)
     run(0, place, model)
@@ -91,7 +96,7 @@ describe('the regime model', () => {
       expect(Math.abs(step.probability - shaken[i]!.probability)).to.be.below(0.1)
   })
 
-  it('takes quiet minutes as quiet: a gap below 30 minutes still gives every minute, and keeps the label', () => {
+  it('treats a gap below 30 minutes as quiet: emits every minute and keeps the label', () => {
     const place = 40 * 1440
     const steps = run(place - 2880, place + 60, createModel(1), (i, bar) => (i >= place && i < place + 25 ? null : bar))
     const at = steps.findIndex(({ minute }) => minute === BARS.time[place]! / 60)
@@ -101,7 +106,7 @@ describe('the regime model', () => {
     expect(new Set(during.map(({ volatile }) => volatile)).size).to.equal(1)
   })
 
-  it('learns nothing from a longer hole: the last labels are held, and the jump across it is no return', () => {
+  it('learns nothing from a longer hole: repeats the last label and does not count the jump as a return', () => {
     const place = 40 * 1440
     const model = createModel(1)
     const steps = run(place - 2880, place + 300, model, (i, [time, open, high, low, close]) => {
@@ -120,7 +125,7 @@ describe('the regime model', () => {
     expect(after.at(-1)!.forecast).to.be.below(held[0]!.forecast + 1)
   })
 
-  it('refits itself weekly after 30 days, and keeps a fit that it was given', () => {
+  it('refits weekly after 30 days, and keeps a fit that it was given', () => {
     const fits = new Set<number>()
     const model = createModel(1)
     for (let day = 0; day < 70; day += 1) {
@@ -151,8 +156,8 @@ describe('the regime model', () => {
   })
 })
 
-describe('what the model measures', () => {
-  it('equals the definitions, summed afresh', () => {
+describe('the measured features', () => {
+  it('equal their definitions after running sums are recomputed', () => {
     const measures = createMeasures(1)
     const count = 12_000
     for (let i = 0; i < count; i += 1)

@@ -74,7 +74,7 @@ for (const [name, options] of [
       expect(current).not.to.have.property('delayed_by_seconds')
     })
 
-    it('gives the sample as the current one of 24 hours before, and says so', async () => {
+    it('serves the snapshot of 24 hours ago as the free sample, and says so', async () => {
       const sample = await placed.call('getRegimeSample', {}, { maxFreshnessSeconds: 86_400 })
       expect(sample).to.deep.include({
         as_of: '2025-09-02T10:00:00Z',
@@ -85,7 +85,7 @@ for (const [name, options] of [
       expect(sample).to.deep.include(snapshots[0]!)
     })
 
-    it('pages through the history: start inclusive, end exclusive, oldest first, the pages one whole', async () => {
+    it('pages through the history completely, oldest first, with start inclusive and end exclusive', async () => {
       const whole = await history({ start: '2025-09-01', end: '2025-09-02T00:00:00Z' })
       expect([whole.count, whole.next_start]).to.deep.equal([1440, null])
       const pages: unknown[] = []
@@ -104,13 +104,13 @@ for (const [name, options] of [
       ])
     })
 
-    it('gives the latest minutes where no start is asked for, and none of the future', async () => {
+    it('returns the latest minutes without a start, and none of the future', async () => {
       const { snapshots, count } = await history({ limit: 10 })
       expect([count, snapshots.at(-1)!.as_of]).to.deep.equal([10, '2025-09-03T10:00:00Z'])
       expect((await history({ start: '2030-01-01', end: '2031-01-01' })).count).to.equal(0)
     })
 
-    it('refuses a start after the end and a moment that is none, naming the field', async () => {
+    it('refuses a start after the end and an invalid timestamp, and names the field', async () => {
       expect(await refusal('getRegimeHistory', { start: '2025-09-02', end: '2025-09-01', limit: 1 })).to.be.instanceOf(
         InvalidInput,
       )
@@ -118,7 +118,7 @@ for (const [name, options] of [
       expect(wrong.detail[0]).to.deep.include({ loc: ['query', 'end'], input: 'soon' })
     })
 
-    it('shows an earlier asOf nothing newer', async () => {
+    it('shows nothing newer than an earlier asOf', async () => {
       const asOf = new Date('2025-08-25T07:30:59Z')
       expect(await placed.call('getRegimeCurrent', {}, { asOf })).to.deep.include({ as_of: '2025-08-25T07:30:00Z' })
       const { snapshots } = await placed.call('getRegimeHistory', { limit: 3 }, { asOf })
@@ -137,7 +137,7 @@ for (const [name, options] of [
       clock = then
     })
 
-    it('goes on after a restart as if it had not stopped, and never changes what is written', async () => {
+    it('continues after a restart as if it had not stopped, and never changes stored snapshots', async () => {
       const rows = () => db('regime_snapshots').orderBy('as_of')
       const before = await rows()
       const straight = await stand(
@@ -163,7 +163,7 @@ for (const [name, options] of [
       await straight.stop()
     })
 
-    it('grades itself by the hour after each snapshot, also in a process that does not run the job', async () => {
+    it('grades each snapshot by the following hour, also in a process that does not run the job', async () => {
       const grades = (await (await place()).registrations[1]!.facts!()) as Record<string, number>
       expect(grades['snapshots']).to.equal(16 * 1440 + 1)
       expect(grades['forward_vol_ratio']).to.be.above(1.2)
