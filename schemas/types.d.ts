@@ -6,7 +6,7 @@
 import type { Upload } from 'tollgate/plugin'
 
 /**
- * What a trade costs by kind of market; the table is at /methodology. zero shows gross figures.
+ * Trading costs by kind of market; /methodology has the table. zero shows gross figures.
  */
 export type CostPreset =
   | 'large_cap'
@@ -21,7 +21,7 @@ export type CostPreset =
   | 'futures_liquid'
   | 'zero'
 /**
- * reject: some of it could not have happened. not_profitable: nothing is left after costs. unproven: luck may explain it. plausible: nothing found speaks against it.
+ * reject: some trades could not have happened. not_profitable: no profit after costs. unproven: luck may explain the result. plausible: the audit found nothing against it.
  */
 export type AuditVerdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible'
 /**
@@ -72,7 +72,7 @@ export type PotusKind =
  */
 export type PotusStatus = 'active' | 'corrected' | 'retracted'
 /**
- * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in the order you hold them; order and duplicates are part of what is checked.
+ * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in your order. The report also checks order and duplicates.
  *
  * @minItems 3
  * @maxItems 50000
@@ -80,23 +80,23 @@ export type PotusStatus = 'active' | 'corrected' | 'retracted'
 export type BarQualityRequest =
   | {
       /**
-       * Comes back in the report; nothing is looked up.
+       * Returned in the report. It is not looked up.
        */
       symbol?: string
       /**
-       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps when absent.
+       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps if omitted.
        */
       interval?: string | number
       /**
-       * IANA name of the wall clock that timestamps without an offset are on, and that sessions keep. Default: UTC for timestamps; sessions are looked for in UTC and New York.
+       * IANA time zone for timestamps without an offset and for sessions. By default timestamps are UTC, and sessions are inferred in UTC and New York.
        */
       timezone?: string
       /**
-       * When the market is open. us_equity knows the holidays and early closes of the NYSE; weekdays is any other market that rests at weekends; auto infers it from the timestamps.
+       * When the market is open. us_equity knows the holidays and early closes of the NYSE; weekdays is any other market that closes on weekends; auto infers it from the timestamps.
        */
       session: 'auto' | 'us_equity' | '24x7' | 'weekdays'
       /**
-       * True for rates and spreads, which may be zero or below. Checks on ratios of prices are then left out where such a price occurs.
+       * True for rates and spreads, which may be zero or below. Checks that need ratios of prices are skipped if such a price occurs.
        */
       allow_negative: boolean
       /**
@@ -120,7 +120,7 @@ export type BarQualityRequest =
  */
 export type SubmittedBar = {} | readonly unknown[]
 /**
- * Names of the columns of rows, e.g. ["timestamp","open","high","low","close","volume"]; others are left out.
+ * Names of the columns of rows, e.g. ["timestamp","open","high","low","close","volume"]; others are ignored.
  *
  * @minItems 5
  * @maxItems 64
@@ -134,7 +134,7 @@ export type BarColumns = readonly string[]
  */
 export type BarRows = readonly (readonly unknown[])[]
 /**
- * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in the order you hold them; order and duplicates are part of what is checked.
+ * Bars to examine: an object with `bars`, a table of `columns` and `rows`, or a bare array of bars. 3 to 50,000 bars, in your order. The report also checks order and duplicates.
  *
  * @minItems 3
  * @maxItems 50000
@@ -142,23 +142,23 @@ export type BarRows = readonly (readonly unknown[])[]
 export type AskedBarQualityRequest =
   | {
       /**
-       * Comes back in the report; nothing is looked up.
+       * Returned in the report. It is not looked up.
        */
       symbol?: string
       /**
-       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps when absent.
+       * Length of a bar: seconds, or 1m, 15m, 1h, 1d, 1w, 1mo (or 1M). Inferred from the timestamps if omitted.
        */
       interval?: string | number
       /**
-       * IANA name of the wall clock that timestamps without an offset are on, and that sessions keep. Default: UTC for timestamps; sessions are looked for in UTC and New York.
+       * IANA time zone for timestamps without an offset and for sessions. By default timestamps are UTC, and sessions are inferred in UTC and New York.
        */
       timezone?: string
       /**
-       * When the market is open. us_equity knows the holidays and early closes of the NYSE; weekdays is any other market that rests at weekends; auto infers it from the timestamps.
+       * When the market is open. us_equity knows the holidays and early closes of the NYSE; weekdays is any other market that closes on weekends; auto infers it from the timestamps.
        */
       session?: 'auto' | 'us_equity' | '24x7' | 'weekdays'
       /**
-       * True for rates and spreads, which may be zero or below. Checks on ratios of prices are then left out where such a price occurs.
+       * True for rates and spreads, which may be zero or below. Checks that need ratios of prices are skipped if such a price occurs.
        */
       allow_negative?: boolean
       /**
@@ -178,7 +178,7 @@ export type AskedBarQualityRequest =
     }
   | readonly SubmittedBar[]
 /**
- * What is wrong; /methodology has the rule of each.
+ * The kind of defect. /methodology explains the rule of each code.
  */
 export type FindingCode =
   | 'missing_value'
@@ -206,7 +206,7 @@ export type FindingCode =
   | 'off_tick'
 export type FindingFamily = 'impossible' | 'timestamp' | 'bad_print' | 'stale' | 'volume' | 'split' | 'session' | 'tick'
 /**
- * error: wrong, repair or drop it; warning: probably wrong, look at it; info: worth knowing.
+ * error: wrong, so repair or drop the row. warning: probably wrong, so look at it. info: worth knowing.
  */
 export type FindingSeverity = 'error' | 'warning' | 'info'
 /**
@@ -768,7 +768,7 @@ export type AuditRequest = {
   file: Upload
   preset: CostPreset
   /**
-   * How many variants were tried before this one was picked. Raised to the number of trials in the file where it has more.
+   * Number of variants tried before this one was chosen. If the file has more trials, their number is used.
    */
   n_trials: number
   /**
@@ -776,7 +776,7 @@ export type AuditRequest = {
    */
   extra_bps: number
   /**
-   * The symbol of a file that has no column for it.
+   * The symbol of a file that has no symbol column.
    */
   symbol?: string
   bars?: Upload
@@ -788,7 +788,7 @@ export type AskedAuditRequest = {
   file: Upload
   preset?: CostPreset
   /**
-   * How many variants were tried before this one was picked. Raised to the number of trials in the file where it has more.
+   * Number of variants tried before this one was chosen. If the file has more trials, their number is used.
    */
   n_trials?: number
   /**
@@ -796,7 +796,7 @@ export type AskedAuditRequest = {
    */
   extra_bps?: number
   /**
-   * The symbol of a file that has no column for it.
+   * The symbol of a file that has no symbol column.
    */
   symbol?: string
   bars?: Upload
@@ -815,11 +815,11 @@ export type AuditReport = {
   report_url: string
   verdict: AuditVerdict
   /**
-   * All of them, those of milder verdicts too.
+   * All reasons, including those of milder verdicts.
    */
   reasons: readonly string[]
   /**
-   * The verdict in two sentences.
+   * The verdict in at most two sentences.
    */
   summary: string
   /**
@@ -833,7 +833,7 @@ export type AuditReport = {
   overfitting: AuditOverfitting
   equity?: AuditEquity
   /**
-   * How figures follow from others of this report, in their own names.
+   * How figures follow from other figures of this report, by field name.
    */
   formulas?: {
     [k: string]: string
@@ -869,15 +869,15 @@ export type LedgerSummary = {
    */
   trades: number
   /**
-   * Rows that a structural finding took out.
+   * Rows excluded by a structural finding.
    */
   excluded: number
   /**
-   * Trades still open, left out.
+   * Trades that are still open. They are excluded.
    */
   open: number
   /**
-   * Orders that were never filled, left out.
+   * Orders that were never filled. They are excluded.
    */
   unfilled: number
   /**
@@ -889,7 +889,7 @@ export type LedgerSummary = {
    */
   trials: number
   /**
-   * Name of the trial with the highest Sharpe ratio, the one judged; null where there is one only.
+   * Name of the trial with the highest Sharpe ratio, which is the one judged; null if there is only one.
    */
   judged_trial: string | null
   /**
@@ -901,7 +901,7 @@ export type LedgerSummary = {
    */
   last: string
   /**
-   * Whether the file names the zone of its times; without one they are read as UTC.
+   * Whether the times name their zone. Times without a zone are read as UTC.
    */
   zoned: boolean
   /**
@@ -924,15 +924,15 @@ export type AuditAssumptions = {
    */
   slippage_bps: number
   /**
-   * Commission; replaced by the fees of the file where it reports any.
+   * Commission. Fees reported in the file replace it.
    */
   commission_bps: number
   /**
-   * The extra of the request, a side.
+   * Extra cost of the request, per side.
    */
   extra_bps: number
   /**
-   * Trades charged their reported fees in place of the preset's commission.
+   * Trades with reported fees, which replace the commission of the preset.
    */
   trades_with_reported_fees: number
   /**
@@ -998,7 +998,7 @@ export type AuditFinding = {
    */
   row: number
   /**
-   * What is wrong.
+   * The kind of defect.
    */
   code:
     | 'missing_value'
@@ -1127,7 +1127,7 @@ export type AuditCheck = {
    */
   not_checked: number
   /**
-   * Why not.
+   * Why there is no probability of overfitting.
    */
   reasons: readonly string[]
 }
@@ -1211,7 +1211,7 @@ export type AuditPerformance = {
    */
   kurtosis: number
   /**
-   * Deepest fall of the sum of net returns, one unit a trade, ordered by exit.
+   * Deepest fall of the sum of net returns, with one unit per trade, ordered by exit.
    */
   max_drawdown: number
   /**
@@ -1219,7 +1219,7 @@ export type AuditPerformance = {
    */
   trades_per_year: number | null
   /**
-   * Units bought and sold a year, one unit a trade.
+   * Units bought and sold per year, with one unit per trade.
    */
   turnover_per_year: number | null
   /**
@@ -1237,11 +1237,11 @@ export type AuditOverfitting = {
    */
   psr: number | null
   /**
-   * The same against what the best of n_trials shows by luck.
+   * Probability that the true Sharpe ratio is above what the best of n_trials shows by luck.
    */
   dsr: number | null
   /**
-   * That luck: expected maximum Sharpe ratio, annualised.
+   * Sharpe ratio expected from luck alone: the expected maximum of n_trials, annualised.
    */
   sr0: number | null
   /**
@@ -1261,7 +1261,7 @@ export type AuditOverfitting = {
    */
   n_trials: number
   /**
-   * Shortest record, in trades, that shows a Sharpe ratio above zero at 95%; null where none does.
+   * Minimum track record, in trades, for a Sharpe ratio above zero at 95%; null if none is long enough.
    */
   min_trl_trades: number | null
   /**
@@ -1269,7 +1269,7 @@ export type AuditOverfitting = {
    */
   min_trl_years: number | null
   /**
-   * Years below which luck alone is expected to reach this Sharpe ratio in n_trials.
+   * Minimum backtest length: in fewer years, luck alone is expected to reach this Sharpe ratio in n_trials.
    */
   min_btl_years: number | null
   /**
@@ -1281,7 +1281,7 @@ export type AuditOverfitting = {
    */
   p_value: number | null
   /**
-   * What Bonferroni leaves of sharpe for n_trials tests (Harvey and Liu 2015).
+   * The Sharpe ratio after Bonferroni's adjustment for n_trials tests (Harvey and Liu 2015).
    */
   haircut_sharpe: number | null
   /**
@@ -1294,11 +1294,11 @@ export type AuditOverfitting = {
     bhy: AuditHaircut | null
   } | null
   /**
-   * Probability of backtest overfitting by CSCV; null where it cannot be computed.
+   * Probability of backtest overfitting by CSCV; null if it cannot be computed.
    */
   pbo: number | null
   /**
-   * Why not.
+   * Why there is no probability of overfitting.
    */
   pbo_not_checked: string | null
   /**
@@ -1333,7 +1333,7 @@ export type AuditHaircut = {
   haircut: number
 }
 /**
- * Running sums of the judged trades' returns, one unit a trade, in at most 240 steps. Columns of equal length, oldest first.
+ * Running sums of the returns of the judged trades, with one unit per trade, in at most 240 steps. Columns of equal length, oldest first.
  */
 export type AuditEquity = {
   /**
@@ -1365,12 +1365,12 @@ export type DeletedReport = {
    */
   rid: string
   /**
-   * There is no report at this address any more.
+   * The report at this address no longer exists.
    */
   deleted: true
 }
 /**
- * Nothing is asked.
+ * No fields.
  */
 export type NoFields = {}
 /**
@@ -1425,7 +1425,7 @@ export type AuditPresets = {
   }[]
 }
 /**
- * Where the report is, and what it says.
+ * The address of the report, and its verdict.
  */
 export type AuditReceipt = {
   /**
@@ -1438,17 +1438,17 @@ export type AuditReceipt = {
   report_url: string
   verdict: AuditVerdict
   /**
-   * All of them, those of milder verdicts too.
+   * All reasons, including those of milder verdicts.
    */
   reasons: readonly string[]
   /**
-   * The verdict in two sentences.
+   * The verdict in at most two sentences.
    */
   summary: string
 }
 export type ToolQuery = {
   /**
-   * Code of what went wrong with the form.
+   * Error code of the form.
    */
   err: string
   /**
@@ -1458,7 +1458,7 @@ export type ToolQuery = {
 }
 export type AskedToolQuery = {
   /**
-   * Code of what went wrong with the form.
+   * Error code of the form.
    */
   err?: string
   /**
@@ -1527,7 +1527,7 @@ export type AskedCalculatorQuery = {
   periods_per_year?: number
 }
 /**
- * The order whose cost is wanted.
+ * The order to estimate.
  */
 export type CostRequest = {
   /**
@@ -1547,20 +1547,20 @@ export type CostRequest = {
    */
   order_type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
   /**
-   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. Of no effect on market and pov.
+   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. It has no effect on market and pov orders.
    */
   horizon_minutes?: number
   /**
-   * Share of the market's volume that a pov order takes (0.1 unless set). Of no effect on other types.
+   * Share of the market's volume that a pov order takes (0.1 unless set). It has no effect on other types.
    */
   participation_rate?: number
   /**
-   * Your own fee, in place of the taker fee of the class.
+   * Your own fee, used instead of the taker fee of the class.
    */
   fee_bps?: number
 }
 /**
- * The order whose cost is wanted.
+ * The order to estimate.
  */
 export type AskedCostRequest = {
   /**
@@ -1580,34 +1580,34 @@ export type AskedCostRequest = {
    */
   order_type?: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
   /**
-   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. Of no effect on market and pov.
+   * Length of a twap or vwap schedule (60 unless set), or how long a limit order waits before it is chased (5). Trading minutes. It has no effect on market and pov orders.
    */
   horizon_minutes?: number
   /**
-   * Share of the market's volume that a pov order takes (0.1 unless set). Of no effect on other types.
+   * Share of the market's volume that a pov order takes (0.1 unless set). It has no effect on other types.
    */
   participation_rate?: number
   /**
-   * Your own fee, in place of the taker fee of the class.
+   * Your own fee, used instead of the taker fee of the class.
    */
   fee_bps?: number
 }
 /**
- * The expected cost of one order, and all it is made of.
+ * The expected cost of one order, with all numbers behind it.
  */
 export type CostEstimate = {
   /**
-   * As we call it.
+   * Our name for the symbol.
    */
   symbol: string
   side: 'buy' | 'sell'
   order_type: 'market' | 'limit' | 'twap' | 'vwap' | 'pov'
   /**
-   * As asked.
+   * As in the request.
    */
   notional_usd: number
   /**
-   * Time of the newest number used. Nothing later went in.
+   * Time of the newest number used.
    */
   as_of: string
   /**
@@ -1627,7 +1627,7 @@ export type CostEstimate = {
      */
     half_spread_bps: number
     /**
-     * What the order moves the price against itself, on average over its fills.
+     * How far the order moves the price against itself, on average over its fills.
      */
     impact_bps: number
     /**
@@ -1636,7 +1636,7 @@ export type CostEstimate = {
     fee_bps: number
   }
   /**
-   * How far the expected cost itself may be off: the error of the spread and of the impact, fees included. What the market does meanwhile is timing_risk_bps.
+   * Range of the expected cost, including fees: the error of the spread and of the impact. timing_risk_bps covers market moves during the order.
    */
   range_bps: {
     /**
@@ -1649,19 +1649,19 @@ export type CostEstimate = {
     p90: number
   }
   /**
-   * Standard deviation of what the price does while the order waits or works; it may help as well as harm, and is not part of the total.
+   * Standard deviation of the price move while the order waits or works. The move can help as well as harm and is not part of the total.
    */
   timing_risk_bps: number
   /**
-   * Every number the estimate is made of.
+   * All numbers behind the estimate.
    */
   inputs: {
     /**
-     * Decides the fee, and what stands in where data are missing.
+     * The class determines the fee and the defaults for missing data.
      */
     class: 'spot' | 'perpetual' | 'equity'
     /**
-     * Middle of the book or of the last quote, else the last close, USD. Null where nothing was seen.
+     * Middle of the book or of the last quote, otherwise the last close, USD. Null without data.
      */
     price: number | null
     /**
@@ -1669,7 +1669,7 @@ export type CostEstimate = {
      */
     spread_bps: number
     /**
-     * Smallest price step, bps; null where unknown.
+     * Tick size, bps; null if unknown.
      */
     tick_bps: number | null
     /**
@@ -1697,26 +1697,26 @@ export type CostEstimate = {
      */
     participation_rate: number | null
     /**
-     * True where a live book was walked.
+     * True if a live book was walked.
      */
     book_depth_used: boolean
     /**
-     * The book that was walked; null where none was.
+     * The book that was walked; null if none was.
      */
     book: {
       venue: string
       /**
-       * When the book was so.
+       * Time of the book.
        */
       as_of: string
       /**
-       * All that rests on the side that is taken, USD.
+       * Depth of the side that the order takes from, USD.
        */
       depth_usd: number
       levels: readonly readonly (readonly [price: number, quantity: number])[]
     } | null
     /**
-     * The bars behind volatility, volume and, where there are no quotes, the spread; null where there are none.
+     * The bars behind volatility, volume and, without quotes, the spread; null if there are none.
      */
     bars: {
       /**
@@ -1738,7 +1738,7 @@ export type CostEstimate = {
     } | null
   }
   /**
-   * What is assumed rather than measured for each call; only what applies to the order.
+   * What is assumed and not measured for each call, as far as it applies to the order.
    */
   assumptions: {
     /**
@@ -1774,7 +1774,7 @@ export type CostEstimate = {
      */
     half_spread_error_bps: number
     /**
-     * True impact over estimated, tenth percentile.
+     * True impact divided by estimated impact, tenth percentile.
      */
     impact_low_factor: number
     /**
@@ -1815,17 +1815,17 @@ export type CostEstimate = {
     fee: 'class' | 'request'
   }
   /**
-   * high: live book or quotes. medium: bars. low: a class table stands in for data. A step less where data are stale.
+   * high: live book or quotes. medium: bars. low: class defaults stand in for data. One step lower for stale data.
    */
   confidence: 'high' | 'medium' | 'low'
   /**
-   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: a class table stands in. beyond_book_depth: the law prices what the book does not hold. spot_proxy: a perpetual is priced from its spot market. above_market_volume: the schedule is shorter than the market needs to trade as much.
+   * above_10pct_adv: the range is widened. stale_inputs: data are late. class_defaults: class defaults stand in for data. beyond_book_depth: the square-root law prices what exceeds the book. spot_proxy: a perpetual is priced from its spot market. above_market_volume: the schedule is shorter than the market needs to trade as much.
    */
   warnings: readonly (
     'above_10pct_adv' | 'stale_inputs' | 'class_defaults' | 'beyond_book_depth' | 'spot_proxy' | 'above_market_volume'
   )[]
   /**
-   * Whether the market trades at this moment. The cost is that of trading while it does.
+   * Whether the market is open now. The cost assumes that it is open.
    */
   session: {
     is_open: boolean
@@ -1845,7 +1845,7 @@ export type CostEstimate = {
   model: string
 }
 /**
- * What can be estimated.
+ * The symbols that can be estimated.
  */
 export type CostSymbols = {
   count: number
@@ -1856,19 +1856,19 @@ export type CostSymbols = {
     class: 'spot' | 'equity'
     session: '24x7' | 'us_equity'
     /**
-     * Taker fee taken unless the request brings its own.
+     * Taker fee, used unless the request has its own.
      */
     fee_bps: number
     /**
-     * Symbol of its perpetual, priced from the spot market with the fee of perpetuals; null where there is none.
+     * Symbol of its perpetual, priced from the spot market with the fee of perpetuals; null if there is none.
      */
     perpetual: string | null
     /**
-     * Lengths of the bars held.
+     * Lengths of the available bars.
      */
     bar_seconds: readonly number[]
     /**
-     * Whether a live book is held at this moment.
+     * Whether a live book is available now.
      */
     book: boolean
   }[]
@@ -4267,7 +4267,7 @@ export type BarQualityReport = {
    */
   usable: boolean
   /**
-   * Findings by severity, complete.
+   * Number of findings by severity.
    */
   counts: {
     error: number
@@ -4275,24 +4275,24 @@ export type BarQualityReport = {
     info: number
   }
   /**
-   * Findings by code, complete.
+   * Number of findings by code.
    */
   by_code: {
     [k: string]: number
   }
   /**
-   * In order of rows; the worst 1,000 where there are more.
+   * Findings in order of rows; at most the worst 1,000.
    *
    * @maxItems 1000
    */
   findings: readonly BarFinding[]
   /**
-   * True where not all findings are shown.
+   * True if the report does not list all findings.
    */
   findings_truncated: boolean
   splits: readonly BarSplit[]
   /**
-   * How numbers of this answer follow from others of it; the rest is at /methodology.
+   * How numbers of this answer follow from others in it. /methodology has the rest.
    */
   formulas?: {
     [k: string]: string
@@ -4307,41 +4307,41 @@ export type BarQualityReport = {
      */
     missing: number
     /**
-     * Longest hole inside a session.
+     * Longest gap inside a session.
      */
     longest_gap_seconds: number | null
   }
   /**
-   * What the statistical checks of this file were decided by.
+   * Thresholds of the statistical checks for this file.
    */
   thresholds: {
     /**
-     * Local scales a lone wick must exceed.
+     * Local scales that a lone wick must exceed.
      */
     wick: number | null
     /**
-     * Local scales a lone close must exceed.
+     * Local scales that a lone close must exceed.
      */
     close: number | null
     /**
-     * Local scales a close must exceed that the next bar opens at.
+     * Local scales that a close must exceed if the next bar opens at it.
      */
     carried_close: number | null
     /**
-     * Log odds a split must exceed; 2 more without volume.
+     * Log odds that a split must exceed; 2 more without volume.
      */
     split_log_odds: number
     /**
-     * Flat bars from which a run is stale.
+     * Number of flat bars from which a run is stale.
      */
     stale_run_bars: number
     /**
-     * Price step of 99.5% of the prices.
+     * Tick size that fits 99.5% of the prices.
      */
     tick: number | null
   }
   /**
-   * Families and codes that could not be checked, and why.
+   * Families and codes that could not be checked, with the reason.
    */
   not_checked: {
     [k: string]: string
@@ -4356,31 +4356,31 @@ export type BarFinding = {
   family: FindingFamily
   severity: FindingSeverity
   /**
-   * Row as you sent it, from 0.
+   * Row of the request, from 0.
    */
   index: number
   /**
-   * Of that row, UTC.
+   * Timestamp of that row, UTC.
    */
   timestamp: string
   /**
-   * The value concerned; bar for the whole row.
+   * The field with the defect; bar for the whole row.
    */
   field: 'timestamp' | 'open' | 'high' | 'low' | 'close' | 'volume' | 'bar'
   /**
-   * What the row says: a price, a volume, a time, or the length of a run. Null where it is missing.
+   * The value in the row: a price, a volume, a time, or the length of a run. Null if it is missing.
    */
   observed: number | string | null
   /**
-   * The value a repair would use. Null where the row should go or nothing better is known.
+   * The value that a repair would use. Null if the row should be dropped or no better value is known.
    */
   expected: number | string | null
   /**
-   * How far out: local scales for bad prints, deviations for volume, bars for gaps, log odds for splits, steps or days elsewhere. Null where the rule is yes or no.
+   * How far the value is out of line: local scales for bad prints, deviations for volume, bars for gaps, log odds for splits, otherwise steps or days. Null for a yes-or-no rule.
    */
   score: number | null
   /**
-   * Probability that it is what the code says; for bad prints one over one plus the false alarms expected at that score.
+   * Probability that the finding is right. For bad prints it is 1 / (1 + expected false alarms at that score).
    */
   confidence: number
   /**
@@ -4388,11 +4388,11 @@ export type BarFinding = {
    */
   explanation: string
   /**
-   * Of bad prints: what the score is made of.
+   * For bad prints: the inputs of the score.
    */
   inputs?: {
     /**
-     * The nearest price that body or neighbours vouch for.
+     * The nearest price that the body or the neighbours confirm.
      */
     beyond: number
     /**
@@ -4400,7 +4400,7 @@ export type BarFinding = {
      */
     scale: number
     /**
-     * Square root of relative volume, 1 to 6; 1 for a price off the grid.
+     * Square root of relative volume, 1 to 6; 1 for a price off the tick size.
      */
     volume_excuse: number
   }
@@ -4411,7 +4411,7 @@ export type BarSplit = {
    */
   timestamp: string
   /**
-   * Its row.
+   * Row of that bar.
    */
   index: number
   /**
@@ -4427,15 +4427,15 @@ export type BarSplit = {
    */
   log_odds: number
   /**
-   * Bars before this one are the ones to adjust.
+   * Adjust the bars before this one.
    */
   adjust_before: true
   /**
-   * What log_odds is the sum of; 0 where a witness cannot be seen.
+   * The terms of log_odds. A term is 0 if it cannot be measured.
    */
   evidence?: {
     /**
-     * Log of the open over the close before.
+     * Log of the open divided by the previous close.
      */
     gap: number
     /**
@@ -4447,15 +4447,15 @@ export type BarSplit = {
      */
     gap_log_odds: number
     /**
-     * Of the range of the bar.
+     * Evidence from the range of the bar.
      */
     range_log_odds: number
     /**
-     * Of its turnover.
+     * Evidence from its turnover.
      */
     turnover_log_odds: number
     /**
-     * Of the lasting change of share volume.
+     * Evidence from the lasting change of share volume.
      */
     share_volume_log_odds: number
   }
