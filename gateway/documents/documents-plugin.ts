@@ -11,7 +11,7 @@ import {
   SETTINGS_SCHEMA,
 } from './document.ts'
 import { familyHandler } from './family-index.ts'
-import { health, stats } from './health.ts'
+import { health, stats } from './health-and-stats.ts'
 import { llms } from './llms.ts'
 import { openapi } from './openapi.ts'
 import { type HistoryInput, priceHistory, priceList } from './pricing.ts'

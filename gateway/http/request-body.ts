@@ -11,7 +11,7 @@ import type { Operation } from '../plugin/catalog.ts'
 import type { RawBody } from '../editions/upstream.ts'
 import { InvalidInput, ServiceError } from '../errors.ts'
 import type { Upload } from '../plugin/plugin.ts'
-import { decodeText, parseJson } from './json.ts'
+import { decodeText, parseJson } from './json-body.ts'
 import { collect, parsePairs } from './request-target.ts'
 
 const JSON_MEDIA = 'application/json'

@@ -2,7 +2,7 @@
 import type { Catalog } from 'tollgate/plugin'
 import { curl } from './curl.ts'
 import { type Field, fieldOf, fieldsOf } from './schema-fields.ts'
-import type { Content, OpenApiOperation, Schema } from './openapi.ts'
+import type { Content, OpenApiOperation, Schema } from './openapi-types.ts'
 
 export interface Entry {
   readonly path: string

@@ -2,7 +2,7 @@
 import { type Call, type Catalog, NotFound } from 'tollgate/plugin'
 import { type Article, articleOf, type Entry } from './docs-operation.ts'
 import { anchorOf, ask, byPrice, clientLimitOf, tools } from './page-data.ts'
-import type { OpenApi } from './openapi.ts'
+import type { OpenApi } from './openapi-types.ts'
 
 /** The values of `retry`, as in the error schema. */
 const RETRIES = [

@@ -6,7 +6,7 @@ import { home } from './home.ts'
 import { cachedRead } from './cached-read.ts'
 import { methodology } from './methodology.ts'
 import { createPastReader } from './regime-past.ts'
-import { pricing } from './pricing.ts'
+import { pricing } from './pricing-page.ts'
 import { createExamples, strategies } from './strategies.ts'
 
 const MINUTE = 60_000

@@ -1,5 +1,5 @@
 /** Flattens a JSON Schema into a list of fields. Nested fields have dotted paths. */
-import type { Schema } from './openapi.ts'
+import type { Schema } from './openapi-types.ts'
 
 export interface Field {
   readonly name: string

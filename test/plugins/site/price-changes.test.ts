@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { changesOf } from '../../../plugins/site/pricing.ts'
+import { changesOf } from '../../../plugins/site/pricing-page.ts'
 
 const change = (before: number | null, after: number | null, day = 1) => ({
   operation: 'getGold',
