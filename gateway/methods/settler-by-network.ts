@@ -1,4 +1,4 @@
-/** One settler for several networks: each payment goes to the settler of its own. */
+/** One settler for several networks: each payment goes to the settler of its network. */
 import type { Settler } from './payment-method.ts'
 import type { Network } from '../config/networks.ts'
 
@@ -7,7 +7,7 @@ export interface NetworkSettler {
   readonly settler: Settler
 }
 
-/** The settler of all of them. A network without one is a mistake of the caller and throws. */
+/** Combines the settlers of several networks. `check` and `settle` throw for a network without one. */
 export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...NetworkSettler[]]): Settler {
   const byNetwork = new Map(settlers.map(({ network, settler }) => [network.caip2, settler]))
 

@@ -67,7 +67,11 @@ export function keepsThePaymentContract(name: string, { network, method, pay, fo
       expect(settler.transfers.map(({ amount }) => amount)).to.deep.equal([5000n])
       const [row] = await rows(shop.gateway.journal)
       const decoded = method.decode({
-        ...{ version: 2, scheme: method.scheme, network: network.caip2, accepted: null, extensions: {} },
+        version: 2,
+        scheme: method.scheme,
+        network: network.caip2,
+        accepted: null,
+        extensions: {},
         payload: payment['payload'] as Readonly<Record<string, unknown>>,
       })
       const { envelope, payTo, ...stored } = decoded

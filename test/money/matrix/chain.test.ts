@@ -59,7 +59,7 @@ describe('the chain matrix', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('a purse that holds just what all of its payments move buys them all at once', async () => {
+  it('settles twelve payments at once when the balance covers exactly all of them', async () => {
     const { till } = scene
     const buyer = await till.buyer(12n * PRICE)
     const payments = await Promise.all(

@@ -69,7 +69,7 @@ export function createSender(options: SenderOptions): Sender {
     pollMs,
     depth,
     mend,
-    onError: (error) => log.warn({ err: error }, 'the chain could not be read; transactions in flight wait'),
+    onError: (error) => log.warn({ err: error }, 'the chain could not be read; pending transactions wait'),
   })
   let started: Promise<void> | null = null
 
