@@ -40,7 +40,7 @@ function welcome({ config, settlement, current }: Gateway, address: string): str
       `  buyer    ${settlement.sandbox.buyer.address}`,
     )
   lines.push(`  process  ${process.pid} (kill -HUP reloads the catalog)`)
-  for (const { product, reason } of current.withheld) lines.push(`  disabled ${product}: ${reason}`)
+  for (const { product, reason } of current.disabled) lines.push(`  disabled ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
   if (settlement.sandbox && first) lines.push(`  npm run pay -- ${first.route}`)
   lines.push(`  open ${address}/pricing`, '')

@@ -6,7 +6,7 @@ import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
-import { heldBy } from '../gateway/catalog/names.ts'
+import { nameOwners } from '../gateway/catalog/names.ts'
 import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './product/texts.ts'
 
 export interface Places {
@@ -76,10 +76,10 @@ async function refusals(
   const { documents } = await readDocuments(catalogDir)
   const { schemas } = await readSchemas(schemaDir)
   try {
-    const held = heldBy(createCatalog(documents, schemas).catalog)
+    const held = nameOwners(createCatalog(documents, schemas).catalog)
     const content = JSON.parse(document) as Record<string, unknown>
     schemas.set(`${made.product}.json`, JSON.parse(schemaOf(made)) as Record<string, unknown>)
-    const { issues } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { held })
+    const { issues } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { ownerOf: held })
     return issues.filter((issue) => issue.file === file)
   } catch (error) {
     // The catalog cannot be built at all at the moment; npm run check says why.

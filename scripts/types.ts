@@ -15,10 +15,10 @@ const file = join(schemaDir, 'types.d.ts')
 
 /** The declarations of the catalog as it stands. Throws CatalogError where it has a mistake. */
 async function generate(): Promise<string> {
-  const { documents, mistakes } = await readDocuments(catalogDir)
-  const { schemas, mistakes: more } = await readSchemas(schemaDir)
+  const { documents, issues } = await readDocuments(catalogDir)
+  const { schemas, issues: more } = await readSchemas(schemaDir)
   const created = createCatalog(documents, schemas)
-  const all = [...mistakes, ...more, ...created.issues]
+  const all = [...issues, ...more, ...created.issues]
   if (all.length > 0) throw new CatalogError(all)
   return declarations(created.catalog, (plugin) => pluginDirs.some((dir) => existsSync(join(dir, plugin))))
 }

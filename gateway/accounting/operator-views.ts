@@ -185,7 +185,7 @@ export function createOperatorViews(parts: OperatorViewParts) {
     }
   }
 
-  async function catalogState({ catalog, withheld }: Edition) {
+  async function catalogState({ catalog, disabled: withheld }: Edition) {
     return { version: catalog.version, ...sizes(catalog), withheld, mistakes: parts.issues(), check: null }
   }
 

@@ -19,27 +19,27 @@ export interface CatalogDocument {
  */
 export async function readDocuments(
   catalogDir: string,
-): Promise<{ readonly documents: CatalogDocument[]; readonly mistakes: Issue[] }> {
+): Promise<{ readonly documents: CatalogDocument[]; readonly issues: Issue[] }> {
   const documents: CatalogDocument[] = []
-  const mistakes: Issue[] = []
+  const issues: Issue[] = []
   for (const file of await jsonFiles(catalogDir)) {
     const read = await readJson(join(catalogDir, file))
     if (read === null) continue
-    const { value, issues } = read
-    mistakes.push(...issues.map((issue) => ({ file, ...issue })))
+    const { value, issues: found } = read
+    issues.push(...found.map((issue) => ({ file, ...issue })))
     if (isObject(value)) documents.push({ file, kind: kindOf(file), content: value })
-    else if (issues.length === 0)
-      mistakes.push({ file, pointer: '', rule: 'type', message: 'Must be an object. Write { ... }.' })
+    else if (found.length === 0)
+      issues.push({ file, pointer: '', rule: 'type', message: 'Must be an object. Write { ... }.' })
   }
-  const named = [...documents, ...mistakes].some(({ file }) => file === 'service.json')
+  const named = [...documents, ...issues].some(({ file }) => file === 'service.json')
   if (!named)
-    mistakes.push({
+    issues.push({
       file: 'service.json',
       pointer: '',
       rule: 'missing',
       message: 'Is missing. Write the words of the service.',
     })
-  return { documents, mistakes }
+  return { documents, issues }
 }
 
 /** What a file says; null where it has gone since it was listed. That it cannot be read is a problem of that file only. */

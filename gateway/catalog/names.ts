@@ -4,12 +4,16 @@ import type { Catalog } from '../plugin/catalog.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 
 /** Which document had a name in the edition before: it keeps it, whatever order the files are in. */
-export type Held = (kind: 'product' | 'operation' | 'route' | 'tool', name: string) => string | undefined
+export type NameOwner = (kind: 'product' | 'operation' | 'route' | 'tool', name: string) => string | undefined
 
-const nobody: Held = () => undefined
+const nobody: NameOwner = () => undefined
 
 /** One operation id, route, tool and product each; `uses` and `replacement` name what exists; nobody asks in a circle. */
-export function nameMistakes(drafts: readonly Draft[], taken: readonly OperationDraft[], held: Held = nobody): Issue[] {
+export function nameIssues(
+  drafts: readonly Draft[],
+  taken: readonly OperationDraft[],
+  held: NameOwner = nobody,
+): Issue[] {
   const operations = [...drafts.flatMap((draft) => draft.operations), ...taken]
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
   const products = [
@@ -17,16 +21,16 @@ export function nameMistakes(drafts: readonly Draft[], taken: readonly Operation
     ...drafts.map(({ file, product }) => ({ file, product, pointer: '/product' })),
   ]
   return [
-    ...repeated(products, 'product', held, ({ product }) => [product, `The product ${product}`]),
-    ...repeated(operations, 'operation', held, ({ id }) => [id, `The operation ${id}`]),
-    ...repeated(operations, 'route', held, ({ route }) =>
+    ...duplicateNames(products, 'product', held, ({ product }) => [product, `The product ${product}`]),
+    ...duplicateNames(operations, 'operation', held, ({ id }) => [id, `The operation ${id}`]),
+    ...duplicateNames(operations, 'route', held, ({ route }) =>
       route ? [route.shape, `The route ${route.method} ${route.path}`] : null,
     ),
-    ...repeated(operations, 'tool', held, ({ id, tool }) => (tool ? [tool, `The tool ${tool} of ${id}`] : null)),
-    ...overlaps(operations, held),
-    ...drafts.flatMap((draft) => useMistakes(draft, byId)),
-    ...circles(drafts, byId),
-    ...replacementMistakes(operations),
+    ...duplicateNames(operations, 'tool', held, ({ id, tool }) => (tool ? [tool, `The tool ${tool} of ${id}`] : null)),
+    ...overlappingRoutes(operations, held),
+    ...drafts.flatMap((draft) => usesIssues(draft, byId)),
+    ...circularUses(drafts, byId),
+    ...replacementIssues(operations),
   ]
 }
 
@@ -36,10 +40,10 @@ interface Placed {
 }
 
 /** A mistake for each item whose name another has: the one that held it before, else the first. */
-function repeated<Item extends Placed>(
+function duplicateNames<Item extends Placed>(
   items: readonly Item[],
   kind: 'product' | 'operation' | 'route' | 'tool',
-  held: Held,
+  held: NameOwner,
   nameOf: (item: Item) => readonly [name: string, words: string] | null,
 ): Issue[] {
   const owners = new Map<string, Item>()
@@ -60,8 +64,8 @@ function repeated<Item extends Placed>(
 }
 
 /** A mistake for each route that shares an address with a route of another product: nobody answers for another. */
-function overlaps(operations: readonly OperationDraft[], held: Held): Issue[] {
-  const mistakes: Issue[] = []
+function overlappingRoutes(operations: readonly OperationDraft[], held: NameOwner): Issue[] {
+  const issues: Issue[] = []
   const rivals = new Map<string, Routed[]>()
   for (const { route, file, product, pointer } of operations) {
     if (!route) continue
@@ -77,11 +81,11 @@ function overlaps(operations: readonly OperationDraft[], held: Held): Issue[] {
       const message =
         `The route ${blamed.route.method} ${blamed.route.path} shares addresses with ${owner.route.method} ` +
         `${owner.route.path} at ${owner.file}#${owner.pointer}. Write a path of this product's own.`
-      mistakes.push({ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message })
+      issues.push({ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message })
     }
     earlier.push(second)
   }
-  return mistakes
+  return issues
 }
 
 interface Routed extends Pick<OperationDraft, 'file' | 'product' | 'pointer'> {
@@ -98,7 +102,7 @@ function isShared({ segments, route }: Routed, other: Routed): boolean {
   return segments.every(fits) && route.shape !== other.route.shape
 }
 
-function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Issue[] {
+function usesIssues({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   return uses.flatMap((id, index) => {
     const at = { file, pointer: pointerOf('uses', index) }
     const asked = byId.get(id)
@@ -118,7 +122,7 @@ function useMistakes({ file, product, uses }: Draft, byId: ReadonlyMap<string, O
 }
 
 /** Reported once per circle, at the first product of it. */
-function circles(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDraft>): Issue[] {
+function circularUses(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   const asks = new Map(
     drafts.map(({ product, uses }) => [
       product,
@@ -128,7 +132,7 @@ function circles(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDr
   const found = new Set<string>()
   return drafts.flatMap(({ file, product }) => {
     if (found.has(product)) return []
-    const circle = circleFrom(product, asks)
+    const circle = cycleFrom(product, asks)
     if (!circle) return []
     circle.forEach((member) => found.add(member))
     const message = `${[...circle, product].join(' asks ')}: a circle. Remove one of these uses.`
@@ -137,7 +141,7 @@ function circles(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDr
 }
 
 /** The way from a product back to itself, or null. */
-function circleFrom(start: string, asks: ReadonlyMap<string, readonly string[]>): string[] | null {
+function cycleFrom(start: string, asks: ReadonlyMap<string, readonly string[]>): string[] | null {
   const seen = new Set<string>()
   function search(product: string, way: readonly string[]): string[] | null {
     for (const next of asks.get(product) ?? []) {
@@ -152,7 +156,7 @@ function circleFrom(start: string, asks: ReadonlyMap<string, readonly string[]>)
   return search(start, [])
 }
 
-function replacementMistakes(operations: readonly OperationDraft[]): Issue[] {
+function replacementIssues(operations: readonly OperationDraft[]): Issue[] {
   const living = new Set(operations.filter(({ isRetired }) => !isRetired).map(({ routeText }) => routeText))
   return operations.flatMap(({ file, pointer, fields }) => {
     const { replacement } = fields
@@ -173,7 +177,7 @@ export function nearest(id: string, byId: ReadonlyMap<string, unknown>): string 
 }
 
 /** The names of a catalog by the file of the document that has them. */
-export function heldBy({ products }: Catalog): Held {
+export function nameOwners({ products }: Catalog): NameOwner {
   const files = new Map<string, string>()
   for (const { id, file, operations } of products) {
     files.set(`product ${id}`, file)

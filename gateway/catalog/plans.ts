@@ -66,9 +66,9 @@ function planFields(content: Fields): (readonly [pointer: string, fields: Fields
 }
 
 /** What the schema of plans.json cannot say: routes, prices, and that what a plan opens exists and is sold. */
-export function planMistakes({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Issue[] {
-  const mistakes: Issue[] = []
-  const report = (pointer: string, rule: string, message: string) => mistakes.push({ file, pointer, rule, message })
+export function planIssues({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Issue[] {
+  const issues: Issue[] = []
+  const report = (pointer: string, rule: string, message: string) => issues.push({ file, pointer, rule, message })
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
   const { path, family } = content
   const plans = planFields(content)
@@ -90,15 +90,15 @@ export function planMistakes({ file, content }: CatalogDocument, operations: rea
     if (/^[0.]+$/.test(String(fields['price'])))
       report(`${pointer}/price`, 'price', 'A plan costs something. Write a price above zero.')
     strings(fields['authorizes']).forEach((id, index) => {
-      const problem = closedTo(id, byId)
+      const problem = tokenProblem(id, byId)
       if (problem) report(pointer + pointerOf('authorizes', index), 'authorizes', problem)
     })
   }
-  return mistakes
+  return issues
 }
 
 /** Why a token cannot open an operation, or null. */
-function closedTo(id: string, byId: ReadonlyMap<string, OperationDraft>): string | null {
+function tokenProblem(id: string, byId: ReadonlyMap<string, OperationDraft>): string | null {
   const operation = byId.get(id)
   if (!operation) return `No product has the operation ${id}. ${nearest(id, byId)}`
   if (operation.isInternal) return `${id} is internal and has no route. Write a priced operation.`

@@ -12,22 +12,22 @@ export type Schemas = ReadonlyMap<string, JsonSchema>
 /** Reads every *.json of a folder (not of its sub-folders). A schema is known by its file name; an `$id` must equal it. */
 export async function readSchemas(
   schemaDir: string,
-): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly mistakes: Issue[] }> {
+): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly issues: Issue[] }> {
   const schemas = new Map<string, JsonSchema>()
-  const mistakes: Issue[] = []
+  const issues: Issue[] = []
   const names = (await readdir(schemaDir)).filter((name) => name.endsWith('.json')).sort()
   for (const name of names) {
     const read = await readJson(join(schemaDir, name))
     if (read === null) continue
-    const { value, issues } = read
+    const { value, issues: found } = read
     const file = `${basename(schemaDir)}/${name}`
-    mistakes.push(...issues.map((issue) => ({ file, ...issue })))
+    issues.push(...found.map((issue) => ({ file, ...issue })))
     if (!isObject(value)) continue
     if (value['$id'] !== undefined && value['$id'] !== name)
-      mistakes.push({ file, pointer: '/$id', rule: 'schema-id', message: `Write "${name}", the name of the file.` })
+      issues.push({ file, pointer: '/$id', rule: 'schema-id', message: `Write "${name}", the name of the file.` })
     else schemas.set(name, value)
   }
-  return { schemas, mistakes }
+  return { schemas, issues }
 }
 
 interface Found {

@@ -2,8 +2,8 @@
  * Validates catalog documents: each against its schema and the rules that the schema cannot express, and all of them
  * against each other.
  */
-import { planDrafts, planMistakes } from './plans.ts'
-import { type Held, nameMistakes } from './names.ts'
+import { planDrafts, planIssues } from './plans.ts'
+import { type NameOwner, nameIssues } from './names.ts'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -26,7 +26,7 @@ import { isObject } from '../validation/json.ts'
 
 export interface ValidateOptions {
   /** Which document had a name before. By default a name belongs to the first document that uses it. */
-  readonly held?: Held
+  readonly ownerOf?: NameOwner
   /** Names of the networks that payments are taken on. By default documents may name any network. */
   readonly networks?: ReadonlySet<string>
 }
@@ -35,26 +35,26 @@ export interface ValidateOptions {
 export function validateCatalog(
   documents: readonly CatalogDocument[],
   schemas: Schemas,
-  { held, networks }: ValidateOptions = {},
+  { ownerOf: held, networks }: ValidateOptions = {},
 ): Issue[] {
   const service = documents.find(({ kind }) => kind === 'service')
   const plans = documents.find(({ kind }) => kind === 'plans')
   const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
   const operations = drafts.flatMap((draft) => draft.operations)
   return [
-    ...documents.flatMap(shapeMistakes),
-    ...drafts.flatMap((draft) => productMistakes(draft, schemas)),
-    ...nameMistakes(drafts, plans ? planDrafts(plans) : [], held),
-    ...acceptsMistakes(service, drafts, networks),
-    ...(plans ? planMistakes(plans, operations) : []),
+    ...documents.flatMap(schemaIssuesOf),
+    ...drafts.flatMap((draft) => productIssues(draft, schemas)),
+    ...nameIssues(drafts, plans ? planDrafts(plans) : [], held),
+    ...acceptsIssues(service, drafts, networks),
+    ...(plans ? planIssues(plans, operations) : []),
   ]
 }
 
 /** Lists the conflicts between documents that are valid by themselves: two claim one name, or one names what is missing. */
-export function conflictsOf(documents: readonly CatalogDocument[], held?: Held): Issue[] {
+export function conflictsOf(documents: readonly CatalogDocument[], held?: NameOwner): Issue[] {
   const plans = documents.find(({ kind }) => kind === 'plans')
   const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
-  return nameMistakes(drafts, plans ? planDrafts(plans) : [], held)
+  return nameIssues(drafts, plans ? planDrafts(plans) : [], held)
 }
 
 /** Returns true if no catalog can be built: service.json is missing, or a file other than a product document is invalid. */
@@ -73,17 +73,17 @@ const READ_MEDIA = ['application/json', 'multipart/form-data', 'application/x-ww
 
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
-/** The mistakes of one document, operation by operation. */
-export function productMistakes(draft: Draft, schemas: Schemas): Issue[] {
-  const mistakes: Issue[] = []
-  const report: Report = (pointer, rule, message) => mistakes.push({ file: draft.file, pointer, rule, message })
-  makerRules(draft, report)
+/** The issues of one document, operation by operation. */
+export function productIssues(draft: Draft, schemas: Schemas): Issue[] {
+  const issues: Issue[] = []
+  const report: Report = (pointer, rule, message) => issues.push({ file: draft.file, pointer, rule, message })
+  checkSource(draft, report)
   for (const operation of draft.operations) {
     const at: Report = (pointer, rule, message) => report(operation.pointer + pointer, rule, message)
-    accessRules(operation, at)
-    familyRule(draft, operation, at)
-    inputRules(operation, schemas, at)
-    answerRules(draft, operation, at)
+    checkAccess(operation, at)
+    checkFamily(draft, operation, at)
+    checkInput(operation, schemas, at)
+    checkAnswer(draft, operation, at)
     for (const [part, schema] of schemaParts(operation))
       for (const ref of references(schema, schemas).broken)
         at(
@@ -92,16 +92,16 @@ export function productMistakes(draft: Draft, schemas: Schemas): Issue[] {
           `Nothing is at ${ref}. Write a file of the schemas folder and a pointer into it.`,
         )
   }
-  return mistakes
+  return issues
 }
 
-function makerRules({ content, operations }: Draft, report: Report): void {
+function checkSource({ content, operations }: Draft, report: Report): void {
   const { plugin, upstream } = content
   if (plugin === undefined && upstream === undefined)
     report('', 'maker', 'Names neither plugin nor upstream. Write one of them.')
   if (plugin !== undefined && upstream !== undefined)
     report('/upstream', 'maker', 'Names a plugin and an upstream. Keep one of them.')
-  if (upstream !== undefined && isObject(upstream)) upstreamRules(String(upstream['url']), operations, report)
+  if (upstream !== undefined && isObject(upstream)) checkUpstream(String(upstream['url']), operations, report)
   else
     for (const { pointer, fields } of operations)
       [fields['body_media'] ?? []].flat().forEach((media: unknown, index) => {
@@ -112,7 +112,7 @@ function makerRules({ content, operations }: Draft, report: Report): void {
 }
 
 /** Who is called stays with the catalog: a caller fills in parts of the path and the query, and nothing before them. */
-function upstreamRules(url: string, operations: readonly OperationDraft[], report: Report): void {
+function checkUpstream(url: string, operations: readonly OperationDraft[], report: Report): void {
   const [, authority = ''] = /^https?:\/\/([^/?#]*)/.exec(url) ?? []
   if (!URL.canParse(url.replace(/[{}]/g, '')) || url.includes('#') || authority.includes('@'))
     report('/upstream/url', 'address', 'Is no address to call. Write "http://host/path", credentials as a header.')
@@ -135,7 +135,7 @@ function upstreamRules(url: string, operations: readonly OperationDraft[], repor
 }
 
 /** Who may call it, at which route, and for how much. */
-function accessRules({ fields, routeText, route, isPriced, isInternal, isRetired }: OperationDraft, at: Report): void {
+function checkAccess({ fields, routeText, route, isPriced, isInternal, isRetired }: OperationDraft, at: Report): void {
   if (isInternal) {
     for (const field of ['route', 'price', 'tool', 'view', 'form', 'retired'])
       if (fields[field] !== undefined)
@@ -163,7 +163,7 @@ function accessRules({ fields, routeText, route, isPriced, isInternal, isRetired
     at('/replacement', 'retired', 'Only a retired operation has a replacement. Write "retired": true, or remove it.')
 }
 
-function familyRule({ content }: Draft, { route }: OperationDraft, at: Report): void {
+function checkFamily({ content }: Draft, { route }: OperationDraft, at: Report): void {
   const { family } = content
   if (typeof family !== 'string' || !route || `${route.path}/`.startsWith(`/v1/${family}/`)) return
   at(
@@ -174,7 +174,7 @@ function familyRule({ content }: Draft, { route }: OperationDraft, at: Report): 
 }
 
 /** Parameters fit the route; arguments of a tool keep apart; a body is there where one can be. */
-function inputRules({ fields, route, routeText, tool, isPriced }: OperationDraft, schemas: Schemas, at: Report): void {
+function checkInput({ fields, route, routeText, tool, isPriced }: OperationDraft, schemas: Schemas, at: Report): void {
   const [params, query, body] = ['params', 'query', 'body'].map((part) => {
     const schema = fields[part]
     return isObject(schema) ? Object.keys(fieldsOf(schema, schemas)) : []
@@ -206,7 +206,7 @@ function inputRules({ fields, route, routeText, tool, isPriced }: OperationDraft
     at('/tool', 'tool-arguments', `Two arguments of the tool ${tool} are called ${name}. Rename one of them.`)
 }
 
-function answerRules(
+function checkAnswer(
   { content }: Draft,
   { fields, isPriced, isInternal, isRetired, tool }: OperationDraft,
   at: Report,
@@ -222,7 +222,7 @@ function answerRules(
 }
 
 /** A mistake for the service, and for each operation, whose networks are all of no use here. */
-export function acceptsMistakes(
+export function acceptsIssues(
   service: CatalogDocument | undefined,
   drafts: readonly Draft[],
   taken: ReadonlySet<string> | undefined,
@@ -250,6 +250,6 @@ function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
 const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
 
 /** Every way a document differs from its schema. */
-export function shapeMistakes({ file, kind, content }: CatalogDocument): Issue[] {
+export function schemaIssuesOf({ file, kind, content }: CatalogDocument): Issue[] {
   return kind === 'networks' ? networksFileIssues(content) : schemaIssues(validators[kind], file, content)
 }

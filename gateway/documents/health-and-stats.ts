@@ -13,7 +13,7 @@ export function health(edition: Edition, parts: DocumentParts) {
   const settler = parts.settlerHealth()
   const issues = parts.issues()
   const now = parts.now()
-  const hasNoIssues = issues.length === 0 && edition.withheld.length === 0
+  const hasNoIssues = issues.length === 0 && edition.disabled.length === 0
   const recipients = recipientsOf(parts)
   const settles = settler.ready && settler.reason === undefined
   const isOk = settles && hasNoIssues && products.every(({ status }) => status === 'ok')
@@ -27,7 +27,7 @@ export function health(edition: Edition, parts: DocumentParts) {
     settler,
     ...(recipients.length === 1 ? {} : { settlers: recipients.map(({ network }) => settlerOf(network, parts)) }),
     products,
-    withheld: edition.withheld,
+    withheld: edition.disabled,
     mistakes: issues,
     started: parts.started.toISOString(),
     uptime_seconds: Math.max(0, Math.floor((now.getTime() - parts.started.getTime()) / 1000)),

@@ -6,22 +6,22 @@ import type { Validators } from '../catalog/validators.ts'
 import { ServiceError } from '../errors.ts'
 import type { Facts, Logger } from '../plugin/plugin.ts'
 import { assertAskable, bind } from './bound-operation.ts'
-import type { BoundOperation, Edition, ProductStatus, Withheld } from './edition.ts'
+import type { BoundOperation, Edition, ProductStatus, DisabledProduct } from './edition.ts'
 import type { Instance } from './instance.ts'
-import type { Made } from './instantiate.ts'
+import type { ReadyProduct } from './instantiate.ts'
 
 const FACTS_MS = 2_000
 
 export function assemble(
   catalog: Catalog,
-  made: ReadonlyMap<string, Made>,
-  withheld: readonly Withheld[],
+  made: ReadonlyMap<string, ReadyProduct>,
+  withheld: readonly DisabledProduct[],
   { checkAnswers, log }: { readonly checkAnswers: boolean; readonly log: Logger },
 ): Edition {
   const bound = new Map<OperationId, BoundOperation>()
   const instances = new Map<string, Instance>()
   for (const product of catalog.products) {
-    const { instance, validators } = made.get(product.file) as Made
+    const { instance, validators } = made.get(product.file) as ReadyProduct
     instances.set(product.id, instance)
     for (const operation of product.operations) {
       const own = validators.get(operation.id) as Validators
@@ -50,7 +50,7 @@ export function assemble(
   const edition: Edition = {
     catalog,
     bound: frozenMap(bound),
-    withheld,
+    disabled: withheld,
     viewDirs: [
       ...new Set([...instances.values()].flatMap(({ plugin }) => (plugin?.views ? [fileURLToPath(plugin.views)] : []))),
     ],
@@ -72,7 +72,7 @@ export function assemble(
       await Promise.all([...instances.values()].map((instance) => instance.release(edition)))
     },
   }
-  for (const instance of instances.values()) instance.hold(edition)
+  for (const instance of instances.values()) instance.retain(edition)
   return edition
 }
 

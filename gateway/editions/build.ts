@@ -12,15 +12,15 @@ import { createValidators } from '../catalog/validators.ts'
 import type { Plugin } from '../plugin/plugin.ts'
 import { assemble } from './assemble.ts'
 import type { Copy } from './code-copies.ts'
-import type { Edition, Withheld } from './edition.ts'
-import { heldBy } from '../catalog/names.ts'
+import type { Edition, DisabledProduct } from './edition.ts'
+import { nameOwners } from '../catalog/names.ts'
 import type { Instance } from './instance.ts'
-import { loadPlugin, PluginError, type PluginPlaces } from './load-plugin.ts'
-import { createSetup, type Failed, type Made, type SetupOptions } from './instantiate.ts'
+import { loadPlugin, PluginError, type PluginSources } from './load-plugin.ts'
+import { createSetup, type Failed, type ReadyProduct, type SetupOptions } from './instantiate.ts'
 
 export interface Built {
   readonly edition: Edition
-  readonly mistakes: readonly Issue[]
+  readonly issues: readonly Issue[]
 }
 
 export interface EditionOptions extends SetupOptions {
@@ -46,7 +46,7 @@ export interface EditionOptions extends SetupOptions {
 const SETUP_SECONDS = 30
 
 /** The products of each edition, by the file of their document. */
-const setUpProducts = new WeakMap<Edition, ReadonlyMap<string, Made>>()
+const setUpProducts = new WeakMap<Edition, ReadonlyMap<string, ReadyProduct>>()
 
 /**
  * Builds an edition and lists every issue found on the way. An invalid product stays as it was in the previous edition,
@@ -59,20 +59,23 @@ export async function buildEdition(options: EditionOptions): Promise<Built> {
     return await build(options)
   } catch (error) {
     if (!(error instanceof CatalogError) || !options.previous) throw error
-    return { edition: options.previous, mistakes: error.issues }
+    return { edition: options.previous, issues: error.issues }
   }
 }
 
 async function build(options: EditionOptions): Promise<Built> {
   const { log, previous, networks, setupSeconds = SETUP_SECONDS } = options
-  const validation = { ...(previous ? { held: heldBy(previous.catalog) } : {}), ...(networks ? { networks } : {}) }
-  const before = (previous && setUpProducts.get(previous)) ?? new Map<string, Made>()
+  const validation = {
+    ...(previous ? { ownerOf: nameOwners(previous.catalog) } : {}),
+    ...(networks ? { networks } : {}),
+  }
+  const before = (previous && setUpProducts.get(previous)) ?? new Map<string, ReadyProduct>()
 
   const read = await readDocuments(options.catalogDir)
   const schemaFiles = await readSchemas(options.schemaDir)
   const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
   const fresh = withPluginSchemas(schemaFiles.schemas, loaded.plugins.values())
-  const issues = [...read.mistakes, ...schemaFiles.mistakes, ...loaded.mistakes]
+  const issues = [...read.issues, ...schemaFiles.issues, ...loaded.issues]
   issues.push(...check(read.documents, fresh, validation, issues))
 
   const selection = selectDocuments(read.documents, before)
@@ -81,15 +84,17 @@ async function build(options: EditionOptions): Promise<Built> {
 
   const instances = new Set<Instance>()
   /** Sets up every product of the selection. If one fails, it is rolled back and the new selection is set up. */
-  async function setUpAll(last: ReadonlyMap<string, Made>): Promise<{ catalog: Catalog; made: Map<string, Made> }> {
-    issues.push(...selection.resolveConflicts(validation.held))
+  async function setUpAll(
+    last: ReadonlyMap<string, ReadyProduct>,
+  ): Promise<{ catalog: Catalog; made: Map<string, ReadyProduct> }> {
+    issues.push(...selection.resolveConflicts(validation.ownerOf))
     const documents = selection.inOrder()
     const stays = [...before.values()].filter(({ document }) => documents.includes(document))
     const schemas = withFormerSchemas(fresh, previous?.catalog.schemas ?? fresh, stays)
     const setUp = createSetup({ ...options, setupSeconds }, schemas, createValidators(schemas))
     const catalog = resolveCatalog(documents, schemas, { without: selection.disabled })
     const results = await Promise.all(
-      catalog.products.map(async (product): Promise<Made | Failed> => {
+      catalog.products.map(async (product): Promise<ReadyProduct | Failed> => {
         const { file } = product
         const document = selection.documents.get(file) as CatalogDocument
         const earlier = last.get(file)
@@ -97,12 +102,12 @@ async function build(options: EditionOptions): Promise<Built> {
         return setUp(product, document, loaded.plugins.get(file) ?? null, earlier ?? before.get(file))
       }),
     )
-    const made = new Map<string, Made>()
+    const made = new Map<string, ReadyProduct>()
     const failed: string[] = []
     for (const [index, result] of results.entries()) {
       const { file } = catalog.products[index] as Product
-      if ('mistakes' in result) {
-        issues.push(...result.mistakes)
+      if ('issues' in result) {
+        issues.push(...result.issues)
         failed.push(file)
       } else {
         made.set(file, result)
@@ -119,7 +124,7 @@ async function build(options: EditionOptions): Promise<Built> {
   setUpProducts.set(edition, made)
   for (const { instance } of made.values()) instances.delete(instance)
   await Promise.all([...instances].map((instance) => instance.release(edition)))
-  return { edition, mistakes: issues }
+  return { edition, issues }
 }
 
 interface Selection {
@@ -131,10 +136,10 @@ interface Selection {
   /** Goes back to the document of the previous edition; disables a document that has no other version. */
   rollBack(file: string): void
   /** A document that was rolled back may claim a name that a new one uses now. Rolls the later ones back; lists why. */
-  resolveConflicts(held: ValidateOptions['held']): Issue[]
+  resolveConflicts(held: ValidateOptions['ownerOf']): Issue[]
 }
 
-function selectDocuments(read: readonly CatalogDocument[], before: ReadonlyMap<string, Made>): Selection {
+function selectDocuments(read: readonly CatalogDocument[], before: ReadonlyMap<string, ReadyProduct>): Selection {
   const documents = new Map(read.map((document) => [document.file, document]))
   const disabled = new Set<string>()
   let hasChanged = false
@@ -166,7 +171,7 @@ function selectDocuments(read: readonly CatalogDocument[], before: ReadonlyMap<s
 }
 
 /** A product that stays as it was keeps the schemas it was set up with, even if they are invalid or gone now. */
-function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Made[]): Schemas {
+function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly ReadyProduct[]): Schemas {
   const all = new Map(fresh)
   for (const name of stays.flatMap(({ schemaNames }) => schemaNames)) {
     const schema = former.get(name)
@@ -192,9 +197,9 @@ function check(
 /** Without these files no catalog can be built. */
 const INDISPENSABLE = ['service.json', 'plans.json', NETWORKS_FILE]
 
-async function loadPlugins(documents: readonly CatalogDocument[], places: PluginPlaces) {
+async function loadPlugins(documents: readonly CatalogDocument[], places: PluginSources) {
   const plugins = new Map<string, Plugin>()
-  const mistakes: Issue[] = []
+  const issues: Issue[] = []
   const load = async ({ file, kind, content }: CatalogDocument): Promise<void> => {
     const named = kind === 'plans' && sellsPlans(content) ? 'plans' : content['plugin']
     if (typeof named !== 'string') return
@@ -203,11 +208,11 @@ async function loadPlugins(documents: readonly CatalogDocument[], places: Plugin
       plugins.set(file, await loadPlugin({ name, version }, places))
     } catch (error) {
       if (!(error instanceof PluginError)) throw error
-      mistakes.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
+      issues.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
     }
   }
   await Promise.all(documents.map(load))
-  return { plugins, mistakes }
+  return { plugins, issues }
 }
 
 /** A file of the schemas folder replaces a plugin's schema of the same name. */
@@ -222,15 +227,15 @@ function withPluginSchemas(schemas: Schemas, plugins: Iterable<Plugin>): Schemas
 
 function disabledProducts(
   documents: readonly CatalogDocument[],
-  mistakes: readonly Issue[],
+  issues: readonly Issue[],
   served: ReadonlySet<string>,
-): Withheld[] {
+): DisabledProduct[] {
   const contents = new Map(documents.map(({ file, content }) => [file, content]))
-  const files = [...new Set(mistakes.map(({ file }) => file))].filter((file) => !served.has(file))
+  const files = [...new Set(issues.map(({ file }) => file))].filter((file) => !served.has(file))
   return files.flatMap((file) => {
     if (file.startsWith('schemas/')) return []
     const product = contents.get(file)?.['product']
-    const reason = mistakes
+    const reason = issues
       .filter((mistake) => mistake.file === file)
       .map(({ pointer, message }) => [pointer, message].filter(Boolean).join(' '))
       .join(' ')

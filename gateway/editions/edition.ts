@@ -39,7 +39,7 @@ export interface BoundOperation {
 }
 
 /** A product that could not be built: named in /health, absent from every document. */
-export interface Withheld {
+export interface DisabledProduct {
   readonly product: string
   readonly file: string
   readonly reason: string
@@ -54,7 +54,7 @@ export interface ProductStatus {
 export interface Edition {
   readonly catalog: Catalog
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
-  readonly withheld: readonly Withheld[]
+  readonly disabled: readonly DisabledProduct[]
   /** Folders of views that its plugins bring along. */
   readonly viewDirs: readonly string[]
   /** Live status of every product, withheld ones included. */

@@ -20,7 +20,7 @@ export interface Instance {
   /** Undefined if the plugin does not report how current its data are. */
   readonly freshness: Registration['freshness']
   /** The edition takes it into use; jobs begin with the first and ask in the latest. */
-  hold(edition: Edition): void
+  retain(edition: Edition): void
   start(edition: Edition): void
   /** Stops the jobs, unless the edition that takes over holds this instance too. */
   stopJobs(next: Edition): Promise<void>
@@ -79,7 +79,7 @@ export function createInstance({
       const own = (await registration.facts?.()) ?? {}
       return list.length === 0 ? own : { ...own, jobs: jobs.counts() }
     },
-    hold: (edition) => void holders.add(edition),
+    retain: (edition) => void holders.add(edition),
     start(edition) {
       latest = edition
       jobs.start()

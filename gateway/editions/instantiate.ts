@@ -5,8 +5,8 @@ import { filesOf } from '../catalog/schemas.ts'
 import type { Validators } from '../catalog/validators.ts'
 import type { JobLease } from './jobs.ts'
 import { type Instance, createInstance, handlerMismatch, instanceKey } from './instance.ts'
-import { wordsOf } from './load-plugin.ts'
-import { type Patience, TooLong, createPatience } from './timeout.ts'
+import { firstLineOf } from './load-plugin.ts'
+import { type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
 import { createUpstream } from './upstream.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
@@ -15,7 +15,7 @@ import { type Issue, pointerOf } from '../validation/issue.ts'
 import { SchemaError, type Schemas, compile, createAjv, violationsOf } from '../validation/json-schema.ts'
 
 /** A product with everything an edition needs to serve it. */
-export interface Made {
+export interface ReadyProduct {
   readonly document: CatalogDocument
   readonly instance: Instance
   readonly validators: ReadonlyMap<OperationId, Validators>
@@ -26,15 +26,15 @@ export interface Made {
 }
 
 export interface Failed {
-  readonly mistakes: readonly Issue[]
+  readonly issues: readonly Issue[]
 }
 
 export type Setup = (
   product: Product,
   document: CatalogDocument,
   plugin: Plugin | null,
-  kept: Made | undefined,
-) => Promise<Made | Failed>
+  kept: ReadyProduct | undefined,
+) => Promise<ReadyProduct | Failed>
 
 /** What is needed to set products up. */
 export interface SetupOptions {
@@ -62,19 +62,19 @@ export function createSetup(
 
   return async (product, document, plugin, kept) => {
     const schemaNames = filesOf(product.operations, schemas)
-    const schemaKey = keyOf(product, schemaNames, schemas)
+    const schemaKey = schemaKeyOf(product, schemaNames, schemas)
     const validators = kept?.schemaKey === schemaKey ? kept.validators : compileAll(product, validatorsOf)
-    if ('mistakes' in validators) return validators
-    const mistakes = exampleMistakes(product, validators)
-    if (mistakes.length > 0) return { mistakes }
+    if ('issues' in validators) return validators
+    const issues = exampleIssues(product, validators)
+    if (issues.length > 0) return { issues }
     const instance = product.upstream
       ? upstreamInstance(product, kept, options)
       : await pluginInstance(product, plugin as Plugin, kept, options, migrated)
-    return 'mistakes' in instance ? instance : { document, instance, validators, schemaKey, schemaNames }
+    return 'issues' in instance ? instance : { document, instance, validators, schemaKey, schemaNames }
   }
 }
 
-function keyOf({ operations }: Product, names: readonly string[], schemas: Schemas): string {
+function schemaKeyOf({ operations }: Product, names: readonly string[], schemas: Schemas): string {
   const own = operations.map(({ id, params, query, body, response, bodyMedia, plan, internal }) => [
     [id, params, query, body, response, bodyMedia, plan?.plan, internal],
   ])
@@ -83,25 +83,25 @@ function keyOf({ operations }: Product, names: readonly string[], schemas: Schem
 
 function compileAll({ file, operations }: Product, validatorsOf: (operation: Operation) => Validators) {
   const validators = new Map<OperationId, Validators>()
-  const mistakes: Issue[] = []
+  const issues: Issue[] = []
   for (const operation of operations)
     try {
       validators.set(operation.id, validatorsOf(operation))
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error
       const pointer = pointerOf('operations', operation.id, error.part)
-      mistakes.push({ file, pointer, rule: 'schema', message: error.message })
+      issues.push({ file, pointer, rule: 'schema', message: error.message })
     }
-  return mistakes.length > 0 ? { mistakes } : validators
+  return issues.length > 0 ? { issues } : validators
 }
 
 /** Examples are printed in every document and copied by buyers, so they keep their own schemas. */
-function exampleMistakes({ file, operations }: Product, validators: ReadonlyMap<OperationId, Validators>): Issue[] {
+function exampleIssues({ file, operations }: Product, validators: ReadonlyMap<OperationId, Validators>): Issue[] {
   return operations.flatMap(({ id, example }) => {
     if (!example) return []
     const pointer = pointerOf('operations', id, 'example')
     const { params = {}, query = {}, body } = example.request
-    const mistakes: Issue[] = []
+    const issues: Issue[] = []
     try {
       validators.get(id)?.input({ params, query, body })
     } catch (error) {
@@ -109,23 +109,23 @@ function exampleMistakes({ file, operations }: Product, validators: ReadonlyMap<
       for (const { loc, msg } of error.detail) {
         const [section, ...steps] = loc
         const place = pointer + pointerOf('request', section === 'path' ? 'params' : String(section), ...steps)
-        mistakes.push({ file, pointer: place, rule: 'example', message: msg })
+        issues.push({ file, pointer: place, rule: 'example', message: msg })
       }
     }
     const wrong = example.response === undefined ? null : validators.get(id)?.answer(example.response)
-    if (wrong) mistakes.push({ file, pointer: `${pointer}/response`, rule: 'example', message: wrong })
-    return mistakes
+    if (wrong) issues.push({ file, pointer: `${pointer}/response`, rule: 'example', message: wrong })
+    return issues
   })
 }
 
 function upstreamInstance(
   product: Product,
-  kept: Made | undefined,
+  kept: ReadyProduct | undefined,
   { secret, log, now, lease }: Options,
 ): Instance | Failed {
   const { file, id, operations, upstream } = product
   const { value: headers, missing } = withSecrets(upstream?.headers ?? {}, secret, '/upstream/headers')
-  if (missing.length > 0) return { mistakes: missing.map((one) => missingSecret(file, one)) }
+  if (missing.length > 0) return { issues: missing.map((one) => missingSecret(file, one)) }
   const key = instanceKey(headers, operations, upstream)
   if (kept?.instance.plugin === null && kept.instance.key === key) return kept.instance
   const handlers = createUpstream(product, headers)
@@ -135,21 +135,21 @@ function upstreamInstance(
 async function pluginInstance(
   product: Product,
   plugin: Plugin,
-  kept: Made | undefined,
+  kept: ReadyProduct | undefined,
   options: Options,
   migrated: Map<Plugin, Promise<void>>,
 ): Promise<Instance | Failed> {
   const { file, id, operations } = product
   const { log, now, lease } = options
-  const { settings, mistakes } = readSettings(product, plugin.settings, options.secret)
-  if (mistakes.length > 0) return { mistakes }
+  const { settings, issues } = readSettings(product, plugin.settings, options.secret)
+  if (issues.length > 0) return { issues }
   const key = instanceKey(settings, operations, null)
   if (kept?.instance.plugin === plugin && kept.instance.key === key) return kept.instance
   const failed = (rule: string, message: string): Failed => ({
-    mistakes: [{ file, pointer: '/plugin', rule, message }],
+    issues: [{ file, pointer: '/plugin', rule, message }],
   })
   try {
-    const registration = await registrationOf(plugin, `${id} ${key}`, options, async () => {
+    const registration = await setUpWithTimeout(plugin, `${id} ${key}`, options, async () => {
       if (!migrated.has(plugin)) migrated.set(plugin, options.migrate(plugin.name, plugin.migrations ?? []))
       await migrated.get(plugin)
       return plugin.setup(options.contextOf(plugin.name, id, settings))
@@ -163,27 +163,27 @@ async function pluginInstance(
     return createInstance({ product: id, plugin, key, handlers, registration, log, now, lease })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
-    if (error instanceof TooLong) return failed('setup', `The plugin ${plugin.name} ${wordsOf(error)}`)
-    return failed('setup', `The plugin ${plugin.name} could not be set up: ${wordsOf(error)}`)
+    if (error instanceof TimedOut) return failed('setup', `The plugin ${plugin.name} ${firstLineOf(error)}`)
+    return failed('setup', `The plugin ${plugin.name} could not be set up: ${firstLineOf(error)}`)
   }
 }
 
 /** Of one plugin: how long its set-ups are waited for, and those that ended later than that, until a build takes them. */
 interface Waiting {
-  readonly patience: Patience
+  readonly patience: Timeouts
   readonly arrived: Map<string, Registration>
 }
 
 const waiting = new WeakMap<Plugin, Waiting>()
 
 /** What `setup` gives; or gave after its time, when nobody waited for it any more. Then it is not set up again. */
-async function registrationOf(
+async function setUpWithTimeout(
   plugin: Plugin,
   key: string,
   { setupSeconds, onLate, log }: Options,
   setup: () => Promise<Registration>,
 ): Promise<Registration> {
-  const { patience, arrived } = waiting.get(plugin) ?? { patience: createPatience(), arrived: new Map() }
+  const { patience, arrived } = waiting.get(plugin) ?? { patience: createTimeouts(), arrived: new Map() }
   waiting.set(plugin, { patience, arrived })
   const here = arrived.get(key)
   if (arrived.delete(key)) return here as Registration
@@ -238,27 +238,27 @@ export function readSettings(
   { file, settings }: Product,
   schema: JsonSchema | undefined,
   secret: Secret,
-): { readonly settings: Readonly<Record<string, unknown>>; readonly mistakes: readonly Issue[] } {
+): { readonly settings: Readonly<Record<string, unknown>>; readonly issues: readonly Issue[] } {
   const { value, missing } = withSecrets(settings, secret, '/settings')
-  if (missing.length > 0) return { settings: value, mistakes: missing.map((one) => missingSecret(file, one)) }
+  if (missing.length > 0) return { settings: value, issues: missing.map((one) => missingSecret(file, one)) }
   if (!schema) {
     const none = Object.keys(value).length === 0
     const message = 'The plugin takes no settings. Remove them.'
-    return { settings: value, mistakes: none ? [] : [{ file, pointer: '/settings', rule: 'settings', message }] }
+    return { settings: value, issues: none ? [] : [{ file, pointer: '/settings', rule: 'settings', message }] }
   }
   try {
     const validate = validatorOf(schema)
-    if (validate(value)) return { settings: value, mistakes: [] }
-    const mistakes = violationsOf(validate).map(({ path, message, rule }) => ({
+    if (validate(value)) return { settings: value, issues: [] }
+    const issues = violationsOf(validate).map(({ path, message, rule }) => ({
       file,
       pointer: pointerOf('settings', ...path),
       rule,
       message,
     }))
-    return { settings: value, mistakes }
+    return { settings: value, issues }
   } catch (error) {
     if (!(error instanceof SchemaError)) throw error
-    return { settings: value, mistakes: [{ file, pointer: '/plugin', rule: 'settings', message: error.message }] }
+    return { settings: value, issues: [{ file, pointer: '/plugin', rule: 'settings', message: error.message }] }
   }
 }
 

@@ -5,11 +5,11 @@ import { pathToFileURL } from 'node:url'
 import type { Product } from '../plugin/catalog.ts'
 import type { Plugin } from '../plugin/plugin.ts'
 import type { Copy } from './code-copies.ts'
-import { createPatience, TooLong } from './timeout.ts'
+import { createTimeouts, TimedOut } from './timeout.ts'
 
 export type PluginName = NonNullable<Product['plugin']>
 
-export interface PluginPlaces {
+export interface PluginSources {
   /** Found by name before any folder. */
   readonly builtins: readonly Plugin[]
   /** Folders that hold plugins, in the order they are searched. */
@@ -34,7 +34,7 @@ export class PluginError extends Error {
  * The plugin of that name: a built-in, else the first folder that has it, `<dir>/<name>/index.ts` (or `.js`), with a
  * version `<dir>/<name>@<version>/index.ts`. Throws PluginError where it is not there, does not load, or is not one.
  */
-export async function loadPlugin({ name, version }: PluginName, places: PluginPlaces): Promise<Plugin> {
+export async function loadPlugin({ name, version }: PluginName, places: PluginSources): Promise<Plugin> {
   const { builtins, pluginDirs, copy } = places
   const builtin = version === null ? builtins.find((plugin) => plugin.name === name) : undefined
   if (builtin) return builtin
@@ -44,11 +44,11 @@ export async function loadPlugin({ name, version }: PluginName, places: PluginPl
     throw new PluginError(
       `No plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
     )
-  const { first, home } = await placed(found.dir, folder, copy)
+  const { first, home } = await locate(found.dir, folder, copy)
   const module = await importWithin(places, join(home, found.index)).catch((error: unknown) => {
-    if (error instanceof TooLong) throw new PluginError(`The plugin ${folder} ${error.message}`)
+    if (error instanceof TimedOut) throw new PluginError(`The plugin ${folder} ${error.message}`)
     failures.set(first, (failures.get(first) ?? 0) + 1)
-    const words = wordsOf(error).replaceAll(dirname(home), found.dir)
+    const words = firstLineOf(error).replaceAll(dirname(home), found.dir)
     throw new PluginError(`The plugin ${folder} does not load: ${words}${placeIn(home, error)}`, error)
   })
   const plugin = (module as { default?: unknown }).default
@@ -73,22 +73,22 @@ async function find(folder: string, dirs: readonly string[]) {
 }
 
 /** Where the code is imported from, and the name its failures are counted under. */
-async function placed(dir: string, folder: string, copy: Copy | undefined) {
+async function locate(dir: string, folder: string, copy: Copy | undefined) {
   if (!copy) return { first: join(dir, folder), home: join(dir, folder) }
   try {
     const first = await copy(dir, folder, 0)
     const failed = failures.get(first) ?? 0
     return { first, home: failed === 0 ? first : await copy(dir, folder, failed) }
   } catch (error) {
-    throw new PluginError(`The plugin ${folder} could not be read: ${wordsOf(error)}`, error)
+    throw new PluginError(`The plugin ${folder} could not be read: ${firstLineOf(error)}`, error)
   }
 }
 
 /** How often code has failed to load. The reason may lie outside it, so the same code gets another chance. */
 const failures = new Map<string, number>()
-const patience = createPatience()
+const patience = createTimeouts()
 
-async function importWithin({ loadSeconds, onLate }: PluginPlaces, entry: string): Promise<unknown> {
+async function importWithin({ loadSeconds, onLate }: PluginSources, entry: string): Promise<unknown> {
   const address = pathToFileURL(entry).href
   return patience(address, {
     seconds: loadSeconds,
@@ -105,7 +105,7 @@ function isPlugin(value: unknown): value is Plugin {
 }
 
 /** The first line of what an error says; with the next one where it only announces that. */
-export function wordsOf(error: unknown): string {
+export function firstLineOf(error: unknown): string {
   const [first = '', second = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
   return first.endsWith(':') ? `${first} ${second.trim()}` : first
 }

@@ -49,7 +49,7 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
   async function openFirst(build: BuildEdition): Promise<BuildEdition> {
     const readAt = now()
     const first = await build()
-    report(log, first.mistakes)
+    report(log, first.issues)
     await prepare(first.edition, readAt)
     serving = first
     return build
@@ -57,15 +57,15 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
 
   const reload = oneAtATime(async () => {
     const build = await opening
-    if (closing || !build) return opened().mistakes
+    if (closing || !build) return opened().issues
     const old = opened().edition
     const readAt = now()
     const built = await build(old)
-    report(log, built.mistakes)
-    const { edition, mistakes } = built
+    report(log, built.issues)
+    const { edition, issues } = built
     if (edition === old) {
       serving = built
-      return mistakes
+      return issues
     }
     try {
       await prepare(edition, readAt)
@@ -74,12 +74,12 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
       throw error
     }
     serving = built
-    log.info({ version: edition.catalog.version, withheld: edition.withheld.length }, 'a new edition serves')
+    log.info({ version: edition.catalog.version, withheld: edition.disabled.length }, 'a new edition serves')
     for (const listener of listeners) listener(edition, old)
     await old.stopJobs(edition)
     edition.start()
     retire(old).catch((error: unknown) => log.error({ err: error }, 'the old edition did not stop cleanly'))
-    return mistakes
+    return issues
   })
 
   /** The old edition stops when its last call has ended. */
@@ -97,7 +97,7 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
       return opened().edition
     },
     get issues() {
-      return opened().mistakes
+      return opened().issues
     },
     reload,
     onEdition(listener) {
@@ -122,6 +122,6 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
   }
 }
 
-function report(log: Logger, mistakes: readonly Issue[]): void {
-  for (const { message, ...place } of mistakes) log.error(place, `catalog: ${place.file}${place.pointer} ${message}`)
+function report(log: Logger, issues: readonly Issue[]): void {
+  for (const { message, ...place } of issues) log.error(place, `catalog: ${place.file}${place.pointer} ${message}`)
 }

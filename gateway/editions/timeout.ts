@@ -1,7 +1,7 @@
 /** Work that may never end, such as the start of foreign code: waited for once, and not again while it still hangs. */
 
 /** It took too long, or still hangs from an earlier time; the message goes on from the name of what hangs. */
-export class TooLong extends Error {}
+export class TimedOut extends Error {}
 
 export interface Work<Value> {
   /** Seconds to wait. */
@@ -17,13 +17,13 @@ export interface Work<Value> {
  * Runs work and waits for it as long as it says, then throws TooLong. While work of the same key still hangs, it is not
  * begun again: TooLong is thrown at once, so that one that hangs holds nothing up twice.
  */
-export type Patience = <Value>(key: string, work: Work<Value>) => Promise<Value>
+export type Timeouts = <Value>(key: string, work: Work<Value>) => Promise<Value>
 
-export function createPatience(): Patience {
+export function createTimeouts(): Timeouts {
   const hanging = new Set<string>()
   return async (key, { seconds, what, run, late }) => {
-    const tooLong = (): TooLong =>
-      new TooLong(`${what} within ${seconds} seconds. Let it come to an end; it is taken into use then.`)
+    const tooLong = (): TimedOut =>
+      new TimedOut(`${what} within ${seconds} seconds. Let it come to an end; it is taken into use then.`)
     if (hanging.has(key)) throw tooLong()
     const running = run()
     let timer: NodeJS.Timeout | undefined

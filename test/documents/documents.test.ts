@@ -17,7 +17,7 @@ type Handler = (call: Pick<Call, 'catalog' | 'operation'>) => Promise<Reply> | R
 describe('the documents plugin', () => {
   let catalog: Catalog
   let status: ProductStatus[]
-  let withheld: Edition['withheld']
+  let withheld: Edition['disabled']
   let settler: { ready: boolean; reason?: string }
   const started = new Date('2026-03-01T00:00:00Z')
   let handlers: Readonly<Record<string, Handler>>

@@ -36,7 +36,7 @@ describe('plugin code, edited while the gateway runs', () => {
     place.catalog('parrot.json', word('parrot'))
     await says('one')
     place.plugin('parrot/word.ts', `throw new Error('half done')\nexport const word = ''`)
-    await until(() => place.gateway.current.withheld.length === 0 && place.gateway.issues.length === 1)
+    await until(() => place.gateway.current.disabled.length === 0 && place.gateway.issues.length === 1)
     expect(place.gateway.issues[0]).to.include({ file: 'parrot.json', pointer: '/plugin', rule: 'plugin' })
     expect(place.gateway.issues[0]?.message).to.match(/does not load: half done \(word\.ts:1:7\)$/)
     expect(await said()).to.equal('one')

@@ -117,7 +117,7 @@ export function editionOf(
     catalog,
     bound: new Map(bindings),
     handlers: new Map(stocked.map(({ operation, handle }) => [operation.id, handle])),
-    withheld: [],
+    disabled: [],
     viewDirs: [],
     status: () => [],
     facts: async () => ({}),

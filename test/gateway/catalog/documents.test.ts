@@ -73,9 +73,9 @@ describe('the catalog folder', () => {
     symlinkSync('.releases/2', place('y'))
     symlinkSync('..', place('x/round'))
     symlinkSync('nowhere.json', place('lost.json'))
-    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
+    const { documents, issues } = await readDocuments(catalog.catalogDir)
     expect(documents.map(({ file }) => file)).to.deep.equal(['gold.json', 'service.json', 'x/tin.json', 'y/gold.json'])
-    expect(mistakes).to.deep.equal([])
+    expect(issues).to.deep.equal([])
   })
 
   it('is read with its sub-folders, in the order of the file names', async () => {
@@ -85,8 +85,8 @@ describe('the catalog folder', () => {
       'x/tin.json': {},
       'notes.txt': 'x',
     })
-    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
-    expect(mistakes).to.deep.equal([])
+    const { documents, issues } = await readDocuments(catalog.catalogDir)
+    expect(issues).to.deep.equal([])
     expect(documents.map(({ file, kind }) => [file, kind])).to.deep.equal([
       ['gold.json', 'product'],
       ['plans.json', 'plans'],
@@ -95,11 +95,11 @@ describe('the catalog folder', () => {
     ])
   })
 
-  it('gives the documents that can be read and the mistakes of the others', async () => {
+  it('gives the documents that can be read and the issues of the others', async () => {
     catalog = openCatalog({ 'gold.json': '{ "product": }', 'x/tin.json': '[]', 'zinc.json': { product: 'zinc' } })
-    const { documents, mistakes } = await readDocuments(catalog.catalogDir)
+    const { documents, issues } = await readDocuments(catalog.catalogDir)
     expect(documents.map(({ file }) => file)).to.deep.equal(['service.json', 'zinc.json'])
-    expect(mistakes.map(({ file, rule }) => [file, rule])).to.deep.equal([
+    expect(issues.map(({ file, rule }) => [file, rule])).to.deep.equal([
       ['gold.json', 'syntax'],
       ['x/tin.json', 'type'],
     ])
@@ -117,7 +117,7 @@ describe('the catalog folder', () => {
   it('reports a missing service.json', async () => {
     catalog = openCatalog()
     catalog.remove('service.json')
-    const { mistakes } = await readDocuments(catalog.catalogDir)
-    expect(mistakes.map(({ file, rule }) => [file, rule])).to.deep.equal([['service.json', 'missing']])
+    const { issues } = await readDocuments(catalog.catalogDir)
+    expect(issues.map(({ file, rule }) => [file, rule])).to.deep.equal([['service.json', 'missing']])
   })
 })

@@ -68,10 +68,10 @@ describe('the schema folder', () => {
     catalog.writeSchema('gold.json', { $id: 'gold.json' })
     catalog.writeSchema('tin.json', { $id: 'zinc.json' })
     catalog.writeSchema('lead.json', '{')
-    const { schemas, mistakes } = await readSchemas(catalog.schemaDir)
+    const { schemas, issues } = await readSchemas(catalog.schemaDir)
     catalog.close()
     expect([...schemas.keys()]).to.deep.equal(['gold.json', 'plans.json'])
-    expect(mistakes.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal([
+    expect(issues.map(({ file, pointer, rule }) => [file, pointer, rule])).to.deep.equal([
       ['schemas/lead.json', '', 'syntax'],
       ['schemas/tin.json', '/$id', 'schema-id'],
     ])

@@ -13,7 +13,7 @@ describe('an edition', () => {
   const { open } = useShop()
 
   it('answers with the handlers of the plugins that the catalog names', async () => {
-    const { edition, mistakes } = await open({ 'gold.json': gold() })
+    const { edition, issues: mistakes } = await open({ 'gold.json': gold() })
     expect(mistakes).to.deep.equal([])
     const answer = await callOperation(edition, 'getGold', { query: { days: '3' }, asOf: new Date(0) })
     expect(answer).to.include({ as_of: '1970-01-01T00:00:00.000Z', price: 1900, days: 3, unit: 'ounce' })
@@ -40,7 +40,7 @@ describe('an edition', () => {
         getMoreColumns: { ...operations.getGoldColumns, handler: 'getGoldColumns' },
       },
     }
-    const { mistakes } = await open({ 'a.json': gold(), 'b.json': second })
+    const { issues: mistakes } = await open({ 'a.json': gold(), 'b.json': second })
     expect(mistakes).to.deep.equal([])
     expect(log).to.deep.equal(['migrated', 'set up gold', 'set up gold-2'])
   })
@@ -127,17 +127,17 @@ describe('an edition', () => {
       good.operations = {
         getGood: { route: 'GET /v1/good', summary: 'Good.', price: 'free', response: {}, handler: 'getThing' },
       }
-      const { edition, mistakes } = await open({ 'bad.json': document, 'good.json': good })
+      const { edition, issues: mistakes } = await open({ 'bad.json': document, 'good.json': good })
       expect(mistakes).to.have.length(1)
       expect(mistakes[0]).to.include({ file: 'bad.json', pointer })
       expect(mistakes[0]?.message).to.match(message)
       expect(idsOf(edition)).to.deep.equal(['good'])
       expect([...edition.bound.keys()]).to.deep.equal(['getGood'])
       const { product } = document as { product: string }
-      expect(edition.withheld).to.have.length(1)
-      expect(edition.withheld[0]).to.include({ product, file: 'bad.json' })
-      expect(edition.withheld[0]?.reason).to.match(message)
-      expect(edition.status()).to.deep.include({ product, status: 'withheld', reason: edition.withheld[0]?.reason })
+      expect(edition.disabled).to.have.length(1)
+      expect(edition.disabled[0]).to.include({ product, file: 'bad.json' })
+      expect(edition.disabled[0]?.reason).to.match(message)
+      expect(edition.status()).to.deep.include({ product, status: 'withheld', reason: edition.disabled[0]?.reason })
     })
 
   it('stops a set-up that it refuses', async () => {
@@ -147,20 +147,20 @@ describe('an edition', () => {
   })
 
   it('never imports what the catalog does not name', async () => {
-    const { mistakes } = await open({ 'gold.json': gold() })
+    const { issues: mistakes } = await open({ 'gold.json': gold() })
     expect(mistakes).to.deep.equal([])
   })
 
   it('withholds what cannot be parsed, and names it by its file', async () => {
     const { edition } = await open({ 'x/tin.json': '{', 'gold.json': gold() })
-    expect(edition.withheld.map(({ product, file }) => [product, file])).to.deep.equal([['x/tin', 'x/tin.json']])
+    expect(edition.disabled.map(({ product, file }) => [product, file])).to.deep.equal([['x/tin', 'x/tin.json']])
     expect(idsOf(edition)).to.deep.equal(['gold'])
   })
 
   it('needs no handler for what is retired, and answers it with 410', async () => {
     const document = gold()
     const old = { route: 'GET /v1/old', summary: 'Old.', price: '0.01', retired: true, replacement: 'GET /v1/gold' }
-    const { edition, mistakes } = await open({
+    const { edition, issues: mistakes } = await open({
       'gold.json': { ...document, operations: { ...document.operations, getOld: old } },
     })
     expect(mistakes).to.deep.equal([])

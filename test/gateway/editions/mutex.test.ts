@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createPatience, TooLong } from '../../../gateway/editions/timeout.ts'
+import { createTimeouts, TimedOut } from '../../../gateway/editions/timeout.ts'
 import { oneAtATime } from '../../../gateway/editions/mutex.ts'
 
 function gate() {
@@ -55,7 +55,7 @@ describe('patience', () => {
   })
 
   it('ends a wait, refuses at once what still hangs, and begins anew when that has ended', async () => {
-    const patience = createPatience()
+    const patience = createTimeouts()
     let begun = 0
     const work = async (): Promise<number> => {
       begun += 1
@@ -63,10 +63,10 @@ describe('patience', () => {
       return begun
     }
     const late = await patience('a', waiting(0.01, work)).catch((error: unknown) => error)
-    expect(late).to.be.instanceOf(TooLong)
+    expect(late).to.be.instanceOf(TimedOut)
     expect((late as Error).message).to.match(/^does not end within 0\.01 seconds/)
     const again = await patience('a', waiting(60, work)).catch((error: unknown) => error)
-    expect(again).to.be.instanceOf(TooLong)
+    expect(again).to.be.instanceOf(TimedOut)
     expect([begun, ends]).to.deep.equal([1, []])
     held.open()
     await held.passed
@@ -76,7 +76,7 @@ describe('patience', () => {
   })
 
   it('passes on what work gives, and how it fails, also when that is late', async () => {
-    const patience = createPatience()
+    const patience = createTimeouts()
     const failing = gate()
     const error = new Error('its own')
     expect(
@@ -93,7 +93,7 @@ describe('patience', () => {
     ).to.equal('Error: its own')
     ends.length = 0
     const fails = (): Promise<never> => failing.passed.then(() => Promise.reject(error))
-    expect(await patience('a', waiting(0.01, fails)).catch((late: unknown) => late)).to.be.instanceOf(TooLong)
+    expect(await patience('a', waiting(0.01, fails)).catch((late: unknown) => late)).to.be.instanceOf(TimedOut)
     failing.open()
     await new Promise((wake) => setImmediate(wake))
     expect(ends).to.deep.equal([{ error }])

@@ -64,16 +64,16 @@ describe('an edition after another', () => {
         title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
       write('gold.json', spoiled)
       const next = await build(edition)
-      expect(next.mistakes.map(({ file }) => file)).to.include('gold.json')
+      expect(next.issues.map(({ file }) => file)).to.include('gold.json')
       expect(next.edition.catalog.operations.get('getGold')?.price).to.equal(5000n)
       expect(await callOperation(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
-      expect(next.edition.withheld).to.deep.equal([])
+      expect(next.edition.disabled).to.deep.equal([])
       expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
       expect(next.edition.catalog.version).to.equal(edition.catalog.version)
       await edition.stop()
       write('gold.json', gold({ price: '0.008' }))
       const mended = await build(next.edition)
-      expect(mended.mistakes).to.deep.equal([])
+      expect(mended.issues).to.deep.equal([])
       expect(mended.edition.catalog.operations.get('getGold')?.price).to.equal(8000n)
     })
 
@@ -92,10 +92,10 @@ describe('an edition after another', () => {
       const { edition } = await open({ 'gold.json': gold() })
       write('a.json', thief)
       const next = await build(edition)
-      expect(next.mistakes.map(({ file }) => file)).to.include('a.json')
-      expect(next.mistakes.map(({ file }) => file)).not.to.include('gold.json')
+      expect(next.issues.map(({ file }) => file)).to.include('a.json')
+      expect(next.issues.map(({ file }) => file)).not.to.include('gold.json')
       expect(idsOf(next.edition)).to.deep.equal(['gold'])
-      expect(next.edition.withheld.map(({ file }) => file)).to.deep.equal(['a.json'])
+      expect(next.edition.disabled.map(({ file }) => file)).to.deep.equal(['a.json'])
     })
 
   const schemas: readonly (readonly [string, unknown])[] = [
@@ -113,13 +113,13 @@ describe('an edition after another', () => {
       writeSchema('gold.json', schema)
       write('tin.json', thing('throws', { price: '0.02' }))
       const next = await build(edition)
-      expect(next.mistakes.length).to.be.greaterThan(0)
+      expect(next.issues.length).to.be.greaterThan(0)
       expect(idsOf(next.edition)).to.deep.equal(['gold', 'throws'])
       expect(next.edition.catalog.schemas.get('gold.json')).to.deep.equal(sound)
       expect(next.edition.catalog.operations.get('getThing')?.price).to.equal(20_000n)
       expect(await callOperation(next.edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 1900 })
       writeSchema('gold.json', sound)
-      expect((await build(next.edition)).mistakes).to.deep.equal([])
+      expect((await build(next.edition)).issues).to.deep.equal([])
     })
 
   it('is the old one where the service or the plans are mistaken', async () => {
@@ -127,7 +127,7 @@ describe('an edition after another', () => {
     write('service.json', '{}')
     const next = await build(edition)
     expect(next.edition).to.equal(edition)
-    expect(next.mistakes[0]?.file).to.equal('service.json')
+    expect(next.issues[0]?.file).to.equal('service.json')
   })
 
   it('compiles a schema that has changed', async () => {
