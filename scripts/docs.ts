@@ -66,7 +66,9 @@ function limitsOf({ minimum, exclusiveMinimum, maximum, default: fallback }: Sch
     ...(minimum === undefined ? [] : [`at least ${minimum}`]),
     ...(exclusiveMinimum === undefined ? [] : [`above ${exclusiveMinimum}`]),
     ...(maximum === undefined ? [] : [`at most ${maximum}`]),
-    ...(fallback === undefined ? [] : [`default ${code(String(fallback))}`]),
+    ...(fallback === undefined
+      ? []
+      : [`default ${code(typeof fallback === 'string' ? fallback : JSON.stringify(fallback))}`]),
   ]
   return limits.length === 0 ? '' : ` (${limits.join(', ')})`
 }
