@@ -1,7 +1,7 @@
 /**
- * `npm run bench:products`: the figures of the market products on the recorded data beside the checkout, each with the
- * bar it must clear. `--json` for machines, `--only statistics` for one part, `--write` to keep the figures that the
- * methodology page shows. Exits 1 where a bar is missed.
+ * `npm run bench:products`: measures the market products on the recorded data beside the checkout and compares each figure
+ * with its limit. `--json` prints JSON, `--only statistics` runs one part, `--write` saves the figures that the methodology
+ * page shows. Exits with 1 if a figure misses its limit.
  */
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -29,7 +29,7 @@ const PARTS: Readonly<Record<string, Part>> = {
   speed: measureSpeed,
 }
 
-/** What a product's methodology shows: the parts it is made of, and the file its method reads. */
+/** The files that the methodology of each product reads, with the parts that they contain. */
 const KEPT = [
   { file: '../../plugins/qc/measured.json', parts: ['bar quality', 'real daily bars'] },
   { file: '../../plugins/cost/measured.json', parts: ['spreads', 'books', 'cost'] },
@@ -74,7 +74,7 @@ function table(): string {
   return `${[...lines, '', summary].join('\n')}\n`
 }
 
-/** Only what was measured in full. */
+/** Writes only files whose parts were all measured. */
 async function keep(): Promise<void> {
   for (const { file, parts } of KEPT) {
     const tables = parts.map((part) => ({

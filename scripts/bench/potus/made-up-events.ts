@@ -1,4 +1,4 @@
-/** A store stuffed with made-up events by the database itself: what a walk and a bench need, in seconds. */
+/** Fills a store with made-up events inside the database, which takes seconds. Used by benchmarks and tests. */
 import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 
 /** Milliseconds between two events: the density stays the same however many there are. */

@@ -14,7 +14,7 @@ interface Truth {
   readonly row_findings: readonly { readonly row: number; readonly type: string; readonly leg?: string }[]
 }
 
-/** Bar quality is really asked; of our own bars there are none here. */
+/** Answers bar-quality calls with the real product and lists no symbols of the service. */
 export const ask: Ask = async (id, input) => {
   if (id === 'getSymbols') return { origin: 'none', symbols: [] } as never
   if (id === 'checkBarQuality') return checkBarQuality((input as { body: never }).body) as never
@@ -26,7 +26,7 @@ async function run(file: Buffer, bars?: Buffer, preset: 'large_cap' | 'zero' = '
   return audit(request, { ask, signal: new AbortController().signal, asOf: new Date(), unusableReason: null })
 }
 
-/** Findings against the truth, every layout against every other, the paper's figures, and the time a large file takes. */
+/** Measures findings against known defects, layouts against each other, published figures, and the time for a large file. */
 export async function measureAudit(): Promise<Measure[]> {
   return [...(await measureFindings()), ...(await measureLayouts()), ...measurePaper(), ...(await measureTime())]
 }
@@ -78,7 +78,7 @@ async function measureLayouts(): Promise<Measure[]> {
   ]
 }
 
-/** Every figure of performance and overfitting that is a number. */
+/** All numeric figures of performance and overfitting. */
 export function figuresOf({ performance, overfitting }: Pick<Audit, 'performance' | 'overfitting'>): number[] {
   return [...Object.values(performance), ...Object.values(overfitting)]
     .flat()
@@ -121,7 +121,7 @@ function measurePaper(): Measure[] {
   })
 }
 
-/** Time of the processor, not of the clock: the machine may have other work. The first run warms up. */
+/** Measures processor time, because other work on the machine changes wall time. The best of three runs counts. */
 async function measureTime(): Promise<Measure[]> {
   const file = Buffer.from(`symbol,side,qty,entry_time,entry_price,exit_time,exit_price\n${rows().join('\n')}\n`)
   const times: number[] = []

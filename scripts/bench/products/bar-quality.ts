@@ -21,7 +21,7 @@ const CLEAN: readonly Window[] = [
   ['bars/goog_daily_backtestingpy.csv.gz', 0, 2148, 86_400, 1],
 ]
 
-/** Minutes of a venue where every tenth to fiftieth has no trade and single orders move the price. */
+/** Minute bars of a venue where every tenth to fiftieth minute has no trade and single orders move the price. */
 const THIN: readonly Window[] = [
   ['regime/bitfinex_btcusd_1m_2017.csv.gz', 126_000, 7000, 60, 5],
   ['regime/bitfinex_btcusd_1m_2017.csv.gz', 294_000, 7000, 60, 5],
@@ -29,7 +29,7 @@ const THIN: readonly Window[] = [
   ['regime/bitfinex_ethusd_1m_2017.csv.gz', 378_000, 7000, 60, 5],
 ]
 
-/** Precision and recall by family: on the corrupted sample, and on defects of our own in clean series. */
+/** Measures precision and recall by family, on the corrupted sample and on defects planted in clean series. */
 export function measureQuality(): Measure[] {
   const sample: Tally = new Map()
   const { truth } = JSON.parse(readRecorded('bars/qc_dev_btc_1m_truth.json')) as { truth: RecordedDefect[] }
@@ -46,14 +46,14 @@ export function measureQuality(): Measure[] {
   ]
 }
 
-/** A hole of three minutes is nothing out of the common there, and neither are eight alike: shown without a bar. */
+/** In a thin market, gaps of three minutes and runs of eight equal bars are common, so these figures have no limit. */
 function thinly(measure: Measure): Measure {
   return /: (?:timestamp|stale),/.test(measure.name) ? { ...measure, bar: '', pass: null } : measure
 }
 
 interface Injected {
   readonly tally: Tally
-  /** Errors and warnings on the series as they are. */
+  /** Errors and warnings on the unchanged series. */
   readonly findings: number
   readonly bars: number
 }
@@ -87,7 +87,7 @@ function defectOf({ len, ...defect }: RecordedDefect): Defect {
   return len === undefined ? defect : { ...defect, length: len }
 }
 
-/** Times as epoch seconds, which the injections move. */
+/** Converts times to epoch seconds, because the planted defects change them. */
 function timed(bars: readonly Bar[]): Bar[] {
   return bars.map(({ t, o, h, l, c, v }) => ({ t: parseBarTime(t) ?? NaN, o, h, l, c, v }))
 }
@@ -139,13 +139,13 @@ interface FoundSplit {
   readonly factor: number
 }
 
-/** Hits, misses and false alarms, by family; for bad prints by tier as well, as "bad_print hard". */
+/** Hits, misses and false alarms by family; for bad prints also by tier, as "bad_print hard". */
 export type Tally = Map<string, { hits: number; wanted: number; alarms: number; false: number }>
 
 /**
- * Counts a report against the truth. A defect is found by a finding of its family on its row; bad prints and timestamps
- * may be one row late, stale runs must overlap by half, splits lie within a bar and 2% of the factor. A finding that meets
- * no defect of its family is false, unless a defect of another family explains it or it is an info.
+ * Compares a report with the planted defects. A finding of the same family on the same row is a hit. Bad prints and
+ * timestamps may be one row late, stale runs must overlap by half, and splits must be within one bar and 2% of the factor.
+ * A finding that matches no defect of its family is false, unless it is an info.
  */
 export function tally(
   truth: readonly Defect[],

@@ -4,7 +4,7 @@ import { type Bar, readBarsFile, readRecorded } from './recorded-data.ts'
 
 const PART = 'real daily bars'
 
-/** Known splits found and none elsewhere; genuine misprints against a second source. */
+/** Measures known splits, false splits, and genuine misprints confirmed by a second source. */
 export function measureDaily(): Measure[] {
   return [...measureSplits(), ...measureMisprints()]
 }
@@ -33,9 +33,9 @@ function measureSplits(): Measure[] {
   ]
 }
 
-/** An extreme of the consolidated tape is wrong when it is beyond the second source's by both of these. */
+/** An extreme of the consolidated tape is wrong if it exceeds that of the second source by both of these. */
 const WRONG = { share: 0.01, ranges: 2 }
-/** A flag is confirmed when the second source's extreme is nearer by this much. */
+/** A flag is confirmed if the extreme of the second source is nearer by this much. */
 const CONFIRMED = 0.003
 
 function measureMisprints(): Measure[] {
@@ -45,11 +45,11 @@ function measureMisprints(): Measure[] {
   const flagged = new Set(checkBarQuality({ bars: tape }).findings.map(({ code, index }) => `${code} ${index}`))
   let [hits, wanted, flags, confirmed] = [0, 0, 0, 0]
   for (const [index, bar] of tape.entries()) {
-    const twin = other.get(bar.t)
-    if (!twin || Math.abs(Math.log(bar.c! / twin.c!)) > 0.05) continue
+    const second = other.get(bar.t)
+    if (!second || Math.abs(Math.log(bar.c! / second.c!)) > 0.05) continue
     const around = ranges.slice(Math.max(0, index - 5), index + 6).sort((a, b) => a - b)
     const usual = around[around.length >> 1]!
-    const beyond = { bad_print_high: Math.log(bar.h! / twin.h!), bad_print_low: Math.log(twin.l! / bar.l!) }
+    const beyond = { bad_print_high: Math.log(bar.h! / second.h!), bad_print_low: Math.log(second.l! / bar.l!) }
     for (const [code, distance] of Object.entries(beyond)) {
       const isFlagged = flagged.has(`${code} ${index}`)
       if (isFlagged) flags += 1

@@ -1,12 +1,12 @@
-/** One line of the bench: a figure, the bar it must clear, and whether it does. */
+/** One figure of the benchmark, with its limit. */
 export interface Measure {
   readonly part: string
   readonly name: string
   /** As shown. */
   readonly value: string
-  /** As shown, e.g. "≥ 0.97"; empty where there is none. */
+  /** The limit as shown, e.g. "≥ 0.97"; empty without a limit. */
   readonly bar: string
-  /** Null where there is no bar. */
+  /** Whether the figure meets its limit; null without a limit. */
   readonly pass: boolean | null
 }
 
@@ -21,7 +21,7 @@ export function atMost(part: string, name: string, value: number, most: number, 
   return { part, name, value: shown, bar: `≤ ${most}`, pass: value <= most }
 }
 
-/** A figure without a bar. */
+/** A figure without a limit. */
 export function shown(part: string, name: string, value: string): Measure {
   return { part, name, value, bar: '', pass: null }
 }

@@ -22,7 +22,7 @@ interface Recording {
   })[]
 }
 
-/** The walk against the recorded costs, and the square-root law against the walk. */
+/** Compares the walk with the recorded costs, and the square-root law with the walk. */
 export function measureBooks(): Measure[] {
   const recordings = recordedNames('l2', '.json.gz').map((name) => JSON.parse(readRecorded(`l2/${name}`)) as Recording)
   const errors: number[] = []
@@ -59,7 +59,7 @@ const SIDES = ['buy', 'sell'] as const
 const LARGE = 250_000
 const CALLS = 20_000
 
-/** The product's own estimates on the recorded books: the walk, the law in its place, and how often the range holds. */
+/** Measures the estimates of the product on recorded books: the walk, the law alone, and how often the range is right. */
 export function measureCost(): Measure[] {
   const walks: number[] = []
   const factors: number[] = []
@@ -114,7 +114,7 @@ function market(inputs: EstimateInputs, side: 'buy' | 'sell', notional: number) 
   }
 }
 
-/** The recording's own minute, brought to a day; the spread is the book's, with the book or without. */
+/** Inputs scaled from the minute of the recording to a day, with the spread of the book. `walked` includes the book. */
 function inputsOf(meta: Recording['meta'], book: BookSnapshot, walked: boolean): EstimateInputs {
   const [bid, ask] = [book.bids[0]![0], book.asks[0]![0]]
   return {

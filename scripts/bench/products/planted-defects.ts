@@ -1,7 +1,7 @@
 /**
- * Puts known defects into clean bars, by the protocol of the bar-quality oracle: one split, then `each` of every other
- * defect at distinct bars at least 12 apart and 60 from the ends, sized by the local scale, the 101-bar centred median of
- * (high - low)/close, at least 5e-4.
+ * Plants known defects in clean bars: one split, then `each` of every other defect. Defects are at least 12 bars apart and
+ * 60 bars from the ends. Their size depends on the local scale, the 101-bar centred median of (high - low)/close, at least
+ * 5e-4.
  */
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { centredMedian } from '../../../plugins/lib/quant/rolling-median.ts'
@@ -25,15 +25,15 @@ export interface Corrupted {
 type CleanBar = { t: number; o: number; h: number; l: number; c: number; v: number }
 type Mark = Omit<Defect, 'row'>
 
-/** A bar, the defect it carries, and a twin that follows it. */
+/** A bar, its defect, and a duplicate that follows it. */
 interface Slot {
   bar: CleanBar
   mark?: Mark
-  twin?: Slot
+  duplicate?: Slot
 }
 
 interface Tools {
-  /** Null where a bar was taken away. */
+  /** Null for a removed bar. */
   readonly slots: (Slot | null)[]
   readonly interval: number
   readonly scale: (at: number) => number
@@ -42,7 +42,7 @@ interface Tools {
   readonly pick: <Item>(items: readonly Item[]) => Item
 }
 
-/** Changes the bars from `at` on and answers what to mark, unless it has marked it itself. */
+/** Changes the bars from `at` on. Returns the mark to set, or null if it has set the mark itself. */
 type Inject = (tools: Tools, at: number) => { readonly at: number; readonly mark: Mark } | null
 
 const RATIOS = [2, 3, 1.5, 4, 5, 7, 10, 20, 1 / 4, 1 / 8, 1 / 10, 1 / 20]
@@ -51,10 +51,10 @@ const TIERS: Readonly<Record<Tier, readonly [number, number]>> = { easy: [20, 60
 const PRICES = ['o', 'h', 'l', 'c'] as const
 const APART = 12
 const MARGIN = 60
-/** Rows the longest defect reaches over. */
+/** Length of the longest defect in rows. */
 const REACH = 26
 
-/** Corrupts a copy of the bars, whose times are epoch seconds. The same seed makes the same defects. */
+/** Corrupts a copy of the bars. Times must be epoch seconds. The same seed gives the same defects. */
 export function corrupt(clean: readonly Bar[], each: number, seed: number, interval: number): Corrupted {
   const random = seededRandom(seed)
   const slots: (Slot | null)[] = clean.map((bar) => ({ bar: { ...bar } as CleanBar }))
@@ -74,14 +74,14 @@ export function corrupt(clean: readonly Bar[], each: number, seed: number, inter
     const marked = inject(tools, places[index]!)
     if (marked) slots[marked.at]!.mark = marked.mark
   }
-  const rows = slots.flatMap((slot) => (slot ? [slot, ...(slot.twin ? [slot.twin] : [])] : []))
+  const rows = slots.flatMap((slot) => (slot ? [slot, ...(slot.duplicate ? [slot.duplicate] : [])] : []))
   return {
     bars: rows.map(({ bar }) => bar),
     truth: rows.flatMap(({ mark }, row) => (mark ? [{ ...mark, row }] : [])),
   }
 }
 
-/** Places in random order, each with room for the longest defect and twelve bars more. */
+/** Places in random order, each with room for the longest defect plus twelve bars. */
 function placesFor(count: number, length: number, random: () => number): number[] {
   const room = Math.floor((length - 2 * MARGIN) / (REACH + APART))
   if (room < count) throw new RangeError(`${length} bars have room for ${room} defects, not ${count}`)
@@ -193,7 +193,7 @@ const duplicate: Inject = ({ slots, scale, between, coin }, at) => {
     bar.h = Math.max(bar.h, bar.c)
     bar.l = Math.min(bar.l, bar.c)
   }
-  slot.twin = { bar, mark: { family: 'timestamp', type: 'duplicate_timestamp' } }
+  slot.duplicate = { bar, mark: { family: 'timestamp', type: 'duplicate_timestamp' } }
   return null
 }
 

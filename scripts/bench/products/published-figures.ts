@@ -12,7 +12,7 @@ import { readRecorded } from './recorded-data.ts'
 
 const PART = 'statistics'
 
-/** The published figures, and what the older estimators say of the same bars. */
+/** Compares our formulas with published figures, and lists the older estimators on the same bars. */
 export function measureStatistics(): Measure[] {
   const published = JSON.parse(readRecorded('spread/edge_expected.json')) as Record<string, number>
   const [bars, holed] = [authorsBars('ohlc'), authorsBars('ohlc-miss')]

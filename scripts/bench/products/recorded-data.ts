@@ -1,4 +1,4 @@
-/** Recorded data beside the checkout; never part of the project. */
+/** Reads the recorded data beside the checkout, which is not part of the project. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -25,7 +25,7 @@ export interface Bar {
   v: number | null
 }
 
-/** A CSV of bars, whatever its headers are called; the first column is the time. */
+/** Reads a CSV file of bars with any header style. The first column, or the one after the symbol, is the time. */
 export function readBarsFile(name: string): (Bar & { symbol: string | undefined })[] {
   const [header = '', ...lines] = readRecorded(name).trim().split('\n')
   const names = header.toLowerCase().replaceAll('"', '').trim().split(',')

@@ -8,7 +8,7 @@ import { readBarsFile } from './recorded-data.ts'
 
 const PART = 'speed'
 
-/** Processor seconds, the best of three, of the largest inputs that are accepted. */
+/** Measures processor seconds for the largest accepted inputs, the best of three runs. */
 export function measureSpeed(): Measure[] {
   const bars = readBarsFile('regime/bitfinex_btcusd_1m_2017.csv.gz').slice(-50_000)
   const column = (field: 'o' | 'h' | 'l' | 'c'): Float64Array => Float64Array.from(bars, (bar) => bar[field]!)

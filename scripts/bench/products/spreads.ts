@@ -22,7 +22,7 @@ interface SpreadDay {
 
 type Estimator = (bars: Ohlc) => number | null
 
-/** Spreads from one day of minute bars against the mean quoted spread of that day. */
+/** Compares spreads estimated from one day of minute bars with the mean quoted spread of that day. */
 export function measureSpreads(): Measure[] {
   const days = recordedNames('spread', '_minute_trades_quotes.csv.gz').map(readDay)
   const groups = { US: days.filter(({ isUs }) => isUs), crypto: days.filter(({ isUs }) => !isUs) }
@@ -69,7 +69,7 @@ export function measureSpreads(): Measure[] {
 
 const HOUR = 60
 
-/** As the cost product has it: EDGE of each hour of minutes, averaged with its sign. */
+/** EDGE of each hour of minute bars, averaged with its sign, as in the cost product. */
 function byTheHour({ open, high, low, close }: Ohlc): number {
   const hours = Array.from({ length: Math.floor(open.length / HOUR) }, (_, hour) => {
     const [from, to] = [hour * HOUR, (hour + 1) * HOUR]
@@ -90,7 +90,7 @@ function readDay(name: string): SpreadDay {
   return { isUs: name.startsWith('us_'), bars, quoted: mean(spreads), price: mean(close.filter((price) => price > 0)) }
 }
 
-/** In bps, never below zero, nor below a tick where `floored`. */
+/** The spread in bps, at least zero, and at least one tick if `floored`. */
 function spreadOf({ bars, price }: SpreadDay, estimate: Estimator, floored: boolean): number {
   return 1e4 * Math.max(estimate(bars) ?? 0, floored ? US_TICK / price : 0)
 }
@@ -99,7 +99,7 @@ function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** Spearman's, ties at their mean rank. */
+/** Spearman's rank correlation. Ties share their mean rank. */
 function rankCorrelation(xs: readonly number[], ys: readonly number[]): number {
   const ranks = (values: readonly number[]): number[] =>
     values.map((value) => {

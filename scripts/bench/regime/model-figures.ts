@@ -1,4 +1,4 @@
-/** Figures of a track, and of the baseline it must beat. */
+/** Figures of a model run, and of the baseline that it must beat. */
 import { type Curves, curvesOf, gradeLabels, type Graded, type Grades } from '../../../plugins/regime/label-grades.ts'
 import type { Track } from './model-track.ts'
 
@@ -36,7 +36,7 @@ export function figuresOf(track: Track): Figures {
   }
 }
 
-/** The baseline: VOLATILE while the last hour was above the same boundary. It states no probability. */
+/** The baseline: VOLATILE while the volatility of the last hour is above the same boundary. It gives no probability. */
 export function baselineOf(track: Track): Figures {
   const { realized, boundary } = track
   const volatile = Uint8Array.from(realized, (value, i) => (value > boundary[i]! ? 1 : 0))

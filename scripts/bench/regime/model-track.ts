@@ -1,4 +1,4 @@
-/** Recorded bars through the model, exactly as the product runs it, kept as columns. */
+/** Runs recorded bars through the model exactly as the product does, and stores the steps as columns. */
 import type { Columns } from '../../../plugins/market/bars.ts'
 import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
 import type { Fit } from '../../../plugins/regime/volatility-fit.ts'

@@ -1,4 +1,4 @@
-/** Two promises tried on real bars: one bad print does not set the regime, and the future does not change the past. */
+/** Tests two promises on real bars: one bad print does not set the regime, and the future does not change the past. */
 import { deserialize, serialize } from 'node:v8'
 import type { Columns } from '../../../plugins/market/bars.ts'
 import { createModel, type ModelState } from '../../../plugins/regime/regime-model.ts'
