@@ -12,7 +12,7 @@ import type { FundingRates } from '../../../schemas/types.d.ts'
 import { stand } from '../stand.ts'
 import { ANSWERS, AT } from './answers.ts'
 
-describe('answers of venues that somebody kept', () => {
+describe('recorded answers of venues', () => {
   let folder: string
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'kept-'))
@@ -28,7 +28,7 @@ describe('answers of venues that somebody kept', () => {
     return Object.fromEntries(polls.map(({ venue, at, told }) => [venue, [at, told.rates.length]]))
   }
 
-  it('are read whatever their files are called, bare or with their address, and put together', async () => {
+  it('are recognised by their content and combined, with or without their URL', async () => {
     keep('binance-premiumIndex.json', ANSWERS.binance['rates'])
     keep('2026-11-20T12-03-09_binance_fundingInfo.json', ANSWERS.binance['intervals'])
     keep('deep/Bybit_tickers_linear.json', ANSWERS.bybit['linear'])
@@ -56,7 +56,7 @@ describe('answers of venues that somebody kept', () => {
     })
   })
 
-  it('are read where they were streamed, or are one row of a list', async () => {
+  it('are read from streams and from single rows', async () => {
     const time = AT * 1000
     const [linear] = (ANSWERS.bybit['linear'] as { result: { list: object[] } }).result.list
     keep('bybit__ws_ticker_linear.json', { ts: time, data: linear })
@@ -74,7 +74,7 @@ describe('answers of venues that somebody kept', () => {
     ])
   })
 
-  it('are left where nothing tells their time, or they are something else', async () => {
+  it('are skipped without a time, or when they are something else', async () => {
     keep('hyperliquid_now.json', ANSWERS.hyperliquid['contexts'])
     keep('gate_candles_2026-11-20.json', [[1, 2, 3]])
     keep('bybit_klines_2026-11-20.json', { retCode: 0, result: { category: 'linear', list: [['1', '2']] } })
@@ -82,7 +82,7 @@ describe('answers of venues that somebody kept', () => {
     expect(await found()).to.deep.equal({})
   })
 
-  it('take nothing along where one of them is broken, or lacks what it must be read with', async () => {
+  it('are read although one of them is broken or incomplete', async () => {
     keep('kraken_latest.json', ANSWERS.kraken['tickers'])
     keep('gate_2026-11-20.json', '{"cut":')
     keep('kraken__http_futures_tickers.json', '')
@@ -102,7 +102,7 @@ describe('answers of venues that somebody kept', () => {
     await placed.stop()
   })
 
-  it('of one history lie in as many files as somebody likes', async () => {
+  it('may spread one history over several files', async () => {
     const head = 'timestamp,symbol,funding_rate\n'
     const row = (hour: number): string => `${(AT - 183 + hour * 3600) * 1000},BTCUSDT,0.0001\n`
     keep('binance_usdm_funding_2026Q3.csv', head + row(0) + row(8))
@@ -158,7 +158,7 @@ describe('an answer that is not quite as documented', () => {
     }
   })
 
-  it('never makes up a rate or an interval where a field is missing', () => {
+  it('never invents a rate or an interval for a missing field', () => {
     for (const venue of venues) {
       const sound = new Map(ratesOf(venue, copyOf(venue)).map((rate) => [rate.instrument, rate]))
       const count = placesOf(copyOf(venue)).length
@@ -179,7 +179,7 @@ describe('an answer that is not quite as documented', () => {
     }
   })
 
-  it('never brings a figure that is none', () => {
+  it('never yields a value that is not a number', () => {
     for (const venue of venues)
       for (const junk of [null, '', 'abc', [], {}, true, -1, 1e300, '1e999', '-1e999', 'NaN'])
         for (let at = 0; at < placesOf(copyOf(venue)).length; at += 1) {

@@ -3,14 +3,14 @@ import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { ANSWERS, AT } from './answers.ts'
 import { failure, NAMES, openScene, type Scene } from './scene.ts'
 
-describe('funding rates, when venues fail or time goes by,', () => {
+describe('funding rates when venues fail or time goes by', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()
   })
   afterEach(() => scene.close())
 
-  it('of a venue that fails are kept an hour, then left out and the venue is listed with its age', async () => {
+  it('keeps the rates of a failing venue for an hour, then drops them and lists the venue with its age', async () => {
     await scene.poll()
     scene.venues.faults.set('gate', { status: 503 })
     scene.clock += 1800
@@ -30,7 +30,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     ])
   })
 
-  it('of other venues are untouched when one answers nonsense', async () => {
+  it('keeps the rates of other venues when one answers nonsense', async () => {
     const texts = ['<html>maintenance</html>', '', '{"cut":', '[]'.repeat(3)]
     for (const [i, text] of texts.entries()) {
       scene.clock += 100
@@ -42,7 +42,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     )
   })
 
-  it('wait as long as Retry-After says, and an hour after a refusal', async () => {
+  it('waits as long as Retry-After says, and an hour after a refusal', async () => {
     scene.venues.faults.set('okx', { status: 429, headers: { 'retry-after': '120' } })
     scene.venues.faults.set('binance', { status: 451 })
     await scene.poll()
@@ -59,7 +59,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     expect(asked('binance')).to.be.above(binance)
   })
 
-  it('are not fetched from where a redirect points', async () => {
+  it('does not follow redirects', async () => {
     scene.venues.faults.set('dydx', {
       status: 302,
       headers: { location: `${scene.venues.urlOf('gate')}/api/v4/futures/usdt/contracts` },
@@ -68,7 +68,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     expect(await scene.venue('dydx')).to.include({ status: 'unavailable', error: '/v4/perpetualMarkets answered 302' })
   })
 
-  it('that cannot be true are listed and used nowhere', async () => {
+  it('lists rates that cannot be true and uses them nowhere', async () => {
     const [first, second] = ANSWERS.gate['contracts'] as object[]
     scene.venues.payloads.set('gate/contracts', [{ ...first, funding_rate: '0.9' }, second])
     await scene.poll()
@@ -80,7 +80,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     ])
   })
 
-  it('answer the same for a moment that is past, whatever came later', async () => {
+  it('answers the same for an earlier time, whatever came later', async () => {
     await scene.poll()
     scene.clock += 30
     const before = await scene.rates()
@@ -92,7 +92,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     expect((await scene.rates()).total).to.equal(before.total - 2)
   })
 
-  it('are forgotten after as many hours as are kept, but for the last', async () => {
+  it('deletes rates after keep_hours, except the last ones', async () => {
     for (let i = 0; i < 9; i += 1) {
       await scene.poll()
       scene.clock += 3600
@@ -104,7 +104,7 @@ describe('funding rates, when venues fail or time goes by,', () => {
     expect(await failure(scene.rates({}, AT))).to.include({ code: 'product_suspended' })
   })
 
-  it('outlive a restart', async () => {
+  it('keeps rates over a restart', async () => {
     await scene.poll()
     const before = await scene.rates()
     await scene.restart()

@@ -9,7 +9,7 @@ describe('funding rates read from the venues', () => {
   })
   afterEach(() => scene.close())
 
-  it('come from one or two requests a venue', async () => {
+  it('sends one or two requests per venue', async () => {
     await scene.poll()
     expect(scene.venues.requests.toSorted()).to.deep.equal([
       'binance GET /fapi/v1/fundingInfo',
@@ -35,7 +35,7 @@ describe('funding rates read from the venues', () => {
     expect(answer.unavailable).to.deep.equal([])
   })
 
-  it('are served over an hour, eight hours and a year', async () => {
+  it('serves rates per hour, eight hours and year', async () => {
     await scene.poll()
     const { rates: found } = await scene.rates({ symbol: 'btc', venue: 'gate' })
     expect(found).to.have.length(1)
@@ -54,11 +54,11 @@ describe('funding rates read from the venues', () => {
     expect(found[0]!.apy).to.be.closeTo((1 + 0.000086) ** 1095 - 1, 1e-12)
   })
 
-  it('are not there before the first poll: nothing is charged', async () => {
+  it('charges nothing before the first poll', async () => {
     expect(await failure(scene.rates())).to.include({ code: 'product_suspended' })
   })
 
-  it('keep the switch of each venue', async () => {
+  it('obeys the switch of each venue', async () => {
     await scene.restart(['binance', 'okx'])
     await scene.poll()
     expect(scene.venues.requests.filter((request) => /^(binance|okx)/.test(request))).to.deep.equal([])
@@ -66,7 +66,7 @@ describe('funding rates read from the venues', () => {
     expect((await scene.rates()).unavailable).to.deep.equal([])
   })
 
-  it('ask for the intervals of Binance once an hour, and believe them for six', async () => {
+  it('fetches the intervals of Binance once an hour and uses them for at most six', async () => {
     await scene.poll()
     const lists = () => scene.venues.requests.filter((request) => request.includes('fundingInfo')).length
     scene.clock += 60
@@ -90,20 +90,20 @@ describe('funding rates read from the venues', () => {
     expect(lists()).to.equal(4)
   })
 
-  it('of a venue whose own scene.clock stands still are too old after an hour', async () => {
+  it('drops the rates of a venue whose own clock stands still after an hour', async () => {
     scene.clock += 3601
     await scene.poll()
     expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0, age_seconds: 0 })
   })
 
-  it('never assume eight hours: without the list of intervals Binance is not read', async () => {
+  it('never assumes eight hours: does not read Binance without its list of intervals', async () => {
     scene.venues.payloads.set('binance/intervals', { code: -1003 })
     await scene.poll()
     expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0 })
     expect((await scene.rates()).unavailable.map(({ venue: name }) => name)).to.deep.equal(['binance'])
   })
 
-  it('follow a contract whose interval changes', async () => {
+  it('follows a contract whose interval changes', async () => {
     await scene.poll()
     const [first] = ANSWERS.gate['contracts'] as object[]
     scene.venues.payloads.set('gate/contracts', [{ ...first, funding_interval: 14_400 }])

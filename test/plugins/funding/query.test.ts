@@ -34,7 +34,7 @@ describe('a query of funding rates', () => {
     ])
   })
 
-  it('refuses a venue that is not read here, and names those that are', async () => {
+  it('refuses an unknown venue and names the known ones', async () => {
     const error = await failure(rates({ venue: 'gate,ftx' }))
     expect(error).to.include({ code: 'validation_failed' })
     expect(error.message).to.match(/query\.venue.*binance, bybit/)
@@ -55,7 +55,7 @@ describe('a query of funding rates', () => {
   })
 
   for (const sort of ['apr', '-apr', 'symbol'])
-    it(`gives by pages of 7 what one page has, while the market moves on (${sort})`, async () => {
+    it(`returns in pages of 7 what one page has, while the market moves on (${sort})`, async () => {
       const whole = await rates({ sort, limit: 1000 })
       const found: unknown[] = []
       let cursor: string | null = null
@@ -69,7 +69,7 @@ describe('a query of funding rates', () => {
       expect(found).to.deep.equal(whole.rates)
     })
 
-  it('refuses a cursor of another query, a broken one, and one that was made up', async () => {
+  it('refuses a cursor that is broken, forged or of another query', async () => {
     const { next_cursor } = await rates({ limit: 5 })
     const made = Buffer.from('["x",1,2]').toString('base64url')
     for (const query of [
@@ -81,7 +81,7 @@ describe('a query of funding rates', () => {
       expect(await failure(rates(query))).to.include({ code: 'validation_failed' })
   })
 
-  it('names for each symbol where to be long and short for the widest difference', async () => {
+  it('names for each symbol the venues with the largest difference of rates', async () => {
     const { spreads } = await rates({ limit: 1000 })
     const all = (await rates({ limit: 1000 })).rates
     expect(spreads).to.have.length(18)
@@ -96,7 +96,7 @@ describe('a query of funding rates', () => {
     expect(widths).to.deep.equal(widths.toSorted((a, b) => b - a))
   })
 
-  it('compares with all venues even where one is asked for', async () => {
+  it('compares all venues even when the query asks for one', async () => {
     const { spreads } = await rates({ venue: 'gate' })
     for (const { long_venue, short_venue } of spreads) expect([long_venue, short_venue]).to.include('gate')
   })

@@ -118,7 +118,7 @@ describe('recorded funding rates', () => {
     }
   })
 
-  it('are set against each other only where they were recorded at one moment', async () => {
+  it('are compared only if they were recorded at the same time', async () => {
     const together = await ask('none', '2026-02-04T21:20:00Z')
     expect(together.spreads.map(({ symbol }) => symbol)).to.include.members(['BTC', 'ETH', 'SOL'])
     const btc = together.spreads.find(({ symbol }) => symbol === 'BTC')!
@@ -129,7 +129,7 @@ describe('recorded funding rates', () => {
     expect(apart.spreads).to.deep.equal([])
   })
 
-  it('are played round and round, never older than an hour and never newer than asOf', async () => {
+  it('loop, never older than an hour and never newer than asOf', async () => {
     const placed = await place('auto', '2026-11-20T13:00:30Z')
     for (let step = 0; step < 60; step += 1) {
       const asOf = new Date(Date.UTC(2026, 10, 20) + step * 1_999_000)

@@ -11,7 +11,7 @@ const poll = (reason: string): Poll => ({
 })
 
 for (const name of ['memory', 'PostgreSQL'])
-  describe(`the kept answers of venues (${name})`, () => {
+  describe(`the stored answers of venues (${name})`, () => {
     let database: TestDatabase | null
     let store: RateStore
     before(async function () {
@@ -32,7 +32,7 @@ for (const name of ['memory', 'PostgreSQL'])
       return [found?.quarantined[0]?.reason ?? null, fetched, error]
     }
 
-    it('are those known at a moment, to the millisecond', async () => {
+    it('are those known at a time, to the millisecond', async () => {
       expect(await at(100.249)).to.deep.equal([null, null, null])
       expect(await at(100.25)).to.deep.equal(['first', 100.25, null])
       expect(await at(160.5)).to.deep.equal(['first', 100.25, 'no answer'])
@@ -40,7 +40,7 @@ for (const name of ['memory', 'PostgreSQL'])
       expect(await store.last('okx', 300)).to.deep.equal({ poll: null, fetched: null, error: 'no answer' })
     })
 
-    it('are forgotten once another was known before, and the last one never', async () => {
+    it('are deleted once superseded, except the last one', async () => {
       await store.forget(220)
       expect(await at(220)).to.deep.equal(['first', 100.25, 'no answer'])
       await store.forget(1000)

@@ -12,8 +12,8 @@ const only = (venue: VenueName, payloads: Readonly<Record<string, unknown>> = AN
   return rates[0]!
 }
 
-describe('what the venues say of funding', () => {
-  it('is named by one symbol at all of them', () => {
+describe('the parsers of the venues', () => {
+  it('use one symbol for one underlying at all venues', () => {
     for (const venue of Object.keys(VENUES) as VenueName[]) {
       const symbols = parse(venue, ANSWERS[venue]).rates.map(({ symbol }) => symbol)
       expect(symbols, venue).to.include('BTC')
@@ -38,12 +38,12 @@ describe('what the venues say of funding', () => {
       )
     })
 
-    it('passes over contracts that end', () => {
+    it('skips dated contracts', () => {
       const rates = [{ symbol: 'BTCUSDT_261225', lastFundingRate: '', nextFundingTime: 0, time: AT * 1000 }]
       expect(parse('binance', { rates, intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
 
-    it('passes over contracts that were taken off, for which nothing will be paid', () => {
+    it('skips delisted contracts', () => {
       const over = { symbol: 'LUNAUSDT', lastFundingRate: '0.00000000', nextFundingTime: 0, time: AT * 1000 }
       expect(parse('binance', { rates: [over], intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
@@ -194,7 +194,7 @@ describe('what the venues say of funding', () => {
     })
   })
 
-  it('is refused whole where it is something else', () => {
+  it('refuse an answer of another shape as a whole', () => {
     for (const venue of Object.keys(VENUES) as VenueName[])
       for (const junk of [null, '<html>', 3, {}, { data: 'no' }]) {
         const payloads = Object.fromEntries(Object.keys(VENUES[venue].requests).map((word) => [word, junk]))
@@ -208,7 +208,7 @@ describe('the quarantine', () => {
   const reasonOf = (change: Partial<FundingRate>): string | undefined =>
     quarantine([{ ...sound, ...change }]).quarantined[0]?.reason
 
-  it('lets sound rates pass', () => {
+  it('lets plausible rates pass', () => {
     expect(quarantine([sound])).to.deep.equal({ rates: [sound], quarantined: [] })
   })
 
@@ -232,7 +232,7 @@ describe('the quarantine', () => {
     expect(quarantined.map(({ reason }) => reason)).to.deep.equal(['told twice'])
   })
 
-  it('is about the rate over time: an hourly and an eight-hourly rate of one size differ by eight', () => {
+  it('compares rates over equal times: an hourly rate counts eight times as much as an eight-hourly one', () => {
     expect(aprOf(0.0001, 1)).to.equal(0.876)
     expect(aprOf(0.0001, 8)).to.equal(0.1095)
   })
