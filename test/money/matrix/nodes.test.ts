@@ -5,10 +5,10 @@ import { until } from '../../support/scene.ts'
 import { outcomeOf } from '../../support/till.ts'
 import { ends, GATED, GATED_PRICE, held, hex, ONCE, PRICE, RELEASED, useTill } from './till.ts'
 
-describe('the chain matrix, of nodes and gas', () => {
+describe('the chain settler with failing nodes and gas', () => {
   const scene = useTill({ mostForGas: 500_000_000_000n })
 
-  it('one node lies that it took the transaction: sent through the other, settled once', async () => {
+  it('sends through the other node if one falsely accepts a transaction, and settles once', async () => {
     const { till } = scene
     till.nodes[0].script((_path, body) =>
       body.includes('eth_sendRawTransaction')
@@ -23,7 +23,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('one node down: settled through the other, and /health says which', async () => {
+  it('settles through the other node if one is down, and names it in /health', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo/other', await till.buyer())
     await till.nodes[0].down()
@@ -36,7 +36,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('all nodes down: no work, no charge, and the offer stays', async () => {
+  it('does no work and charges nothing while all nodes are down, but still serves the 402', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo/dark', await till.buyer())
     const runs = async () => (await json(await ask(`${till.url}/v1/runs`)))['getEcho']
@@ -53,7 +53,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('all nodes down between the work and the sending: released, and the same payment may be used again', async () => {
+  it('releases a payment if all nodes fail between the answer and the sending, so that it may be used again', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo', await till.buyer(), GATED)
     const call = await held(till, payment)
@@ -67,7 +67,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect(await till.received()).to.equal(GATED_PRICE)
   })
 
-  it('gas dearer than the cap: no work, no charge, the offer stays, and all is well when it is over', async () => {
+  it('does no work and charges nothing while gas costs more than the cap, and recovers afterwards', async () => {
     const { till } = scene
     const { rpc } = till.chain
     const payment = await till.sign('/v1/echo/dear', await till.buyer())
@@ -87,7 +87,7 @@ describe('the chain matrix, of nodes and gas', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('no money for gas: offers stay, payments are not taken, and the reason is told', async () => {
+  it('accepts no payments and reports the reason while the gas account is empty, but still serves the 402', async () => {
     const { till, key } = scene
     const { address } = privateKeyToAccount(key)
     await till.chain.fund(address, 0n)
