@@ -1,4 +1,4 @@
-/** One product asks another: through its operations, in the same edition, free of charge and off the journal. */
+/** Lets one product call the operations of another: in the same edition, free of charge and without a journal entry. */
 import { Unavailable } from '../errors.ts'
 import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
 import type { Edition } from './edition.ts'
@@ -13,10 +13,10 @@ export interface Within {
 }
 
 /**
- * The `ask` of a product. It answers for operations that the product's document names in `uses`: Unavailable where
- * that operation is withheld or rests, an Error where it is not named. Input is validated, so defaults are applied;
- * the answer of an internal operation travels as it is, typed arrays included. An operation that holds data back holds
- * them back from products too, so that a free page cannot show what is sold.
+ * Creates the `ask` of a product. It calls operations that the product's document names in `uses`. It throws Unavailable
+ * if the operation is disabled or paused, and an Error if `uses` does not name it. Input is validated and gets its
+ * defaults. Answers of internal operations are passed as they are, typed arrays included. An operation that delays its
+ * data delays them for products too, so that a free page cannot show what is sold.
  */
 export function askFrom(edition: Edition, product: string, within: Within): Ask {
   return async <Id extends OperationId>(id: Id, input: InputOf<Id>): Promise<OutputOf<Id>> => {

@@ -1,4 +1,4 @@
-/** Puts the parts of an edition together. */
+/** Assembles an edition from its catalog and the products that were set up. */
 import { fileURLToPath } from 'node:url'
 import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
 import { frozenMap } from '../catalog/frozen.ts'
@@ -76,10 +76,10 @@ export function assemble(
   return edition
 }
 
-/** What each product last said of itself. */
+/** The last facts of each product. */
 const lastFacts = new WeakMap<Instance, Facts>()
 
-/** A product's facts; the last ones where it fails or takes too long: figures are no reason to be down. */
+/** Reads a product's facts. Returns the last ones if it fails or takes too long. */
 async function factsOf(instance: Instance, log: Logger): Promise<Facts> {
   let patience: NodeJS.Timeout | undefined
   const late = new Promise<Facts>((_, reject) => {

@@ -1,4 +1,4 @@
-/** An operation with its validators and handler: guarded by a time budget, a schema check and a breaker. */
+/** An operation bound to its handler: input validation, a timeout, a check of the answer, and a circuit breaker. */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isConstant } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
@@ -23,7 +23,7 @@ export interface BindParts {
 }
 
 const SAMPLE_EVERY = 100
-/** A handler that computes so long without awaiting holds every other call up. */
+/** A handler that computes this long without awaiting delays every other call. */
 const HELD_UP_MS = 1_000
 
 export function bind({ operation, instance, validators, edition, uses, checkAnswers, log }: BindParts): BoundOperation {
@@ -105,7 +105,7 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
   }
 }
 
-/** Throws Unavailable where an operation that the product asks is withheld or rests: it could not answer a payer. */
+/** Throws Unavailable if an operation that the product uses is disabled or paused: the product could not answer a payer. */
 export function assertAskable(edition: Edition, product: string, uses: readonly OperationId[]): void {
   for (const id of uses) {
     const asked = edition.bound.get(id)
@@ -148,7 +148,7 @@ export async function withinBudget<Value>(
 const OURS =
   /^(connection|content-encoding|content-length|keep-alive|te|trailer|transfer-encoding|upgrade|x-call-id|x-payment-response)$|^(access-control|payment|proxy)-/i
 
-/** Throws where the status is none of HTTP, or a header is malformed or not a product's to write. */
+/** Throws if the status is not an HTTP status, or a header is malformed or reserved for the gateway. */
 export function assertSendable({ status, headers }: Reply): void {
   if (!Number.isInteger(status) || status < 200 || status > 599) throw new Error(`${status} is no status of an answer`)
   for (const [name, value] of Object.entries(headers)) {

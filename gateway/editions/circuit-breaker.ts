@@ -1,4 +1,4 @@
-/** Stops calling what fails: five failures running open it for a minute; then one failure is enough to open it again. */
+/** A circuit breaker. Five failures in a row open it for a minute; after that one failure opens it again. */
 import { Unavailable } from '../errors.ts'
 
 export interface Breaker {
