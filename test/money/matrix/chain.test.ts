@@ -29,7 +29,7 @@ import {
 describe('the chain matrix', () => {
   const scene = useTill({ mostForGas: 500_000_000_000n })
 
-  it('reverted: the answer is withheld, and the payment released', async () => {
+  it('releases a payment whose transaction reverted, and delivers no answer', async () => {
     const { till } = scene
     const buyer = await till.buyer()
     const payment = await till.sign('/v1/echo', buyer, GATED)
@@ -71,7 +71,7 @@ describe('the chain matrix', () => {
     expect(await till.received()).to.equal(12n * PRICE)
   })
 
-  it('reverted, and sent by somebody else later: the buyer who paid is owed, and is told so', async () => {
+  it('records a debt, and tells the buyer, if somebody else sends a payment after its transaction reverted', async () => {
     const { till } = scene
     const buyer = await till.buyer()
     const payment = await till.sign('/v1/echo', buyer, GATED)
@@ -90,7 +90,7 @@ describe('the chain matrix', () => {
     expect(await till.received()).to.equal(GATED_PRICE)
   })
 
-  it('reverted because somebody else was first with the same authorization: delivered, charged once', async () => {
+  it('delivers and charges once if a transaction reverts because somebody else sent the same authorization first', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo', await till.buyer(), GATED)
     const call = await held(till, payment)
@@ -104,7 +104,7 @@ describe('the chain matrix', () => {
     expect(await till.received()).to.equal(GATED_PRICE)
   })
 
-  it('replaced by another transaction of the same account: sent again under a new nonce, settled once', async () => {
+  it('sends a payment again under a new nonce if another transaction of the account replaced it, and settles once', async () => {
     const { till, key } = scene
     const payment = await till.sign('/v1/echo/replaced', await till.buyer())
     await till.chain.rpc.call('evm_setAutomine', false)
@@ -130,7 +130,7 @@ describe('the chain matrix', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('reorganised out of its block after it was answered: sent again, and settled once', async () => {
+  it('sends a payment again if a reorganisation removes its block after the answer, and settles once', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo/undone', await till.buyer())
     expect((await payment.pay()).status).to.equal(200)
@@ -148,7 +148,7 @@ describe('the chain matrix', () => {
 describe('the chain matrix, with payments final in the third block', () => {
   const scene = useTill({ confirmBlocks: 3 })
 
-  it('a plan is answered only once its payment is so deep, and a reorganisation before costs nobody anything', async () => {
+  it('delivers a plan only once its payment is that deep, and charges nobody for a reorganisation before', async () => {
     const { till } = scene
     const payment = await till.sign(PLAN, await till.buyer(PLAN_PRICE), { method: 'POST' })
     const early = await payment.pay()
@@ -166,7 +166,7 @@ describe('the chain matrix, with payments final in the third block', () => {
     await ends(payment, ONCE)
   })
 
-  it('a cheap answer leaves with the first block; its payment stays open until it is final', async () => {
+  it('delivers a cheap answer in the first block, and keeps its payment open until it is final', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo/early', await till.buyer())
     const response = await payment.pay()
@@ -181,7 +181,7 @@ describe('the chain matrix, with payments final in the third block', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('reorganised, and then impossible: the ledger says that nothing was paid, in one final state', async () => {
+  it('releases a payment that a reorganisation removed and that can no longer be executed', async () => {
     const { till } = scene
     const { rpc } = till.chain
     const buyer = await till.buyer()
@@ -202,7 +202,7 @@ describe('the chain matrix, with payments final in the third block', () => {
     expect(await till.chain.balanceOf(buyer.address)).to.equal(0n)
   })
 
-  it('a reverted payment is released only once that is final', async () => {
+  it('releases a reverted payment only once the revert is final', async () => {
     const { till } = scene
     const buyer = await till.buyer()
     const payment = await till.sign('/v1/echo', buyer, GATED)
