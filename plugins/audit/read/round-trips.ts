@@ -1,4 +1,3 @@
-import type { Trade } from '../trade-ledger.ts'
 import {
   addFills,
   type LedgerBuilder,
