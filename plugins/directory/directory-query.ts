@@ -41,7 +41,7 @@ export async function find(db: Database, query: DirectoryQuery, now: number): Pr
     void rows.whereRaw(`(${column} ${beyond} ? or (${column} = ? and id > ?))`, [key!, key!, id])
   }
   const found = (await rows.orderByRaw(`${column} ${direction}, id asc`).limit(query.limit + 1)) as unknown as Row[]
-  const total = (await fitting().count('* as n').first()) as unknown as { n: number }
+  const total = (await fitting().count('* as n').first()) as { n: number }
   const page = found.slice(0, query.limit)
   const last = page.at(-1)
   return {

@@ -251,7 +251,7 @@ export async function refreshRecords(trx: Database, ids: readonly string[], at: 
   if (paid.length > 0) await trx('directory_entries').insert(paid).onConflict('id').merge(['payees', 'payto_changed'])
   if (over.length > 0)
     await trx('directory_records').whereIn('id', over).whereNull('superseded_at').update({ superseded_at: at })
-  if (fresh.length > 0) await trx.batchInsert('directory_records', fresh as never, 50)
+  if (fresh.length > 0) await trx.batchInsert('directory_records', fresh, 50)
 }
 
 /** The `payTo` addresses and when they changed, if they must be stored. A service that no longer states them has not changed them. */

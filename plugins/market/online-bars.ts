@@ -139,7 +139,7 @@ export async function openOnlineBars(context: PluginContext, settings: Settings,
     },
     async facts() {
       const open = await Promise.all(primaries().map((feed) => feed.plan.remaining()))
-      const noted = (await db('market_quality').count('* as n').first()) as unknown as { n: number }
+      const noted = (await db('market_quality').count('* as n').first()) as { n: number }
       return {
         venues_refusing: [...refused],
         windows_to_fetch: open.reduce((sum, { windows }) => sum + windows, 0),

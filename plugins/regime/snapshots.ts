@@ -103,11 +103,7 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
       return ((await known(NAMES, asOf).orderBy('as_of', 'desc').first()) as Snapshot | undefined) ?? null
     },
     between: async (names, { from, to, asOf, limit }) =>
-      (await known(names, asOf)
-        .where('as_of', '>=', from)
-        .where('as_of', '<', to)
-        .orderBy('as_of')
-        .limit(limit)) as never,
+      await known(names, asOf).where('as_of', '>=', from).where('as_of', '<', to).orderBy('as_of').limit(limit),
     async add(snapshots) {
       for (let start = 0; start < snapshots.length; start += CHUNK) {
         const rows = snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))
@@ -120,7 +116,7 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
         .count('* as count')
         .min('as_of as first')
         .max('as_of as last')
-        .first()) as unknown as { count: number; first: number | null; last: number | null }
+        .first()) as { count: number; first: number | null; last: number | null }
       return row
     },
     async keep(asOf, state) {
