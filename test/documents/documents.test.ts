@@ -17,7 +17,7 @@ type Handler = (call: Pick<Call, 'catalog' | 'operation'>) => Promise<Reply> | R
 describe('the documents plugin', () => {
   let catalog: Catalog
   let status: ProductStatus[]
-  let withheld: Edition['disabled']
+  let disabled: Edition['disabled']
   let settler: { ready: boolean; reason?: string }
   const started = new Date('2026-03-01T00:00:00Z')
   let handlers: Readonly<Record<string, Handler>>
@@ -25,7 +25,7 @@ describe('the documents plugin', () => {
   const edition = (): Edition =>
     ({
       catalog,
-      withheld,
+      disabled,
       status: () => status,
       facts: async () => ({ metals: { sold: 7 }, tin: { tons: 2 } }),
     }) as unknown as Edition
@@ -50,7 +50,7 @@ describe('the documents plugin', () => {
   beforeEach(async () => {
     catalog = await marketCatalog()
     status = [{ product: 'metals', status: 'ok' }]
-    withheld = []
+    disabled = []
     settler = { ready: true }
   })
 
@@ -127,8 +127,8 @@ describe('the documents plugin', () => {
     status = [{ product: 'metals', status: 'suspended', reason: 'failed five times' }]
     expect((await answer('getHealth')).body).to.deep.include({ status: 'degraded', products: status })
     status = []
-    withheld = [{ product: 'tin', file: 'x/tin.json', reason: 'no handler for getTin' }]
-    expect((await answer('getHealth')).body).to.deep.include({ status: 'degraded', withheld })
+    disabled = [{ product: 'tin', file: 'x/tin.json', reason: 'no handler for getTin' }]
+    expect((await answer('getHealth')).body).to.deep.include({ status: 'degraded', withheld: disabled })
   })
 
   it('repeats the facts of the leading product at the top of the statistics', async () => {
