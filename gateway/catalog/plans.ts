@@ -111,8 +111,8 @@ function tokenProblem(id: string, byId: ReadonlyMap<string, OperationDraft>): st
 export const NO_PLANS: PlanCatalog = { path: null, model: '', note: '', enabled: false, plans: [] }
 
 /**
- * The plan list. A plan is sold only while everything it opens can be served: with a product withheld it is not
- * enabled, and tokens issued before work on for the rest.
+ * The plan list. A plan is sold only while everything it opens can be served: while a product is disabled, its
+ * plans are not enabled, and tokens issued before keep working for the other routes.
  */
 export function readPlans(content: Fields, served: ReadonlySet<OperationId>): PlanCatalog {
   const isSold = content['enabled'] !== false

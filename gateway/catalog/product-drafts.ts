@@ -32,7 +32,28 @@ export interface OperationDraft {
   readonly tool: string | null
 }
 
-/** The drafts of all products. A `*` in `uses` stands for whatever other products offer under such a name, or nothing. */
+/** The documents of a catalog by kind, and the products as drafts. */
+export interface ParsedCatalog {
+  readonly documents: readonly CatalogDocument[]
+  readonly service: CatalogDocument | undefined
+  readonly plans: CatalogDocument | undefined
+  readonly drafts: readonly Draft[]
+}
+
+/** Parses documents, valid or not, into the form that validation and resolution read. */
+export function parseCatalog(documents: readonly CatalogDocument[]): ParsedCatalog {
+  return {
+    documents,
+    service: documents.find(({ kind }) => kind === 'service'),
+    plans: documents.find(({ kind }) => kind === 'plans'),
+    drafts: draftsOf(documents.filter(({ kind }) => kind === 'product')),
+  }
+}
+
+/**
+ * Reads the drafts of product documents. A `*` in `uses` stands for any letters and is replaced by the matching
+ * operations of other products, which may be none.
+ */
 export function draftsOf(documents: readonly CatalogDocument[]): readonly Draft[] {
   const drafts = documents.map(draftOf)
   const offered = drafts.flatMap(({ operations }) => operations).filter(({ isRetired }) => !isRetired)

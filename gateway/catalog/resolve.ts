@@ -2,7 +2,14 @@
 import { isUnusable, validateCatalog, type ValidateOptions } from './validate.ts'
 import { createHash } from 'node:crypto'
 import type { Catalog, Example, Operation, Product, Service, Upstream } from '../plugin/catalog.ts'
-import { type Draft, draftsOf, type OperationDraft, strings, parsePrice } from './product-drafts.ts'
+import {
+  type Draft,
+  type OperationDraft,
+  type ParsedCatalog,
+  parseCatalog,
+  parsePrice,
+  strings,
+} from './product-drafts.ts'
 import { frozen, frozenMap } from './frozen.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
 import { NO_PLANS, planProduct, readPlans, routeFields } from './plans.ts'
@@ -28,15 +35,14 @@ const BYTES = 1_000_000
  * @throws Error if there is no service.json
  */
 export function resolveCatalog(
-  documents: readonly CatalogDocument[],
+  parsed: ParsedCatalog,
   schemas: Schemas,
   { without = new Set() }: ResolveOptions = {},
 ): Catalog {
-  const serviceDocument = documents.find(({ kind }) => kind === 'service')
-  const plans = documents.find(({ kind }) => kind === 'plans')
-  if (!serviceDocument) throw new Error('The catalog has no service.json.')
-  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product')).filter(({ file }) => !without.has(file))
-  const service = serviceOf(serviceDocument.content)
+  const { documents, plans } = parsed
+  if (!parsed.service) throw new Error('The catalog has no service.json.')
+  const drafts = parsed.drafts.filter(({ file }) => !without.has(file))
+  const service = serviceOf(parsed.service.content)
   const products = drafts.map(productOf)
   const served = new Set(products.flatMap(({ operations }) => operations.map(({ id }) => id)))
   const planCatalog = plans ? readPlans(plans.content, served) : NO_PLANS
@@ -60,7 +66,7 @@ export function resolveCatalog(
 }
 
 /**
- * Validates the documents and resolves the ones without issues.
+ * Parses and validates the documents, and resolves the ones without issues.
  *
  * @throws CatalogError with the issues of all documents if service.json, plans.json or networks.json has one
  */
@@ -69,11 +75,12 @@ export function createCatalog(
   schemas: Schemas,
   options: ValidateOptions & ResolveOptions = {},
 ): { readonly catalog: Catalog; readonly issues: readonly Issue[] } {
-  const issues = validateCatalog(documents, schemas, options)
+  const parsed = parseCatalog(documents)
+  const issues = validateCatalog(parsed, schemas, options)
   const invalid = new Set(issues.map(({ file }) => file))
-  if (isUnusable(documents, invalid)) throw new CatalogError(issues)
+  if (isUnusable(parsed, invalid)) throw new CatalogError(issues)
   const without = new Set([...invalid, ...(options.without ?? [])])
-  return { catalog: resolveCatalog(documents, schemas, { without }), issues }
+  return { catalog: resolveCatalog(parsed, schemas, { without }), issues }
 }
 
 /** Gives the networks of service.json to every operation that names none of its own. */

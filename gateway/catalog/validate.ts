@@ -10,8 +10,8 @@ import { join, resolve } from 'node:path'
 import type { CatalogDocument } from './documents.ts'
 import {
   type Draft,
-  draftsOf,
   type OperationDraft,
+  type ParsedCatalog,
   paramsOf,
   parsePrice,
   schemaParts,
@@ -31,36 +31,30 @@ export interface ValidateOptions {
   readonly networks?: ReadonlySet<string>
 }
 
-/** Lists everything that is wrong with the documents. */
+/** Lists every issue of the documents. */
 export function validateCatalog(
-  documents: readonly CatalogDocument[],
+  { documents, service, plans, drafts }: ParsedCatalog,
   schemas: Schemas,
-  { ownerOf: held, networks }: ValidateOptions = {},
+  { ownerOf, networks }: ValidateOptions = {},
 ): Issue[] {
-  const service = documents.find(({ kind }) => kind === 'service')
-  const plans = documents.find(({ kind }) => kind === 'plans')
-  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
   const operations = drafts.flatMap((draft) => draft.operations)
   return [
     ...documents.flatMap(schemaIssuesOf),
     ...drafts.flatMap((draft) => productIssues(draft, schemas)),
-    ...nameIssues(drafts, plans ? planDrafts(plans) : [], held),
+    ...nameIssues(drafts, plans ? planDrafts(plans) : [], ownerOf),
     ...acceptsIssues(service, drafts, networks),
     ...(plans ? planIssues(plans, operations) : []),
   ]
 }
 
 /** Lists the conflicts between documents that are valid by themselves: two claim one name, or one names what is missing. */
-export function conflictsOf(documents: readonly CatalogDocument[], held?: NameOwner): Issue[] {
-  const plans = documents.find(({ kind }) => kind === 'plans')
-  const drafts = draftsOf(documents.filter(({ kind }) => kind === 'product'))
-  return nameIssues(drafts, plans ? planDrafts(plans) : [], held)
+export function conflictsOf({ plans, drafts }: ParsedCatalog, ownerOf?: NameOwner): Issue[] {
+  return nameIssues(drafts, plans ? planDrafts(plans) : [], ownerOf)
 }
 
 /** Returns true if no catalog can be built: service.json is missing, or a file other than a product document is invalid. */
-export function isUnusable(documents: readonly CatalogDocument[], invalid: ReadonlySet<string>): boolean {
-  const isMissing = !documents.some(({ kind }) => kind === 'service')
-  return isMissing || documents.some(({ file, kind }) => kind !== 'product' && invalid.has(file))
+export function isUnusable({ documents, service }: ParsedCatalog, invalid: ReadonlySet<string>): boolean {
+  return !service || documents.some(({ file, kind }) => kind !== 'product' && invalid.has(file))
 }
 
 type Report = (pointer: string, rule: string, message: string) => void

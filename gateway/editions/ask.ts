@@ -23,7 +23,7 @@ export function askFrom(edition: Edition, product: string, within: Within): Ask 
     const uses = edition.catalog.products.find((one) => one.id === product)?.uses
     if (!uses?.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
     const asked = edition.bound.get(id)
-    if (!asked) throw new Unavailable(`${id} is withheld at the moment; nothing was charged.`)
+    if (!asked) throw new Unavailable(`${id} is disabled at the moment; nothing was charged.`)
     asked.assertAvailable()
     const { operation } = asked
     const more = Math.max(0, operation.maxFreshnessSeconds - (within.heldBackSeconds ?? 0))
@@ -38,5 +38,14 @@ export function askFrom(edition: Edition, product: string, within: Within): Ask 
       signal: within.signal,
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
+  }
+}
+
+/** Throws Unavailable if an operation that the product uses is disabled or paused: the product could not answer a payer. */
+export function assertAskable(edition: Edition, product: string, uses: readonly OperationId[]): void {
+  for (const id of uses) {
+    const asked = edition.bound.get(id)
+    if (!asked) throw new Unavailable(`${product} needs ${id}, which is disabled at the moment; nothing was charged.`)
+    asked.assertAvailable()
   }
 }

@@ -2,9 +2,10 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isConstant } from '../catalog/frozen.ts'
 import type { Validators } from '../catalog/validators.ts'
-import { askFrom } from './ask.ts'
+import { askFrom, assertAskable } from './ask.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
-import type { Instance } from './instance.ts'
+import type { Instance } from './instantiate.ts'
+import { withTimeout } from './timeout.ts'
 import { StreamedReply } from './upstream.ts'
 import { ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, OperationId } from '../plugin/catalog.ts'
@@ -15,16 +16,16 @@ export interface BindParts {
   readonly instance: Instance
   readonly validators: Validators
   readonly edition: () => Edition
-  /** Operations that the product asks. */
+  /** Operations of other products that this product calls. */
   readonly uses: readonly OperationId[]
-  /** False: only a sample of the answers is checked. */
+  /** True checks every answer against its schema; false checks one in a hundred. */
   readonly checkAnswers: boolean
   readonly log: Logger
 }
 
 const SAMPLE_EVERY = 100
 /** A handler that computes this long without awaiting delays every other call. */
-const HELD_UP_MS = 1_000
+const BLOCKING_MS = 1_000
 
 export function bind({ operation, instance, validators, edition, uses, checkAnswers, log }: BindParts): BoundOperation {
   const breaker = instance.breaker(operation.id)
@@ -32,40 +33,45 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
   const handler = instance.handlers[operation.handler] as Handler
 
   const { freshness } = instance
-  const fitting = new WeakSet<object>()
+  /** Constant answers that passed the check. They never change, so they are checked once. */
+  const checked = new WeakSet<object>()
 
-  function assertFits(answer: unknown): void {
-    if (operation.internal || (isConstant(answer) && fitting.has(answer))) return
+  /** Throws an Error, not a ServiceError, if the answer breaks its schema or cannot be sent over HTTP. */
+  function assertValid(answer: unknown): void {
+    if (operation.internal || (isConstant(answer) && checked.has(answer))) return
     if (answer instanceof Reply && !(answer instanceof StreamedReply)) assertSendable(answer)
-    const isSampled = instance.answered(operation.id) % SAMPLE_EVERY === 1
+    const isSampled = instance.countAnswer(operation.id) % SAMPLE_EVERY === 1
     if (!checkAnswers && !isSampled) return
     if (answer instanceof StreamedReply) return
     if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
     const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
     if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
-    if (isConstant(answer)) fitting.add(answer)
+    if (isConstant(answer)) checked.add(answer)
   }
 
   function run(call: Call): unknown {
     const began = performance.now()
     const answer = handler(call)
     const ms = Math.round(performance.now() - began)
-    if (ms >= HELD_UP_MS)
-      log.warn({ call: call.id, operation: operation.id, ms }, 'a handler held every other call up; see "upstream"')
+    if (ms >= BLOCKING_MS)
+      log.warn(
+        { call: call.id, operation: operation.id, ms },
+        'a handler blocked the event loop and delayed every other call; move slow work to context.work or an upstream',
+      )
     return answer
   }
 
   async function handle(call: HandledCall): Promise<unknown> {
     const { asOf, id: callId } = call
     const heldBackSeconds = operation.maxFreshnessSeconds
-    const answer = await withinBudget(operation.timeoutSeconds, call.signal, (signal) =>
+    const answer = await withTimeout(operation.timeoutSeconds, call.signal, (signal) =>
       run({
         ...call,
         signal,
         ask: askFrom(edition(), operation.product, { asOf, signal, callId, heldBackSeconds }),
       }),
     )
-    assertFits(answer)
+    assertValid(answer)
     return answer
   }
 
@@ -105,55 +111,17 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
   }
 }
 
-/** Throws Unavailable if an operation that the product uses is disabled or paused: the product could not answer a payer. */
-export function assertAskable(edition: Edition, product: string, uses: readonly OperationId[]): void {
-  for (const id of uses) {
-    const asked = edition.bound.get(id)
-    if (!asked) throw new Unavailable(`${product} needs ${id}, which is withheld at the moment; nothing was charged.`)
-    asked.assertAvailable()
-  }
-}
-
-/**
- * Runs the work with a signal that aborts when the time is spent or the outer signal aborts. Then the promise is
- * abandoned and ServiceError product_timeout is thrown at once.
- */
-export async function withinBudget<Value>(
-  seconds: number,
-  outer: AbortSignal,
-  work: (signal: AbortSignal) => Value | Promise<Value>,
-): Promise<Value> {
-  const budget = new AbortController()
-  const { signal } = budget
-  const ended = new Promise<never>((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason as ServiceError), { once: true })
-  })
-  const stop = (message: string): void => budget.abort(new ServiceError('product_timeout', message))
-  const leave = (): void => stop('The caller left before the answer; nothing was charged.')
-  const timer = setTimeout(
-    () => stop(`The product took longer than ${seconds} second${seconds === 1 ? '' : 's'}; nothing was charged.`),
-    seconds * 1000,
-  )
-  if (outer.aborted) leave()
-  else outer.addEventListener('abort', leave, { once: true })
-  try {
-    return await Promise.race([ended, signal.aborted ? ended : (async () => work(signal))()])
-  } finally {
-    clearTimeout(timer)
-    outer.removeEventListener('abort', leave)
-  }
-}
-
 /** Headers that the transport and the payment write themselves. */
-const OURS =
+const RESERVED_HEADERS =
   /^(connection|content-encoding|content-length|keep-alive|te|trailer|transfer-encoding|upgrade|x-call-id|x-payment-response)$|^(access-control|payment|proxy)-/i
 
 /** Throws if the status is not an HTTP status, or a header is malformed or reserved for the gateway. */
 export function assertSendable({ status, headers }: Reply): void {
-  if (!Number.isInteger(status) || status < 200 || status > 599) throw new Error(`${status} is no status of an answer`)
+  if (!Number.isInteger(status) || status < 200 || status > 599)
+    throw new Error(`${status} is not a status that an answer can have`)
   for (const [name, value] of Object.entries(headers)) {
     validateHeaderName(name)
     validateHeaderValue(name, value)
-    if (OURS.test(name)) throw new Error(`the header ${name} is not a product's to write`)
+    if (RESERVED_HEADERS.test(name)) throw new Error(`the header ${name} is reserved for the gateway`)
   }
 }

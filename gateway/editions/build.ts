@@ -1,5 +1,11 @@
-/** Builds an edition from the files: parse and validate the documents, load plugins, set products up, resolve the catalog. */
-import type { Catalog, Product } from '../plugin/catalog.ts'
+/**
+ * Builds an edition from the files. Each step takes the value of the last one: read → parse → validate → resolve →
+ * instantiate → assemble. Only if a product cannot be set up, the catalog is resolved once more without its new version.
+ */
+import { fileURLToPath } from 'node:url'
+import { frozenMap } from '../catalog/frozen.ts'
+import { type ParsedCatalog, parseCatalog } from '../catalog/product-drafts.ts'
+import type { Catalog, OperationId, Product } from '../plugin/catalog.ts'
 import { resolveCatalog } from '../catalog/resolve.ts'
 import { conflictsOf, isUnusable, validateCatalog, type ValidateOptions } from '../catalog/validate.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
@@ -8,15 +14,16 @@ import { NETWORKS_FILE } from '../config/networks.ts'
 import { sellsPlans } from '../catalog/plans.ts'
 import { readSchemas } from '../catalog/schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
-import { createValidators } from '../catalog/validators.ts'
-import type { Plugin } from '../plugin/plugin.ts'
-import { assemble } from './assemble.ts'
+import { createValidators, type Validators } from '../catalog/validators.ts'
+import { ServiceError } from '../errors.ts'
+import type { Facts, Logger, Plugin } from '../plugin/plugin.ts'
+import { assertAskable } from './ask.ts'
+import { bind } from './bound-operation.ts'
 import type { Copy } from './code-copies.ts'
-import type { Edition, DisabledProduct } from './edition.ts'
+import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
 import { nameOwners } from '../catalog/names.ts'
-import type { Instance } from './instance.ts'
 import { loadPlugin, PluginError, type PluginSources } from './load-plugin.ts'
-import { createSetup, type Failed, type ReadyProduct, type SetupOptions } from './instantiate.ts'
+import { createSetup, type Failed, type Instance, type ReadyProduct, type SetupOptions } from './instantiate.ts'
 
 export interface Built {
   readonly edition: Edition
@@ -45,9 +52,6 @@ export interface EditionOptions extends SetupOptions {
 /** Enough for the migrations of large tables. Longer work belongs in a job. */
 const SETUP_SECONDS = 30
 
-/** The products of each edition, by the file of their document. */
-const setUpProducts = new WeakMap<Edition, ReadonlyMap<string, ReadyProduct>>()
-
 /**
  * Builds an edition and lists every issue found on the way. An invalid product stays as it was in the previous edition,
  * or is disabled. If service.json, plans.json or networks.json is invalid, the previous edition is returned.
@@ -64,45 +68,81 @@ export async function buildEdition(options: EditionOptions): Promise<Built> {
 }
 
 async function build(options: EditionOptions): Promise<Built> {
-  const { log, previous, networks, setupSeconds = SETUP_SECONDS } = options
+  const { previous, networks, setupSeconds = SETUP_SECONDS } = options
   const validation = {
     ...(previous ? { ownerOf: nameOwners(previous.catalog) } : {}),
     ...(networks ? { networks } : {}),
   }
-  const before = (previous && setUpProducts.get(previous)) ?? new Map<string, ReadyProduct>()
+  const before = previous instanceof AssembledEdition ? previous.products : new Map<string, ReadyProduct>()
 
   const read = await readDocuments(options.catalogDir)
   const schemaFiles = await readSchemas(options.schemaDir)
   const loaded = await loadPlugins(read.documents, { ...options, loadSeconds: setupSeconds })
-  const fresh = withPluginSchemas(schemaFiles.schemas, loaded.plugins.values())
+  const schemas = withPluginSchemas(schemaFiles.schemas, loaded.plugins.values())
+  const parsed = parseCatalog(read.documents)
   const issues = [...read.issues, ...schemaFiles.issues, ...loaded.issues]
-  issues.push(...check(read.documents, fresh, validation, issues))
+  issues.push(...validate(parsed, schemas, validation, issues))
 
-  const selection = selectDocuments(read.documents, before)
-  const known = (file: string): boolean => selection.documents.has(file) || before.has(file)
-  new Set(issues.map(({ file }) => file).filter(known)).forEach(selection.rollBack)
+  const selection = new Selection(parsed, before, validation.ownerOf)
+  for (const file of new Set(issues.map(({ file }) => file))) if (selection.knows(file)) selection.rollBack(file)
 
-  const instances = new Set<Instance>()
-  /** Sets up every product of the selection. If one fails, it is rolled back and the new selection is set up. */
-  async function setUpAll(
-    last: ReadonlyMap<string, ReadyProduct>,
-  ): Promise<{ catalog: Catalog; made: Map<string, ReadyProduct> }> {
-    issues.push(...selection.resolveConflicts(validation.ownerOf))
-    const documents = selection.inOrder()
-    const stays = [...before.values()].filter(({ document }) => documents.includes(document))
-    const schemas = withFormerSchemas(fresh, previous?.catalog.schemas ?? fresh, stays)
-    const setUp = createSetup({ ...options, setupSeconds }, schemas, createValidators(schemas))
-    const catalog = resolveCatalog(documents, schemas, { without: selection.disabled })
+  const { catalog, products, unused } = await setUpAll({
+    options: { ...options, setupSeconds },
+    plugins: loaded.plugins,
+    schemas,
+    before,
+    selection,
+    issues,
+  })
+  const disabled = disabledProducts(read.documents, issues, new Set(products.keys()))
+  const edition = new AssembledEdition(catalog, products, disabled, options)
+  await Promise.all(unused.map((instance) => instance.release(edition)))
+  return { edition, issues }
+}
+
+interface SetUpParts {
+  readonly options: EditionOptions & { readonly setupSeconds: number }
+  /** Plugins by the file of the document that names them. */
+  readonly plugins: ReadonlyMap<string, Plugin>
+  readonly schemas: Schemas
+  /** Products of the previous edition, by file. */
+  readonly before: ReadonlyMap<string, ReadyProduct>
+  readonly selection: Selection
+  /** Issues that are found are added to this list. */
+  readonly issues: Issue[]
+}
+
+interface SetUpProducts {
+  readonly catalog: Catalog
+  readonly products: ReadonlyMap<string, ReadyProduct>
+  /** Instances that were created and are not part of the edition. */
+  readonly unused: readonly Instance[]
+}
+
+/**
+ * Resolves the selection and sets up its products. If some fail, they are rolled back and the new selection is resolved;
+ * products that are ready by then are reused.
+ */
+async function setUpAll({ options, plugins, schemas, before, selection, issues }: SetUpParts): Promise<SetUpProducts> {
+  const created = new Set<Instance>()
+  let last = before
+  for (;;) {
+    issues.push(...selection.resolveConflicts())
+    const unchanged = [...before.values()].filter(({ document }) => selection.contains(document))
+    const all = withFormerSchemas(schemas, options.previous?.catalog.schemas ?? schemas, unchanged)
+    const setUp = createSetup(options, all, createValidators(all))
+    const catalog = resolveCatalog(selection.parsed, all, { without: selection.disabled })
+    const known = last
     const results = await Promise.all(
       catalog.products.map(async (product): Promise<ReadyProduct | Failed> => {
         const { file } = product
-        const document = selection.documents.get(file) as CatalogDocument
-        const earlier = last.get(file)
-        if (earlier?.document === document && before.get(file) === earlier) return earlier
-        return setUp(product, document, loaded.plugins.get(file) ?? null, earlier ?? before.get(file))
+        const document = selection.document(file) as CatalogDocument
+        const former = known.get(file)
+        if (former?.document === document && before.get(file) === former) return former
+        return setUp(product, document, plugins.get(file) ?? null, former ?? before.get(file))
       }),
     )
-    const made = new Map<string, ReadyProduct>()
+    const products = new Map<string, ReadyProduct>()
     const failed: string[] = []
     for (const [index, result] of results.entries()) {
       const { file } = catalog.products[index] as Product
@@ -110,70 +150,83 @@ async function build(options: EditionOptions): Promise<Built> {
         issues.push(...result.issues)
         failed.push(file)
       } else {
-        made.set(file, result)
-        instances.add(result.instance)
+        products.set(file, result)
+        created.add(result.instance)
       }
     }
-    failed.forEach(selection.rollBack)
-    return failed.length === 0 ? { catalog, made } : setUpAll(new Map([...before, ...made]))
+    if (failed.length === 0) {
+      const used = new Set([...products.values()].map(({ instance }) => instance))
+      return { catalog, products, unused: [...created].filter((instance) => !used.has(instance)) }
+    }
+    failed.forEach((file) => selection.rollBack(file))
+    last = new Map([...before, ...products])
   }
-
-  const { catalog, made } = await setUpAll(before)
-  const disabled = disabledProducts(read.documents, issues, new Set(made.keys()))
-  const edition = assemble(catalog, made, disabled, { checkAnswers: options.checkAnswers, log })
-  setUpProducts.set(edition, made)
-  for (const { instance } of made.values()) instances.delete(instance)
-  await Promise.all([...instances].map((instance) => instance.release(edition)))
-  return { edition, issues }
 }
 
-interface Selection {
-  /** The documents to build from, by file: as they were read, or as they were in the previous edition. */
-  readonly documents: ReadonlyMap<string, CatalogDocument>
+/** The documents to build from: each as it was read or as it was in the previous edition, or left out. */
+class Selection {
   /** Files of documents that are left out. */
-  readonly disabled: ReadonlySet<string>
-  inOrder(): CatalogDocument[]
-  /** Goes back to the document of the previous edition; disables a document that has no other version. */
-  rollBack(file: string): void
-  /** A document that was rolled back may claim a name that a new one uses now. Rolls the later ones back; lists why. */
-  resolveConflicts(held: ValidateOptions['ownerOf']): Issue[]
-}
+  readonly disabled = new Set<string>()
+  readonly #documents: Map<string, CatalogDocument>
+  readonly #before: ReadonlyMap<string, ReadyProduct>
+  readonly #ownerOf: ValidateOptions['ownerOf']
+  #parsed: ParsedCatalog
+  #hasChanged = false
 
-function selectDocuments(read: readonly CatalogDocument[], before: ReadonlyMap<string, ReadyProduct>): Selection {
-  const documents = new Map(read.map((document) => [document.file, document]))
-  const disabled = new Set<string>()
-  let hasChanged = false
-  const inOrder = (): CatalogDocument[] =>
-    [...documents.values()].sort((one, other) => (one.file < other.file ? -1 : 1))
-  const rollBack = (file: string): void => {
-    const kept = before.get(file)
-    if (kept && documents.get(file) !== kept.document) {
-      documents.set(file, kept.document)
-      hasChanged = true
-    } else disabled.add(file)
+  constructor(parsed: ParsedCatalog, before: ReadonlyMap<string, ReadyProduct>, ownerOf: ValidateOptions['ownerOf']) {
+    this.#documents = new Map(parsed.documents.map((document) => [document.file, document]))
+    this.#before = before
+    this.#ownerOf = ownerOf
+    this.#parsed = parsed
   }
-  return {
-    documents,
-    disabled,
-    inOrder,
-    rollBack,
-    resolveConflicts(held) {
-      const found: Issue[] = []
-      while (hasChanged) {
-        hasChanged = false
-        const conflicts = conflictsOf(inOrder(), held).filter(({ file }) => !disabled.has(file))
-        found.push(...conflicts)
-        new Set(conflicts.map(({ file }) => file)).forEach(rollBack)
-      }
-      return found
-    },
+
+  knows(file: string): boolean {
+    return this.#documents.has(file) || this.#before.has(file)
+  }
+
+  document(file: string): CatalogDocument | undefined {
+    return this.#documents.get(file)
+  }
+
+  contains(document: CatalogDocument): boolean {
+    return this.#documents.get(document.file) === document
+  }
+
+  /** The documents, parsed. They are parsed again only after one of them was rolled back. */
+  get parsed(): ParsedCatalog {
+    return this.#parsed
+  }
+
+  /** Goes back to the document of the previous edition. Disables a document that has no other version. */
+  rollBack(file: string): void {
+    const former = this.#before.get(file)
+    if (former && !this.contains(former.document)) {
+      this.#documents.set(file, former.document)
+      this.#hasChanged = true
+    } else this.disabled.add(file)
+  }
+
+  /**
+   * A document that was rolled back may claim a name that a new document uses now. Rolls back the documents that lose
+   * their names, until none is left, and lists why.
+   */
+  resolveConflicts(): Issue[] {
+    const issues: Issue[] = []
+    while (this.#hasChanged) {
+      this.#hasChanged = false
+      this.#parsed = parseCatalog([...this.#documents.values()].sort((one, other) => (one.file < other.file ? -1 : 1)))
+      const conflicts = conflictsOf(this.#parsed, this.#ownerOf).filter(({ file }) => !this.disabled.has(file))
+      issues.push(...conflicts)
+      for (const file of new Set(conflicts.map((conflict) => conflict.file))) this.rollBack(file)
+    }
+    return issues
   }
 }
 
 /** A product that stays as it was keeps the schemas it was set up with, even if they are invalid or gone now. */
-function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly ReadyProduct[]): Schemas {
-  const all = new Map(fresh)
-  for (const name of stays.flatMap(({ schemaNames }) => schemaNames)) {
+function withFormerSchemas(current: Schemas, former: Schemas, unchanged: readonly ReadyProduct[]): Schemas {
+  const all = new Map(current)
+  for (const name of unchanged.flatMap(({ schemaNames }) => schemaNames)) {
     const schema = former.get(name)
     if (schema) all.set(name, schema)
   }
@@ -181,23 +234,23 @@ function withFormerSchemas(fresh: Schemas, former: Schemas, stays: readonly Read
 }
 
 /** Lists the issues of all documents. Throws CatalogError, with the issues found before, if no catalog can be built. */
-function check(
-  documents: readonly CatalogDocument[],
+function validate(
+  parsed: ParsedCatalog,
   schemas: Schemas,
   options: ValidateOptions,
   before: readonly Issue[],
 ): readonly Issue[] {
-  const issues = validateCatalog(documents, schemas, options)
+  const issues = validateCatalog(parsed, schemas, options)
   const files = new Set([...before, ...issues].map(({ file }) => file))
   const isBroken = INDISPENSABLE.some((file) => files.has(file))
-  if (isBroken || isUnusable(documents, files)) throw new CatalogError([...before, ...issues])
+  if (isBroken || isUnusable(parsed, files)) throw new CatalogError([...before, ...issues])
   return issues
 }
 
 /** Without these files no catalog can be built. */
 const INDISPENSABLE = ['service.json', 'plans.json', NETWORKS_FILE]
 
-async function loadPlugins(documents: readonly CatalogDocument[], places: PluginSources) {
+async function loadPlugins(documents: readonly CatalogDocument[], sources: PluginSources) {
   const plugins = new Map<string, Plugin>()
   const issues: Issue[] = []
   const load = async ({ file, kind, content }: CatalogDocument): Promise<void> => {
@@ -205,7 +258,7 @@ async function loadPlugins(documents: readonly CatalogDocument[], places: Plugin
     if (typeof named !== 'string') return
     const [name = '', version = null] = named.split('@')
     try {
-      plugins.set(file, await loadPlugin({ name, version }, places))
+      plugins.set(file, await loadPlugin({ name, version }, sources))
     } catch (error) {
       if (!(error instanceof PluginError)) throw error
       issues.push({ file, pointer: '/plugin', rule: 'plugin', message: error.message })
@@ -236,9 +289,84 @@ function disabledProducts(
     if (file.startsWith('schemas/')) return []
     const product = contents.get(file)?.['product']
     const reason = issues
-      .filter((mistake) => mistake.file === file)
+      .filter((issue) => issue.file === file)
       .map(({ pointer, message }) => [pointer, message].filter(Boolean).join(' '))
       .join(' ')
     return [{ product: typeof product === 'string' ? product : file.replace(/\.json$/, ''), file, reason }]
   })
+}
+
+/** An edition, and the products it was assembled from, for the build of the next one. */
+class AssembledEdition implements Edition {
+  readonly catalog: Catalog
+  readonly disabled: readonly DisabledProduct[]
+  readonly bound: ReadonlyMap<OperationId, BoundOperation>
+  readonly viewDirs: readonly string[]
+  /** The products by the file of their document. */
+  readonly products: ReadonlyMap<string, ReadyProduct>
+  readonly #instances = new Map<string, Instance>()
+
+  constructor(
+    catalog: Catalog,
+    products: ReadonlyMap<string, ReadyProduct>,
+    disabled: readonly DisabledProduct[],
+    { checkAnswers, log }: { readonly checkAnswers: boolean; readonly log: Logger },
+  ) {
+    this.catalog = catalog
+    this.disabled = disabled
+    this.products = products
+    const bound = new Map<OperationId, BoundOperation>()
+    for (const product of catalog.products) {
+      const { instance, validators } = products.get(product.file) as ReadyProduct
+      this.#instances.set(product.id, instance)
+      for (const operation of product.operations) {
+        const own = validators.get(operation.id) as Validators
+        const parts = { operation, instance, validators: own, uses: product.uses, checkAnswers, log }
+        bound.set(operation.id, bind({ ...parts, edition: () => this }))
+      }
+    }
+    this.bound = frozenMap(bound)
+    const views = [...this.#instances.values()].flatMap(({ plugin }) => plugin?.views ?? [])
+    this.viewDirs = [...new Set(views.map((url) => fileURLToPath(url)))]
+    for (const instance of this.#instances.values()) instance.retain(this)
+  }
+
+  status(): readonly ProductStatus[] {
+    return [
+      ...this.catalog.products.map((product) => this.#statusOf(product)),
+      ...this.disabled.map(({ product, reason }) => ({ product, status: 'withheld' as const, reason })),
+    ]
+  }
+
+  #statusOf({ id: product, operations, uses }: Product): ProductStatus {
+    const failing = operations
+      .filter(({ id }) => this.#instances.get(product)?.breaker(id).isOpen())
+      .map(({ id }) => id)
+    if (failing.length > 0)
+      return { product, status: 'suspended', reason: `${failing.join(', ')} failed five times in a row` }
+    try {
+      assertAskable(this, product, uses)
+      return { product, status: 'ok' }
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error
+      return { product, status: 'suspended', reason: error.message }
+    }
+  }
+
+  async facts(): Promise<Readonly<Record<string, Facts>>> {
+    const all = [...this.#instances].map(async ([id, instance]) => [id, await instance.facts()] as const)
+    return Object.fromEntries(await Promise.all(all))
+  }
+
+  start(): void {
+    for (const instance of this.#instances.values()) instance.start(this)
+  }
+
+  async stopJobs(next: Edition): Promise<void> {
+    await Promise.all([...this.#instances.values()].map((instance) => instance.stopJobs(next)))
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([...this.#instances.values()].map((instance) => instance.release(this)))
+  }
 }

@@ -2,7 +2,7 @@
 import { Unavailable } from '../errors.ts'
 
 export interface Breaker {
-  /** Throws Unavailable while open, with the seconds left as Retry-After. */
+  /** Throws Unavailable while open, with the remaining seconds as Retry-After. */
   assertClosed(): void
   isOpen(): boolean
   succeeded(): void
@@ -16,15 +16,15 @@ const OPEN_MS = 60_000
 export function createBreaker(name: string, clock: () => number): Breaker {
   let failures = 0
   let openUntil = Number.NEGATIVE_INFINITY
-  const leftMs = (): number => openUntil - clock()
+  const remainingMs = (): number => openUntil - clock()
   return {
-    isOpen: () => leftMs() > 0,
+    isOpen: () => remainingMs() > 0,
     assertClosed() {
-      const left = leftMs()
-      if (left > 0)
+      const remaining = remainingMs()
+      if (remaining > 0)
         throw new Unavailable(
-          `${name} failed ${FAILURES} times running and rests for a moment; nothing was charged.`,
-          Math.ceil(left / 1000),
+          `${name} failed ${FAILURES} times in a row and is paused; nothing was charged.`,
+          Math.ceil(remaining / 1000),
         )
     },
     succeeded() {

@@ -6,26 +6,26 @@ import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import type { Call, Facts, Freshness, Input } from '../plugin/plugin.ts'
 import type { ForwardedRequest } from './upstream.ts'
 
-/** What a transport hands over before validation: strings as they came, the body decoded by media type. */
+/** The input of a call before validation: strings as they were sent, the body decoded by media type. */
 export interface RawInput {
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
   readonly body: unknown
-  /** What an upstream gets as it came; only where the operation passes on. */
+  /** The caller's request as an upstream receives it. Present only if an upstream answers the operation. */
   readonly forwarded?: ForwardedRequest
 }
 
-/** A call for a bound operation, which adds the `ask` of its product. */
+/** A call of a bound operation, which adds the `ask` of its product. */
 export type HandledCall = Omit<Call, 'ask'>
 
 export interface BoundOperation {
   readonly operation: Operation
-  /** An upstream answers it, and gets the request as it came. */
+  /** True if an upstream answers the operation. It receives the request as it was sent. */
   readonly isUpstream?: boolean
-  /** Defaults applied, strings coerced. Throws InvalidInput listing every mistake. */
+  /** Defaults applied, strings coerced. Throws InvalidInput that lists every issue. */
   validate(raw: RawInput): Input
   /**
-   * Runs the handler within the operation's time budget and checks the answer against its schema. Throws ServiceError
+   * Runs the handler within the operation's timeout and checks the answer against its schema. Throws ServiceError
    * only: a thrown bug or a wrong answer becomes `product_failed`, a hang `product_timeout`.
    */
   handle(call: HandledCall): Promise<unknown>
@@ -34,7 +34,7 @@ export interface BoundOperation {
    * `input` is validated.
    */
   freshness?(input: Input, asOf: Date): Promise<Freshness>
-  /** Throws Unavailable while the product's breaker is open or a product it asks is withheld. */
+  /** Throws Unavailable while the product's breaker is open or a product that it uses is disabled. */
   assertAvailable(): void
 }
 
@@ -55,17 +55,17 @@ export interface Edition {
   readonly catalog: Catalog
   readonly bound: ReadonlyMap<OperationId, BoundOperation>
   readonly disabled: readonly DisabledProduct[]
-  /** Folders of views that its plugins bring along. */
+  /** Folders of the views that come with its plugins. */
   readonly viewDirs: readonly string[]
-  /** Live status of every product, withheld ones included. */
+  /** Live status of every product, disabled ones included. */
   status(): readonly ProductStatus[]
-  /** Small numbers and words of each product, for /v1/stats. */
+  /** What each product reports about itself, for /v1/stats. */
   facts(): Promise<Readonly<Record<string, Facts>>>
-  /** Starts the jobs; idempotent. */
+  /** Starts the jobs. Does nothing if they run. */
   start(): void
-  /** Stops the jobs that `next`, which takes over, does not go on with. Calls in flight are left alone. */
+  /** Stops the jobs, except those that `next`, the edition that takes over, keeps. Calls in flight go on. */
   stopJobs(next: Edition): Promise<void>
-  /** Stops jobs and plugins once nothing of it is in use. */
+  /** Stops the jobs and plugins that no other edition uses. */
   stop(): Promise<void>
 }
 

@@ -1,39 +1,173 @@
-/** Sets one product up: settings, schemas, migrations, handlers. Keeps of the previous edition what is unchanged. */
-import type { ValidateFunction } from 'ajv'
+/**
+ * Instantiates products: reads settings, compiles schemas, runs migrations and calls `setup`. What has not changed since
+ * the previous edition is reused.
+ */
 import type { CatalogDocument } from '../catalog/documents.ts'
 import { filesOf } from '../catalog/schemas.ts'
 import type { Validators } from '../catalog/validators.ts'
-import type { JobLease } from './jobs.ts'
-import { type Instance, createInstance, handlerMismatch, instanceKey } from './instance.ts'
-import { firstLineOf } from './load-plugin.ts'
-import { type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
-import { createUpstream } from './upstream.ts'
 import { InvalidInput } from '../errors.ts'
 import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
-import type { Handler, JsonSchema, Plugin, Registration, Logger, Migration, PluginContext } from '../plugin/plugin.ts'
+import type { Facts, Handler, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
-import { SchemaError, type Schemas, compile, createAjv, violationsOf } from '../validation/json-schema.ts'
+import { SchemaError, type Schemas } from '../validation/json-schema.ts'
+import { askFrom } from './ask.ts'
+import { type Breaker, createBreaker } from './circuit-breaker.ts'
+import type { Edition } from './edition.ts'
+import { createJobs, type JobLease, type Jobs } from './jobs.ts'
+import { firstLineOf } from './load-plugin.ts'
+import { missingSecret, readSettings, type Secret, withSecrets } from './product-settings.ts'
+import { type Timeouts, TimedOut, createTimeouts } from './timeout.ts'
+import { createUpstream } from './upstream.ts'
 
-/** A product with everything an edition needs to serve it. */
+interface InstanceParts {
+  readonly product: string
+  /** Null for an upstream. */
+  readonly plugin: Plugin | null
+  /** Instances with equal keys were set up alike: same settings, handler names and upstream. */
+  readonly key: string
+  readonly handlers: Readonly<Record<string, Handler>>
+  readonly registration: Pick<Registration, 'jobs' | 'facts' | 'freshness' | 'stop'>
+  readonly log: Logger
+  /** The clock of the data. */
+  readonly now: () => Date
+  readonly lease: JobLease | undefined
+}
+
+const FACTS_MS = 2_000
+
+/** A product that has been set up: handlers, circuit breakers and jobs. Editions that keep the product share it. */
+export class Instance {
+  readonly product: string
+  readonly plugin: Plugin | null
+  readonly key: string
+  readonly handlers: Readonly<Record<string, Handler>>
+  /** Undefined if the plugin does not report how current its data are. */
+  readonly freshness: Registration['freshness']
+  readonly #registration: InstanceParts['registration']
+  readonly #now: () => Date
+  readonly #log: Logger
+  readonly #jobs: Jobs
+  readonly #breakers = new Map<OperationId, Breaker>()
+  readonly #answers = new Map<OperationId, number>()
+  readonly #editions = new Set<Edition>()
+  /** The edition that was started last. Jobs call other products in it. */
+  #latest: Edition | null = null
+  #lastFacts: Facts = {}
+
+  constructor({ product, plugin, key, handlers, registration, log, now, lease }: InstanceParts) {
+    this.product = product
+    this.plugin = plugin
+    this.key = key
+    this.handlers = handlers
+    this.freshness = registration.freshness?.bind(registration)
+    this.#registration = registration
+    this.#now = now
+    this.#log = log
+    this.#jobs = createJobs({
+      product,
+      jobs: registration.jobs ?? [],
+      askNow: (job, signal) =>
+        askFrom(this.#latest as Edition, product, { asOf: now(), signal, callId: `job:${product}/${job}` }),
+      lease,
+      log: log.child({ product }),
+    })
+  }
+
+  breaker(operation: OperationId): Breaker {
+    const breaker = this.#breakers.get(operation) ?? createBreaker(operation, elapsedSince(this.#now))
+    this.#breakers.set(operation, breaker)
+    return breaker
+  }
+
+  /** Counts an answer of an operation. Returns how many there were, this one included. */
+  countAnswer(operation: OperationId): number {
+    const count = (this.#answers.get(operation) ?? 0) + 1
+    this.#answers.set(operation, count)
+    return count
+  }
+
+  /** Reads the product's facts. Returns the last ones if it fails or takes longer than two seconds. */
+  async facts(): Promise<Facts> {
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise<Facts>((_, reject) => {
+      timer = setTimeout(() => reject(new Error(`no facts within ${FACTS_MS} ms`)), FACTS_MS)
+    })
+    try {
+      return await Promise.race([this.#readFacts(), timeout])
+    } catch (error) {
+      this.#log.warn(
+        { product: this.product, reason: String(error) },
+        'facts could not be read; the last ones are shown',
+      )
+      return this.#lastFacts
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #readFacts(): Promise<Facts> {
+    const own = (await this.#registration.facts?.()) ?? {}
+    const hasJobs = (this.#registration.jobs ?? []).length > 0
+    this.#lastFacts = hasJobs ? { ...own, jobs: this.#jobs.counts() } : own
+    return this.#lastFacts
+  }
+
+  /** Keeps the instance alive until the edition releases it. */
+  retain(edition: Edition): void {
+    this.#editions.add(edition)
+  }
+
+  /** Starts the jobs if they do not run yet. From now on they call other products in this edition. */
+  start(edition: Edition): void {
+    this.#latest = edition
+    this.#jobs.start()
+  }
+
+  /** Stops the jobs, unless `next`, the edition that takes over, uses this instance too. */
+  async stopJobs(next: Edition): Promise<void> {
+    if (!this.#editions.has(next)) await this.#jobs.stop()
+  }
+
+  /** Stops the jobs and the plugin when no other edition uses the instance. */
+  async release(edition: Edition): Promise<void> {
+    this.#editions.delete(edition)
+    if (this.#editions.size > 0) return
+    await this.#jobs.stop()
+    await this.#registration.stop?.()
+  }
+}
+
+/**
+ * Returns a clock of elapsed milliseconds: the larger of the time on the clock of the data and real time. A clock of the
+ * data that is frozen must not keep a breaker open.
+ */
+function elapsedSince(now: () => Date): () => number {
+  const [started, ticks] = [now().getTime(), performance.now()]
+  return () => Math.max(now().getTime() - started, performance.now() - ticks)
+}
+
+/** A product with all that an edition needs to serve it. */
 export interface ReadyProduct {
   readonly document: CatalogDocument
   readonly instance: Instance
   readonly validators: ReadonlyMap<OperationId, Validators>
-  /** Equal where the same schemas were compiled. */
+  /** Products with equal keys were compiled from the same schemas. */
   readonly schemaKey: string
   /** Names of the schemas its operations need. */
   readonly schemaNames: readonly string[]
 }
 
+/** A product that could not be set up, with the reasons. */
 export interface Failed {
   readonly issues: readonly Issue[]
 }
 
+/** Sets up one product. `former` is the product of the previous edition; what has not changed of it is reused. */
 export type Setup = (
   product: Product,
   document: CatalogDocument,
   plugin: Plugin | null,
-  kept: ReadyProduct | undefined,
+  former: ReadyProduct | undefined,
 ) => Promise<ReadyProduct | Failed>
 
 /** What is needed to set products up. */
@@ -53,6 +187,7 @@ export interface SetupOptions {
 
 type Options = SetupOptions & { readonly setupSeconds: number }
 
+/** Creates the function that sets up products. Each plugin runs its migrations once, however many products name it. */
 export function createSetup(
   options: Options,
   schemas: Schemas,
@@ -60,16 +195,16 @@ export function createSetup(
 ): Setup {
   const migrated = new Map<Plugin, Promise<void>>()
 
-  return async (product, document, plugin, kept) => {
+  return async (product, document, plugin, former) => {
     const schemaNames = filesOf(product.operations, schemas)
     const schemaKey = schemaKeyOf(product, schemaNames, schemas)
-    const validators = kept?.schemaKey === schemaKey ? kept.validators : compileAll(product, validatorsOf)
+    const validators = former?.schemaKey === schemaKey ? former.validators : compileAll(product, validatorsOf)
     if ('issues' in validators) return validators
     const issues = exampleIssues(product, validators)
     if (issues.length > 0) return { issues }
     const instance = product.upstream
-      ? upstreamInstance(product, kept, options)
-      : await pluginInstance(product, plugin as Plugin, kept, options, migrated)
+      ? upstreamInstance(product, former, options)
+      : await pluginInstance(product, plugin as Plugin, former, options, migrated)
     return 'issues' in instance ? instance : { document, instance, validators, schemaKey, schemaNames }
   }
 }
@@ -95,7 +230,7 @@ function compileAll({ file, operations }: Product, validatorsOf: (operation: Ope
   return issues.length > 0 ? { issues } : validators
 }
 
-/** Examples are printed in every document and copied by buyers, so they keep their own schemas. */
+/** Checks examples against the schemas of their operation: buyers copy them from the documents. */
 function exampleIssues({ file, operations }: Product, validators: ReadonlyMap<OperationId, Validators>): Issue[] {
   return operations.flatMap(({ id, example }) => {
     if (!example) return []
@@ -120,22 +255,22 @@ function exampleIssues({ file, operations }: Product, validators: ReadonlyMap<Op
 
 function upstreamInstance(
   product: Product,
-  kept: ReadyProduct | undefined,
+  former: ReadyProduct | undefined,
   { secret, log, now, lease }: Options,
 ): Instance | Failed {
   const { file, id, operations, upstream } = product
   const { value: headers, missing } = withSecrets(upstream?.headers ?? {}, secret, '/upstream/headers')
   if (missing.length > 0) return { issues: missing.map((one) => missingSecret(file, one)) }
   const key = instanceKey(headers, operations, upstream)
-  if (kept?.instance.plugin === null && kept.instance.key === key) return kept.instance
+  if (former?.instance.plugin === null && former.instance.key === key) return former.instance
   const handlers = createUpstream(product, headers)
-  return createInstance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease })
+  return new Instance({ product: id, plugin: null, key, handlers, registration: {}, log, now, lease })
 }
 
 async function pluginInstance(
   product: Product,
   plugin: Plugin,
-  kept: ReadyProduct | undefined,
+  former: ReadyProduct | undefined,
   options: Options,
   migrated: Map<Plugin, Promise<void>>,
 ): Promise<Instance | Failed> {
@@ -144,7 +279,7 @@ async function pluginInstance(
   const { settings, issues } = readSettings(product, plugin.settings, options.secret)
   if (issues.length > 0) return { issues }
   const key = instanceKey(settings, operations, null)
-  if (kept?.instance.plugin === plugin && kept.instance.key === key) return kept.instance
+  if (former?.instance.plugin === plugin && former.instance.key === key) return former.instance
   const failed = (rule: string, message: string): Failed => ({
     issues: [{ file, pointer: '/plugin', rule, message }],
   })
@@ -160,7 +295,7 @@ async function pluginInstance(
       return failed('handlers', mismatch)
     }
     const handlers = registration.handlers as unknown as Readonly<Record<string, Handler>>
-    return createInstance({ product: id, plugin, key, handlers, registration, log, now, lease })
+    return new Instance({ product: id, plugin, key, handlers, registration, log, now, lease })
   } catch (error) {
     log.error({ err: error, product: id }, 'a product could not be set up')
     if (error instanceof TimedOut) return failed('setup', `The plugin ${plugin.name} ${firstLineOf(error)}`)
@@ -168,115 +303,60 @@ async function pluginInstance(
   }
 }
 
-/** Of one plugin: how long its set-ups are waited for, and those that ended later than that, until a build takes them. */
-interface Waiting {
-  readonly patience: Timeouts
-  readonly arrived: Map<string, Registration>
+/** The set-ups of one plugin: its timeouts, and results that came after the timeout and that no build has used yet. */
+interface Setups {
+  readonly timeouts: Timeouts
+  readonly late: Map<string, Registration>
 }
 
-const waiting = new WeakMap<Plugin, Waiting>()
+const setupsOf = new WeakMap<Plugin, Setups>()
 
-/** What `setup` gives; or gave after its time, when nobody waited for it any more. Then it is not set up again. */
+/** Calls `setup`, or returns the result of an earlier call that came after its timeout. */
 async function setUpWithTimeout(
   plugin: Plugin,
   key: string,
   { setupSeconds, onLate, log }: Options,
   setup: () => Promise<Registration>,
 ): Promise<Registration> {
-  const { patience, arrived } = waiting.get(plugin) ?? { patience: createTimeouts(), arrived: new Map() }
-  waiting.set(plugin, { patience, arrived })
-  const here = arrived.get(key)
-  if (arrived.delete(key)) return here as Registration
+  const { timeouts, late } = setupsOf.get(plugin) ?? { timeouts: createTimeouts(), late: new Map() }
+  setupsOf.set(plugin, { timeouts, late })
+  const ready = late.get(key)
+  if (late.delete(key)) return ready as Registration
 
-  async function arrive(registration: Registration): Promise<void> {
-    arrived.set(key, registration)
+  async function keepLate(registration: Registration): Promise<void> {
+    late.set(key, registration)
     await onLate?.()
-    // The product has gone meanwhile, or has other settings or code.
-    if (arrived.get(key) === registration && arrived.delete(key)) await registration.stop?.()
+    // No build has used it: the product is gone, or its settings or code have changed meanwhile.
+    if (late.get(key) === registration && late.delete(key)) await registration.stop?.()
   }
-  const failed = (error: unknown): void =>
-    log.error({ err: error, set_up: key }, 'a product that was late came to nothing')
-  return patience(key, {
+  const logFailure = (error: unknown): void =>
+    log.error({ err: error, set_up: key }, 'a product that exceeded its set-up timeout failed')
+  return timeouts(key, {
     seconds: setupSeconds,
     what: 'is not set up',
     run: setup,
-    late: (ended) => ('value' in ended ? void arrive(ended.value).catch(failed) : failed(ended.error)),
+    late: (ended) => ('value' in ended ? void keepLate(ended.value).catch(logFailure) : logFailure(ended.error)),
   })
 }
 
-export type Secret = (name: string) => string | null
-
-const ENV = /^env:([A-Za-z_][A-Za-z0-9_]*)$/
-
-/**
- * A copy of a value with every string "env:NAME" replaced by that secret; the names that are not set are listed by
- * the pointer where they stand.
- */
-export function withSecrets<Value>(
-  value: Value,
-  secret: Secret,
-  pointer = '',
-): { readonly value: Value; readonly missing: readonly { readonly pointer: string; readonly name: string }[] } {
-  const missing: { pointer: string; name: string }[] = []
-  const fill = (node: unknown, at: string): unknown => {
-    if (typeof node === 'string') {
-      const name = ENV.exec(node)?.[1]
-      if (name === undefined) return node
-      const found = secret(name)
-      if (found === null) missing.push({ pointer: at, name })
-      return found ?? ''
-    }
-    if (Array.isArray(node)) return node.map((item, index) => fill(item, at + pointerOf(index)))
-    if (typeof node !== 'object' || node === null) return node
-    return Object.fromEntries(Object.entries(node).map(([key, child]) => [key, fill(child, at + pointerOf(key))]))
-  }
-  return { value: fill(value, pointer) as Value, missing }
+/** Describes what does not match between the operations of a product and the handlers of its plugin. Null if all match. */
+function handlerMismatch(product: Product, handlers: Readonly<Record<string, unknown>>): string | null {
+  const needed = product.operations.filter(({ retired }) => !retired)
+  const missing = needed.filter(({ handler }) => typeof handlers[handler] !== 'function').map(({ id }) => id)
+  const named = new Set(product.operations.map(({ handler }) => handler))
+  const surplus = Object.keys(handlers).filter((name) => !named.has(name))
+  const problems = [
+    missing.length > 0
+      ? `The plugin has no handler for ${missing.join(', ')}. Write one, or remove the operation.`
+      : '',
+    surplus.length > 0
+      ? `The plugin handles ${surplus.join(', ')}, which no operation names. Add it here, or remove the handler.`
+      : '',
+  ]
+  return problems.filter(Boolean).join(' ') || null
 }
 
-/** The settings a plugin is set up with, defaults applied; or what is wrong with them. */
-export function readSettings(
-  { file, settings }: Product,
-  schema: JsonSchema | undefined,
-  secret: Secret,
-): { readonly settings: Readonly<Record<string, unknown>>; readonly issues: readonly Issue[] } {
-  const { value, missing } = withSecrets(settings, secret, '/settings')
-  if (missing.length > 0) return { settings: value, issues: missing.map((one) => missingSecret(file, one)) }
-  if (!schema) {
-    const none = Object.keys(value).length === 0
-    const message = 'The plugin takes no settings. Remove them.'
-    return { settings: value, issues: none ? [] : [{ file, pointer: '/settings', rule: 'settings', message }] }
-  }
-  try {
-    const validate = validatorOf(schema)
-    if (validate(value)) return { settings: value, issues: [] }
-    const issues = violationsOf(validate).map(({ path, message, rule }) => ({
-      file,
-      pointer: pointerOf('settings', ...path),
-      rule,
-      message,
-    }))
-    return { settings: value, issues }
-  } catch (error) {
-    if (!(error instanceof SchemaError)) throw error
-    return { settings: value, issues: [{ file, pointer: '/plugin', rule: 'settings', message: error.message }] }
-  }
-}
-
-/** By the schema itself: a plugin that is loaded keeps its own, so that an edition after another compiles nothing anew. */
-const compiled = new WeakMap<JsonSchema, ValidateFunction>()
-
-/** Throws SchemaError. */
-function validatorOf(schema: JsonSchema): ValidateFunction {
-  const known = compiled.get(schema)
-  if (known) return known
-  const validate = compile(createAjv(new Map(), { useDefaults: true, allErrors: true }), schema, 'settings')
-  compiled.set(schema, validate)
-  return validate
-}
-
-export function missingSecret(
-  file: string,
-  { pointer, name }: { readonly pointer: string; readonly name: string },
-): Issue {
-  return { file, pointer, rule: 'secret', message: `The environment has no ${name}. Set it, or remove this field.` }
+/** The key of an instance: equal if a new set-up would be given the same. */
+function instanceKey(settings: unknown, operations: readonly Operation[], upstream: unknown): string {
+  return JSON.stringify([settings, operations.map(({ handler, retired }) => [handler, retired]), upstream])
 }

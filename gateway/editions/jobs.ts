@@ -1,21 +1,24 @@
-/** Work on a clock. Runs of one job never overlap, in any process; a failure is logged and counted, never thrown. */
+/**
+ * Runs the jobs of a product at their intervals. Runs of one job never overlap, in any process. A failure is logged and
+ * counted, never thrown.
+ */
 import type { Ask, Job, Logger } from '../plugin/plugin.ts'
 
 export interface JobCount {
-  /** Runs that have ended, well or not. */
+  /** Runs that have ended, successful or not. */
   readonly runs: number
   readonly failures: number
 }
 
 export interface Jobs {
-  /** First runs begin at once; idempotent. */
+  /** Begins the first run of every job at once. Does nothing if the jobs were started before. */
   start(): void
-  /** Aborts what runs and waits for it, at most a few seconds. */
+  /** Aborts the runs under way and waits for them, at most five seconds. */
   stop(): Promise<void>
   counts(): Readonly<Record<string, JobCount>>
 }
 
-/** Says which process runs a job: true where this one holds the name for the next seconds. */
+/** Decides which process runs a job. `hold` returns true if this process has the name for the next seconds. */
 export interface JobLease {
   hold(name: string, seconds: number): Promise<boolean>
 }
@@ -23,86 +26,107 @@ export interface JobLease {
 export interface JobParts {
   readonly product: string
   readonly jobs: readonly Job[]
-  /** The `ask` of a run, at the asOf of the moment it begins. */
+  /** Creates the `ask` of a run. Its asOf is the moment when the run begins. */
   readonly askNow: (job: string, signal: AbortSignal) => Ask
-  /** Absent where one process has the database to itself. */
+  /** Undefined if no other process uses the database. */
   readonly lease: JobLease | undefined
   readonly log: Logger
 }
 
 const STOP_MS = 5_000
+/** A lease outlasts the next run by this, so that a job stays in one process. */
 const LEASE_SECONDS = 60
 
-export function createJobs({ product, jobs, askNow, lease, log }: JobParts): Jobs {
-  const counts = new Map(jobs.map(({ name }) => [name, { runs: 0, failures: 0 }]))
-  const stopping = new AbortController()
-  const running = new Set<Promise<void>>()
-  const timers = new Set<NodeJS.Timeout>()
-  let started = false
+export function createJobs(parts: JobParts): Jobs {
+  return new JobRunner(parts)
+}
 
-  async function run(job: Job): Promise<void> {
-    const { signal } = stopping
-    const count = counts.get(job.name) as { runs: number; failures: number }
-    const begun = performance.now()
+class JobRunner implements Jobs {
+  readonly #parts: JobParts
+  readonly #counts: ReadonlyMap<string, { runs: number; failures: number }>
+  readonly #stopping = new AbortController()
+  readonly #running = new Set<Promise<void>>()
+  readonly #timers = new Set<NodeJS.Timeout>()
+  #isStarted = false
+
+  constructor(parts: JobParts) {
+    this.#parts = parts
+    this.#counts = new Map(parts.jobs.map(({ name }) => [name, { runs: 0, failures: 0 }]))
+  }
+
+  start(): void {
+    if (this.#isStarted) return
+    this.#isStarted = true
+    for (const job of this.#parts.jobs) this.#begin(job)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort()
+    this.#timers.forEach(clearTimeout)
+    let timer: NodeJS.Timeout | undefined
+    const timeout = new Promise((resolve) => {
+      timer = setTimeout(resolve, STOP_MS)
+    })
+    await Promise.race([Promise.all(this.#running), timeout])
+    clearTimeout(timer)
+  }
+
+  counts(): Readonly<Record<string, JobCount>> {
+    return Object.fromEntries([...this.#counts].map(([name, count]) => [name, { ...count }]))
+  }
+
+  #begin(job: Job): void {
+    const run = this.#run(job)
+    this.#running.add(run)
+    void run.finally(() => this.#running.delete(run))
+  }
+
+  async #run(job: Job): Promise<void> {
+    const { askNow, log } = this.#parts
+    const { signal } = this.#stopping
+    const count = this.#counts.get(job.name) as { runs: number; failures: number }
+    const began = performance.now()
     try {
-      if (await holds(job))
-        await leased(job, () => job.run({ signal, ask: askNow(job.name, signal) })).finally(() => (count.runs += 1))
+      if (await this.#holdLease(job))
+        await this.#whileRenewing(job, () => job.run({ signal, ask: askNow(job.name, signal) })).finally(() => {
+          count.runs += 1
+        })
     } catch (error) {
       if (!signal.aborted) {
         count.failures += 1
-        log.error({ err: error, job: job.name }, 'a job failed; it runs again at its next time')
+        log.error({ err: error, job: job.name }, 'a job failed; it runs again after its interval')
       }
     }
-    if (!signal.aborted) schedule(job, Math.max(0, job.everySeconds * 1000 - (performance.now() - begun)))
+    if (!signal.aborted) this.#schedule(job, Math.max(0, job.everySeconds * 1000 - (performance.now() - began)))
   }
 
-  /** Held beyond the next run, so that the job stays where it is. */
-  const holds = async ({ name, everySeconds }: Job): Promise<boolean> =>
-    (await lease?.hold(`${product}/${name}`, everySeconds + LEASE_SECONDS)) ?? true
+  #schedule(job: Job, delayMs: number): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer)
+      this.#begin(job)
+    }, delayMs)
+    timer.unref()
+    this.#timers.add(timer)
+  }
 
-  /** A run may outlast its lease, so the lease is prolonged while it works. */
-  async function leased(job: Job, work: () => Promise<void>): Promise<void> {
+  /** Returns true if this process may run the job now. */
+  async #holdLease({ name, everySeconds }: Job): Promise<boolean> {
+    const { lease, product } = this.#parts
+    return (await lease?.hold(`${product}/${name}`, everySeconds + LEASE_SECONDS)) ?? true
+  }
+
+  /** A run may take longer than its lease, so the lease is renewed during the run. */
+  async #whileRenewing(job: Job, work: () => Promise<void>): Promise<void> {
+    const { lease, log } = this.#parts
     const renew = (): void =>
-      void holds(job).catch((error: unknown) => log.warn({ err: error, job: job.name }, 'a lease was not prolonged'))
+      void this.#holdLease(job).catch((error: unknown) =>
+        log.warn({ err: error, job: job.name }, 'the lease of a job could not be renewed'),
+      )
     const timer = lease && setInterval(renew, (LEASE_SECONDS * 1000) / 3)
     try {
       await work()
     } finally {
       clearInterval(timer)
     }
-  }
-
-  function schedule(job: Job, delayMs: number): void {
-    const timer = setTimeout(() => {
-      timers.delete(timer)
-      launch(job)
-    }, delayMs)
-    timer.unref()
-    timers.add(timer)
-  }
-
-  function launch(job: Job): void {
-    const current = run(job)
-    running.add(current)
-    void current.finally(() => running.delete(current))
-  }
-
-  return {
-    start() {
-      if (started) return
-      started = true
-      jobs.forEach(launch)
-    },
-    async stop() {
-      stopping.abort()
-      timers.forEach(clearTimeout)
-      let patience: NodeJS.Timeout | undefined
-      const enough = new Promise((resolve) => {
-        patience = setTimeout(resolve, STOP_MS)
-      })
-      await Promise.race([Promise.all(running), enough])
-      clearTimeout(patience)
-    },
-    counts: () => Object.fromEntries([...counts].map(([name, count]) => [name, { ...count }])),
   }
 }

@@ -1,25 +1,26 @@
-/** Holds the edition that serves new calls, and replaces it with the next one. */
-import type { Built } from './build.ts'
-import type { Issue } from '../validation/issue.ts'
+/** Holds the edition that serves new calls, and swaps in the next one. */
 import type { Logger } from '../plugin/plugin.ts'
+import type { Issue } from '../validation/issue.ts'
+import type { Built } from './build.ts'
 import type { CurrentEdition, Edition } from './edition.ts'
-import { oneAtATime } from './mutex.ts'
 
 /** Builds an edition from the files. `previous` is the edition it follows. */
 export type BuildEdition = (previous?: Edition) => Promise<Built>
 
+export type EditionListener = (edition: Edition, previous: Edition) => void
+
 export interface Swap extends CurrentEdition {
   /** Builds the first edition. Throws CatalogError if the catalog allows none. Call it once, before anything else. */
   open(build: BuildEdition): Promise<void>
-  /** What the last build found wrong. */
+  /** The issues that the last build found. */
   readonly issues: readonly Issue[]
-  /** Builds from the files and swaps the new edition in. Where the build fails, all stays as it is. */
+  /** Builds an edition from the files and swaps it in. If the build fails, the current edition stays. */
   reload(): Promise<readonly Issue[]>
-  /** Calls back after each swap; returns the way to stop. */
-  onEdition(listener: (edition: Edition, before: Edition) => void): () => void
-  /** Work on behalf of an edition: its plugins are not stopped before it ends. */
+  /** Calls the listener after each swap. Returns a function that removes it. */
+  onEdition(listener: EditionListener): () => void
+  /** Does work on behalf of an edition: its plugins are not stopped before the work ends. */
   during<Result>(edition: Edition, work: () => Promise<Result>): Promise<Result>
-  /** Waits for a reload that runs, and stops the current edition. */
+  /** Waits for a reload that is under way, and stops the current edition. */
   close(): Promise<void>
 }
 
@@ -30,41 +31,68 @@ export interface SwapParts {
   readonly log: Logger
 }
 
-const LOOK_MS = 50
+/** How often a replaced edition is checked for calls that still use it. */
+const POLL_MS = 50
 
 /** Creates the holder without an edition; `open` builds the first one. */
-export function createSwap({ prepare, now, log }: SwapParts): Swap {
-  const inFlight = new Map<Edition, number>()
-  const listeners = new Set<(edition: Edition, before: Edition) => void>()
-  let closing = false
-  let serving: Built | null = null
-  let opening: Promise<BuildEdition> | null = null
+export function createSwap(parts: SwapParts): Swap {
+  return new EditionSwap(parts)
+}
 
-  function opened(): Built {
-    if (!serving) throw new Error('No edition serves yet.')
-    return serving
+class EditionSwap implements Swap {
+  /** Each caller waits for a reload that begins after its call, so that no change of a file is missed. */
+  readonly reload = oneAtATime(() => this.#reload())
+  readonly #parts: SwapParts
+  readonly #callsInFlight = new Map<Edition, number>()
+  readonly #listeners = new Set<EditionListener>()
+  #isClosing = false
+  #serving: Built | null = null
+  /** Resolves when the first edition serves. A plugin that becomes ready meanwhile may ask for a reload before that. */
+  #opening: Promise<BuildEdition> | null = null
+
+  constructor(parts: SwapParts) {
+    this.#parts = parts
   }
 
-  /** Builds the first edition and resolves with the way to build the next ones. */
-  async function openFirst(build: BuildEdition): Promise<BuildEdition> {
+  async open(build: BuildEdition): Promise<void> {
+    this.#opening = this.#openFirst(build)
+    await this.#opening
+  }
+
+  async #openFirst(build: BuildEdition): Promise<BuildEdition> {
+    const { prepare, now, log } = this.#parts
     const readAt = now()
     const first = await build()
-    report(log, first.issues)
+    logIssues(log, first.issues)
     await prepare(first.edition, readAt)
-    serving = first
+    this.#serving = first
     return build
   }
 
-  const reload = oneAtATime(async () => {
-    const build = await opening
-    if (closing || !build) return opened().issues
-    const old = opened().edition
+  get #opened(): Built {
+    if (!this.#serving) throw new Error('The first edition has not been built yet.')
+    return this.#serving
+  }
+
+  get current(): Edition {
+    return this.#opened.edition
+  }
+
+  get issues(): readonly Issue[] {
+    return this.#opened.issues
+  }
+
+  async #reload(): Promise<readonly Issue[]> {
+    const { prepare, now, log } = this.#parts
+    const build = await this.#opening
+    if (this.#isClosing || !build) return this.issues
+    const previous = this.current
     const readAt = now()
-    const built = await build(old)
-    report(log, built.issues)
+    const built = await build(previous)
+    logIssues(log, built.issues)
     const { edition, issues } = built
-    if (edition === old) {
-      serving = built
+    if (edition === previous) {
+      this.#serving = built
       return issues
     }
     try {
@@ -73,55 +101,75 @@ export function createSwap({ prepare, now, log }: SwapParts): Swap {
       await edition.stop()
       throw error
     }
-    serving = built
-    log.info({ version: edition.catalog.version, withheld: edition.disabled.length }, 'a new edition serves')
-    for (const listener of listeners) listener(edition, old)
-    await old.stopJobs(edition)
+    this.#serving = built
+    log.info({ version: edition.catalog.version, withheld: edition.disabled.length }, 'a new edition is served')
+    for (const listener of this.#listeners) listener(edition, previous)
+    await previous.stopJobs(edition)
     edition.start()
-    retire(old).catch((error: unknown) => log.error({ err: error }, 'the old edition did not stop cleanly'))
+    this.#retire(previous).catch((error: unknown) =>
+      log.error({ err: error }, 'the previous edition was not stopped cleanly'),
+    )
     return issues
-  })
+  }
 
-  /** The old edition stops when its last call has ended. */
-  async function retire(edition: Edition): Promise<void> {
-    while ((inFlight.get(edition) ?? 0) > 0) await new Promise((wake) => setTimeout(wake, LOOK_MS))
+  /** Stops an edition when its last call has ended. */
+  async #retire(edition: Edition): Promise<void> {
+    while ((this.#callsInFlight.get(edition) ?? 0) > 0) await new Promise((wake) => setTimeout(wake, POLL_MS))
     await edition.stop()
   }
 
-  return {
-    async open(build) {
-      opening = openFirst(build)
-      await opening
-    },
-    get current() {
-      return opened().edition
-    },
-    get issues() {
-      return opened().issues
-    },
-    reload,
-    onEdition(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    async during(edition, work) {
-      inFlight.set(edition, (inFlight.get(edition) ?? 0) + 1)
-      try {
-        return await work()
-      } finally {
-        const left = (inFlight.get(edition) ?? 1) - 1
-        if (left === 0) inFlight.delete(edition)
-        else inFlight.set(edition, left)
-      }
-    },
-    async close() {
-      closing = true
-      await reload().catch(() => {})
-      await serving?.edition.stop()
-    },
+  onEdition(listener: EditionListener): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async during<Result>(edition: Edition, work: () => Promise<Result>): Promise<Result> {
+    const calls = this.#callsInFlight
+    calls.set(edition, (calls.get(edition) ?? 0) + 1)
+    try {
+      return await work()
+    } finally {
+      const remaining = (calls.get(edition) ?? 1) - 1
+      if (remaining === 0) calls.delete(edition)
+      else calls.set(edition, remaining)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true
+    await this.reload().catch(() => {})
+    await this.#serving?.edition.stop()
   }
 }
 
-function report(log: Logger, issues: readonly Issue[]): void {
+function logIssues(log: Logger, issues: readonly Issue[]): void {
   for (const { message, ...place } of issues) log.error(place, `catalog: ${place.file}${place.pointer} ${message}`)
+}
+
+/**
+ * Returns a function that runs `work`, one run at a time. Callers that arrive during a run share one more run, which
+ * begins after it: the run that a caller waits for always begins after the call.
+ */
+export function oneAtATime<Result>(work: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | null = null
+  let next: Promise<Result> | null = null
+
+  function run(): Promise<Result> {
+    const current = work().finally(() => {
+      running = null
+    })
+    running = current
+    return current
+  }
+
+  return () => {
+    if (running === null) return run()
+    next ??= running
+      .catch(() => {})
+      .then(() => {
+        next = null
+        return run()
+      })
+    return next
+  }
 }

@@ -1,4 +1,4 @@
-/** Watches the folders an edition is made of, and says when they have come to rest after a change. */
+/** Watches the folders that an edition is built from, and reports when they have come to rest after a change. */
 import { existsSync, type Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -7,9 +7,9 @@ import type { Logger } from '../plugin/plugin.ts'
 
 export interface WatchOptions {
   readonly folders: readonly string[]
-  /** When the folders were read, epoch milliseconds: what has changed after that, and before the watch, counts too. */
+  /** When the folders were read, in epoch milliseconds. A change after that, and before the watch began, is reported too. */
   readonly since?: number
-  /** Called after a change, once nothing has changed for a moment. Its failures are its own to tell. */
+  /** Called after a change, once nothing has changed for a moment. It handles its own errors. */
   readonly onRest: () => void
   readonly log: Logger
 }
@@ -18,41 +18,67 @@ export interface Watch {
   close(): Promise<void>
 }
 
-/** Long enough for an editor, or a copy of some files, to come to its end. */
+/** Long enough for an editor to save a file, or for a few files to be copied. */
 const REST_MS = 200
-/** A folder that never rests is looked at all the same. */
-const MOST_MS = 1_500
-/** How often it is seen that a folder or link has been put in the place of another, or has come into being. */
-const LOOK_MS = 1_000
-/** The one link that Kubernetes changes when a mounted ConfigMap or Secret does: the names beside it lead through it. */
-const MOUNTED = '..data'
+/** Folders that change all the time are reported after this long. */
+const MAX_WAIT_MS = 1_500
+/** How often the watch checks whether a folder or link was replaced or created. */
+const POLL_MS = 1_000
+/** The one link that Kubernetes replaces when a mounted ConfigMap or Secret changes. The names beside it lead through it. */
+const KUBERNETES_LINK = '..data'
 
 /**
- * Resolves when every change from now on will be seen. What cannot be watched is logged: SIGHUP works there. A folder
- * that is moved away and replaced, as by a new release, is watched in its new place; so is what a link inside it leads
- * to, once it leads elsewhere.
+ * Watches folders. Resolves when every change from now on will be seen. If a folder cannot be watched, that is logged;
+ * SIGHUP reloads the catalog there. A folder that is moved away and replaced, as by a new release, is watched in its new
+ * place, and so is the target of a link inside it.
  */
-export async function watchFolders({ folders, since = Infinity, onRest, log }: WatchOptions): Promise<Watch> {
-  let timer: NodeJS.Timeout | undefined
-  let began: number | null = null
+export async function watchFolders(options: WatchOptions): Promise<Watch> {
+  const folders = new FolderWatch(options)
+  await folders.open()
+  return folders
+}
 
-  function changed(): void {
-    const at = performance.now()
-    began ??= at
-    clearTimeout(timer)
-    timer = setTimeout(rest, Math.max(0, Math.min(REST_MS, began + MOST_MS - at)))
+class FolderWatch implements Watch {
+  readonly #options: WatchOptions
+  #watcher: FSWatcher | undefined
+  /** Identity of each folder and link when they were last checked. */
+  #places = ''
+  #poll: NodeJS.Timeout | undefined
+  /** The check that is under way. */
+  #checking: Promise<void> = Promise.resolve()
+  #rest: NodeJS.Timeout | undefined
+  /** When the first change since the last report was seen. */
+  #changedAt: number | null = null
+
+  constructor(options: WatchOptions) {
+    this.#options = options
   }
 
-  function rest(): void {
-    began = null
-    onRest()
+  async open(): Promise<void> {
+    const { folders, since = Infinity, log } = this.#options
+    this.#places = await placesOf(folders)
+    this.#watcher = await this.#watch(since)
+    this.#poll = setInterval(() => {
+      this.#checking = this.#checking
+        .then(() => this.#checkPlaces())
+        .catch((error: unknown) => log.warn({ err: error }, 'the folders could not be checked for replaced links'))
+    }, POLL_MS)
+    this.#poll.unref()
   }
 
-  async function open(since: number): Promise<FSWatcher> {
+  async close(): Promise<void> {
+    clearInterval(this.#poll)
+    await this.#checking
+    clearTimeout(this.#rest)
+    await this.#watcher?.close()
+  }
+
+  async #watch(since: number): Promise<FSWatcher> {
+    const { folders, log } = this.#options
     const watcher = watch(
       folders.filter((folder) => existsSync(folder)),
       {
-        // At first it tells of everything that is there.
+        // The initial events report every file that exists. They show what changed after `since`.
         ignoreInitial: since === Infinity,
         alwaysStat: true,
         ignored: (path) => !folders.includes(path) && isNoise(basename(path)),
@@ -60,58 +86,54 @@ export async function watchFolders({ folders, since = Infinity, onRest, log }: W
     )
     let isReady = false
     watcher.on('all', (_event, _path, stats?: Stats) => {
-      if (isReady || (stats !== undefined && stats.ctimeMs >= since)) changed()
+      if (isReady || (stats !== undefined && stats.ctimeMs >= since)) this.#changed()
     })
     watcher.on('error', (error) =>
-      log.warn({ err: error }, 'some changes of files are not seen; send SIGHUP after a change'),
+      log.warn({ err: error }, 'some file changes cannot be seen; send SIGHUP after a change'),
     )
     await new Promise<void>((resolve) => watcher.once('ready', resolve))
     isReady = true
     return watcher
   }
 
-  let places = await placesOf(folders)
-  let watcher = await open(since)
-  let looking: Promise<void> = Promise.resolve()
-
-  async function look(): Promise<void> {
-    const now = await placesOf(folders)
-    if (now === places) return
-    places = now
-    await watcher.close()
-    watcher = await open(Infinity)
-    changed()
+  #changed(): void {
+    const now = performance.now()
+    this.#changedAt ??= now
+    clearTimeout(this.#rest)
+    const delay = Math.max(0, Math.min(REST_MS, this.#changedAt + MAX_WAIT_MS - now))
+    this.#rest = setTimeout(() => {
+      this.#changedAt = null
+      this.#options.onRest()
+    }, delay)
   }
 
-  const looks = setInterval(() => {
-    looking = looking.then(look).catch((error: unknown) => log.warn({ err: error }, 'the folders are not watched anew'))
-  }, LOOK_MS)
-  looks.unref()
-  return {
-    async close() {
-      clearInterval(looks)
-      await looking
-      clearTimeout(timer)
-      await watcher.close()
-    },
+  /** Watches the folders anew if one of them, or the target of a link, was replaced. */
+  async #checkPlaces(): Promise<void> {
+    const places = await placesOf(this.#options.folders)
+    if (places === this.#places) return
+    this.#places = places
+    await this.#watcher?.close()
+    this.#watcher = await this.#watch(Infinity)
+    this.#changed()
   }
 }
 
-/** Where each folder, and every link inside it, leads at the moment. */
+/** Describes where each folder, and every link inside it, leads at the moment: equal texts for equal targets. */
 async function placesOf(folders: readonly string[]): Promise<string> {
-  return (await Promise.all(folders.map((folder) => leads(folder)))).flat().join()
+  return (await Promise.all(folders.map((folder) => targetsOf(folder)))).flat().join()
 }
 
-/** `within`: the folders it lies in, so that a link that leads round in circles ends. */
-async function leads(path: string, within: readonly string[] = []): Promise<string[]> {
+/** Lists device and inode of a folder and of the folders below it. `within` are its parents, to end a circle of links. */
+async function targetsOf(path: string, within: readonly string[] = []): Promise<string[]> {
   const found = await stat(path).catch(() => null)
   const place = found ? `${found.dev}:${found.ino}` : ''
   if (!found?.isDirectory() || within.includes(place)) return [place]
   const entries = await readdir(path, { withFileTypes: true }).catch(() => [])
   const links = entries.filter(
-    (entry) => (entry.isSymbolicLink() || entry.isDirectory()) && (entry.name === MOUNTED || !isNoise(entry.name)),
+    (entry) =>
+      (entry.isSymbolicLink() || entry.isDirectory()) && (entry.name === KUBERNETES_LINK || !isNoise(entry.name)),
   )
-  const below = await Promise.all(links.map(({ name }) => leads(join(path, name), [...within, place])))
+  const below = await Promise.all(links.map(({ name }) => targetsOf(join(path, name), [...within, place])))
   return [place, ...below.flat()]
 }
 

@@ -54,7 +54,7 @@ describe('a product that fails', () => {
     expect((await bench.place.json('/health'))['products']).to.deep.include({
       product: 'throws',
       status: 'suspended',
-      reason: 'getThing failed five times running',
+      reason: 'getThing failed five times in a row',
     })
     bench.place.advance(61)
     expect((await buy(url, bench.place.wallet)).status).to.equal(502)

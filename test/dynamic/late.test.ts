@@ -35,7 +35,7 @@ export default definePlugin({
     return answer.status === 200 ? (await json(answer))['word'] : answer.status
   }
   const reasons = () => place.gateway.issues.map(({ rule, message }) => [rule, message])
-  const LATE = /within 0\.2 seconds\. Let it come to an end; it is taken into use then\.$/
+  const LATE = /within 0\.2 seconds\. It is used as soon as it is ready; fix it if it hangs\.$/
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-late-'))

@@ -121,7 +121,7 @@ describe('a call of a product', () => {
       expect(rest('getThing')).to.include({ code: 'product_suspended', status: 503 })
       expect((rest('getThing') as ServiceError).headers['retry-after']).to.match(/^4[56]$/)
       expect(edition.status()).to.deep.equal([
-        { product: 'throws', status: 'suspended', reason: 'getThing failed five times running' },
+        { product: 'throws', status: 'suspended', reason: 'getThing failed five times in a row' },
       ])
       workshop.advance(46)
       expect(rest('getThing')).to.equal(null)
@@ -162,7 +162,7 @@ describe('a call of a product', () => {
       await open({ 'throws.json': thing('throws') })
       await fail(5)
       const next = (await workshop.build({ previous: edition })).edition
-      expect(() => next.bound.get('getThing')?.assertAvailable()).to.throw(/rests for a moment/)
+      expect(() => next.bound.get('getThing')?.assertAvailable()).to.throw(/is paused/)
       await next.stop()
     })
   })
