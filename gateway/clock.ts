@@ -8,13 +8,13 @@ export interface Clock {
 }
 
 /**
- * Creates the clocks. `frozen:2025-01-01T00:00:00Z` freezes the clock of the data at that time, `frozen` at the start;
- * with any other value it runs. Throws RangeError if the time is not valid.
+ * Creates the clocks.
+ *
+ * @param frozenAt Where the clock of the data stands still: at a time, or at the time of this call (`start`). Null lets
+ * it run.
  */
-export function createClock(replayShift: string | null, wall: () => Date = () => new Date()): Clock {
-  if (replayShift === null || !replayShift.startsWith('frozen')) return { wall, data: wall }
-  const text = replayShift.slice('frozen:'.length)
-  const moment = text === '' ? wall() : new Date(text)
-  if (Number.isNaN(moment.getTime())) throw new RangeError(`REPLAY_SHIFT: ${text} is not an ISO 8601 time`)
-  return { wall, data: () => new Date(moment) }
+export function createClock(frozenAt: Date | 'start' | null, wall: () => Date = () => new Date()): Clock {
+  if (frozenAt === null) return { wall, data: wall }
+  const time = (frozenAt === 'start' ? wall() : frozenAt).getTime()
+  return { wall, data: () => new Date(time) }
 }

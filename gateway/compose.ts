@@ -320,9 +320,9 @@ export async function openSettlement(config: Config, log: Logger): Promise<Settl
   }
 }
 
-/** The clock of the wall, and the clock of the data, which a replay may shift or freeze. */
+/** The clock of the wall, and the clock of the data, which a replay may freeze. */
 function clockOf({ dataMode, replayShift }: Config, now?: () => Date): Clock {
-  return createClock(dataMode === 'replay' ? replayShift : null, now)
+  return createClock(dataMode === 'replay' ? replayShift.frozenAt : null, now)
 }
 
 /** The nodes that each network can be read by, the leading network first. */

@@ -7,6 +7,7 @@ import { isIP } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { violationsOf } from '../validation/json-schema.ts'
+import { parseReplayShift, type ReplayShift } from './replay-shift.ts'
 import { type NetworkConfig, networkIssues, networkConfigs, networkNames, ownVariables, SANDBOX } from './settlement.ts'
 import { knownNetworks, type Hex } from './networks.ts'
 
@@ -35,7 +36,7 @@ export interface Config extends NetworkConfig {
   readonly quoteGraceSeconds: number
   readonly answerRetentionSeconds: number
   readonly replayDir: string | null
-  readonly replayShift: string
+  readonly replayShift: ReplayShift
   readonly tokenKeys: string | null
   readonly databaseUrl: string | null
   readonly keyvUrl: string | null
@@ -124,7 +125,7 @@ export function readConfig(environment: Environment = process.env): Config {
     quoteGraceSeconds: Number(values['QUOTE_GRACE_SECONDS']),
     answerRetentionSeconds: Number(values['ANSWER_RETENTION']),
     replayDir: text('REPLAY_DIR') === null ? null : resolve(text('REPLAY_DIR') as string),
-    replayShift: text('REPLAY_SHIFT') ?? 'auto',
+    replayShift: replayShiftOf(text('REPLAY_SHIFT') ?? 'auto', issues),
     tokenKeys: text('TOKEN_KEYS'),
     databaseUrl: text('DATABASE_URL'),
     keyvUrl: text('KEYV_URL'),
@@ -143,6 +144,16 @@ export function readConfig(environment: Environment = process.env): Config {
   issues.push(...configIssues(config, values['ALLOW_SAMPLE_SALES'] === true))
   if (issues.length > 0) throw new ConfigError(issues)
   return Object.freeze(config)
+}
+
+/** Parses REPLAY_SHIFT. Adds an issue and returns `auto` if the time of `frozen:<time>` is not valid. */
+function replayShiftOf(setting: string, issues: string[]): ReplayShift {
+  try {
+    return parseReplayShift(setting)
+  } catch (error) {
+    issues.push((error as RangeError).message)
+    return parseReplayShift('auto')
+  }
 }
 
 /** OWN_WALLETS and every PAY_TO: a payment from a wallet that we are paid to is no revenue. */

@@ -21,11 +21,6 @@ const TENTH = 0.1
 
 export function createContext({ config, plugin, product, settings, db, kv, log, now }: ContextParts): PluginContext {
   const own = log.child({ product })
-  const deployment = Object.freeze({
-    data_mode: config.dataMode,
-    ...(config.replayDir === null ? {} : { replay_dir: config.replayDir }),
-    replay_shift: config.replayShift,
-  })
   return {
     product,
     settings,
@@ -33,11 +28,26 @@ export function createContext({ config, plugin, product, settings, db, kv, log, 
     kv: kv(`${plugin}/${product}`),
     fetch: outbound,
     log: own,
-    deployment,
+    deployment: deploymentSettings(config),
     work: runWork,
     progress: (label, total) => createProgress(own, label, total, process.stderr),
     now,
   }
+}
+
+/** The settings of the deployment, as plugins read them in `context.deployment`. */
+export function deploymentSettings({
+  dataMode,
+  replayDir,
+  replayShift,
+}: ContextParts['config']): PluginContext['deployment'] {
+  const { setting, seconds } = replayShift
+  return Object.freeze({
+    data_mode: dataMode,
+    ...(replayDir === null ? {} : { replay_dir: replayDir }),
+    replay_shift: setting,
+    ...(seconds === null ? {} : { replay_shift_seconds: String(seconds) }),
+  })
 }
 
 /** The global fetch with our user agent, ended after 15 seconds whatever else the caller's signal says. */

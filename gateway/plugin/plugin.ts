@@ -127,8 +127,9 @@ export interface PluginContext {
   readonly log: Logger
   /**
    * Settings of the whole deployment, by name. The gateway passes them on and does not read them for a plugin:
-   * `data_mode` is "sample", "replay" or "online"; `replay_dir` is the folder of recordings; `replay_shift` says how
-   * recorded times are moved ("auto", "none", "frozen[:time]" or seconds). A setting that is not configured is absent.
+   * `data_mode` is "sample", "replay" or "online". `replay_dir` is the folder of recordings, absent without one.
+   * `replay_shift` is REPLAY_SHIFT as it was configured; `replay_shift_seconds` is its meaning: the seconds to add to
+   * every recorded time, "0" to keep them. It is absent if the plugin moves its recording so that it goes on now.
    */
   readonly deployment: Readonly<Record<string, string>>
   /**

@@ -3,7 +3,8 @@ import type { Ask, Call, Logger, OperationId, OutputOf, Plugin, PluginContext, R
 import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
-import { runWork } from '../../gateway/editions/context.ts'
+import { parseReplayShift } from '../../gateway/config/replay-shift.ts'
+import { deploymentSettings, runWork } from '../../gateway/editions/context.ts'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 
@@ -63,11 +64,11 @@ export async function stand(placed: readonly Placed[], setting: Setting): Promis
       kv: new Keyv(),
       fetch: setting.fetch ?? fetch,
       log: setting.log ?? pino({ level: 'silent' }),
-      deployment: {
-        data_mode: setting.dataMode ?? 'sample',
-        ...(setting.replayDir === undefined ? {} : { replay_dir: setting.replayDir }),
-        replay_shift: setting.replayShift ?? 'auto',
-      },
+      deployment: deploymentSettings({
+        dataMode: setting.dataMode ?? 'sample',
+        replayDir: setting.replayDir ?? null,
+        replayShift: parseReplayShift(setting.replayShift ?? 'auto'),
+      }),
       work: runWork,
       progress: () => ({ advance: () => undefined, end: () => undefined }),
       now: setting.now,

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { createPlansPlugin } from '../../gateway/documents/plans/plans.ts'
 import { buildEdition, type EditionOptions } from '../../gateway/editions/build.ts'
+import { parseReplayShift } from '../../gateway/config/replay-shift.ts'
 import { createContext } from '../../gateway/editions/context.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { openDatabase } from '../../gateway/stores/database.ts'
@@ -113,7 +114,7 @@ export async function openWorkshop(catalog: TestCatalog, secrets: Readonly<Recor
   let moment = new Date('2026-06-01T12:00:00Z')
   const now = (): Date => moment
   const tokens = await createTokens({ keys: null, dataDir: null, issuer: BASE_URL, now })
-  const config = { dataMode: 'sample', replayDir: null, replayShift: 'auto' } as const
+  const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
   return {
     tokens,
     now,

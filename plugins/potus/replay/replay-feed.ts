@@ -46,7 +46,7 @@ export interface ReplayParts {
 export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
   const { db, log, progress } = context
   const { replayDir: folder = '', replayShift } = dataSettings(context)
-  const { setting, kind } = replayShift
+  const { setting, seconds } = replayShift
   const recorded = await readRecordings(folder, sources)
   const entries = recorded.length
   const mine = {
@@ -63,7 +63,7 @@ export async function openReplay({ context, writer, sources, now }: ReplayParts)
   /** True if this process plays the recording. */
   let isPlaying = false
   const round = roundOf(recorded)
-  const repeats = kind === 'auto' || kind === 'seconds'
+  const repeats = seconds !== 0
 
   /** The nth entry with its shift and round; null after the end of a recording that does not repeat. */
   const entry = (
@@ -164,13 +164,13 @@ export async function playEntries(
 }
 
 /**
- * Milliseconds to add. `auto` moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
+ * Milliseconds to add. Without a fixed shift, moves by whole weeks, so that hours and weekdays stay, and puts now four fifths into the
  * recording by number of entries.
  */
-export function replayShiftMs(recorded: readonly RecordedEntry[], { kind, seconds }: ReplayShift, now: number): number {
+export function replayShiftMs(recorded: readonly RecordedEntry[], { seconds }: ReplayShift, now: number): number {
   if (seconds !== null) return seconds * 1000
   const anchor = recorded[Math.floor(STARTS_AT * (recorded.length - 1))]
-  if (kind !== 'auto' || !anchor) return 0
+  if (!anchor) return 0
   return Math.round((now - anchor.at) / WEEK) * WEEK
 }
 

@@ -42,6 +42,11 @@ describe('the configuration', () => {
       .and.match(/DATA_MODE.*feeds/)
   })
 
+  it('reports a time to freeze the data at that is not valid', () => {
+    expect(mistakes({ REPLAY_SHIFT: 'frozen:soon' })).to.deep.equal(['REPLAY_SHIFT: soon is not an ISO 8601 time.'])
+    expect(readConfig({ REPLAY_SHIFT: '-3600' }).replayShift.seconds).to.equal(-3600)
+  })
+
   it('lists everything production lacks', () => {
     const found = mistakes({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
     expect(found)

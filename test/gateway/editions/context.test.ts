@@ -1,7 +1,8 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
-import { createContext, createProgress } from '../../../gateway/editions/context.ts'
+import { parseReplayShift } from '../../../gateway/config/replay-shift.ts'
+import { createContext, createProgress, deploymentSettings } from '../../../gateway/editions/context.ts'
 import { Unavailable, type WorkOptions } from '../../../gateway/plugin/plugin.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { openDatabase } from '../../../gateway/stores/database.ts'
@@ -9,7 +10,7 @@ import { openKv } from '../../../gateway/stores/kv.ts'
 
 const db = openDatabase({ file: ':memory:' })
 const kv = openKv({ url: null })
-const config = { dataMode: 'sample', replayDir: null, replayShift: 'auto' } as const
+const config = { dataMode: 'sample', replayDir: null, replayShift: parseReplayShift('auto') } as const
 
 function contextOf(plugin: string, product: string) {
   const now = () => new Date(0)
@@ -23,6 +24,17 @@ describe('the context of a plugin', () => {
     await contextOf('gold', 'gold').kv.set('price', 1900)
     expect(await contextOf('gold', 'gold').kv.get('price')).to.equal(1900)
     expect(await contextOf('gold', 'gold-2').kv.get('price')).to.equal(undefined)
+  })
+
+  it('passes on how recorded times are moved, as it was configured and in seconds', () => {
+    const shiftIn = (setting: string) => {
+      const replayShift = parseReplayShift(setting)
+      return deploymentSettings({ dataMode: 'replay', replayDir: '/recordings', replayShift })
+    }
+    const common = { data_mode: 'replay', replay_dir: '/recordings' }
+    expect(shiftIn('frozen')).to.deep.equal({ ...common, replay_shift: 'frozen' })
+    expect(shiftIn('-60')).to.deep.equal({ ...common, replay_shift: '-60', replay_shift_seconds: '-60' })
+    expect(shiftIn('none')).to.deep.equal({ ...common, replay_shift: 'none', replay_shift_seconds: '0' })
   })
 
   it('fetches under our name, and stops when its caller does', async () => {

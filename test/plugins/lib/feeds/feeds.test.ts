@@ -4,39 +4,32 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import fc from 'fast-check'
-import { dataSettings, loopShift, parseReplayShift } from '../../../../plugins/lib/feeds/data-settings.ts'
+import { dataSettings, loopShift } from '../../../../plugins/lib/feeds/data-settings.ts'
 import { findRecordings, readRecordedText, readRecording } from '../../../../plugins/lib/feeds/recordings.ts'
 import { createPauses, RequestError, requestJson } from '../../../../plugins/lib/feeds/requests.ts'
 import { hashOf, pickFor, seedOf } from '../../../../plugins/lib/feeds/sample-numbers.ts'
 
 describe('the data settings of a deployment', () => {
-  it('parse every form of REPLAY_SHIFT', () => {
-    const parsed = (setting: string) => {
-      const { kind, seconds } = parseReplayShift(setting)
-      return [kind, seconds]
-    }
-    expect(parsed('auto')).to.deep.equal(['auto', null])
-    expect(parsed('frozen')).to.deep.equal(['frozen', null])
-    expect(parsed('frozen:2025-01-01T00:00:00Z')).to.deep.equal(['frozen', 0])
-    expect(parsed('none')).to.deep.equal(['none', 0])
-    expect(parsed('-3600')).to.deep.equal(['seconds', -3600])
+  it('read the shift of recorded times as the gateway parsed it', () => {
+    const { replayShift } = dataSettings({ deployment: { replay_shift: '-3600', replay_shift_seconds: '-3600' } })
+    expect(replayShift).to.deep.equal({ setting: '-3600', seconds: -3600 })
   })
 
   it('are sample data without any setting', () => {
     expect(dataSettings({ deployment: {} })).to.deep.equal({
       dataMode: 'sample',
       replayDir: undefined,
-      replayShift: { setting: 'auto', kind: 'auto', seconds: null },
+      replayShift: { setting: 'auto', seconds: null },
     })
   })
 
   it('loop a recording so that it is never older than its period, unless the shift is fixed', () => {
     fc.assert(
       fc.property(fc.nat(1e9), fc.integer({ min: 1, max: 1e6 }), fc.nat(2e9), (start, period, asOf) => {
-        const shift = loopShift(parseReplayShift('auto'), { start, period }, asOf)
+        const shift = loopShift({ setting: 'auto', seconds: null }, { start, period }, asOf)
         expect(Math.abs(shift % period)).to.equal(0)
         expect(asOf - start - shift).to.be.within(0, period - 1)
-        expect(loopShift(parseReplayShift('60'), { start, period }, asOf)).to.equal(60)
+        expect(loopShift({ setting: '60', seconds: 60 }, { start, period }, asOf)).to.equal(60)
       }),
     )
   })

@@ -189,7 +189,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
           const { db, writer } = opened()
           const context = {
             db,
-            deployment: { replay_dir: folder, replay_shift: 'none' },
+            deployment: { replay_dir: folder, replay_shift: 'none', replay_shift_seconds: '0' },
             log: pino({ level: 'silent' }),
             progress: () => ({ advance() {}, end() {} }),
           }

@@ -38,7 +38,7 @@ describe('a recording that is opened again', () => {
   const played = async (): Promise<{ events: number; polls: number }> => {
     const context = {
       db: room.db,
-      deployment: { replay_dir: folder, replay_shift: 'none' },
+      deployment: { replay_dir: folder, replay_shift: 'none', replay_shift_seconds: '0' },
       log: pino({ level: 'silent' }),
       progress: () => ({ advance() {}, end() {} }),
     }

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { expect } from 'chai'
-import { parseReplayShift } from '../../../../plugins/lib/feeds/data-settings.ts'
+import { parseReplayShift } from '../../../../gateway/config/replay-shift.ts'
 import { readRecordings } from '../../../../plugins/potus/replay/recordings.ts'
 import { playEntries, replayShiftMs } from '../../../../plugins/potus/replay/replay-feed.ts'
 import type { WriteResult } from '../../../../plugins/potus/ingest/new-events.ts'
@@ -152,6 +152,7 @@ describe('a recording', function () {
     const shift = replayShiftMs(recorded, parseReplayShift('auto'), now)
     expect(shift % (7 * DAY)).to.equal(0)
     expect(Math.abs(8 * DAY + shift - now)).to.be.at.most(3.5 * DAY)
+    expect(replayShiftMs(recorded, parseReplayShift('frozen'), now), 'frozen only stops the clock').to.equal(shift)
     expect([
       replayShiftMs(recorded, parseReplayShift('none'), now),
       replayShiftMs(recorded, parseReplayShift('frozen:2026-01-01'), now),
