@@ -1,5 +1,5 @@
-// Installs node_modules and the native database addon. It has no dependencies, and does nothing if the lock file has not
-// changed. Runs before `npm start` and `npm test`.
+// Installs node_modules and the native SQLite addon. Runs before `npm start` and `npm test`, has no dependencies, and does
+// nothing if the lock file has not changed.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import * as fs from 'node:fs'
@@ -45,7 +45,7 @@ if (!addonLoads()) buildAddon()
 fs.writeFileSync(stampFile, JSON.stringify({ lock: wanted }))
 say('ready')
 
-/** One install at a time: `npm start` and `npm test` may be called together on a fresh clone. */
+/** Allows one install at a time, because `npm start` and `npm test` may run together on a fresh clone. */
 function lockInstall() {
   const lock = '.install.lock'
   for (let tries = 0; ; tries++) {
@@ -77,13 +77,13 @@ function installPackages() {
     cli && cli.endsWith('npm-cli.js')
       ? [process.execPath, [cli]]
       : [process.platform === 'win32' ? 'npm.cmd' : 'npm', []]
-  // Install scripts are off: npm 12 blocks them by default, so the one that matters is run below, the same everywhere.
+  // npm 12 blocks install scripts by default. Turn them off in every version, and run the one that matters below.
   const args = ['ci', '--include=dev', '--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund']
   const result = spawnSync(command, [...first, ...args, '--loglevel=error'], { stdio: ['ignore', 2, 2] })
   if (result.status !== 0) stop('npm ci failed. Is the package registry reachable, and is the disk not full?')
 }
 
-/** Restore the addon from the cache, else download the published binary, else compile it once and cache it. */
+/** Restores the addon from the cache. Otherwise downloads the published binary or compiles it, and caches the result. */
 function buildAddon() {
   const folder = dirname(require.resolve('sqlite3/package.json'))
   const { version } = require('sqlite3/package.json')
@@ -97,7 +97,7 @@ function buildAddon() {
   }
   const env = { ...process.env }
   const prefix = dirname(dirname(process.execPath))
-  // The headers beside this node binary, if present, save a download and work offline.
+  // If this Node has its headers beside it, node-gyp needs no download and works offline.
   if (!env.npm_config_nodedir && fs.existsSync(join(prefix, 'include/node/node_api.h'))) env.npm_config_nodedir = prefix
   say('fetching the published sqlite3 binary')
   spawnSync(process.execPath, [require.resolve('prebuild-install/bin.js'), '-r', 'napi'], {
@@ -106,7 +106,7 @@ function buildAddon() {
     stdio: 'ignore',
   })
   if (!addonLoads()) {
-    say('not available: compiling sqlite3, about a minute, once')
+    say('no published binary: compiling sqlite3 once, which takes about a minute')
     const gyp = require.resolve('node-gyp/bin/node-gyp.js')
     const result = spawnSync(process.execPath, [gyp, 'rebuild', '--loglevel=error'], {
       cwd: folder,

@@ -41,6 +41,7 @@ export function reportError(error: unknown, ...expected: readonly (new (...args:
 export function existingDatabase({ databaseUrl, dataDir }: Config, name: string): DatabaseOptions {
   if (databaseUrl !== null) return { url: databaseUrl }
   const file = join(dataDir, name)
-  if (!existsSync(file)) throw new ConfigError([`DATA_DIR has no ${file} yet.`])
+  if (!existsSync(file))
+    throw new ConfigError([`${file} does not exist yet. Start the service first, or check DATA_DIR.`])
   return { file }
 }

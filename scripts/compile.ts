@@ -1,4 +1,7 @@
-/** `npm run compile`: compiles the sandbox contracts, gateway/sandbox/<name>.sol to <name>.json. Run it after an edit. */
+/**
+ * `npm run compile`: compiles the sandbox contracts gateway/sandbox/<name>.sol to <name>.json. Run it after you change a
+ * contract.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
@@ -24,7 +27,7 @@ interface Contract {
 const folder = resolve(import.meta.dirname, '..', 'gateway', 'sandbox')
 const CONTRACTS = { usdc: 'Usdc', multicall3: 'Multicall3' }
 
-/** Compiles one contract without metadata, so that the bytes depend on the code alone. Throws the errors of solc. */
+/** Compiles one contract without metadata, so that the bytes depend on the code alone. Throws if solc reports errors. */
 export function compile(contract: string, source: string): Artefact {
   const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string; version(): string }
   const input = {

@@ -1,5 +1,5 @@
-// Some platform packages of an optional dependency are missing from some registries; npm 11 and 12 then refuse
-// `npm ci` because the lock file does not name them. This adds a bare entry for each one that is absent.
+// Adds a bare entry to the lock file for every platform package of an optional dependency that it does not name. Some
+// registries lack some of these packages, and npm 11 and 12 refuse `npm ci` if the lock file does not name them.
 // Run it after every change of the lock file: node scripts/complete-lock.mjs
 import { readFileSync, writeFileSync } from 'node:fs'
 

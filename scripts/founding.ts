@@ -1,18 +1,18 @@
-/** `npm run founding -- export`: the founding list as CSV or JSON (`--json`), with the link each e-mail must contain. */
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
+/**
+ * `npm run founding -- export`: prints the founding list as CSV, or as JSON with `--json`. Each row has the unsubscribe
+ * link that an e-mail to that member must contain.
+ */
 import { parseArgs } from 'node:util'
 import Papa from 'papaparse'
 import { type Config, ConfigError, readConfig } from '../gateway/config/config.ts'
 import { openDatabase } from '../gateway/stores/database.ts'
 import { type Member, openMembers, rowOf } from '../plugins/founding/members.ts'
+import { existingDatabase, reportError } from './command-line.ts'
 
 const USAGE = 'npm run founding -- export [--json]\n'
 
 async function members(config: Config): Promise<Member[]> {
-  const file = join(config.dataDir, 'products.sqlite')
-  if (config.databaseUrl === null && !existsSync(file)) throw new ConfigError([`DATA_DIR has no ${file} yet.`])
-  const db = openDatabase(config.databaseUrl === null ? { file } : { url: config.databaseUrl })
+  const db = openDatabase(existingDatabase(config, 'products.sqlite'))
   try {
     return (await db.schema.hasTable('founding_members')) ? await openMembers(db).all() : []
   } finally {
@@ -31,7 +31,7 @@ async function run(): Promise<number> {
   }
   const config = readConfig()
   const rows = (await members(config)).map((member) => rowOf(member, config.baseUrl))
-  // Cells that a spreadsheet would run as a formula are written as text.
+  // escapeFormulae keeps spreadsheets from running a cell as a formula.
   const columns = ['email', 'source', 'joined', 'unsubscribe_url']
   const text = values.json ? JSON.stringify(rows, null, 2) : Papa.unparse(rows, { columns, escapeFormulae: true })
   process.stdout.write(`${text}\n`)
@@ -41,6 +41,5 @@ async function run(): Promise<number> {
 try {
   process.exitCode = await run()
 } catch (error) {
-  process.stderr.write(`${error instanceof ConfigError ? error.message : ((error as Error).stack ?? String(error))}\n`)
-  process.exitCode = 1
+  reportError(error, ConfigError)
 }

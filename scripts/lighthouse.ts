@@ -15,11 +15,11 @@ import { freePort } from '../gateway/sandbox/anvil.ts'
 
 /** The last release that runs on Node 20. */
 const RELEASE = 'lighthouse@12.8.2'
-const LEAST = 95
+const MINIMUM_SCORE = 95
 const HOME = resolve('data', 'lighthouse')
 const ENTRY = join(HOME, 'node_modules', 'lighthouse', 'core', 'index.js')
 
-interface Judged {
+interface LighthouseResult {
   readonly lhr: {
     readonly categories: Readonly<Record<string, { readonly title: string; readonly score: number | null }>>
     readonly audits: Readonly<
@@ -27,12 +27,12 @@ interface Judged {
     >
   }
 }
-type Lighthouse = (url: string, flags: object) => Promise<Judged | undefined>
+type Lighthouse = (url: string, flags: object) => Promise<LighthouseResult | undefined>
 
 if (!existsSync(ENTRY)) {
   mkdirSync(HOME, { recursive: true })
-  const words = ['install', '--prefix', HOME, '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', RELEASE]
-  execFileSync('npm', words, { stdio: 'inherit' })
+  const flags = ['--no-save', '--no-audit', '--no-fund', '--ignore-scripts']
+  execFileSync('npm', ['install', '--prefix', HOME, ...flags, RELEASE], { stdio: 'inherit' })
 }
 const { default: lighthouse } = (await import(pathToFileURL(ENTRY).href)) as { default: Lighthouse }
 
@@ -45,22 +45,25 @@ try {
   const places = await placesOf(scene.url, scene.buyer)
   const report = places.find(({ name }) => name === 'report-flawed')?.path ?? ''
   const given = process.argv.slice(2)
-  for (const path of given.length > 0 ? given : ['/', '/pricing', report]) await judge(path)
+  for (const path of given.length > 0 ? given : ['/', '/pricing', report]) await score(path)
 } finally {
   await browser.close()
   await scene.close()
   rmSync(folder, { recursive: true, force: true })
 }
 
-/** Reports ask not to be indexed, so their SEO score does not count. */
-async function judge(path: string): Promise<void> {
+/** Prints the scores of one page. Skips the SEO score of reports, because reports ask search engines not to index them. */
+async function score(path: string): Promise<void> {
   const skipped = path.startsWith('/report/') ? ['seo'] : []
   const onlyCategories = ['performance', 'accessibility', 'best-practices', 'seo'].filter((id) => !skipped.includes(id))
-  const judged = await lighthouse(scene.url + path, { port, onlyCategories, logLevel: 'error' })
-  if (!judged) throw new Error(`${path} was not judged`)
-  const { categories, audits } = judged.lhr
-  const scores = Object.values(categories).map(({ title, score }) => ({ title, score: Math.round((score ?? 0) * 100) }))
-  process.stdout.write(`${path}\n  ${scores.map(({ title, score }) => `${title} ${score}`).join(', ')}\n`)
+  const result = await lighthouse(scene.url + path, { port, onlyCategories, logLevel: 'error' })
+  if (!result) throw new Error(`Lighthouse returned no result for ${path}.`)
+  const { categories, audits } = result.lhr
+  const scores = Object.values(categories).map(({ title, score: share }) => ({
+    title,
+    score: Math.round((share ?? 0) * 100),
+  }))
+  process.stdout.write(`${path}\n  ${scores.map(({ title, score: percent }) => `${title} ${percent}`).join(', ')}\n`)
   const measured = [
     'first-contentful-paint',
     'largest-contentful-paint',
@@ -68,7 +71,7 @@ async function judge(path: string): Promise<void> {
     'cumulative-layout-shift',
   ]
   process.stdout.write(`  ${measured.map((id) => `${id} ${audits[id]?.displayValue ?? '–'}`).join(', ')}\n`)
-  for (const { title, score, displayValue = '' } of Object.values(audits))
-    if (score !== null && score < 0.9) process.stdout.write(`  ${score.toFixed(2)} ${title} ${displayValue}\n`)
-  if (scores.some(({ score }) => score < LEAST)) process.exitCode = 1
+  for (const { title, score: share, displayValue = '' } of Object.values(audits))
+    if (share !== null && share < 0.9) process.stdout.write(`  ${share.toFixed(2)} ${title} ${displayValue}\n`)
+  if (scores.some(({ score: percent }) => percent < MINIMUM_SCORE)) process.exitCode = 1
 }

@@ -1,6 +1,6 @@
 /**
- * `npm run polls > news.jsonl`: prints every stored poll of the news sources, one line each. The file is a recording that
- * can be replayed from REPLAY_DIR.
+ * `npm run polls > news.jsonl`: prints every stored poll of the news sources, one per line. The file is a recording that
+ * the service can replay from REPLAY_DIR.
  */
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

@@ -8,7 +8,7 @@ import type { Preflight, PreflightSigner } from '../schemas/types.d.ts'
 
 const [base = 'http://127.0.0.1:4021', file] = process.argv.slice(2)
 const get = async <Body>(path: string) => (await (await fetch(`${base}${path}`)).json()) as Body
-const text = file
+const preflight = file
   ? (JSON.parse(readFileSync(file, 'utf8')) as Preflight)
   : await get<Preflight>('/v1/trade/preflight/demo')
 
@@ -19,7 +19,7 @@ const canonical = (value: unknown): string => {
   const members = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join()}}`
 }
-const { signature, ...answer } = text
+const { signature, ...answer } = preflight
 const keys = await get<PreflightSigner>('/v1/trade/preflight/signer')
 const signed = { address: signature.signer, message: canonical(answer), signature: signature.value }
 const isValid = [keys, ...keys.previous].some((key) => key.address === signed.address) && (await verifyMessage(signed))

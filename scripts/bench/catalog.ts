@@ -1,6 +1,6 @@
 /**
- * `npm run bench:catalog`: what a thousand upstream products cost beside ten: start, rebuild, memory, and processor
- * time per request. Both gateways run in this process and take turns, so that noise falls on both.
+ * `npm run bench:catalog`: compares a catalog of 1000 upstream products with one of 10: time to start, time to rebuild,
+ * memory, and CPU time per request. Both gateways run in this process and take turns, so that noise affects both.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,17 +10,18 @@ import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway } from '../../gateway/compose.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS } from '../../gateway/config/networks.ts'
+import { cpuMicros } from './cpu-time.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 
 const SIZES = [10, 1000] as const
 const ROUNDS = 9
 const REQUESTS = 2000
-const AT_ONCE = 8
+const CONNECTIONS = 8
 
 const SERVICE = { name: 'Bench', title: 'A bench', summary: 'Many.', description: 'Many products.', version: '0.1.0' }
 
-/** Nothing is paid here: only quotes are asked for. */
-const NOBODY: Settler = {
+/** Settles nothing: the benchmark only asks for quotes. */
+const NO_SETTLER: Settler = {
   kind: 'scripted',
   check: async () => null,
   settle: async () => ({ state: 'pending', transaction: null }),
@@ -51,12 +52,11 @@ function product(index: number, price = '0.005') {
   }
 }
 
-/** What it took: time, and time of the processor, which a busy machine does not stretch. */
+/** Returns the result of `work` and its milliseconds as text, "wall (CPU)". */
 async function timed<Result>(work: () => Promise<Result>): Promise<readonly [Result, took: string]> {
-  const [began, used] = [performance.now(), process.cpuUsage()]
+  const [began, cpuBefore] = [performance.now(), cpuMicros()]
   const result = await work()
-  const { user, system } = process.cpuUsage(used)
-  return [result, `${Math.round(performance.now() - began)} (${Math.round((user + system) / 1000)})`]
+  return [result, `${Math.round(performance.now() - began)} (${Math.round((cpuMicros() - cpuBefore) / 1000)})`]
 }
 
 function heapMb(): number {
@@ -64,7 +64,7 @@ function heapMb(): number {
   return process.memoryUsage().heapUsed / 1e6
 }
 
-/** A gateway with that many products, and what it took. */
+/** Starts a gateway with `count` products, changes one price, and measures both. */
 async function open(count: number) {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   const catalogDir = join(folder, 'catalog')
@@ -79,7 +79,7 @@ async function open(count: number) {
   const settlement = {
     network,
     payTo: `0x${'a'.repeat(40)}`,
-    settler: NOBODY,
+    settler: NO_SETTLER,
     sandbox: null,
     close: async () => {},
   } as const
@@ -88,28 +88,27 @@ async function open(count: number) {
   const [gateway, start] = await timed(() => createGateway(config, { settlement, inMemory: true, log }))
   const heap = heapMb() - before
   write('x/p-3.json', product(3, '0.006'))
-  const [mistakes, rebuild] = await timed(() => gateway.reload())
-  if (mistakes.length > 0) throw new Error(JSON.stringify(mistakes[0]))
+  const [issues, rebuild] = await timed(() => gateway.reload())
+  if (issues.length > 0) throw new Error(JSON.stringify(issues[0]))
   const url = await gateway.listen()
-  const pool = new Pool(url, { connections: AT_ONCE })
+  const pool = new Pool(url, { connections: CONNECTIONS })
   return {
     count,
     start,
     rebuild,
     heapMb: Math.round(heap * 10) / 10,
-    /** Processor microseconds for one bare call, client and server together. */
+    /** Returns the CPU microseconds of one request without payment, for client and server together. */
     async perRequest(): Promise<number> {
-      let left = REQUESTS
-      const began = process.cpuUsage()
+      let remaining = REQUESTS
+      const cpuBefore = cpuMicros()
       const caller = async (): Promise<void> => {
-        while (left-- > 0) {
-          const { body } = await pool.request({ path: `/v1/x/p-${(left * 7919) % count}/monday`, method: 'GET' })
+        while (remaining-- > 0) {
+          const { body } = await pool.request({ path: `/v1/x/p-${(remaining * 7919) % count}/monday`, method: 'GET' })
           await body.dump()
         }
       }
-      await Promise.all(Array.from({ length: AT_ONCE }, caller))
-      const { user, system } = process.cpuUsage(began)
-      return (user + system) / REQUESTS
+      await Promise.all(Array.from({ length: CONNECTIONS }, caller))
+      return (cpuMicros() - cpuBefore) / REQUESTS
     },
     async close() {
       await pool.close()
@@ -119,19 +118,19 @@ async function open(count: number) {
   }
 }
 
-/** The least disturbed round: what else the machine does can only add to a cost. */
+/** The cheapest round counts, because other work on the machine can only add to a cost. */
 const least = (values: readonly number[]): number => Math.min(...values)
 
-const places = []
-for (const count of SIZES) places.push(await open(count))
-const costs = places.map((): number[] => [])
+const gateways = []
+for (const count of SIZES) gateways.push(await open(count))
+const costs = gateways.map((): number[] => [])
 for (let round = 0; round <= ROUNDS; round++)
-  for (const [at, place] of places.entries()) {
-    const cost = await place.perRequest()
+  for (const [at, gateway] of gateways.entries()) {
+    const cost = await gateway.perRequest()
     // The first round warms up.
     if (round > 0) costs[at]?.push(cost)
   }
-const rows = places.map(({ count, start, rebuild, heapMb: heap }, at) => ({
+const rows = gateways.map(({ count, start, rebuild, heapMb: heap }, at) => ({
   products: count,
   'start, ms (CPU)': start,
   'rebuild, ms (CPU)': rebuild,
@@ -141,6 +140,6 @@ const rows = places.map(({ count, start, rebuild, heapMb: heap }, at) => ({
 console.table(rows)
 const [few = Number.NaN, many = Number.NaN] = costs.map(least)
 process.stdout.write(
-  `A request among ${SIZES[1]} products costs ${(many / few).toFixed(2)} times one among ${SIZES[0]}.\n`,
+  `With ${SIZES[1]} products a request costs ${(many / few).toFixed(2)} times as much as with ${SIZES[0]}.\n`,
 )
-for (const place of places) await place.close()
+for (const gateway of gateways) await gateway.close()

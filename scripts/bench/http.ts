@@ -1,7 +1,6 @@
 /**
- * What a request costs the gateway, as a ratio to a plain node:http server answering the same bytes in the same run:
- * `npm run bench:http [-- --seconds 5]`. CPU time of the server process is the figure to trust; rates depend on who else
- * uses the machine.
+ * `npm run bench:http [-- --seconds 5]`: compares the cost of a request with a plain node:http server that sends the same
+ * bytes in the same run. Trust the CPU time of the server process; rates depend on what else the machine does.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -14,8 +13,8 @@ import { freePort } from '../../gateway/sandbox/anvil.ts'
 const root = resolve(import.meta.dirname, '../..')
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '5' } } })
 const CONNECTIONS = 16
-/** Kernel clock ticks a second, as /proc counts CPU time. */
-const TICKS = 100
+/** /proc counts CPU time in kernel clock ticks. */
+const TICKS_PER_SECOND = 100
 
 interface Case {
   readonly name: string
@@ -26,27 +25,28 @@ interface Case {
 const CASES: readonly Case[] = [
   { name: 'free JSON: /v1/x', path: '/v1/x', expected: 200 },
   { name: 'price list: /pricing.json', path: '/pricing.json', expected: 200 },
-  { name: 'offer: 402', path: '/v1/regime/current', expected: 402 },
-  { name: 'offer with a query: 402', path: '/v1/regime/history?limit=10', expected: 402 },
+  { name: '402', path: '/v1/regime/current', expected: 402 },
+  { name: '402 with a query', path: '/v1/regime/history?limit=10', expected: 402 },
   { name: 'free sample, one row', path: '/v1/regime/sample', expected: 200 },
 ]
 
-/** User and system time of a process so far, in microseconds. */
-function cpu(pid: number): number {
+/** Returns the user and system time that a process has used so far, in microseconds. */
+function processCpuMicros(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return ((Number(fields[11]) + Number(fields[12])) / TICKS) * 1e6
+  return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1e6
 }
 
 async function measure(child: ChildProcess, url: string, seconds: number) {
   const load = (duration: number) => autocannon({ url, connections: CONNECTIONS, duration })
   await load(1)
-  const before = cpu(child.pid as number)
+  const before = processCpuMicros(child.pid as number)
   const result = await load(seconds)
   const requests = result.requests.total
-  return { rps: requests / result.duration, micros: (cpu(child.pid as number) - before) / requests }
+  return { rps: requests / result.duration, micros: (processCpuMicros(child.pid as number) - before) / requests }
 }
 
-async function answers(url: string, status: number): Promise<Response> {
+/** Repeats a request until it answers `status`. Throws after a minute. */
+async function waitForStatus(url: string, status: number): Promise<Response> {
   for (let tries = 0; tries < 600; tries++) {
     const response = await fetch(url).catch(() => null)
     if (response?.status === status) return response
@@ -55,8 +55,8 @@ async function answers(url: string, status: number): Promise<Response> {
   throw new Error(`${url} did not answer ${status} within a minute`)
 }
 
-/** A server that does nothing but send this body. */
-function plain(port: number, body: string): ChildProcess {
+/** Starts a node:http server that answers every request with `body`. */
+function startPlainServer(port: number, body: string): ChildProcess {
   const script = `const body = Buffer.from(process.argv[1]); require('node:http').createServer((_, response) => {
     response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length }); response.end(body)
   }).listen(${port}, '127.0.0.1')`
@@ -70,18 +70,18 @@ const env = { ...process.env, PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 
 const gateway = spawn(process.execPath, ['--import', 'tsx/esm', 'gateway/main.ts'], { cwd: root, env, stdio: 'ignore' })
 try {
   const base = `http://127.0.0.1:${port}`
-  await answers(`${base}/v1/regime/sample`, 200)
-  console.log(`${'case'.padEnd(30)}${'µs CPU'.padStart(8)}${'× plain'.padStart(9)}${'share of its rate'.padStart(20)}`)
+  await waitForStatus(`${base}/v1/regime/sample`, 200)
+  console.log(`${'case'.padEnd(30)}${'µs CPU'.padStart(8)}${'× plain'.padStart(9)}${'rate / plain rate'.padStart(20)}`)
   for (const { name, path, expected } of CASES) {
-    const body = await (await answers(base + path, expected)).text()
+    const body = await (await waitForStatus(base + path, expected)).text()
     const plainPort = await freePort()
-    const baseline = plain(plainPort, body)
-    await answers(`http://127.0.0.1:${plainPort}/`, 200)
-    const least = await measure(baseline, `http://127.0.0.1:${plainPort}/`, seconds)
-    baseline.kill()
+    const plainServer = startPlainServer(plainPort, body)
+    await waitForStatus(`http://127.0.0.1:${plainPort}/`, 200)
+    const plain = await measure(plainServer, `http://127.0.0.1:${plainPort}/`, seconds)
+    plainServer.kill()
     const ours = await measure(gateway, base + path, seconds)
-    const columns = [ours.micros.toFixed(0).padStart(8), (ours.micros / least.micros).toFixed(1).padStart(9)]
-    console.log(`${name.padEnd(30)}${columns.join('')}${(ours.rps / least.rps).toFixed(2).padStart(20)}`)
+    const columns = [ours.micros.toFixed(0).padStart(8), (ours.micros / plain.micros).toFixed(1).padStart(9)]
+    console.log(`${name.padEnd(30)}${columns.join('')}${(ours.rps / plain.rps).toFixed(2).padStart(20)}`)
   }
 } finally {
   gateway.kill('SIGTERM')

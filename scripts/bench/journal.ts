@@ -1,18 +1,22 @@
 /**
- * Group commit against single commits of the ledger, in one run: payments go through reserved, answered, submitted and
- * settled, by 1, 8, 32 and 128 buyers at a time. Prints wall and CPU microseconds per durable change, and the ratio.
+ * Compares group commits of the journal with single commits. 1, 8, 32 and 128 concurrent buyers each take payments
+ * through reserved, answered, submitted and settled. Prints wall and CPU microseconds per durable change, and how many
+ * times faster than one buyer it is.
  *
  *   node --import tsx scripts/bench/journal.ts [postgres://…]
  *
- * With an address, PostgreSQL is measured too: in the schema the address selects, whose ledger grows by the payments.
+ * With an address it measures PostgreSQL too, in the schema that the address selects. The payments stay in that journal.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openJournal } from '../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
+import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { paymentIn } from '../../test/contracts/journal-payments.ts'
+import { cpuMicros } from './cpu-time.ts'
 
+/** Durable changes per payment. */
 const CHANGES = 4
 const PAYMENTS = 2_000
 const BUYERS = [1, 8, 32, 128]
@@ -23,23 +27,20 @@ interface Cost {
   readonly cpu: number
 }
 
-/** Microseconds per change. */
+/** Returns the microseconds per durable change. */
 async function measure(journal: Journal, buyers: number, payments: number): Promise<Cost> {
-  const cpuBefore = process.cpuUsage()
+  const cpuBefore = cpuMicros()
   const began = performance.now()
-  let left = payments
+  let remaining = payments
   const buy = async (): Promise<void> => {
-    while (left-- > 0) await paymentIn(journal, 'settled')
+    while (remaining-- > 0) await paymentIn(journal, 'settled')
   }
   await Promise.all(Array.from({ length: buyers }, buy))
   const wall = (performance.now() - began) * 1000
-  const { user, system } = process.cpuUsage(cpuBefore)
-  return { wall: wall / payments / CHANGES, cpu: (user + system) / payments / CHANGES }
+  return { wall: wall / payments / CHANGES, cpu: (cpuMicros() - cpuBefore) / payments / CHANGES }
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-
-/** The rounds take turns, so that a busy machine is busy for all. */
+/** Measures every number of buyers in turn, so that other work on the machine affects all of them. */
 async function compare(name: string, journal: Journal): Promise<void> {
   const costs = new Map<number, Cost[]>(BUYERS.map((buyers) => [buyers, []]))
   await measure(journal, 8, 200)
@@ -57,7 +58,7 @@ async function compare(name: string, journal: Journal): Promise<void> {
   }
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'ledger-'))
+const folder = mkdtempSync(join(tmpdir(), 'journal-'))
 const journal = await openJournal({ file: join(folder, 'journal.sqlite') })
 await compare('SQLite', journal)
 await journal.close()

@@ -1,7 +1,7 @@
 /**
- * The figures of the feed: recorded polls replayed, entities on labelled texts, and pages at three sizes of the store.
- * `node --import tsx/esm scripts/bench/potus.ts [--write] [folder of recorded payloads]`; --write keeps them in
- * plugins/potus/data/measured.json, where the methodology page reads them.
+ * Measures the news feed: replays recorded polls, scores the entity tagger on labelled texts, and times pages on stores of
+ * three sizes. `node --import tsx/esm scripts/bench/potus.ts [--write] [folder of recorded payloads]`; `--write` saves the
+ * figures in plugins/potus/data/measured.json, where the methodology page reads them.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -29,7 +29,7 @@ const { values, positionals } = parseArgs({
 })
 const folder = resolve(positionals[0] ?? join(root, '../shared/data/potus'))
 
-/** The set on which the rules were made; later recordings are for trying them. */
+/** The rules were made on recordings before this day. Later recordings test them. */
 const UNTIL = Date.UTC(2026, 2, 15)
 const SET = ['wh.briefings', 'truth.archive', 'truth.mirror']
 const FROM = Date.UTC(2025, 10, 1)
@@ -38,7 +38,7 @@ type Figures = Readonly<
   Record<'polls' | 'skipped' | 'items' | 'fresh' | 'revised' | 'held' | 'repeated' | 'joined' | 'seconds', number>
 >
 
-/** `folder` holds the recorded payloads of the feed. */
+/** Replays the recorded payloads in `folder` into an empty store and counts what happened to their items. */
 async function replayFigures(folder: string): Promise<Figures> {
   const db = openDatabase({ file: ':memory:' })
   await migrate(db, 'potus', migrations)
@@ -49,10 +49,10 @@ async function replayFigures(folder: string): Promise<Figures> {
     (source) => sources.get(source)?.publisher ?? source,
   )
   const all = await readRecordings(folder, sources)
-  const set = all.filter(({ source, at }) => SET.includes(source) && at >= FROM && at < UNTIL)
+  const entries = all.filter(({ source, at }) => SET.includes(source) && at >= FROM && at < UNTIL)
   const sum = { polls: 0, skipped: 0, items: 0, fresh: 0, revised: 0, held: 0, repeated: 0, joined: 0 }
   const begun = performance.now()
-  for (const entry of set) {
+  for (const entry of entries) {
     const written = await playEntries(writer, sources, [entry])
     if (entry.body) sum.polls += 1
     if (written.outcome === 'unchanged') sum.skipped += 1
@@ -63,53 +63,53 @@ async function replayFigures(folder: string): Promise<Figures> {
   return { ...sum, seconds }
 }
 
-async function replayed(): Promise<Table> {
+async function replayTable(): Promise<Table> {
   const { polls, skipped, items, fresh, revised, held, repeated, joined, seconds } = await replayFigures(folder)
   return {
-    caption: 'Recorded polls of 2025-11-28 to 2026-03-14, replayed through the same code',
+    caption: 'Polls recorded from 2025-11-28 to 2026-03-14, replayed through the code of the live feed',
     columns: ['figure', 'measured'],
     rows: [
       ['polls', polls],
-      ['skipped because the body was the same', skipped],
+      ['skipped because the body had not changed', skipped],
       ['items read', items],
       ['new events', fresh],
       ['revisions kept', revised],
       ['collapsed texts held back', held],
       ['repeats', repeated],
       ['events that joined a cluster', joined],
-      ['milliseconds an item, entities included', Math.round((1e4 * seconds) / items) / 10],
+      ['milliseconds per item, with entities', Math.round((1e4 * seconds) / items) / 10],
     ],
   }
 }
 
-async function labelled(): Promise<Table> {
+async function entityTable(): Promise<Table> {
   const texts = await recordedTexts(folder)
   const rows = LABELLED.flatMap((set) => {
-    const { texts: count, said, meant, right, precision, recall, wrong } = scoreEntities(texts, set)
-    for (const line of wrong) process.stdout.write(`  ${line}\n`)
+    const { texts: count, found, labelled, correct, precision, recall, differences } = scoreEntities(texts, set)
+    for (const line of differences) process.stdout.write(`  ${line}\n`)
     const of = `${count} texts of ${set}`
     return [
-      [`precision on ${of} (${right} of ${said} said)`, precision.toFixed(3), '≥ 0.95'],
-      [`recall on ${of} (${right} of ${meant} meant)`, recall.toFixed(3), '≥ 0.70'],
+      [`precision on ${of} (${correct} of ${found} found)`, precision.toFixed(3), '≥ 0.95'],
+      [`recall on ${of} (${correct} of ${labelled} labelled)`, recall.toFixed(3), '≥ 0.70'],
     ]
   })
   return {
-    caption: 'Entities on labelled posts and titles; one labeller',
-    columns: ['figure', 'measured', 'bar'],
+    caption: 'Entities found in posts and titles that one person labelled',
+    columns: ['figure', 'measured', 'limit'],
     rows,
   }
 }
 
-async function paged(): Promise<Table> {
+async function pageTable(): Promise<Table> {
   const timings = await pageTimings(SIZES)
   return {
-    caption: `Median milliseconds of a page in ${ROUNDS} rounds, by events in the store; the ratio is of the quickest tenth`,
+    caption: `Median milliseconds per page over ${ROUNDS} rounds, by number of events in the store. The ratio compares the quickest tenth of the rounds.`,
     columns: ['page', ...SIZES.map((size) => size.toLocaleString('en')), 'ratio (≤ 1.3)'],
     rows: timings.map(({ name, medians, ratio }) => [name, ...medians.map((ms) => ms.toFixed(1)), ratio.toFixed(2)]),
   }
 }
 
-function shown({ caption, columns, rows }: Table): string {
+function textOf({ caption, columns, rows }: Table): string {
   const lines = [columns, ...rows].map((row) =>
     row
       .map((cell, at) => String(cell).padEnd(at === 0 ? 44 : 12))
@@ -119,9 +119,9 @@ function shown({ caption, columns, rows }: Table): string {
   return `${caption}\n${lines.map((line) => `  ${line}`).join('\n')}\n\n`
 }
 
-const tables: Table[] = existsSync(folder) ? [await replayed(), await labelled()] : []
-if (tables.length === 0) process.stdout.write(`No recorded payloads in ${folder}: only pages are measured.\n`)
-tables.push(await paged())
-process.stdout.write(tables.map(shown).join(''))
+const tables: Table[] = existsSync(folder) ? [await replayTable(), await entityTable()] : []
+if (tables.length === 0) process.stdout.write(`${folder} has no recorded payloads, so only pages are measured.\n`)
+tables.push(await pageTable())
+process.stdout.write(tables.map(textOf).join(''))
 if (values.write && tables.length === 3)
   writeFileSync(join(root, 'plugins/potus/data/measured.json'), `${JSON.stringify(tables, null, 2)}\n`)

@@ -45,7 +45,7 @@ const { values } = parseArgs({
 })
 
 if (!isRecorded) {
-  process.stderr.write('The recorded data are not here: put them at ../shared/data beside the checkout.\n')
+  process.stderr.write('No recorded data found. Put them at ../shared/data, beside the checkout.\n')
   process.exit(2)
 }
 const measures: Measure[] = []
@@ -70,16 +70,16 @@ function table(): string {
       .join('  ')
       .trimEnd(),
   )
-  const summary = missed.length === 0 ? 'Every bar is cleared.' : `${missed.length} of the bars are missed.`
+  const summary = missed.length === 0 ? 'Every figure meets its limit.' : `${missed.length} figures miss their limits.`
   return `${[...lines, '', summary].join('\n')}\n`
 }
 
-/** Writes only files whose parts were all measured. */
+/** Saves the figures. Skips a file if one of its parts was not measured. */
 async function keep(): Promise<void> {
   for (const { file, parts } of KEPT) {
     const tables = parts.map((part) => ({
       caption: `Measured on recorded data: ${part}`,
-      columns: ['figure', 'measured', 'bar'],
+      columns: ['figure', 'measured', 'limit'],
       rows: measures.filter((measure) => measure.part === part).map(({ name, value, bar }) => [name, value, bar]),
     }))
     if (tables.some(({ rows }) => rows.length === 0)) continue

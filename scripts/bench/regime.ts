@@ -1,11 +1,11 @@
 /**
- * Measures the regime model on recorded bars, out of sample: every forecast is fitted on what came before it.
+ * Measures the regime model on recorded bars, out of sample: every forecast uses a fit on earlier bars only.
  *
  *   npm run bench:regime -- [--from DATE] [--train FILE] [--json] [--write] FILE...
  *
- * Files of one venue that follow each other are one recording. --from grades snapshots from that day on; by default
- * those after the first 30 days, or all of a recording shorter than 90. --train fits on one file and forecasts the
- * others by that fit alone. --write keeps the figures in plugins/regime/measured.json, where the methodology page reads
+ * Consecutive files of one venue form one recording. --from grades the snapshots from that day on; the default leaves out
+ * the first 30 days, or nothing if the recording is shorter than 90 days. --train fits the model on one file and uses
+ * that fit for all others. --write saves the figures in plugins/regime/measured.json, where the methodology page reads
  * them.
  */
 import { writeFileSync } from 'node:fs'
@@ -16,7 +16,7 @@ import { joinRecordings, LONGEST_QUIET_SECONDS, type Recording } from '../../plu
 import type { Curves } from '../../plugins/regime/label-grades.ts'
 import { createModel, MODEL } from '../../plugins/regime/regime-model.ts'
 import { formatSeconds } from '../../plugins/lib/time/timestamps.ts'
-import { baselineOf, figuresOf, type Figures, recordOf } from './regime/model-figures.ts'
+import { baselineOf, figuresOf, type Figures, trackCurves } from './regime/model-figures.ts'
 import { since, track } from './regime/model-track.ts'
 import { badPrintTrials, prefixHolds } from './regime/model-trials.ts'
 
@@ -30,7 +30,7 @@ interface Measured {
   readonly figures: Figures
   readonly baseline: Figures
   readonly curves: Curves
-  /** Minutes of changed labels after one bad print, the median of 20. */
+  /** Median minutes for which one bad print changes the label, over 20 trials. */
   readonly bad_print_minutes: number
   readonly prefix_identical: boolean
   readonly seconds: number
@@ -42,7 +42,7 @@ async function read(paths: readonly string[]): Promise<(Recording & { files: str
   const pieces: (Recording & { files: string[] })[] = []
   for (const path of paths) {
     const name = recordingFormat(basename(path))
-    if (!name) throw new Error(`${path}: the name says neither symbol nor interval; write venue_pair_1m_….csv`)
+    if (!name) throw new Error(`${path}: the file name lacks symbol and interval. Name it like venue_pair_1m_….csv`)
     for (const [symbol, bars] of await readBars(path, name))
       pieces.push({ ...name, symbol, bars, files: [basename(path)] })
   }
@@ -82,7 +82,7 @@ function measure(
     interval_minutes: barMinutes,
     figures: rounded(figuresOf(graded)),
     baseline: rounded(baselineOf(graded)),
-    curves: short(recordOf(graded)),
+    curves: roundedCurves(trackCurves(graded)),
     bad_print_minutes: ((trials[9]! + trials[10]!) / 2) * barMinutes,
     prefix_identical: prefixHolds(bars, barMinutes, trained ? track(bars, barMinutes) : whole),
     seconds: Math.round(seconds * 100) / 100,
@@ -98,20 +98,20 @@ function fitOf({ bars, interval_seconds }: Recording) {
 function rounded(figures: Figures): Figures {
   const entries = Object.entries(figures) as [string, number | null][]
   return Object.fromEntries(
-    entries.map(([name, value]) => [
-      name,
-      value === null || Number.isNaN(value) ? null : Math.round(value * 1e4) / 1e4,
-    ]),
+    entries.map(([name, value]) => [name, value === null || Number.isNaN(value) ? null : round4(value)]),
   ) as unknown as Figures
 }
 
-/** To four digits after the point, as the figures. */
-function short({ calibration, persistence }: Curves): Curves {
-  const four = (value: number): number => Math.round(value * 1e4) / 1e4
+function roundedCurves({ calibration, persistence }: Curves): Curves {
   return {
-    calibration: calibration.map(([stated, right, share]) => [four(stated), four(right), four(share)] as const),
-    persistence: persistence.map(([hours, all, volatile]) => [hours, four(all), four(volatile)] as const),
+    calibration: calibration.map(([stated, right, share]) => [round4(stated), round4(right), round4(share)] as const),
+    persistence: persistence.map(([hours, all, volatile]) => [hours, round4(all), round4(volatile)] as const),
   }
+}
+
+/** Rounds to four decimals. */
+function round4(value: number): number {
+  return Math.round(value * 1e4) / 1e4
 }
 
 const COLUMNS = [
@@ -128,7 +128,7 @@ const COLUMNS = [
   ['CV sized', 'scaled_daily_vol_cv', 2],
 ] as const
 
-/** A table for people: model and baseline of each recording, and what the trials said. */
+/** Formats a text table with model and baseline of each recording, followed by the results of the trials. */
 function tableOf(results: readonly Measured[]): string {
   const head = ['recording', ...COLUMNS.map(([title]) => title)]
   const rows = results.flatMap(({ recording, trained_on, figures, baseline }) => [
@@ -140,7 +140,7 @@ function tableOf(results: readonly Measured[]): string {
     row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!))).join('  ')
   const notes = results.map(
     ({ recording, first, last, figures, bad_print_minutes, prefix_identical, seconds }) =>
-      `${recording}: ${figures.snapshots} snapshots graded, ${first} to ${last}; one bad print changes the label for ` +
+      `${recording}: ${figures.snapshots} snapshots graded from ${first} to ${last}; one bad print changes the label for ` +
       `${bad_print_minutes} min (median of 20); prefixes ${prefix_identical ? 'identical' : 'DIFFER'}; ${seconds} s`,
   )
   return `${[line(head), ...rows.map(line), '', ...notes].join('\n')}\n`
@@ -170,5 +170,5 @@ if (values.write) {
   const file = join(resolve(import.meta.dirname, '..', '..'), 'plugins', 'regime', 'measured.json')
   const command = `npm run bench:regime -- ${results.flatMap(({ files }) => files).join(' ')}`
   writeFileSync(file, `${JSON.stringify({ model: MODEL, command, results }, null, 2)}\n`)
-  process.stdout.write(`written: ${file}\n`)
+  process.stdout.write(`Wrote ${file}\n`)
 }

@@ -1,11 +1,11 @@
 /**
- * Settlements per second and gas per payment on the sandbox chain, in one run: our own single settlement one after the
- * other and all at once, against batches of 10 and 50 payments in one Multicall3 transaction. Every payment has a payer
- * of its own; every outcome is the chain's.
+ * Measures settlements per second and gas per payment on the sandbox chain. One run compares single settlements, one
+ * after the other and all at once, with batches of 10 and 50 payments in one Multicall3 transaction. Every payment has
+ * its own payer, and every outcome is read from the chain.
  *
  *   npm run bench:settle [-- payments]
  *
- * Rates are of this machine and its load: the ratios within one run are what counts. The rounds take turns.
+ * Rates depend on the machine and its load, so compare only the ratios within one run. The modes take turns.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,13 +20,14 @@ import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
 import { createRpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { mintData } from '../../gateway/sandbox/contracts.ts'
 import { openSandbox } from '../../gateway/sandbox/sandbox.ts'
+import { median } from '../../plugins/lib/quant/rolling-median.ts'
 import { createPayment, type Requirement } from '../../test/support/wallet.ts'
 
 interface Mode {
   readonly name: string
   readonly batch: number
-  /** How many are asked for at a time. */
-  readonly together: number
+  /** Settlements requested at the same time. */
+  readonly concurrency: number
 }
 
 interface Measured {
@@ -38,10 +39,10 @@ const PAYMENTS = Number(process.argv[2] ?? 200)
 const ROUNDS = 3
 const PRICE = 5_000n
 const MODES: readonly Mode[] = [
-  { name: 'single, one after the other', batch: 1, together: 1 },
-  { name: 'single, all at once', batch: 1, together: PAYMENTS },
-  { name: 'batches of 10', batch: 10, together: PAYMENTS },
-  { name: 'batches of 50', batch: 50, together: PAYMENTS },
+  { name: 'single, one after the other', batch: 1, concurrency: 1 },
+  { name: 'single, all at once', batch: 1, concurrency: PAYMENTS },
+  { name: 'batches of 10', batch: 10, concurrency: PAYMENTS },
+  { name: 'batches of 50', batch: 50, concurrency: PAYMENTS },
 ]
 
 const dataDir = mkdtempSync(join(tmpdir(), 'bench-settle-'))
@@ -53,7 +54,7 @@ const rpc = createRpc(rpcUrl, 60)
 const requirements: PaymentRequirements = { scheme: 'exact', network, amount: PRICE, payTo, maxTimeoutSeconds: 3_600 }
 const faucet: Hex = '0x00000000000000000000000000000000000fa0ce'
 
-/** Payers with money for every round, and one unmeasured payment each, so that nobody's first transfer is counted. */
+/** Gives every payer enough money for all rounds and for one unmeasured payment, because a first transfer costs more gas. */
 async function fund(payers: readonly PrivateKeyAccount[]): Promise<void> {
   await rpc.call('anvil_impersonateAccount', faucet)
   const gas = '0x30d40'
@@ -66,17 +67,22 @@ async function sign(account: PrivateKeyAccount): Promise<DecodedPayment> {
   return decodePayment(await createPayment({ account, requirement, version: 2 }), [method])
 }
 
-async function settleAll(settler: Settler, payloads: readonly DecodedPayment[], together: number): Promise<Set<Hex>> {
+/** Settles all payments. Returns the hashes of the transactions. Throws if a payment is not settled. */
+async function settleAll(
+  settler: Settler,
+  payloads: readonly DecodedPayment[],
+  concurrency: number,
+): Promise<Set<Hex>> {
   const hashes = new Set<Hex>()
   const queue = payloads.values()
   const work = async (): Promise<void> => {
     for (const payload of queue) {
       const outcome = await settler.settle(payload, requirements, { record: async () => true, wait: 'confirmed' })
-      if (outcome.state !== 'settled') throw new Error(`a payment was ${outcome.state}`)
+      if (outcome.state !== 'settled') throw new Error(`A payment ended as ${outcome.state}.`)
       hashes.add(outcome.transaction)
     }
   }
-  await Promise.all(Array.from({ length: Math.min(together, payloads.length) }, work))
+  await Promise.all(Array.from({ length: Math.min(concurrency, payloads.length) }, work))
   return hashes
 }
 
@@ -87,25 +93,23 @@ async function gasOf(hashes: ReadonlySet<Hex>): Promise<number> {
   return gas
 }
 
-async function measure({ batch, together }: Mode, payers: readonly PrivateKeyAccount[]): Promise<Measured> {
-  const some = together === 1 ? payers.slice(0, Math.ceil(PAYMENTS / 4)) : payers
+async function measure({ batch, concurrency }: Mode, payers: readonly PrivateKeyAccount[]): Promise<Measured> {
+  const some = concurrency === 1 ? payers.slice(0, Math.ceil(PAYMENTS / 4)) : payers
   const payloads = await Promise.all(some.map(sign))
   const key = generatePrivateKey()
   await rpc.call('anvil_setBalance', privateKeyToAccount(key).address, `0x${(10n ** 20n).toString(16)}`)
   const settler = await createChainSettler({ rpcUrl, key, network, log, confirmSeconds: 60, batch, pollMs: 5 })
   const began = performance.now()
-  const hashes = await settleAll(settler, payloads, together)
+  const hashes = await settleAll(settler, payloads, concurrency)
   const seconds = (performance.now() - began) / 1000
   await settler.close()
   return { perSecond: payloads.length / seconds, gas: (await gasOf(hashes)) / payloads.length }
 }
 
-const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN
-
 try {
   const payers = Array.from({ length: PAYMENTS }, () => privateKeyToAccount(generatePrivateKey()))
   await fund(payers)
-  await measure({ name: 'warm', batch: 50, together: PAYMENTS }, payers)
+  await measure({ name: 'warm-up', batch: 50, concurrency: PAYMENTS }, payers)
   const found = new Map<Mode, Measured[]>(MODES.map((mode) => [mode, []]))
   for (let round = 0; round < ROUNDS; round++)
     for (const [mode, measured] of found) measured.push(await measure(mode, payers))
@@ -115,7 +119,7 @@ try {
     gas: median(measured.map((one) => one.gas)),
   }))
   const [single] = rows as [(typeof rows)[0], ...typeof rows]
-  console.log(`${PAYMENTS} payments of as many payers, median of ${ROUNDS} rounds`)
+  console.log(`${PAYMENTS} payments, each from its own payer; median of ${ROUNDS} rounds`)
   for (const { name, perSecond, gas } of rows)
     console.log(
       [

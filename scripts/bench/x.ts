@@ -1,6 +1,7 @@
 /**
- * What the two datasets of /v1/x make of recorded data: `node --import tsx/esm scripts/bench/x.ts [folder] [--write]`.
- * The folder is the one REPLAY_DIR would name. `--write` keeps the tables where the methodology page reads them.
+ * Shows what the funding and directory products of /v1/x read from recorded data:
+ * `node --import tsx/esm scripts/bench/x.ts [folder] [--write]`. The folder has the layout of REPLAY_DIR. `--write` saves
+ * the tables in plugins/<name>/measured.json, where the methodology page reads them.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -22,10 +23,10 @@ const { values, positionals } = parseArgs({
 })
 const folder = resolve(positionals[0] ?? join(root, '../shared/data'))
 
-/** Nothing where there is nothing to take a share of. */
+/** Formats a share as a percentage. Returns '' if the share is not a number, as when it divides by zero. */
 const percent = (share: number): string => (Number.isFinite(share) ? `${(100 * share).toFixed(3)}%` : '')
 
-/** One row a recorded answer: its contracts, and one of them over a year. */
+/** Returns a table with one row per recorded answer: how many rates it has, and one of them as an annual rate. */
 async function funding(): Promise<Table[]> {
   const { polls, settled } = await readFundingRecordings(folder)
   const rows = polls.map(({ venue, at, told }) => {
@@ -42,32 +43,42 @@ async function funding(): Promise<Table[]> {
       percent(one ? aprOf(Number(one.rate), one.intervalHours) : NaN),
     ]
   })
-  const columns = ['Venue', 'Recorded (UTC)', 'Rates', 'Quarantined', 'Untold', 'For one', 'Rate', 'Hours', 'A year']
+  const columns = [
+    'Venue',
+    'Recorded (UTC)',
+    'Rates',
+    'Quarantined',
+    'Not stated',
+    'Example',
+    'Rate',
+    'Hours',
+    'Annual rate',
+  ]
   return [
-    { caption: 'Recorded answers of the venues, as they are read', columns, rows },
+    { caption: 'Rates read from recorded answers of the venues', columns, rows },
     ...(settled ? [intervals(settled)] : []),
   ]
 }
 
-/** The interval told by the settlements so far, against the gap that followed. */
+/** Compares the interval estimated from past settlements with the gap that followed. */
 function intervals(settled: History): Table {
   const rows = [...settled].map(([instrument, settlements]) => {
     const times = settlements.map(({ time }) => time)
-    let told = 0
-    let right = 0
+    let estimates = 0
+    let correct = 0
     for (let i = 3; i < times.length; i += 1) {
       const hours = intervalOf(times.slice(Math.max(0, i - 12), i))
       if (hours === null) continue
-      told += 1
-      if (Math.round((times[i]! - times[i - 1]!) / 3600) === hours) right += 1
+      estimates += 1
+      if (Math.round((times[i]! - times[i - 1]!) / 3600) === hours) correct += 1
     }
-    return [instrument, times.length, intervalOf(times) ?? '', told, percent(right / told)]
+    return [instrument, times.length, intervalOf(times) ?? '', estimates, percent(correct / estimates)]
   })
-  const columns = ['Contract', 'Settlements', 'Hours now', 'Times told', 'As the next gap was']
-  return { caption: 'Intervals of Binance contracts, told by the gaps before', columns, rows }
+  const columns = ['Contract', 'Settlements', 'Interval now, hours', 'Estimates', 'Equal to the next gap']
+  return { caption: 'Intervals of Binance contracts, estimated from earlier gaps', columns, rows }
 }
 
-/** One row a recorded listing: what was kept and what was dropped. */
+/** Returns a table with one row per recorded listing: how many rows were kept, and why others were dropped. */
 async function directory(): Promise<Table[]> {
   const rows: (string | number)[][] = []
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
@@ -85,7 +96,7 @@ async function directory(): Promise<Table[]> {
     }
   rows.sort(([a], [b]) => String(a).localeCompare(String(b)))
   const columns = ['Recording', 'Rows', 'Listed', 'With a price', 'Templates', 'Dropped']
-  return [{ caption: 'Recorded listings, as they are read', columns, rows }]
+  return [{ caption: 'Services read from recorded listings', columns, rows }]
 }
 
 for (const [plugin, tables] of Object.entries({ funding: await funding(), directory: await directory() })) {

@@ -1,4 +1,4 @@
-/** Starts the service with the scene. */
+/** Starts the service with the catalog and history that scene.ts writes. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { readConfig } from '../../gateway/config/config.ts'
@@ -7,7 +7,7 @@ import type { Hex } from '../../gateway/config/networks.ts'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { untilReady, writeScene } from './scene.ts'
 
-/** Enough for the 30 days on the start page, which are delayed by one day. */
+/** The start page shows 30 days, delayed by one day. */
 const DAYS = 33
 
 export interface OpenScene {
@@ -18,7 +18,7 @@ export interface OpenScene {
   close(): Promise<void>
 }
 
-/** Starts the service in its own sandbox. All its data are in `folder`. */
+/** Starts the service in its own sandbox, with all data in `folder`. Throws if the service has no sandbox. */
 export async function openScene(folder: string): Promise<OpenScene> {
   const operatorToken = randomBytes(24).toString('hex')
   const place = { PORT: String(await freePort()), DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'silent' }
@@ -27,6 +27,6 @@ export async function openScene(folder: string): Promise<OpenScene> {
   const url = await gateway.listen()
   await untilReady(url)
   const buyer = gateway.settlement.sandbox?.buyer.privateKey
-  if (buyer === undefined) throw new Error('the service is not in a sandbox')
+  if (buyer === undefined) throw new Error('The service does not run in a sandbox.')
   return { url, buyer, operatorToken, close: () => gateway.close() }
 }

@@ -1,4 +1,4 @@
-/** The pages to look at, including reports and a receipt that are created first. */
+/** The pages to photograph. Reports and a receipt are created first. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Hex } from '../../gateway/config/networks.ts'
@@ -20,14 +20,14 @@ const PAPER = 'sharpe=2.5&days=1250&trials=100&skew=-3&kurt=10&sr_variance=0.5&p
 
 /** Returns the pages of a running service. `buyer` is the private key that pays for the receipt. */
 export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[]> {
-  const [good, flawed, many, receipt] = await Promise.all([
+  const [good, flawed, manyFindings, receipt] = await Promise.all([
     audited(url, { file: steadyLedger(), n_trials: '5' }),
-    audited(url, { file: impossible(sample('round-trips.csv')), bars: sample('bars.csv'), n_trials: '200' }),
-    audited(url, { file: unlikely(), bars: calm() }),
+    audited(url, { file: withImpossibleFills(sample('round-trips.csv')), bars: sample('bars.csv'), n_trials: '200' }),
+    audited(url, { file: tradesOutsideBars(), bars: calmBars() }),
     receiptOf(url, buyer),
   ])
   return [
-    ...fine({
+    ...pages({
       home: '/',
       'home-err': '/?err=validation_failed',
       pricing: '/pricing',
@@ -42,7 +42,7 @@ export async function placesOf(url: string, buyer: Hex): Promise<readonly Place[
       'report-sample': '/report/sample',
       'report-good': good,
       'report-flawed': flawed,
-      'report-many': many,
+      'report-many': manyFindings,
       docs: '/docs',
       'docs-operation': '/docs/getRegimeCurrent',
       receipt: '/receipt',
@@ -75,9 +75,11 @@ export function consolePlaces(token: string): readonly Place[] {
   return [...places, { name: 'operator-login', path: '/operator', status: 401 }]
 }
 
-const fine = (paths: Readonly<Record<string, string>>): Place[] =>
+/** Pages that answer 200. */
+const pages = (paths: Readonly<Record<string, string>>): Place[] =>
   Object.entries(paths).map(([name, path]) => ({ name, path, status: 200 }))
 
+/** Audits a ledger and returns the path of its report. */
 async function audited(url: string, fields: Readonly<Record<string, string>>): Promise<string> {
   const form = new FormData()
   for (const [name, text] of Object.entries(fields))
@@ -85,15 +87,17 @@ async function audited(url: string, fields: Readonly<Record<string, string>>): P
     else form.set(name, text)
   const answer = await fetch(`${url}/audit`, { method: 'POST', body: form })
   const { report_url: path } = (await answer.json()) as { report_url?: string }
-  if (path === undefined) throw new Error(`the ledger was not audited: ${answer.status}`)
+  if (path === undefined) throw new Error(`The audit of the ledger failed with status ${answer.status}.`)
   return path
 }
 
+/** Buys the current regime and returns the signature of the receipt. */
 async function receiptOf(base: string, buyer: Hex): Promise<string> {
-  const wanted = { url: new URL('/v1/regime/current', base), method: 'GET', headers: [], body: null }
-  const asked = await exchange(wanted)
-  const offer = readRequirement(asked.headers.get('payment-required'), asked.body.toString(), false)
-  const paid = await exchangePaid(wanted, await signPayment(offer, buyer, Math.floor(Date.now() / 1000)), () => {})
+  const request = { url: new URL('/v1/regime/current', base), method: 'GET', headers: [], body: null }
+  const challenge = await exchange(request)
+  const requirement = readRequirement(challenge.headers.get('payment-required'), challenge.body.toString(), false)
+  const payment = await signPayment(requirement, buyer, Math.floor(Date.now() / 1000))
+  const paid = await exchangePaid(request, payment, () => {})
   const settled = Buffer.from(paid.headers.get('payment-response') ?? '', 'base64').toString()
   const { extensions } = JSON.parse(settled) as {
     extensions: { 'offer-receipt': { info: { receipt: { signature: string } } } }
@@ -101,7 +105,7 @@ async function receiptOf(base: string, buyer: Hex): Promise<string> {
   return extensions['offer-receipt'].info.receipt.signature
 }
 
-/** Two years of one-day trades with a small profit. The same at every call. */
+/** Returns two years of one-day trades with a small profit. Every call returns the same trades. */
 function steadyLedger(): string {
   const lines = ['symbol,side,qty,entry_time,entry_price,exit_time,exit_price']
   const first = Date.parse('2023-01-02T15:00:00Z')
@@ -116,7 +120,7 @@ function steadyLedger(): string {
 }
 
 /** Moves every second entry price of a ledger below the low of its day. */
-function impossible(csv: string): string {
+function withImpossibleFills(csv: string): string {
   const [head = '', ...rows] = csv.trim().split('\n')
   const moved = rows.map((row, index) => {
     const cells = row.split(',')
@@ -129,14 +133,14 @@ function impossible(csv: string): string {
 const DAYS = 1500
 const dayAt = (index: number): string => new Date(Date.UTC(2016, 0, 1 + index)).toISOString().slice(0, 10)
 
-/** Bars of a stock that hardly moves. Together with `unlikely` they give the maximum number of findings. */
-function calm(): string {
+/** Bars of a stock that hardly moves. With `tradesOutsideBars` they give the maximum number of findings. */
+function calmBars(): string {
   const rows = Array.from({ length: DAYS }, (_, day) => `ACME,${dayAt(day)},100,101,99,100,100000`)
   return ['symbol,date,open,high,low,close,volume', ...rows].join('\n')
 }
 
-/** Trades at prices that the bars of `calm` exclude. */
-function unlikely(): string {
+/** Trades at prices outside the range of `calmBars`. */
+function tradesOutsideBars(): string {
   const rows = Array.from(
     { length: DAYS - 1 },
     (_, day) => `ACME,long,10,${dayAt(day)},90,${dayAt(day + 1)},11${day % 7}`,

@@ -1,4 +1,4 @@
-/** The project's catalog with a short invented history and a product that fails, for screenshots and tests of pages. */
+/** The project's catalog with a short made-up history and a product that fails, for screenshots and tests of pages. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 
@@ -32,20 +32,20 @@ const FAULTS = {
   },
 } as const
 
-/** Catalog settings with the start of the invented history, and how many days it starts before the regime's. */
+/** Catalog settings with the start of the made-up history, and how many days before the regime's history each starts. */
 const HISTORY_STARTS = [
   ['market.json', 'history_start', 8],
   ['regime.json', 'since', 0],
 ] as const
 
-/** Writes the catalog to a folder with `days` of regime history. Returns the environment variables that open it. */
+/** Writes the catalog to a folder, with `days` of regime history. Returns the environment variables that select it. */
 export function writeScene(folder: string, days: number): Readonly<Record<'CATALOG_DIR' | 'PLUGIN_DIRS', string>> {
   const catalog = join(folder, 'catalog')
   cpSync(join(root, 'catalog'), catalog, { recursive: true })
-  for (const [file, setting, more] of HISTORY_STARTS) {
+  for (const [file, setting, daysBefore] of HISTORY_STARTS) {
     const path = join(catalog, file)
     const document = JSON.parse(readFileSync(path, 'utf8')) as { settings: Record<string, unknown> }
-    const first = new Date(Date.now() - (days + more) * DAY).toISOString().slice(0, 10)
+    const first = new Date(Date.now() - (days + daysBefore) * DAY).toISOString().slice(0, 10)
     document.settings[setting] = `${first}T00:00:00Z`
     writeFileSync(path, JSON.stringify(document))
   }
@@ -59,5 +59,5 @@ export async function untilReady(url: string): Promise<void> {
     if ((await fetch(`${url}/v1/regime/sample`)).ok) return
     await new Promise((wake) => setTimeout(wake, 200))
   }
-  throw new Error('the history was not ready in time')
+  throw new Error('The service did not compute its history within two minutes.')
 }

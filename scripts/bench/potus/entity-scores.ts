@@ -1,4 +1,7 @@
-/** Precision and recall of entities on texts that were labelled by hand: ids and labels only, the texts stay where they are. */
+/**
+ * Precision and recall of the entity tagger on texts labelled by hand. The project holds only ids and labels; the texts
+ * come from a folder of recordings.
+ */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { recogniseEntities } from '../../../plugins/potus/entities/entity-recognition.ts'
@@ -10,24 +13,28 @@ import { readSources, type Source } from '../../../plugins/potus/sources/source.
 
 export interface Score {
   readonly texts: number
-  /** Mentions found, labels set, and those that agree. */
-  readonly said: number
-  readonly meant: number
-  readonly right: number
+  /** Entities that the tagger found. */
+  readonly found: number
+  /** Entities that the labels name. */
+  readonly labelled: number
+  /** Entities found that are also labelled. */
+  readonly correct: number
+  /** correct / found */
   readonly precision: number
+  /** correct / labelled */
   readonly recall: number
-  /** What disagrees, text by text. */
-  readonly wrong: readonly string[]
+  /** One line for each text with differences: its key, surplus entities after "+", missed ones after "-". */
+  readonly differences: readonly string[]
 }
 
-/** Sets in the order they were labelled. Each says in its note how it did when it was first tried. */
+/** The sets in the order they were labelled. The note in each file has its first result. */
 export const LABELLED = ['entities', 'entities-later', 'entities-last', 'entities-wide', 'entities-unseen'] as const
 const LABELS = resolve(import.meta.dirname, '../../../test/fixtures/potus')
 
-/** The recorded texts as the tagger gets them: by source, then by the source's own key. */
+/** The recorded texts as the tagger receives them, by source and by the source's own key. */
 export type Texts = ReadonlyMap<string, ReadonlyMap<string, string>>
 
-/** `folder` holds the recorded payloads of the feed. Of a text that changed the longest version counts. */
+/** Reads the texts from a folder of recorded payloads. If a text changed, the longest version counts. */
 export async function recordedTexts(folder: string): Promise<Texts> {
   const sources = new Map(readSources().map((source) => [source.id, source]))
   const texts = new Map<string, Map<string, string>>()
@@ -35,38 +42,39 @@ export async function recordedTexts(folder: string): Promise<Texts> {
     const known = texts.get(id) ?? new Map<string, string>()
     texts.set(id, known)
     for (const one of item ? [item] : parseBody(sources.get(id) as Source, body as Buffer, Infinity).items) {
-      const words = fullText(one)
-      if (words.length > (known.get(one.key)?.length ?? -1)) known.set(one.key, words)
+      const text = fullText(one)
+      if (text.length > (known.get(one.key)?.length ?? -1)) known.set(one.key, text)
     }
   }
   return texts
 }
 
 /**
- * Holds what is said of the labelled texts against the labels. One that begins with "?" is a name on which two readers
- * may differ (the department in an office's title): it is neither asked for nor held against the tagger.
+ * Compares the entities that the tagger finds with the labels of one set. A label that begins with "?" is optional: two
+ * readers may differ on it (the department in an office's title), so it counts neither as missed nor as surplus. Throws a
+ * RangeError if the recordings lack a labelled text.
  */
 export function scoreEntities(recorded: Texts, set: (typeof LABELLED)[number]): Score {
   const { note: _, ...sets } = JSON.parse(readFileSync(join(LABELS, `${set}.json`), 'utf8')) as Record<
     string,
     Readonly<Record<string, readonly string[]>>
   >
-  let [right, said, meant, texts] = [0, 0, 0, 0]
-  const wrong: string[] = []
-  for (const [source, labels] of Object.entries(sets))
-    for (const [key, labelled] of Object.entries(labels)) {
+  let [correct, found, labelled, texts] = [0, 0, 0, 0]
+  const differences: string[] = []
+  for (const [source, labelsOf] of Object.entries(sets))
+    for (const [key, labels] of Object.entries(labelsOf)) {
       const text = recorded.get(source)?.get(key)
-      if (text === undefined) throw new RangeError(`no recorded text ${key} of ${source}`)
-      const wanted = labelled.filter((label) => !label.startsWith('?'))
-      const found = recogniseEntities(text).map(({ id }) => id)
-      const scored = found.filter((id) => !UNSCORED.has(id) && !labelled.includes(`?${id}`))
+      if (text === undefined) throw new RangeError(`The recordings of ${source} have no text ${key}.`)
+      const wanted = labels.filter((label) => !label.startsWith('?'))
+      const recognised = recogniseEntities(text).map(({ id }) => id)
+      const scored = recognised.filter((id) => !UNSCORED.has(id) && !labels.includes(`?${id}`))
       texts += 1
-      said += scored.length
-      meant += wanted.length
-      right += scored.filter((id) => wanted.includes(id)).length
+      found += scored.length
+      labelled += wanted.length
+      correct += scored.filter((id) => wanted.includes(id)).length
       const surplus = scored.filter((id) => !wanted.includes(id))
-      const missed = wanted.filter((id) => !found.includes(id))
-      if (surplus.length + missed.length > 0) wrong.push(`${key} +${surplus.join(',')} -${missed.join(',')}`)
+      const missed = wanted.filter((id) => !recognised.includes(id))
+      if (surplus.length + missed.length > 0) differences.push(`${key} +${surplus.join(',')} -${missed.join(',')}`)
     }
-  return { texts, said, meant, right, precision: right / said, recall: right / meant, wrong }
+  return { texts, found, labelled, correct, precision: correct / found, recall: correct / labelled, differences }
 }

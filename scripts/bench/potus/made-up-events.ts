@@ -1,12 +1,12 @@
-/** Fills a store with made-up events inside the database, which takes seconds. Used by benchmarks and tests. */
+/** Fills a store with made-up events for benchmarks and tests. The database generates them, which takes seconds. */
 import type { OpenDatabase } from '../../../gateway/stores/database.ts'
 
-/** Milliseconds between two events: the density stays the same however many there are. */
+/** Milliseconds between two events. It is fixed, so that every store has the same density. */
 export const APART_MS = 60_000
 
 /**
- * Inserts `count` events numbered from `first`, one a minute, the last of them at `end`. Every seventh has a second
- * version. A week's worth of real news has fewer.
+ * Inserts `count` events numbered from `first`, one per minute, the last at `end` (epoch milliseconds). Every seventh
+ * event has a second version. Real news are less dense.
  */
 export async function insertMadeUpEvents(db: OpenDatabase, count: number, end: number, first = 1): Promise<void> {
   const start = end - (count - 1) * APART_MS

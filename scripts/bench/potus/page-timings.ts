@@ -1,9 +1,13 @@
-/** Pages of the feed at three sizes of the store and one density: a page's cost must not grow with what is behind it. */
+/**
+ * Times pages of the feed on stores of three sizes with the same density of events. The time of a page must not grow with
+ * the size of the store.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type OpenDatabase, openDatabase } from '../../../gateway/stores/database.ts'
 import { migrate } from '../../../gateway/stores/migrations.ts'
+import { median } from '../../../plugins/lib/quant/rolling-median.ts'
 import { parseFilter, readPage } from '../../../plugins/potus/answers/event-filters.ts'
 import { eventRecord } from '../../../plugins/potus/answers/event-record.ts'
 import { minuteWindow, ONE_MINUTE, readWindows } from '../../../plugins/potus/answers/event-windows.ts'
@@ -14,7 +18,7 @@ import { APART_MS, insertMadeUpEvents } from './made-up-events.ts'
 
 export const SIZES = [10_000, 100_000, 1_000_000]
 export const ROUNDS = 120
-/** The share of the rounds that is taken for undisturbed. */
+/** The share of rounds that counts as undisturbed by other work on the machine. */
 const QUICKEST = 0.1
 const DAY = 86_400_000
 const END = Date.UTC(2026, 10, 20)
@@ -28,18 +32,20 @@ const context = {
 const { signal } = new AbortController()
 const none = parseFilter({}, [])
 
-type Question = (reader: EventReader, size: number) => Promise<number>
+/** Reads one page and returns its length as JSON. */
+type PageQuery = (reader: EventReader, size: number) => Promise<number>
 
+/** Reads a page of the archive that starts `eventsBeforeEnd(size)` events before the newest. */
 const archive =
-  (where: (size: number) => number, filter = none, order: 'asc' | 'desc' = 'asc'): Question =>
+  (eventsBeforeEnd: (size: number) => number, filter = none, order: 'asc' | 'desc' = 'asc'): PageQuery =>
   async (reader, size) => {
-    const after = { availableAt: END - Math.floor(where(size)) * APART_MS, seq: 1 }
+    const after = { availableAt: END - Math.floor(eventsBeforeEnd(size)) * APART_MS, seq: 1 }
     const scan = { asOf: END - DAY, order, from: 0, to: END, after } as const
     const { events: found } = await readPage(reader, context, filter, scan, 100, signal)
     return JSON.stringify(found.map((one) => eventRecord(one, context))).length
   }
 
-const QUESTIONS: Readonly<Record<string, Question>> = {
+const PAGES: Readonly<Record<string, PageQuery>> = {
   'events/1m, a day, 60 windows': async (reader) => {
     const range = { from: END - DAY, to: END }
     const { windows } = await readWindows(reader, context, ONE_MINUTE, range, END, {
@@ -64,25 +70,25 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
   'archive, one topic': archive((size) => size / 2, parseFilter({ topics: 'trade' }, [])),
 }
 
-/** Every store comes first as often as any other. */
-function turned<Value>(list: readonly Value[], by: number): readonly Value[] {
+/** Rotates a list, so that every store comes first equally often. */
+function rotated<Value>(list: readonly Value[], by: number): readonly Value[] {
   const at = ((by % list.length) + list.length) % list.length
   return [...list.slice(at), ...list.slice(0, at)]
 }
 
 export interface Timing {
   readonly name: string
-  /** Median milliseconds by size. */
+  /** Median milliseconds, one for each size. */
   readonly medians: readonly number[]
   /**
-   * Largest store over smallest, both by the mean of their quickest tenth: what others on the machine take is never
-   * negative, so the quickest rounds are those that tell of the store. Medians of one idle store differ by a half on a
-   * busy machine, these by less than a tenth; a page that grew with the store would grow in its quickest rounds too.
+   * Time of the largest store divided by that of the smallest. Each time is the mean of the quickest tenth of the rounds:
+   * other work on the machine only adds time, so the quickest rounds show the cost of the store. On a busy machine the
+   * medians of one store differ by up to a half, these means by less than a tenth.
    */
   readonly ratio: number
 }
 
-/** Rounds go from store to store, so that a busy machine slows all alike. */
+/** Times every page on stores of the given sizes. The stores take turns, so that a busy machine slows all of them. */
 export async function pageTimings(sizes: readonly number[]): Promise<Timing[]> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-bench-'))
   try {
@@ -95,18 +101,18 @@ export async function pageTimings(sizes: readonly number[]): Promise<Timing[]> {
     }
     const times = new Map<string, number[]>()
     for (let round = -3; round < ROUNDS; round += 1)
-      for (const [name, question] of Object.entries(QUESTIONS))
-        for (const { size, reader } of turned(stores, round)) {
+      for (const [name, readPageOf] of Object.entries(PAGES))
+        for (const { size, reader } of rotated(stores, round)) {
           const begun = performance.now()
-          await question(reader, size)
+          await readPageOf(reader, size)
           const key = `${name} ${size}`
           if (round >= 0) times.set(key, [...(times.get(key) ?? []), performance.now() - begun])
         }
     for (const { db } of stores) await db.destroy()
-    return Object.keys(QUESTIONS).map((name) => {
+    return Object.keys(PAGES).map((name) => {
       const sorted = stores.map(({ size }) => (times.get(`${name} ${size}`) ?? []).toSorted((a, b) => a - b))
       const quickest = sorted.map((list) => mean(list.slice(0, Math.ceil(list.length * QUICKEST))))
-      const medians = sorted.map((list) => list[Math.floor(list.length / 2)] ?? NaN)
+      const medians = sorted.map(median)
       return { name, medians, ratio: (quickest.at(-1) ?? NaN) / (quickest[0] ?? NaN) }
     })
   } finally {

@@ -9,7 +9,10 @@ const SEEDS = [1, 2]
 
 type Window = readonly [file: string, from: number, rows: number, interval: number, each: number]
 
-/** Series of different markets and bar lengths, at rows where they have no outage: file, first row, rows, seconds a bar, defects of each kind. */
+/**
+ * Series of different markets and bar lengths without outages: file, first row, number of rows, seconds per bar, and how
+ * many defects of each kind to plant.
+ */
 const CLEAN: readonly Window[] = [
   ['regime/binance_btcusdt_1m_2024-12.csv.gz', 0, 8000, 60, 5],
   ['regime/binance_btcusdt_1m_2024-12.csv.gz', 20_000, 8000, 60, 5],
@@ -21,7 +24,7 @@ const CLEAN: readonly Window[] = [
   ['bars/goog_daily_backtestingpy.csv.gz', 0, 2148, 86_400, 1],
 ]
 
-/** Minute bars of a venue where every tenth to fiftieth minute has no trade and single orders move the price. */
+/** Minute bars of a thin venue: one minute in ten to fifty has no trade, and single orders move the price. */
 const THIN: readonly Window[] = [
   ['regime/bitfinex_btcusd_1m_2017.csv.gz', 126_000, 7000, 60, 5],
   ['regime/bitfinex_btcusd_1m_2017.csv.gz', 294_000, 7000, 60, 5],
@@ -40,13 +43,13 @@ export function measureQuality(): Measure[] {
   return [
     ...figures('corrupted sample', sample),
     ...figures('injected', liquid.tally),
-    own('the series injected into', liquid),
+    own('those series', liquid),
     ...figures('thin market, injected', thin.tally).map(thinly),
     own('the thin market', thin),
   ]
 }
 
-/** In a thin market, gaps of three minutes and runs of eight equal bars are common, so these figures have no limit. */
+/** Removes the limit. Gaps of three minutes and runs of eight equal bars are common in a thin market. */
 function thinly(measure: Measure): Measure {
   return /: (?:timestamp|stale),/.test(measure.name) ? { ...measure, bar: '', pass: null } : measure
 }
@@ -97,7 +100,7 @@ function judge(bars: readonly Bar[], truth: readonly Defect[], into: Tally): voi
   tally(truth, findings, splits, into)
 }
 
-/** Family or tier, least recall, least precision; null where there is no bar, precision undefined where it is not shown. */
+/** Family or tier, least recall, least precision. Null means no limit; an undefined precision is not shown. */
 const BARS: readonly (readonly [string, number | null, (number | null)?])[] = [
   ['impossible', 1, 1],
   ['timestamp', 1, 1],

@@ -61,6 +61,11 @@ function measureMisprints(): Measure[] {
   }
   return [
     atLeast(PART, `AAPL misprints of the tape, recall (${hits}/${wanted})`, hits / wanted, 0.72),
-    atLeast(PART, `AAPL misprints, flags the second source confirms (${confirmed}/${flags})`, confirmed / flags, 0.95),
+    atLeast(
+      PART,
+      `AAPL misprints, flags confirmed by the second source (${confirmed}/${flags})`,
+      confirmed / flags,
+      0.95,
+    ),
   ]
 }

@@ -1,4 +1,4 @@
-/** One ledger in the words of every layout the audit reads. */
+/** Writes one ledger in every layout that the audit reads. */
 import type { Layout } from '../../../plugins/audit/trade-ledger.ts'
 
 export interface Trip {
@@ -19,7 +19,7 @@ const side = ({ sign }: Trip): string => (sign === 1 ? 'long' : 'short')
 const profit = ({ sign, qty, entryPrice, exitPrice }: Trip): number => sign * qty * (exitPrice - entryPrice)
 const iso = (day: string): string => `${day}T00:00:00Z`
 
-/** Both executions: [trip, quantity with the sign of the order, time, price]. */
+/** Returns the entry and the exit of every trip as [trip, quantity with the sign of the order, time, price]. */
 const executions = (trips: readonly Trip[]): (readonly [Trip, number, string, number])[] =>
   trips.flatMap((trip) => [
     [trip, trip.sign * trip.qty, trip.entryTime, trip.entryPrice] as const,
@@ -210,7 +210,7 @@ export interface Style {
   readonly bom?: boolean
 }
 
-/** The ledger as a file. */
+/** Returns the ledger as a file in the given layout. */
 export function writeLedger(
   layout: Layout,
   trips: readonly Trip[],

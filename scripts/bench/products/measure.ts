@@ -1,8 +1,8 @@
-/** One figure of the benchmark, with its limit. */
+/** One measured figure with its limit. */
 export interface Measure {
   readonly part: string
   readonly name: string
-  /** As shown. */
+  /** The figure as shown. */
   readonly value: string
   /** The limit as shown, e.g. "≥ 0.97"; empty without a limit. */
   readonly bar: string
@@ -10,18 +10,18 @@ export interface Measure {
   readonly pass: boolean | null
 }
 
-/** A figure that must not be below `least`. */
+/** Returns a figure that passes if it is at least `least`. */
 export function atLeast(part: string, name: string, value: number, least: number, digits = 3): Measure {
   return { part, name, value: value.toFixed(digits), bar: `≥ ${least}`, pass: value >= least }
 }
 
-/** A figure that must not be above `most`. */
+/** Returns a figure that passes if it is at most `most`. */
 export function atMost(part: string, name: string, value: number, most: number, digits = 3): Measure {
   const shown = Math.abs(value) < 10 ** -digits && value !== 0 ? value.toExponential(2) : value.toFixed(digits)
   return { part, name, value: shown, bar: `≤ ${most}`, pass: value <= most }
 }
 
-/** A figure without a limit. */
+/** Returns a figure without a limit. */
 export function shown(part: string, name: string, value: string): Measure {
   return { part, name, value, bar: '', pass: null }
 }

@@ -49,7 +49,7 @@ export function measureBooks(): Measure[] {
   return [
     // The recorded costs are written to six decimals.
     atMost(BOOKS, `walk of ${errors.length} orders, largest error in bps`, Math.max(...errors), 1e-6, 7),
-    atMost(BOOKS, 'books too thin on one side of the comparison only', mismatches, 0, 0),
+    atMost(BOOKS, 'books that are too thin on one side of the comparison only', mismatches, 0, 0),
     atMost(BOOKS, 'square-root law against the walk, 250k to 5M, median factor', typical, 2, 2),
   ]
 }
@@ -59,7 +59,7 @@ const SIDES = ['buy', 'sell'] as const
 const LARGE = 250_000
 const CALLS = 20_000
 
-/** Measures the estimates of the product on recorded books: the walk, the law alone, and how often the range is right. */
+/** Measures the product's estimates on recorded books: with the book, with the law alone, and how often the range holds. */
 export function measureCost(): Measure[] {
   const walks: number[] = []
   const factors: number[] = []
@@ -95,9 +95,9 @@ export function measureCost(): Measure[] {
       7,
     ),
     atMost(COST, 'market orders by the law alone, 250k to 5M, median factor to the walk', typical, 2, 2),
-    atLeast(COST, 'range of a walked order holds the same walk 30 seconds later (0.80 meant)', share(later), 0.7, 2),
-    atLeast(COST, 'range of the law holds the walk (0.80 meant)', share(law), 0.7, 2),
-    shown(COST, 'estimates a second, with a book, one core', speed().toFixed(0)),
+    atLeast(COST, 'range of a walked order holds the same walk 30 seconds later (0.80 intended)', share(later), 0.7, 2),
+    atLeast(COST, 'range of the law holds the walk (0.80 intended)', share(law), 0.7, 2),
+    shown(COST, 'estimates per second with a book, one core', speed().toFixed(0)),
   ]
 }
 

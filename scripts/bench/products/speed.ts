@@ -3,13 +3,14 @@ import { probabilityOfOverfitting } from '../../../plugins/lib/quant/backtest-ov
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { stationaryBootstrap } from '../../../plugins/lib/quant/bootstrap.ts'
 import { checkBarQuality } from '../../../plugins/qc/index.ts'
+import { bestCpuSeconds } from '../cpu-time.ts'
 import { atMost, type Measure } from './measure.ts'
 import { readBarsFile } from './recorded-data.ts'
 
 const PART = 'speed'
 
-/** Measures processor seconds for the largest accepted inputs, the best of three runs. */
-export function measureSpeed(): Measure[] {
+/** Measures CPU seconds for the largest accepted inputs. */
+export async function measureSpeed(): Promise<Measure[]> {
   const bars = readBarsFile('regime/bitfinex_btcusd_1m_2017.csv.gz').slice(-50_000)
   const column = (field: 'o' | 'h' | 'l' | 'c'): Float64Array => Float64Array.from(bars, (bar) => bar[field]!)
   const day = { open: column('o'), high: column('h'), low: column('l'), close: column('c') }
@@ -18,39 +19,19 @@ export function measureSpeed(): Measure[] {
   const trials = Array.from({ length: 256 }, () => returns(2000))
   const trades = returns(200_000)
   return [
-    atMost(
-      PART,
-      'bar quality, 50,000 bars, seconds',
-      best(() => checkBarQuality({ bars })),
-      1,
-    ),
-    atMost(
-      PART,
-      'EDGE, 50,000 bars, seconds',
-      best(() => edgeSpread(day)),
-      0.2,
-    ),
+    atMost(PART, 'bar quality, 50,000 bars, seconds', await bestCpuSeconds(() => checkBarQuality({ bars })), 1),
+    atMost(PART, 'EDGE, 50,000 bars, seconds', await bestCpuSeconds(() => edgeSpread(day)), 0.2),
     atMost(
       PART,
       'PBO, 256 trials of 2,000 periods in 16 blocks, seconds',
-      best(() => probabilityOfOverfitting(trials)),
+      await bestCpuSeconds(() => probabilityOfOverfitting(trials)),
       2,
     ),
     atMost(
       PART,
       'bootstrap, 200,000 trades, 2,000 draws, seconds',
-      best(() => stationaryBootstrap(trades)),
+      await bestCpuSeconds(() => stationaryBootstrap(trades)),
       3,
     ),
   ]
-}
-
-function best(work: () => unknown): number {
-  const times = [1, 2, 3].map(() => {
-    const before = process.cpuUsage()
-    work()
-    const { user, system } = process.cpuUsage(before)
-    return (user + system) / 1e6
-  })
-  return Math.min(...times)
 }

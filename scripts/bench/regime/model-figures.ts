@@ -1,4 +1,4 @@
-/** Figures of a model run, and of the baseline that it must beat. */
+/** Figures of a run of the model, and of the baseline that it must beat. */
 import { type Curves, curvesOf, gradeLabels, type Graded, type Grades } from '../../../plugins/regime/label-grades.ts'
 import type { Track } from './model-track.ts'
 
@@ -10,21 +10,22 @@ export interface Figures extends Grades {
   readonly scaled_daily_vol_cv: number | null
 }
 
+/** Returns for every step the log volatility of the hour that follows it; NaN where the track ends before. */
 const forwardOf = ({ realized, stepMinutes, count }: Track): Float64Array => {
   const hour = 60 / stepMinutes
   return Float64Array.from({ length: count }, (_, i) => (i + hour < count ? realized[i + hour]! : NaN))
 }
 
-/** A track as it is graded. */
+/** Converts a track to the form that is graded: volatilities instead of their logarithms. */
 function gradedOf(track: Track, forward: Float64Array): Graded {
   const { stepMinutes, volatile, probability, boundary } = track
   return { stepMinutes, volatile, probability, boundary: boundary.map(Math.exp), forward: forward.map(Math.exp) }
 }
 
-/** The model's record as curves. */
-export const recordOf = (track: Track): Curves => curvesOf(gradedOf(track, forwardOf(track)))
+/** Returns the calibration and persistence curves of a track. */
+export const trackCurves = (track: Track): Curves => curvesOf(gradedOf(track, forwardOf(track)))
 
-/** The model's figures. */
+/** Returns the figures of the model. */
 export function figuresOf(track: Track): Figures {
   const forward = forwardOf(track)
   const [raw, scaled] = dailyVolatility(track)
@@ -36,7 +37,10 @@ export function figuresOf(track: Track): Figures {
   }
 }
 
-/** The baseline: VOLATILE while the volatility of the last hour is above the same boundary. It gives no probability. */
+/**
+ * Returns the figures of the baseline, which is VOLATILE while the volatility of the last hour is above the model's
+ * boundary. It has no probability, so Brier score and ECE are NaN.
+ */
 export function baselineOf(track: Track): Figures {
   const { realized, boundary } = track
   const volatile = Uint8Array.from(realized, (value, i) => (value > boundary[i]! ? 1 : 0))
@@ -46,7 +50,7 @@ export function baselineOf(track: Track): Figures {
   return { ...grades, ...nothing, correlation: correlation(realized, forward) }
 }
 
-/** Volatility of each whole day, of a constant position and of one scaled by the scalar of the step before. */
+/** Returns the volatility of each whole day, for a constant position and for one scaled by the previous step's scalar. */
 function dailyVolatility({ change, scalar, stepMinutes, count }: Track): [number[], number[]] {
   const perDay = 1440 / stepMinutes
   const [raw, scaled]: [number[], number[]] = [[], []]
@@ -62,6 +66,7 @@ function dailyVolatility({ change, scalar, stepMinutes, count }: Track): [number
   return [raw, scaled]
 }
 
+/** Returns the coefficient of variation, or null for fewer than two values. */
 function variation(values: readonly number[]): number | null {
   if (values.length < 2) return null
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
@@ -69,6 +74,7 @@ function variation(values: readonly number[]): number | null {
   return Math.sqrt(square) / mean
 }
 
+/** Returns Pearson's correlation of the pairs without NaN, or null for fewer than two pairs. */
 function correlation(a: ArrayLike<number>, b: ArrayLike<number>): number | null {
   let [n, sumA, sumB, sumAA, sumBB, sumAB] = [0, 0, 0, 0, 0, 0]
   for (let i = 0; i < a.length; i += 1) {

@@ -1,4 +1,4 @@
-/** Runs recorded bars through the model exactly as the product does, and stores the steps as columns. */
+/** Runs recorded bars through the model as the product does, and stores the steps in columns. */
 import type { Columns } from '../../../plugins/market/bars.ts'
 import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
 import type { Fit } from '../../../plugins/regime/volatility-fit.ts'
@@ -11,7 +11,7 @@ export interface Track {
   readonly probability: Float64Array
   readonly forecast: Float64Array
   readonly boundary: Float64Array
-  /** Log volatility of the hour before each step, as the product measures it; NaN where unknown. */
+  /** Log volatility of the hour before each step, measured as in the product; NaN if unknown. */
   readonly realized: Float64Array
   readonly scalar: Float64Array
   /** Log return of the bar of each step. */
@@ -20,7 +20,7 @@ export interface Track {
 
 const COLUMNS = ['minute', 'probability', 'forecast', 'boundary', 'realized', 'scalar'] as const
 
-/** Runs the bars through `model` and returns a step for each minute. */
+/** Runs the bars through `model` and returns its steps, one per bar length. */
 export function track(
   bars: Columns,
   barMinutes: number,
@@ -60,7 +60,7 @@ export function track(
   }
 }
 
-/** The steps at or after a minute. */
+/** Returns the steps at or after a minute (epoch minutes). */
 export function since(whole: Track, minute: number): Track {
   const from = whole.minute.findIndex((at) => at >= minute)
   const part = <Array extends Float64Array | Uint8Array>(column: Array): Array => column.subarray(from) as Array

@@ -1,4 +1,4 @@
-/** Tests two promises on real bars: one bad print does not set the regime, and the future does not change the past. */
+/** Tests two promises on real bars: one bad print does not set the regime, and later bars do not change earlier steps. */
 import { deserialize, serialize } from 'node:v8'
 import type { Columns } from '../../../plugins/market/bars.ts'
 import { createModel, type ModelState } from '../../../plugins/regime/regime-model.ts'
@@ -9,8 +9,8 @@ const SPIKE = 1.05
 const DAY = 1440
 
 /**
- * Steps within a day whose label changes when one close is 5% too high and the next bar opens there and comes back:
- * one number for each of 20 places spread over the second half of the recording.
+ * Plants one bad print at 20 places in the second half of the recording: a close 5% too high, where the next bar opens
+ * before the price returns. Returns for each place how many steps of the following day change their label.
  */
 export function badPrintTrials(bars: Columns, barMinutes: number): number[] {
   const places = Array.from({ length: TRIALS }, (_, i) => Math.floor(bars.count * (0.5 + (0.48 * i) / TRIALS)))
@@ -20,11 +20,11 @@ export function badPrintTrials(bars: Columns, barMinutes: number): number[] {
   return places.map((place) => {
     track(slice(bars, reached, place), barMinutes, undefined, model)
     reached = place
-    const kept = serialize(model)
+    const state = serialize(model)
     const clean = slice(bars, place, place + day)
-    const again = (part: Columns): Track => track(part, barMinutes, undefined, deserialize(kept) as ModelState)
-    const [truth, shaken] = [again(clean), again(withSpike(clean, 10))]
-    return truth.volatile.reduce((sum, label, i) => sum + (label === shaken.volatile[i] ? 0 : 1), 0)
+    const run = (part: Columns): Track => track(part, barMinutes, undefined, deserialize(state) as ModelState)
+    const [expected, disturbed] = [run(clean), run(withSpike(clean, 10))]
+    return expected.volatile.reduce((sum, label, i) => sum + (label === disturbed.volatile[i] ? 0 : 1), 0)
   })
 }
 
@@ -39,8 +39,8 @@ function withSpike(bars: Columns, at: number): Columns {
 }
 
 /**
- * True where bars up to 70% of the recording give byte-identical steps whether the rest exists or not, and where a
- * model kept halfway and restored goes on to the byte as if it had not stopped.
+ * Returns true if the first 70% of the bars give byte-identical steps with and without the rest, even when the model is
+ * saved halfway and restored.
  */
 export function prefixHolds(bars: Columns, barMinutes: number, whole: Track): boolean {
   const model = createModel(barMinutes)

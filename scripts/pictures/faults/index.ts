@@ -1,4 +1,4 @@
-/** A product that fails with the error code in its path, so that the error pages can be looked at. */
+/** A product that fails with the error code in its path, for screenshots of the error pages. */
 import { type Call, definePlugin, ServiceError } from 'tollgate/plugin'
 
 type ErrorCode = ConstructorParameters<typeof ServiceError>[0]

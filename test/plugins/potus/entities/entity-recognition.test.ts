@@ -18,11 +18,11 @@ describe('the entities of a text', () => {
         this.test!.title += ' (skipped: no recorded payloads in ../shared/data/potus)'
         this.skip()
       }
-      const { texts, said, meant, right, precision, recall, wrong } = scoreEntities(recorded, set)
-      this.test!.title += `: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${right} of ${said} said, ${meant} meant)`
+      const { texts, found, labelled, correct, precision, recall, differences } = scoreEntities(recorded, set)
+      this.test!.title += `: precision ${precision.toFixed(3)}, recall ${recall.toFixed(3)} (${correct} of ${found} found, ${labelled} labelled)`
       expect(texts).to.be.at.least(21)
-      expect(precision, wrong.join('\n')).to.be.at.least(0.95)
-      expect(recall, wrong.join('\n')).to.be.at.least(0.7)
+      expect(precision, differences.join('\n')).to.be.at.least(0.95)
+      expect(recall, differences.join('\n')).to.be.at.least(0.7)
     })
 
   const cases: readonly (readonly [string, string, readonly string[]])[] = [
