@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect } from 'chai'
 import { parseTransaction } from 'viem'
@@ -6,7 +6,7 @@ import { createSigner } from '../../gateway/methods/exact-evm/chain/transaction-
 
 const root = resolve(import.meta.dirname, '../..')
 const KEY = `0x${'46'.repeat(32)}` as const
-const SETTLERS = 'gateway/payments/settlers/'
+const SETTLERS = 'gateway/methods/exact-evm/'
 /** The local chain of the sandbox and its made-up money. */
 const SANDBOX = 'gateway/sandbox/'
 
@@ -40,17 +40,19 @@ function reach(files: readonly string[]): ReadonlySet<string> {
 
 describe('the custody of funds', () => {
   it('gives accounting code no way to send money: debts are only recorded', () => {
-    const books = [
-      'scripts/ledger.ts',
-      ...['gateway/ledger', 'gateway/reconciliation', 'gateway/builtin/operator'].flatMap(sources),
-    ]
-    const reached = reach(books)
-    expect([...reached], 'the way is followed')
-      .to.include(`${SETTLERS}rpc.ts`)
+    const reached = reach(['scripts/ledger.ts', ...sources('gateway/accounting')])
+    expect([...reached], 'imports are followed')
+      .to.include(`${SETTLERS}nodes/rpc.ts`)
       .and.to.include('gateway/config/config.ts')
-    const signing = ['signer.ts', 'sender.ts', 'chain.ts', 'batch.ts', 'facilitator.ts'].map((name) => SETTLERS + name)
-    const hands = [...signing, 'secp256k1', 'viem/accounts']
-    expect(hands.filter((hand) => reached.has(hand))).to.deep.equal([])
+    const signing = [
+      'chain/transaction-signer.ts',
+      'chain/sender.ts',
+      'chain/chain-settler.ts',
+      'facilitator/facilitator-settler.ts',
+    ].map((name) => SETTLERS + name)
+    for (const file of signing) expect(existsSync(join(root, file)), file).to.equal(true)
+    const sending = [...signing, 'secp256k1', 'viem/accounts']
+    expect(sending.filter((name) => reached.has(name))).to.deep.equal([])
   })
 
   it('lets only the settlers send transactions', () => {
@@ -59,7 +61,7 @@ describe('the custody of funds', () => {
     expect(sends).to.not.have.length(0)
     expect(sends.filter((file) => !file.startsWith(SETTLERS))).to.deep.equal([])
     const signs = [...gateway, ...sources('plugins')].filter((file) =>
-      /from '[^']*\/signer\.ts'|ecdsaSign|signTransaction|createWalletClient/.test(
+      /from '[^']*\/transaction-signer\.ts'|ecdsaSign|signTransaction|createWalletClient/.test(
         read(file).replace(/import type .*/g, ''),
       ),
     )
@@ -80,6 +82,6 @@ describe('the custody of funds', () => {
     expect(parseTransaction(raw).value ?? 0n).to.equal(0n)
     const valued = sources(SETTLERS).filter((file) => /sign\(\{[^}]*\bvalue\b/.test(read(file)))
     expect(valued).to.deep.equal([])
-    expect(read(`${SETTLERS}signer.ts`)).to.not.match(/\bvalue\b/)
+    expect(read(`${SETTLERS}chain/transaction-signer.ts`)).to.not.match(/\bvalue\b/)
   })
 })

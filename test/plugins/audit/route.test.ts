@@ -208,7 +208,7 @@ describe('POST /v1/audit', () => {
 
     it('shows a sample report', async () => {
       const html = await (await fetch(`${shop.url}/report/sample`, { headers: BROWSER })).text()
-      expect(html).to.contain('made-up trades').and.not.to.contain('Delete this report')
+      expect(html).to.contain('a few invented trades').and.not.to.contain('Delete this report')
     })
   })
 })
