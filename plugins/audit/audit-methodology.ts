@@ -4,7 +4,7 @@ import { costPerSide, PRESETS } from './cost-presets.ts'
 
 export const MODEL = 'audit/1'
 
-/** Written by `npm run bench:products -- --write`. */
+/** `npm run bench:products -- --write` writes this file. */
 const measured = JSON.parse(
   readFileSync(new URL('measured.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']
@@ -14,21 +14,21 @@ export function methodology(): Method {
   return {
     model: MODEL,
     paragraphs: [
-      'A ledger is read row by row in the layout its header shows; fills are matched first in, first out. Numbers and dates are read as those are written that leave no doubt: 95,10 is a decimal comma, 31/1/2024 has its day first. Where none does, points are decimal and months come first, and a warning says so of the dates. Rows that cannot be used (a missing value, an unreadable or future time, a price or quantity not above zero, an exit before its entry, a repeated row) are named and leave the statistics; trades still open are counted and left out.',
-      'Each fill is held against the bar it falls in: the bars sent along, or our own. A price more than half a basis point outside the range, a day without a session, a day before the first or after the last bar, a quantity above the volume, a trade held over an unadjusted split: each is a finding with its row. Our own bars say nothing of listings, and made-up sample bars are never used against a ledger. What could not be checked is reported as not checked, with the reason.',
-      'Over the ledger as a whole: where in their bars the buys and sales lie, whether entries at the open know the direction of the bar, and how many fills sit exactly on a high or low. An honest strategy knows none of these.',
-      'Returns are sign times (exit / entry - 1) less twice the cost a side; fees the file reports replace the commission of the preset. All statistics are of net returns a trade, ordered by exit; where a file has trials, of the one with the highest Sharpe ratio, and the others say how much searching lies behind it.',
-      'The verdict is reject where more than 0.5% of rows or fills are impossible or a flag is raised; not_profitable where nothing is left after costs; unproven where DSR is below 0.95, PBO above 0.5 or the record shorter than the minimum; else plausible. It is never good.',
+      'The audit recognises the layout of a ledger by its header and reads it row by row. It matches fills first in, first out. Unambiguous values decide how the others are read: 95,10 shows a decimal comma, and 31/1/2024 shows that the day comes first. If no value decides, the audit reads points as decimal and months first, and warns about the dates. It lists unusable rows and leaves them out of the statistics: a missing value, an unreadable or future time, a price or quantity that is not positive, an exit before its entry, a repeated row. It counts open trades and leaves them out too.',
+      'The audit compares each fill with the bar of its time, from the bars in the request or from our own. Each of these is a finding with its row: a price more than half a basis point outside the range, a day without a session, a day before the first or after the last bar, a quantity above the volume, and a trade held over an unadjusted split. Our own bars do not show when a symbol was listed. Made-up sample bars are never compared with a ledger. If something cannot be checked, the report says so and gives the reason.',
+      'Three checks look at the ledger as a whole: where buys and sells lie within their bars, whether entries at the open predict the direction of the bar, and how many fills are exactly at a high or low. An honest strategy cannot know any of these in advance.',
+      'The return of a trade is its sign times (exit / entry - 1), minus twice the cost per side. Fees in the file replace the commission of the preset. All statistics use net returns per trade in the order of the exits. If the file has several trials, the audit judges the one with the highest Sharpe ratio and uses the others to measure how much searching led to it.',
+      'The verdict is reject if more than 0.5% of rows or fills are impossible, or if a flag is raised. It is not_profitable if costs use up the profit, and unproven if the DSR is below 0.95, the PBO is above 0.5, or the record is shorter than the minimum. Otherwise it is plausible. No verdict says that a strategy is good.',
     ],
     formulas: [
       {
-        name: 'Sharpe ratio a year',
-        formula: 'SR · √(trades a year), SR = mean / deviation (n-1) per trade',
+        name: 'Annual Sharpe ratio',
+        formula: 'SR · √(trades per year), SR = mean / deviation (n-1) per trade',
         source: 'W. F. Sharpe, J. Portfolio Management 21 (1994)',
       },
       {
         name: 'With autocorrelation',
-        formula: 'SR · q / √(q + 2 Σ (q-k) ρk), k < q, at most a quarter of the trades and 250 lags',
+        formula: 'SR · q / √(q + 2 Σ (q-k) ρk), k < q, k at most 250 and a quarter of the trades',
         source: 'A. W. Lo, Financial Analysts Journal 58 (2002)',
       },
       {
@@ -38,7 +38,7 @@ export function methodology(): Method {
       },
       {
         name: 'Deflated Sharpe ratio',
-        formula: 'the same at SR0 = √V ((1-γ) Z(1-1/N) + γ Z(1-1/(N e)))',
+        formula: 'the probabilistic Sharpe ratio with SR* = √V ((1-γ) Z(1-1/N) + γ Z(1-1/(N e)))',
         source: 'Bailey and López de Prado, J. Portfolio Management 40 (2014)',
       },
       {
@@ -48,12 +48,12 @@ export function methodology(): Method {
       },
       {
         name: 'Minimum backtest length',
-        formula: '(E[max of N] / annual SR)² years, at most 2 ln N / SR²',
+        formula: '(E[maximum of N] / annual SR)² years, at most 2 ln N / SR²',
         source: 'Bailey, Borwein, López de Prado and Zhu, Notices of the AMS 61 (2014)',
       },
       {
         name: 'Haircut',
-        formula: 'the SR whose p value is min(1, N p), p = 2 Φ(-SR √T)',
+        formula: 'the SR with p value min(1, N p), p = 2 Φ(-SR √T)',
         source: 'Harvey and Liu, J. Portfolio Management 42 (2015)',
       },
       {
@@ -70,7 +70,7 @@ export function methodology(): Method {
     ],
     tables: [
       {
-        caption: 'Cost presets, basis points a side',
+        caption: 'Cost presets, basis points per side',
         columns: ['preset', 'half spread', 'slippage', 'commission', 'total', 'basis'],
         rows: Object.entries(PRESETS).map(([name, preset]) => [
           name,
@@ -84,23 +84,26 @@ export function methodology(): Method {
       ...measured,
     ],
     limits: [
-      'Mid, small and micro cap, currency and futures costs are assumptions: no quotes were at hand.',
-      'A fill inside the range of its bar may still have been impossible: bars do not show the queue.',
-      'A list of symbols that all survived cannot be told from one chosen with hindsight.',
-      'Trades that overlap count one unit each; the audit does not know the size of the account.',
+      'The costs of mid, small and micro caps, currencies and futures are assumptions, because we had no quotes to measure them.',
+      'A fill inside the range of its bar may still have been impossible, because bars do not show the queue of orders.',
+      'If every symbol of a ledger still trades, the audit cannot know whether the list was chosen with hindsight.',
+      'Overlapping trades count as one unit each, because the audit does not know the size of the account.',
     ],
     sources: [
       'Novy-Marx and Velikov, Review of Financial Studies 29 (2016), for small caps',
-      'Layouts: freqtrade, vectorbt, backtesting.py, QuantConnect LEAN and TradingView, as they export them',
+      'Layouts: the exports of freqtrade, vectorbt, backtesting.py, QuantConnect LEAN and TradingView',
     ],
   }
 }
 
-/** How figures of a report follow from its others, in their own names; Phi is the normal distribution, Z its inverse. */
+/**
+ * How each figure of a report follows from other figures, by field name. Phi is the standard normal distribution function
+ * and Z its inverse.
+ */
 export const FORMULAS = {
   gross_return: 'sign * (exit_price / entry_price - 1), per trade',
   net_return:
-    'gross_return - 2 * (cost_per_side_bps + extra_bps) / 1e4; where the file reports fees, - fees / (qty * entry_price) in place of commission_bps',
+    'gross_return - 2 * (cost_per_side_bps + extra_bps) / 1e4; if the file reports fees, - fees / (qty * entry_price) replaces commission_bps',
   breakeven_cost_per_side_bps: 'gross_expectancy_bps / 2',
   sharpe_per_trade: 'mean(net_return) / deviation(net_return), with n - 1',
   t_stat: 'sharpe_per_trade * sqrt(trades)',

@@ -1,34 +1,34 @@
-/** How the report is made, for the methodology page. */
+/** The text of the methodology page about bar quality. */
 import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 import { RATIOS } from './unadjusted-splits.ts'
 import { MODEL } from './quality-report.ts'
 
-/** Written by `npm run bench:products -- --write`. */
+/** `npm run bench:products -- --write` writes this file. */
 const measured = JSON.parse(
   readFileSync(new URL('measured.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']
 
 const paragraphs = [
-  'The report judges bars by themselves: by what cannot be, by their own clock, and by their own neighbours. No other data is used, so it works on any instrument, and every number in it can be redone from the bars.',
-  'Rows that cannot be are set aside first, then time is put in order (rows sent from newest to oldest are read so), splits are undone and bars displaced by a power of ten removed; what remains gives the local scale s that wicks and closes are measured in.',
-  'A lone wick is scored by the smaller of its length beyond the body and its length beyond both neighbours, a lone close by its distance beyond the closes and opens around it. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because real extremes trade; a price off the series’ own grid did not, and no volume excuses it. In thin markets most bars are flat, so s is taken from the bars that moved, counted from the close before. On bars of a day or more the threshold is fixed, as measured on genuine misprints of the US tape; on shorter bars it is 1.25 times the score that one bar of a clean file of this length is expected to reach, read from the file’s own tail and kept between 2 and 8.',
-  'A split is a likelihood ratio for each gap between a close and the next open above 17% that lasts and follows no stale run: how close the gap is to a ratio that companies announce, against the tail of real jumps; then the range of the bar, its turnover, which a split leaves alone and a crash multiplies, and the lasting change of share volume. A night between shorter bars is judged as of daily ones; within trading a jump that lasts is taken for a hundred times rarer. The odds are published with each split.',
-  'A gap is a hole inside a session. Breaks that begin and end at hours where breaks recur are nights, weekends or pauses; for US equities the holidays and early closes of the NYSE are known by rule. In a thin market, where bars are missing all the time, only holes longer than chance at the rate of the bars around them are reported and the rest are counted. Bars that keep no common step, as bars of a number of trades do, are judged without grid and gaps.',
+  'The report checks the bars against logic (impossible values), against their own timestamps, and against neighbouring bars. It uses no other data, so it works for any instrument, and you can recompute every number from the bars.',
+  'The report first sets impossible rows aside. It then puts the rows in order of time (files with the newest row first are accepted), reverses splits, and removes bars that are off by a power of ten. The remaining bars give the local scale s, the unit for the size of wicks and closes.',
+  'The score of a lone wick is the smaller of two lengths: beyond the body, and beyond both neighbours. The score of a lone close is its distance beyond the surrounding closes and opens. Both are divided by s and by the square root of relative volume (at least 1, at most 6), because genuine extremes come with volume. A price off the price grid of the series did not trade, so its volume does not lower the score. In thin markets most bars are flat, so s uses only bars that moved, measured from the previous close. For bars of a day or more the threshold is fixed; it was measured on genuine misprints of the US tape. For shorter bars it is 1.25 times the highest score expected in a clean file of the same length, estimated from the tail of the file and kept between 2 and 8.',
+  'The report considers a split at every gap above 17% between a close and the next open, if the gap persists and does not follow a stale run. It computes a likelihood ratio: how close the gap is to a ratio that companies announce, compared with the tail of real jumps. It adds the evidence of the range of the bar, of turnover (which stays the same after a split and rises in a crash), and of a lasting change in share volume. A gap overnight between shorter bars is treated as a gap between daily bars. Within trading hours a persistent jump is assumed to be a hundred times rarer. Each split has its odds.',
+  'A gap is a hole inside a session. Breaks that begin and end at recurring hours count as nights, weekends or pauses. For US equities the report knows the holidays and early closes of the NYSE. In a thin market, where bars are often missing, the report lists only holes that are too long to be chance at the rate of the surrounding bars, and counts the rest. Bars without a common interval, such as bars of a fixed number of trades, are checked without grid and gaps.',
 ]
 
 const formulas = [
   {
     name: 'Local scale',
     formula:
-      's = max(median m of 10 neighbours, median m of those of 101 bars with m > 0.0003, 0.0003); m = ln(max(H,C₋₁)/min(L,C₋₁)), on bars of a day or more ln(H/L) where above 0',
+      's = max(median m of 10 neighbours, median m of those of 101 bars with m > 0.0003, 0.0003); m = ln(max(H,C₋₁)/min(L,C₋₁)); for bars of a day or more m = ln(H/L) if above 0',
   },
   {
     name: 'Wick',
     formula:
-      'min(ln(H/max(O,C)), ln(H/max(H₋₁,H₊₁))) / (s √a), a = volume / median of 51, 1 ≤ √a ≤ 6, 1 off the grid; lows alike',
+      'min(ln(H/max(O,C)), ln(H/max(H₋₁,H₊₁))) / (s √a), a = volume / median of 51, 1 ≤ √a ≤ 6, √a = 1 off the price grid; the same for lows',
   },
-  { name: 'Lone close', formula: 'ln(C/max(C₋₁,C₊₁,O₊₁,O)) / (max(s, 1.5 median |r|) √a); below alike' },
+  { name: 'Lone close', formula: 'ln(C/max(C₋₁,C₊₁,O₊₁,O)) / (max(s, 1.5 median |r|) √a); the same below' },
   {
     name: 'Carried close',
     formula: 'min(|r|,|r₊₁|) / (max(s, 1.5 median |r|) √a), r and r₊₁ opposite, |r+r₊₁| < 0.4 of the smaller',
@@ -40,13 +40,13 @@ const formulas = [
   {
     name: 'Gap in a thin market',
     formula:
-      'n (m/(m + 200))^L < 0.05: of n bars, after a hole of L, where m - 1 others are missing beside the 200 bars around',
+      'n (m/(m + 200))^L < 0.05, for a hole of L bars in n bars, with m - 1 other bars missing among the surrounding 200',
   },
   { name: 'Stale run', formula: 'shortest L with m p^(L-1) < 0.001, m and p from the runs shorter than 8; at least 5' },
   {
     name: 'Split',
     formula:
-      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 a day, π popularity of the ratio f, σ local scale of gaps; within trading t₁₀ for the second t₃ and λ/100',
+      'ln[ρ π t₃(g + ln f; σ) / (λ/2 (0.97 e^(-x/0.15)/0.15 + 0.03 e^(-x/0.8)/0.8) + t₃(g; σ))] + range + turnover + share volume; x = |g| - ln 1.17, ρ = 0.0004 and λ = 0.00024 per day, π popularity of the ratio f, σ local scale of gaps; within trading hours t₁₀ replaces the second t₃ and λ/100 replaces λ',
   },
   {
     name: 'Volume',
@@ -63,17 +63,21 @@ export function methodology(): Method {
     Number(factor.toPrecision(4)),
     popularity,
   ])
-  const ratios = { caption: 'Ratios looked for and their popularity π', columns: ['ratio', 'f', 'π'], rows }
+  const ratios = {
+    caption: 'Split ratios that the report looks for, with their popularity π',
+    columns: ['ratio', 'f', 'π'],
+    rows,
+  }
   return {
     model: MODEL,
     paragraphs,
     formulas,
     tables: [...measured, ratios],
     limits: [
-      'A misprint smaller than the local movement, or one that traded heavily, looks like the market and is not reported.',
-      'Splits below 6:5, and those on a day when the price moved as much as the ratio, are missed.',
-      'Holidays are known for the NYSE only; elsewhere up to four missing weekdays pass for a holiday.',
-      'possible_dividend is a hint from the shape of one gap, not a record of a payment.',
+      'The report misses misprints that are smaller than the local movement or that come with high volume, because they look like real trading.',
+      'The report misses splits below 6:5, and splits on a day when the price moved as much as the ratio.',
+      'The report knows only the holidays of the NYSE. In other markets it accepts up to four missing weekdays as a holiday.',
+      'possible_dividend is a guess from the shape of one gap, not a record of a payment.',
     ],
     sources: [
       'Barndorff-Nielsen, Hansen, Lunde and Shephard, Realized kernels in practice, Econometrics J. 12 (2009)',
