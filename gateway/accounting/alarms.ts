@@ -6,7 +6,7 @@
 import type { Journal } from '../payments/journal/journal.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Lease } from '../stores/lease.ts'
-import type { SendAlert } from './alerts.ts'
+import type { SendAlert } from './alert-webhook.ts'
 
 export const ALARMS = [
   'settling.failing',

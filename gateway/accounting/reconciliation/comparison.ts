@@ -10,7 +10,7 @@ import { mayStillSettle, recordLateSettlement as recordLateDebt } from '../../pa
 import { paymentKey } from '../../methods/payment-method.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
-import type { SendAlert } from '../alerts.ts'
+import type { SendAlert } from '../alert-webhook.ts'
 import { BUCKETS, type Bucket, bucketOfSettled, bucketOfTransfer, type Transfer } from './buckets.ts'
 import { readTransfers } from './chain-transfers.ts'
 import { type Findings, type Row, rowToJson } from './findings.ts'

@@ -3,7 +3,7 @@ import { createLog } from '../../../gateway/observe/log.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { createAlarms } from '../../../gateway/accounting/alarms.ts'
-import type { Alert } from '../../../gateway/accounting/alerts.ts'
+import type { Alert } from '../../../gateway/accounting/alert-webhook.ts'
 import { paymentIn } from '../../contracts/journal-payments.ts'
 
 describe('the alarms', () => {
