@@ -42,7 +42,7 @@ import { createRenderer, type Render } from './http/render.ts'
 import { closeServer } from './http/server.ts'
 import { createMcp } from './mcp/mcp.ts'
 import { createChainSettler } from './methods/exact-evm/chain/chain-settler.ts'
-import { createAccepts, type Readable } from './methods/exact-evm/erc1271.ts'
+import { createErc1271Check, type NodesOfNetwork } from './methods/exact-evm/erc1271.ts'
 import { createExactEvm } from './methods/exact-evm/exact-evm.ts'
 import { chainSettlerOptions, openSettlers } from './methods/exact-evm/open-settlers.ts'
 import type { PaymentMethod, Settler } from './methods/payment-method.ts'
@@ -50,8 +50,8 @@ import { createLog } from './observe/log.ts'
 import { openJournal } from './payments/journal/open-journal.ts'
 import type { Journal } from './payments/journal/journal.ts'
 import { createPayments, type Payments } from './payments/payments.ts'
-import { openPrices, type Prices } from './payments/price-history.ts'
-import { createReconciler } from './payments/recovery.ts'
+import { openPriceHistory, type PriceHistory } from './payments/price-history.ts'
+import { createRecovery } from './payments/recovery.ts'
 import type { Logger } from 'pino'
 import type { Plugin } from './plugin/plugin.ts'
 import { openSandbox, type Sandbox } from './sandbox/sandbox.ts'
@@ -156,7 +156,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     formerPrices: prices.former,
     offers: createOffers({ sign: tokens.sign, now: clock.wall, graceSeconds: config.quoteGraceSeconds }),
   })
-  const recovery = createReconciler({
+  const recovery = createRecovery({
     journal,
     settler: settlement.settler,
     now: clock.wall,
@@ -326,7 +326,7 @@ function clockOf({ dataMode, replayShift }: Config, now?: () => Date): Clock {
 }
 
 /** The nodes that each network can be read by, the leading network first. */
-function readableNetworks(settlement: Settlement, { networks }: Pick<Config, 'networks'>): readonly Readable[] {
+function readableNetworks(settlement: Settlement, { networks }: Pick<Config, 'networks'>): readonly NodesOfNetwork[] {
   const addresses = settlement.sandbox ? [settlement.sandbox.rpcUrl] : networks.map(({ rpcUrl }) => rpcUrl)
   return recipientsOf(settlement).map(({ network }, at) => ({ network, addresses: addresses[at] ?? null }))
 }
@@ -337,7 +337,7 @@ interface Stores {
   readonly db: OpenDatabase
   readonly kv: Kv
   readonly lease: Lease
-  readonly prices: Prices
+  readonly prices: PriceHistory
   readonly revocations: Revocations
   close(): Promise<void>
 }
@@ -361,7 +361,7 @@ async function openStores(
     db,
     kv,
     lease,
-    prices: await openPrices({ db, now: clock.wall, graceSeconds }),
+    prices: await openPriceHistory({ db, now: clock.wall, graceSeconds }),
     revocations: createRevocations(db, log),
     async close() {
       await lease.end()
@@ -375,7 +375,7 @@ async function openStores(
 interface PluginParts {
   readonly config: Config
   readonly accounts: Recipients
-  readonly readable: readonly Readable[]
+  readonly readable: readonly NodesOfNetwork[]
   readonly settlerHealth: Settler['health']
   readonly editions: Swap
   readonly stores: Stores
@@ -409,7 +409,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     baseUrl,
     revoked: revocations.ids,
     nonces: createNonceStore(db, clock.wall),
-    accepts: createAccepts(readable, log),
+    accepts: createErc1271Check(readable, log),
     now: clock.wall,
   })
   const networks = recipientsOf(accounts).map(({ network }) => network)

@@ -4,7 +4,7 @@ import type { Issue } from '../validation/issue.ts'
 import type { Network } from '../config/networks.ts'
 import type { Edition } from '../editions/edition.ts'
 import type { Journal, PaymentRecord } from '../payments/journal/journal.ts'
-import type { Prices } from '../payments/price-history.ts'
+import type { PriceHistory } from '../payments/price-history.ts'
 import type { Alarm } from './alarms.ts'
 import type { Funnel, FunnelRow } from './funnel.ts'
 import { totalToJson } from './ledger-export.ts'
@@ -19,7 +19,7 @@ export interface OperatorViewParts {
   readonly ledger: Ledger
   readonly funnel: Funnel
   readonly metrics: Pick<Metrics, 'latencies'>
-  readonly prices: Pick<Prices, 'history'>
+  readonly prices: Pick<PriceHistory, 'history'>
   /** Ids of revoked access tokens. */
   readonly revoked: ReadonlySet<string>
   readonly issues: () => readonly Issue[]

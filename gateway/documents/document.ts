@@ -6,7 +6,7 @@ import type { Issue } from '../validation/issue.ts'
 import type { Edition } from '../editions/edition.ts'
 import type { Recipients } from '../config/pay-to.ts'
 import type { Network } from '../config/networks.ts'
-import type { Prices } from '../payments/price-history.ts'
+import type { PriceHistory } from '../payments/price-history.ts'
 import type { DataMode } from '../config/config.ts'
 
 const CACHE_CONTROL = 'public, max-age=60'
@@ -63,7 +63,7 @@ export interface DocumentParts extends Deployment {
   editions(): Edition
   /** Returns the issues of the last build of an edition. */
   issues(): readonly Issue[]
-  readonly prices: Pick<Prices, 'history'>
+  readonly prices: Pick<PriceHistory, 'history'>
   /** Returns the public keys of access tokens (RFC 7517). */
   jwks(): { readonly keys: readonly object[] }
   readonly started: Date

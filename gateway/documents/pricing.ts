@@ -1,6 +1,6 @@
 /** /pricing.json and the tool get_pricing (docs/interface.md, section 2.8), and /v1/prices/history. */
 import type { Catalog } from '../plugin/catalog.ts'
-import type { Prices } from '../payments/price-history.ts'
+import type { PriceHistory } from '../payments/price-history.ts'
 import type { Call } from '../plugin/plugin.ts'
 import { priced } from './listed-operations.ts'
 import type { DocumentContext } from './document.ts'
@@ -36,7 +36,7 @@ export interface HistoryInput {
 }
 
 /** Returns the price changes, newest first. A price of null means not sold, 0 means free, and 5000n is 0.005. */
-export async function priceHistory({ catalog, input }: Call<HistoryInput>, prices: Pick<Prices, 'history'>) {
+export async function priceHistory({ catalog, input }: Call<HistoryInput>, prices: Pick<PriceHistory, 'history'>) {
   const changes = await prices.history(input.query)
   return {
     currency: CURRENCY,

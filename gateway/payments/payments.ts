@@ -14,7 +14,7 @@ import {
   type PaymentMethod,
   type Settler,
 } from '../methods/payment-method.ts'
-import { createUnprovenLimit } from '../methods/unproven-limit.ts'
+import { createSignatureCheckLimit } from '../methods/signature-check-limit.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import {
@@ -79,14 +79,18 @@ interface Context extends ReplayParts {
   readonly baseUrl: string
   readonly recipients: readonly [Recipient, ...Recipient[]]
   readonly formerPrices: PaymentsParts['formerPrices']
-  readonly limitUnproven: (payer: string) => Promise<void>
+  readonly limitSignatureChecks: (payer: string) => Promise<void>
 }
 
 export function createPayments(parts: PaymentsParts): Payments {
   const { baseUrl, journal, log, methods, settler, now, formerPrices, pause = delay } = parts
   const inFlight = createInFlightPayments<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
   const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, pause, inFlight }
-  const context: Context = { ...shared, recipients: recipientsOf(parts), limitUnproven: createUnprovenLimit() }
+  const context: Context = {
+    ...shared,
+    recipients: recipientsOf(parts),
+    limitSignatureChecks: createSignatureCheckLimit(),
+  }
   const quotes = new WeakMap<Catalog, ReturnType<typeof createChallenge>>()
   const isReady = (network: Network): boolean => settler.health(network).ready
 
@@ -203,14 +207,14 @@ async function untilValid({ now, pause }: Context, { startsAt }: DecodedPayment)
  * @param proven whether the payment was proved offline: only then does it count for the payments that follow it
  */
 async function checkOnline(
-  { settler, inFlight, limitUnproven }: Context,
+  { settler, inFlight, limitSignatureChecks }: Context,
   work: InFlightPayment<PaidAnswer>,
   payment: DecodedPayment,
   requirements: PaymentRequirements,
   proven: boolean,
 ): Promise<Refusal | null> {
   if (proven) work.holdBalance()
-  else await limitUnproven(payment.payer)
+  else await limitSignatureChecks(payment.payer)
   const ahead = inFlight.heldBefore(payment)
   const refusal = await settler.check(payment, requirements, { proven, ahead })
   if (refusal || proven) return refusal

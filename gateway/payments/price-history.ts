@@ -1,49 +1,50 @@
 /**
- * What every route has cost, and since when: kept in SQL at each edition. Quotes signed before a change are honoured
- * from it for a while, also by a process that was started after the change.
+ * The price history of every route, stored in SQL whenever an edition changes a price. For a grace period after a
+ * change, payments signed for the former price are still accepted, also by a process that started after the change.
  */
 import type { Knex } from 'knex'
 import type { Catalog, Operation, OperationId } from '../plugin/catalog.ts'
 import { migrate, type Step } from '../stores/migrations.ts'
 
-/** A change of one price. Amounts are atomic units; 0n is free, null not sold. */
+/** A change of one price. Amounts are in atomic units; 0n means free, null means not sold. */
 export interface PriceChange {
   readonly operation: OperationId
-  /** "GET /v1/x/gold/*". */
+  /** Display form, e.g. "GET /v1/x/gold/*". */
   readonly route: string
   readonly before: bigint | null
   readonly after: bigint | null
   readonly at: Date
-  /** The catalog version that brought it. */
+  /** The catalog version that made the change. */
   readonly version: string
 }
 
-/** Former prices of an operation that are still honoured, with a catalog version that asked for each. */
+/** The former prices of an operation that are still accepted, each with the catalog version that had it. */
 export type FormerPrices = ReadonlyMap<bigint, string>
 
-export interface Prices {
+export interface PriceHistory {
   /**
-   * Writes down what differs from the last known prices. With `whole` false something of the catalog is withheld for
-   * the moment, so that what is missing does not count as taken away. What another process wrote down after the catalog
-   * was read, at `readAt`, is newer than what was read, and stays.
+   * Stores every price that differs from the last stored one. The newest writer wins: a change that another process
+   * stored after `readAt` is kept.
+   * @param isComplete false if parts of the catalog are disabled: then a missing operation does not count as removed
+   * @param readAt when the catalog was read; now if absent
    */
-  record(catalog: Catalog, whole: boolean, readAt?: Date): Promise<void>
-  /** Synchronous: it is asked with every payment. */
+  record(catalog: Catalog, isComplete: boolean, readAt?: Date): Promise<void>
+  /** Synchronous, because every payment needs it. */
   former(operation: Operation): FormerPrices
-  /** Newest first, listed routes only; `route` is in display form. */
+  /** Changes of listed routes, newest first. `route` is in display form. */
   history(filter: { readonly limit: number; readonly route?: string }): Promise<readonly PriceChange[]>
 }
 
-export interface PricesParts {
+export interface PriceHistoryParts {
   readonly db: Knex
   readonly now: () => Date
-  /** How long a signed old quote is honoured. */
+  /** How long a former price is accepted after a change. */
   readonly graceSeconds: number
 }
 
 interface Row {
   readonly operation: string
-  /** Counts the changes of one operation from 1. */
+  /** Numbers the changes of one operation, from 1. */
   readonly step: number
   readonly route: string
   readonly listed: boolean | number
@@ -54,7 +55,7 @@ interface Row {
 }
 
 const TABLE = 'price_changes'
-const ROWS_AT_ONCE = 100
+const ROWS_PER_INSERT = 100
 
 const STEPS: readonly Step[] = [
   (db) =>
@@ -72,37 +73,38 @@ const STEPS: readonly Step[] = [
     }),
 ]
 
-export async function openPrices({ db, now, graceSeconds }: PricesParts): Promise<Prices> {
+/** Creates the table if necessary and returns the price history of a database. */
+export async function openPriceHistory({ db, now, graceSeconds }: PriceHistoryParts): Promise<PriceHistory> {
   await migrate(db, 'prices', STEPS)
-  let honoured = new Map<OperationId, readonly Honoured[]>()
+  let accepted = new Map<OperationId, readonly AcceptedPrice[]>()
 
   return {
-    async record(catalog, whole, readAt = now()) {
+    async record(catalog, isComplete, readAt = now()) {
       const known = byOperation(await db<Row>(TABLE).orderBy('step'))
-      const rows = changesOf(catalog, whole, known, now().getTime()).filter(({ operation }) => {
+      const rows = changesOf(catalog, isComplete, known, now().getTime()).filter(({ operation }) => {
         const last = known.get(operation)?.at(-1)
         return last === undefined || last.at <= readAt.getTime()
       })
-      // Another process that found the same change first has written the same step.
-      for (let at = 0; at < rows.length; at += ROWS_AT_ONCE)
+      // A process that found the same change first has stored the same step.
+      for (let at = 0; at < rows.length; at += ROWS_PER_INSERT)
         await db<Row>(TABLE)
-          .insert(rows.slice(at, at + ROWS_AT_ONCE))
+          .insert(rows.slice(at, at + ROWS_PER_INSERT))
           .onConflict(['operation', 'step'])
           .ignore()
       for (const row of rows) known.set(row.operation, [...(known.get(row.operation) ?? []), row])
-      honoured = new Map([...known].map(([operation, own]) => [operation, honouredOf(own, graceSeconds * 1000)]))
+      accepted = new Map([...known].map(([operation, own]) => [operation, acceptedPrices(own, graceSeconds * 1000)]))
     },
 
     former({ id }) {
       const at = now().getTime()
-      const living = (honoured.get(id) ?? []).filter(({ until }) => at < until)
-      return new Map(living.map(({ amount, version }) => [amount, version]))
+      const current = (accepted.get(id) ?? []).filter(({ until }) => at < until)
+      return new Map(current.map(({ amount, version }) => [amount, version]))
     },
 
     async history({ limit, route }) {
       const rows = await db<Row>(TABLE)
         .where({ listed: true, ...(route === undefined ? {} : { route }) })
-        .whereNot((appeared) => void appeared.whereNull('before').where({ after: '0' }))
+        .whereNot((firstSeen) => void firstSeen.whereNull('before').where({ after: '0' }))
         .orderBy([{ column: 'at', order: 'desc' }, { column: 'operation' }, { column: 'step', order: 'desc' }])
         .limit(limit)
       return rows.map(changeOf)
@@ -110,15 +112,15 @@ export async function openPrices({ db, now, graceSeconds }: PricesParts): Promis
   }
 }
 
-interface Honoured {
+interface AcceptedPrice {
   readonly amount: bigint
   readonly version: string
   /** Milliseconds since the epoch. */
   readonly until: number
 }
 
-/** The prices that gave way to another, each until its grace has run out. Nothing is owed for what was free. */
-function honouredOf(rows: readonly Row[], graceMs: number): Honoured[] {
+/** The replaced prices, each with the end of its grace period. A former price of zero is left out: nobody pays zero. */
+function acceptedPrices(rows: readonly Row[], graceMs: number): AcceptedPrice[] {
   return rows.flatMap(({ before, at }, index) => {
     const introduced = rows[index - 1]
     if (!introduced || before === null || before === '0') return []
@@ -132,7 +134,13 @@ function byOperation(rows: readonly Row[]): Map<OperationId, readonly Row[]> {
   return known
 }
 
-function changesOf(catalog: Catalog, whole: boolean, known: ReadonlyMap<string, readonly Row[]>, at: number): Row[] {
+/** The rows to add: operations that are new or have another price, and, if the catalog is complete, removed ones. */
+function changesOf(
+  catalog: Catalog,
+  isComplete: boolean,
+  known: ReadonlyMap<string, readonly Row[]>,
+  at: number,
+): Row[] {
   const { version } = catalog
   const routed = [...catalog.operations.values()].filter(({ internal }) => !internal)
   const present = routed.flatMap((operation): Row[] => {
@@ -143,7 +151,7 @@ function changesOf(catalog: Catalog, whole: boolean, known: ReadonlyMap<string, 
     const { id, displayRoute: route, listed } = operation
     return [{ operation: id, step: (last?.step ?? 0) + 1, route, listed, before, after, at, version }]
   })
-  if (!whole) return present
+  if (!isComplete) return present
   const gone = [...known.values()].flatMap((rows): Row[] => {
     const last = rows.at(-1)
     if (!last || last.after === null || catalog.operations.has(last.operation)) return []

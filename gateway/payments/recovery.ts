@@ -1,6 +1,6 @@
 /**
- * Closes what a crash or a timeout left open. Nothing is guessed: what was sent is judged by the chain (the settler's
- * `status`), what was not sent is given back.
+ * Finishes the payments that a crash or a timeout left open. It never guesses: the settler's `status` decides what became
+ * of a payment that may have been sent, and a payment that was never sent is released.
  */
 import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
@@ -8,136 +8,149 @@ import type { PaymentKey, Settler } from '../methods/payment-method.ts'
 import { BLOCK_TIME_LAG_SECONDS } from './in-flight.ts'
 import { recordSettlement } from './purchase.ts'
 
-export interface ReconcilerParts {
+export interface RecoveryParts {
   readonly journal: Journal
   readonly settler: Settler
   readonly now: () => Date
   readonly log: Logger
-  /** Longer than any call may take: a reservation older than this that can no longer be settled is given back. */
+  /** Longer than any call may take. An older reservation is released once its payment can no longer settle. */
   readonly staleSeconds: number
   /** How long a stored answer is kept after its settlement. */
   readonly answerRetentionSeconds: number
-  /** Whether a call of this process is at work on a payment: its own outcome comes first. */
+  /** Whether a call of this process is working on a payment: then recovery leaves the payment to it. */
   readonly isWorking?: (key: PaymentKey) => boolean
 }
 
-/** What one run did, in rows. */
-export interface Reconciled {
+/** What one run did, in payments. */
+export interface RecoveryCounts {
   readonly settled: number
   readonly released: number
   readonly owed: number
-  /** Open still: in progress, waiting for the buyer's retry, or not yet known to the chain. */
+  /** Still open: in progress, waiting for the buyer's retry, or not yet decided on the chain. */
   readonly waiting: number
-  /** Could not be looked at; tried again by the next run. */
+  /** Ended in an error; the next run tries again. */
   readonly failed: number
-  /** Stored answers dropped at the end of their retention. */
+  /** Stored answers deleted at the end of their retention. */
   readonly forgotten: number
 }
 
-export interface Reconciler {
+export interface Recovery {
   /**
-   * Looks at every open payment once. A call while a run is under way gets that run's counts. At the start the counts
-   * are logged even where nothing was left open.
+   * Processes every open payment once. A call during a run returns that run's counts.
+   * @param atStart logs the counts even if no payment changed
    */
-  run(atStart?: boolean): Promise<Reconciled>
+  run(atStart?: boolean): Promise<RecoveryCounts>
   start(everySeconds: number): void
-  /** Ends the timer and waits for the run under way. */
+  /** Stops the timer and waits for the current run. */
   stop(): Promise<void>
 }
 
-/** A submitted payment is left to another living process that sent it for this long. */
+/** How long a submitted payment is left to the live process that sent it. */
 const SENDER_SECONDS = 15
-const AT_ONCE = 4
+const CONCURRENCY = 4
 
-type Verdict = Exclude<keyof Reconciled, 'failed' | 'forgotten'>
+/** What became of one payment. */
+type Recovered = Exclude<keyof RecoveryCounts, 'failed' | 'forgotten'>
 
-export function createReconciler(parts: ReconcilerParts): Reconciler {
-  const { journal, settler, now, log, staleSeconds, answerRetentionSeconds, isWorking = () => false } = parts
-  let underWay: Promise<Reconciled> | null = null
+/** Creates the recovery of one journal. Nothing runs before `run` or `start`. */
+export function createRecovery(parts: RecoveryParts): Recovery {
+  let current: Promise<RecoveryCounts> | null = null
   let timer: NodeJS.Timeout | null = null
-
-  async function look(atStart: boolean): Promise<Reconciled> {
-    // In this order: whoever reserved one of these rows was alive by then.
-    const rows = await journal.openPayments()
-    const living = await journal.liveOwners()
-    const counts = { settled: 0, released: 0, owed: 0, waiting: 0, failed: 0, forgotten: 0 }
-    const queue = rows.values()
-    const work = async (): Promise<void> => {
-      for (const row of queue) {
-        try {
-          counts[await close(row, living)] += 1
-        } catch (error) {
-          counts.failed += 1
-          log.error({ err: error, payment: row.key, state: row.state }, 'a payment could not be reconciled')
-        }
-      }
-    }
-    await Promise.all(Array.from({ length: AT_ONCE }, work))
-    counts.forgotten = await journal.forgetAnswers(now().getTime() - answerRetentionSeconds * 1000)
-    if (atStart || counts.settled + counts.released + counts.owed > 0) log.info(counts, 'payments reconciled')
-    return counts
-  }
-
-  async function close(row: OpenPayment, living: ReadonlySet<string>): Promise<Verdict> {
-    const { key, attempt, state } = row
-    const isOrphan = !living.has(row.owner)
-    const idleSeconds = (now().getTime() - row.updatedAt) / 1000
-    const expiredSeconds = now().getTime() / 1000 - Number(row.expiresAt)
-    switch (state) {
-      case 'reserved': {
-        const isStale = idleSeconds > staleSeconds && expiredSeconds > BLOCK_TIME_LAG_SECONDS
-        if (!isOrphan && !isStale) return 'waiting'
-        const moved = await journal.released(
-          key,
-          attempt,
-          'the gateway stopped before the answer existed; nothing was sent',
-        )
-        return moved ? 'released' : 'waiting'
-      }
-      case 'answered': {
-        if (expiredSeconds <= BLOCK_TIME_LAG_SECONDS) return 'waiting'
-        const moved = await journal.released(key, attempt, 'the buyer did not come back in time; nothing was sent')
-        return moved ? 'released' : 'waiting'
-      }
-      case 'submitted':
-        return isOrphan || row.owner === journal.owner || idleSeconds > SENDER_SECONDS ? judge(row) : 'waiting'
-      default:
-        return oweAnswer(row)
-    }
-  }
-
-  async function judge(row: OpenPayment): Promise<Verdict> {
-    const { key, attempt } = row
-    if (isWorking(key) || !(await journal.claim(key, attempt))) return 'waiting'
-    const outcome = await settler.status(row)
-    if (outcome.state === 'pending' || (outcome.state === 'settled' && outcome.provisional)) return 'waiting'
-    if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
-    if (!(await recordSettlement(journal, log, row, outcome.transaction))) return 'waiting'
-    return row.answer === null ? oweAnswer(row) : 'settled'
-  }
-
-  /** Nothing is submitted without an answer, so this means a ledger changed by hand. The buyer's money counts. */
-  async function oweAnswer({ key, attempt }: OpenPayment): Promise<Verdict> {
-    log.error({ payment: key }, 'a payment was settled and its answer does not exist: it is a debt now')
-    return (await journal.owed(key, attempt, 'settled without a stored answer')) ? 'owed' : 'waiting'
-  }
-
-  const run = (atStart = false): Promise<Reconciled> =>
-    (underWay ??= look(atStart).finally(() => {
-      underWay = null
+  const run = (atStart = false): Promise<RecoveryCounts> =>
+    (current ??= recoverAll(parts, atStart).finally(() => {
+      current = null
     }))
 
   return {
     run,
     start(everySeconds) {
       timer ??= setInterval(() => {
-        run().catch((error: unknown) => log.error({ err: error }, 'the ledger could not be reconciled'))
+        run().catch((error: unknown) => parts.log.error({ err: error }, 'the recovery of open payments failed'))
       }, everySeconds * 1000).unref()
     },
     async stop() {
       if (timer) clearInterval(timer)
       timer = null
-      await underWay?.catch(() => {})
+      await current?.catch(() => {})
     },
   }
+}
+
+/** Processes every open payment of the journal once, a few at a time, and deletes answers past their retention. */
+async function recoverAll(parts: RecoveryParts, atStart: boolean): Promise<RecoveryCounts> {
+  const { journal, now, log, answerRetentionSeconds } = parts
+  // The order matters: a process that reserved one of these payments was alive when the payments were read.
+  const payments = await journal.openPayments()
+  const liveOwners = await journal.liveOwners()
+  const counts = { settled: 0, released: 0, owed: 0, waiting: 0, failed: 0, forgotten: 0 }
+  const queue = payments.values()
+  const work = async (): Promise<void> => {
+    for (const payment of queue) {
+      try {
+        counts[await recover(parts, payment, liveOwners)] += 1
+      } catch (error) {
+        counts.failed += 1
+        log.error({ err: error, payment: payment.key, state: payment.state }, 'a payment could not be recovered')
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: CONCURRENCY }, work))
+  counts.forgotten = await journal.forgetAnswers(now().getTime() - answerRetentionSeconds * 1000)
+  if (atStart || counts.settled + counts.released + counts.owed > 0) log.info(counts, 'open payments recovered')
+  return counts
+}
+
+async function recover(
+  parts: RecoveryParts,
+  payment: OpenPayment,
+  liveOwners: ReadonlySet<string>,
+): Promise<Recovered> {
+  const { journal, now, staleSeconds } = parts
+  const { key, attempt, state } = payment
+  const isOrphan = !liveOwners.has(payment.owner)
+  const idleSeconds = (now().getTime() - payment.updatedAt) / 1000
+  const expiredSeconds = now().getTime() / 1000 - Number(payment.expiresAt)
+  switch (state) {
+    case 'reserved': {
+      const isStale = idleSeconds > staleSeconds && expiredSeconds > BLOCK_TIME_LAG_SECONDS
+      if (!isOrphan && !isStale) return 'waiting'
+      const reason = 'the gateway stopped before the answer existed; nothing was sent'
+      return (await journal.released(key, attempt, reason)) ? 'released' : 'waiting'
+    }
+    case 'answered': {
+      if (expiredSeconds <= BLOCK_TIME_LAG_SECONDS) return 'waiting'
+      const reason = 'the buyer did not come back in time; nothing was sent'
+      return (await journal.released(key, attempt, reason)) ? 'released' : 'waiting'
+    }
+    case 'submitted':
+      return isOrphan || payment.owner === journal.owner || idleSeconds > SENDER_SECONDS
+        ? finishSubmitted(parts, payment)
+        : 'waiting'
+    default:
+      return recordDebt(parts, payment)
+  }
+}
+
+/**
+ * Finds out what became of a submitted payment and records it. The journal's claim comes first: after it, the process
+ * that sent the payment can no longer release it as unsent.
+ */
+async function finishSubmitted(parts: RecoveryParts, payment: OpenPayment): Promise<Recovered> {
+  const { journal, settler, log, isWorking = () => false } = parts
+  const { key, attempt } = payment
+  if (isWorking(key) || !(await journal.claim(key, attempt))) return 'waiting'
+  const outcome = await settler.status(payment)
+  if (outcome.state === 'pending' || (outcome.state === 'settled' && outcome.provisional)) return 'waiting'
+  if (outcome.state === 'refused') return (await journal.refused(key, attempt, outcome)) ? 'released' : 'waiting'
+  if (!(await recordSettlement(journal, log, payment, outcome.transaction))) return 'waiting'
+  return payment.answer === null ? recordDebt(parts, payment) : 'settled'
+}
+
+/**
+ * Records a settled payment without an answer as a debt to the buyer. Nothing is submitted before its answer is stored,
+ * so this happens only if somebody changed the journal by hand.
+ */
+async function recordDebt({ journal, log }: RecoveryParts, { key, attempt }: OpenPayment): Promise<Recovered> {
+  log.error({ payment: key }, 'a payment was settled and has no stored answer: it is now a debt to the buyer')
+  return (await journal.owed(key, attempt, 'settled without a stored answer')) ? 'owed' : 'waiting'
 }

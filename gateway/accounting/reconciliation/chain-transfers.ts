@@ -1,6 +1,6 @@
 /** Reads the token's transfers to the payee from the logs of the chain, each with the authorization it used. */
 import type { Hex, Network } from '../../config/networks.ts'
-import type { Log, TransactionReceipt } from '../../methods/exact-evm/judge.ts'
+import type { Log, TransactionReceipt } from '../../methods/exact-evm/authorization-outcome.ts'
 import { type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../methods/exact-evm/eip3009.ts'
 import type { Transfer } from './buckets.ts'

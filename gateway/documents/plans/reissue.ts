@@ -5,8 +5,8 @@
  */
 import { hashMessage, recoverAddress } from 'viem'
 import type { Hex } from '../../config/networks.ts'
-import type { Accepts } from '../../methods/exact-evm/erc1271.ts'
-import { createUnprovenLimit } from '../../methods/unproven-limit.ts'
+import type { Erc1271Check } from '../../methods/exact-evm/erc1271.ts'
+import { createSignatureCheckLimit } from '../../methods/signature-check-limit.ts'
 import type { Journal } from '../../payments/journal/journal.ts'
 import type { Catalog, Plan } from '../../plugin/catalog.ts'
 import { InvalidInput, Unavailable } from '../../plugin/plugin.ts'
@@ -24,7 +24,7 @@ export interface ReissueParts {
   /** Remembers used signatures: each is accepted once. */
   readonly nonces: NonceStore
   /** Checks the signatures of contract wallets. */
-  readonly accepts: Accepts
+  readonly accepts: Erc1271Check
   readonly now: () => Date
 }
 
@@ -57,13 +57,13 @@ export function reissueMessage(baseUrl: string, address: string, issuedAt: strin
 }
 
 export function createReissue(parts: ReissueParts): Reissue {
-  const limitUnproven = createUnprovenLimit()
-  return (catalog, body) => reissue(parts, limitUnproven, catalog, body)
+  const limitSignatureChecks = createSignatureCheckLimit()
+  return (catalog, body) => reissue(parts, limitSignatureChecks, catalog, body)
 }
 
 async function reissue(
   { journal, tokens, baseUrl, revoked, nonces, accepts, now }: ReissueParts,
-  limitUnproven: LimitUnproven,
+  limitSignatureChecks: LimitSignatureChecks,
   catalog: Catalog,
   { address, issued_at: issuedAt, signature }: ReissueBody,
 ): Promise<readonly Reissued[]> {
@@ -78,7 +78,7 @@ async function reissue(
   })
   // A key is the same on every chain. The chain is only asked for a wallet that has bought something.
   const isKey = signer?.toLowerCase() === wallet
-  const owned = isKey ? bought : await acceptedByContract({ accepts, limitUnproven }, bought, wallet, digest, signature)
+  const owned = isKey ? bought : await acceptedByContract({ accepts, limitSignatureChecks }, bought, wallet, digest, signature)
   if (!isKey && owned.length === 0)
     throw invalid('signature', 'is not a signature of this address over the message that this route asks for')
 
@@ -96,14 +96,14 @@ async function reissue(
   return reissued.toSorted((a, b) => b.expiresAt.getTime() - a.expiresAt.getTime())
 }
 
-type LimitUnproven = ReturnType<typeof createUnprovenLimit>
+type LimitSignatureChecks = ReturnType<typeof createSignatureCheckLimit>
 
 /**
  * Purchases on the networks where the wallet's contract accepts the signature. The same address may belong to somebody
  * else on another chain. At this point anybody may claim the address, so chain reads are limited per wallet.
  */
 async function acceptedByContract(
-  { accepts, limitUnproven }: { readonly accepts: Accepts; readonly limitUnproven: LimitUnproven },
+  { accepts, limitSignatureChecks }: { readonly accepts: Erc1271Check; readonly limitSignatureChecks: LimitSignatureChecks },
   bought: readonly PlanPurchase[],
   wallet: Hex,
   digest: Hex,
@@ -111,7 +111,7 @@ async function acceptedByContract(
 ): Promise<readonly PlanPurchase[]> {
   const accepted = new Set<string>()
   for (const caip2 of new Set(bought.map(({ network }) => network))) {
-    await limitUnproven(wallet)
+    await limitSignatureChecks(wallet)
     const isAccepted = await accepts({ caip2 }, wallet, digest, signature as Hex).catch(() => {
       throw new Unavailable('The chain cannot check the signature of this wallet now; send the request again.', 10)
     })

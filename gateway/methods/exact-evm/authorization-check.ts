@@ -1,6 +1,6 @@
 /**
- * Scheme "exact" on EVM, checked offline: an EIP-3009 TransferWithAuthorization against what was asked. Cheap checks
- * come first, the one signature recovery last; recovery is native (libsecp256k1) where the package has a build.
+ * The offline check of scheme "exact" on EVM: an EIP-3009 TransferWithAuthorization against the requirements. Cheap checks
+ * come first and the one signature recovery last. Recovery is native (libsecp256k1) where the package has a build.
  */
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
@@ -9,15 +9,15 @@ import type { PaymentRequirements, Refusal } from '../../x402/payment-requiremen
 import type { DecodedPayment, OfflineRefusal, PaymentMethod } from '../payment-method.ts'
 import { type Authorization, type Transfer, transferOf } from './eip3009.ts'
 
-/** A signature must live this much longer than now, or it ends before its transaction is in a block. */
+/** A signature must be valid for at least this long, so that its transaction can get into a block. */
 export const SETTLE_SECONDS = 6
 /**
- * A signature may outlive maxTimeoutSeconds by this much (a clock that is ahead, a client with a default of its own),
- * so that every payment is either settled or dead within a known time.
+ * A signature may be valid this much longer than maxTimeoutSeconds, because a clock is ahead or a client has a default of
+ * its own. The limit makes sure that every payment is settled or expired within a known time.
  */
 export const SLACK_SECONDS = 3_600
 
-/** A buyer's clock may be ahead of ours by this much: a payment that begins so soon is waited for. */
+/** How far a buyer's clock may be ahead of ours: the gateway waits for a payment that becomes valid so soon. */
 const SKEW_SECONDS = 5n
 
 const HALF_ORDER = Buffer.from('7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0', 'hex')
@@ -25,7 +25,7 @@ const DOMAIN_TYPE = 'EIP712Domain(string name,string version,uint256 chainId,add
 const TRANSFER_TYPE =
   'TransferWithAuthorization(address from,address to,uint256 value,uint256 validAfter,uint256 validBefore,bytes32 nonce)'
 
-/** Creates the check for one network: null where the payment is what was asked and its payer signed it. */
+/** Creates the check for one network. It returns null if the payment meets the requirements and its payer signed it. */
 export function createAuthorizationCheck(network: Network): PaymentMethod['verify'] {
   const digestOf = createDigest(network)
   return (payment, requirements, nowSeconds) =>
@@ -104,7 +104,7 @@ function checkAccepted(
     ['payTo', same(accepted['payTo'], payTo)],
   ].find(([, agrees]) => !agrees)
   if (!differing) return null
-  const message = `accepted.${differing[0]} is not what was offered; ask for a fresh quote.`
+  const message = `accepted.${differing[0]} is not what was offered; request a new quote.`
   return refusal('invalid_payment_requirements', message)
 }
 
@@ -159,7 +159,7 @@ function same(one: unknown, other: string): boolean {
   return typeof one === 'string' && one.toLowerCase() === other.toLowerCase()
 }
 
-/** The payer may be a contract wallet, whose signature only the chain can judge. */
+/** The payer may be a contract wallet, whose signature only a call to the chain can verify. */
 function unsigned(message: string): OfflineRefusal {
   return { ...refusal('invalid_exact_evm_payload_signature', message), needsSettler: true }
 }

@@ -1,6 +1,6 @@
 /**
- * What is asked of the chain before anybody works for a payment: whether the token would take it now, whether a
- * contract wallet could have signed it, and whether the balance covers it together with the payer's other payments in
+ * The check on the chain before any work is done for a payment: whether the token would accept the transfer now, whether
+ * a contract wallet can have signed it, and whether the balance covers it together with the payer's other payments in
  * progress.
  */
 import type { Hex, Network } from '../../config/networks.ts'
@@ -9,13 +9,13 @@ import type { CheckOptions, Commitment } from '../payment-method.ts'
 import { balanceData, refusalOf, revertText, stateData, type Transfer } from './eip3009.ts'
 import { aggregateData, aggregateResults, MULTICALL3 } from './multicall.ts'
 import { RpcError, type Rpc } from './nodes/rpc.ts'
-import type { Wallets } from './wallets.ts'
+import type { ContractWallets } from './contract-wallets.ts'
 
-/** Asks the token whether it would take a transfer now. Null: it would. Throws RpcError if the chain cannot be read. */
+/** Simulates a transfer. Null: the token would accept it now. Throws RpcError if the chain cannot be read. */
 export type Simulate = (transfer: Transfer) => Promise<Refusal | null>
 
 /** Creates the simulation of transfers: one call covers balance, used nonce, contract wallets and the token's blacklist. */
-export function createSimulate(rpc: Rpc, wallets: Wallets): Simulate {
+export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
   return async (transfer) => {
     const settlement = await wallets.settlementOf(transfer)
     if ('reason' in settlement) return settlement
@@ -48,26 +48,26 @@ export type Check = (transfer: Transfer, options?: CheckOptions) => Promise<Refu
 export interface CheckParts {
   readonly rpc: Rpc
   readonly network: Network
-  readonly wallets: Wallets
+  readonly wallets: ContractWallets
   readonly simulate: Simulate
 }
 
 /** Creates the check of one network. */
 export function createCheck({ rpc, network: { asset }, wallets, simulate }: CheckParts): Check {
   return async (transfer, { proven, ahead } = { proven: true, ahead: [] }) => {
-    const foreign = proven ? null : await wallets.foreign(transfer.from, transfer.signature)
-    if (foreign) return foreign
+    const unsigned = proven ? null : await wallets.refuseWithoutCode(transfer.from, transfer.signature)
+    if (unsigned) return unsigned
     const [refusal, isCovered] = await Promise.all([simulate(transfer), coversAll(rpc, asset, transfer, ahead)])
-    return refusal ?? (isCovered ? null : SHORT)
+    return refusal ?? (isCovered ? null : BALANCE_RESERVED)
   }
 }
 
-const SHORT: Refusal = {
+const BALANCE_RESERVED: Refusal = {
   reason: 'insufficient_funds',
   message: "The payer's balance is reserved for other payments in progress. Wait for them, or add USDC.",
 }
 
-/** Whether the balance covers a payment and those ahead of it. Each alone may be covered by what suffices for one. */
+/** Whether the balance covers a payment together with those ahead of it. */
 async function coversAll(
   rpc: Rpc,
   asset: Hex,
@@ -75,20 +75,20 @@ async function coversAll(
   ahead: readonly Commitment[],
 ): Promise<boolean> {
   if (ahead.length === 0) return true
-  const needed = (some: readonly Commitment[]): bigint => some.reduce((sum, { amount }) => sum + amount, value)
+  const needed = (others: readonly Commitment[]): bigint => others.reduce((sum, { amount }) => sum + amount, value)
   const data = balanceData(from)
   if (BigInt(await rpc.call<Hex>('eth_call', { to: asset, data }, 'latest')) >= needed(ahead)) return true
   // Some of the payments may have left the balance already: which of them did must be read together with it.
-  const some = ahead.slice(0, MOST_STATES)
+  const readable = ahead.slice(0, MAX_NONCES)
   const [balance, ...states] = await readTogether(rpc, asset, [
     data,
-    ...some.map(({ identity }) => stateData(from, identity as Hex)),
+    ...readable.map(({ identity }) => stateData(from, identity as Hex)),
   ])
   return BigInt(balance as Hex) >= needed(ahead.filter((_, at) => !isTrue(states[at])))
 }
 
-/** Nodes limit what one call may do. */
-const MOST_STATES = 100
+/** Nodes limit the gas of one eth_call. */
+const MAX_NONCES = 100
 
 /**
  * Reads several values of the token in one call, so that all are of one state. Several calls that name the same block do

@@ -1,4 +1,4 @@
-/** The token's side of EIP-3009: call data, event topics, and what its reverts mean. Works for FiatTokenV2_2 (USDC). */
+/** EIP-3009 on the token's side: call data, event topics and revert texts. Works for FiatTokenV2_2 (USDC). */
 import type { Payment } from '../payment-method.ts'
 import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { Hex } from '../../config/networks.ts'
@@ -13,7 +13,7 @@ export interface Authorization {
   readonly nonce: Hex
 }
 
-/** What the token needs to move the money. */
+/** A signed authorization: all that the token needs to move the money. */
 export interface Transfer extends Authorization {
   readonly signature: Hex
 }
@@ -38,7 +38,7 @@ const SELECTORS = {
   authorizationState: '0xe94a0102',
 } as const
 
-/** A payment of this method in the words of EIP-3009: its identity is the nonce, its proof the signature. */
+/** Converts a payment to EIP-3009 fields: its identity is the nonce, its proof the signature. */
 export function transferOf(payment: Payment): Transfer {
   const { payer, payTo, amount, startsAt, expiresAt, identity, proof } = payment
   return {
@@ -84,7 +84,7 @@ export function stateData(authorizer: Hex, nonce: Hex): Hex {
   return `${SELECTORS.authorizationState}${word(authorizer)}${word(nonce)}`
 }
 
-/** How the token says no (FiatTokenV2_2 and OpenZeppelin texts), and what that means to a payer. */
+/** Revert texts of the token (FiatTokenV2_2 and OpenZeppelin), each with the refusal that the payer gets. */
 const REVERTS: readonly (readonly [RegExp, Refusal])[] = [
   [
     /exceeds balance/i,
@@ -119,7 +119,7 @@ const REVERTS: readonly (readonly [RegExp, Refusal])[] = [
   [/paused/i, { reason: 'invalid_transaction_state', message: 'The token is paused.' }],
 ]
 
-/** The refusal behind a revert text. */
+/** Returns the refusal that a revert text stands for. */
 export function refusalOf(revert: string): Refusal {
   const named = REVERTS.find(([pattern]) => pattern.test(revert))
   return named?.[1] ?? { reason: 'invalid_transaction_state', message: 'The token refused the transfer.' }

@@ -1,4 +1,4 @@
-/** Whether a contract wallet calls a signature its own (ERC-1271): asked of the chain, which alone can run its code. */
+/** Asks a contract wallet whether it accepts a signature (ERC-1271). */
 import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Hex, Network } from '../../config/networks.ts'
@@ -6,27 +6,32 @@ import { createNodes } from './nodes/nodes.ts'
 import { RpcError } from './nodes/rpc.ts'
 
 /**
- * True where the code at `account` of that network accepts the signature of a 32-byte digest. False where it does not,
- * fails, or there is no code: also for a wallet that does not exist yet (ERC-6492). Throws RpcError where the chain
- * cannot be read.
+ * Whether the contract at `account` accepts a signature of a 32-byte digest. False if the call fails or the account has
+ * no code, which is also the case for a wallet that is not deployed yet (ERC-6492).
+ * @throws RpcError if the chain cannot be read
  */
-export type Accepts = (network: Pick<Network, 'caip2'>, account: Hex, digest: Hex, signature: Hex) => Promise<boolean>
+export type Erc1271Check = (
+  network: Pick<Network, 'caip2'>,
+  account: Hex,
+  digest: Hex,
+  signature: Hex,
+) => Promise<boolean>
 
 const ABI = parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)'])
-/** What isValidSignature(bytes32,bytes) answers for yes: its own selector. */
-const YES = '0x1626ba7e'
+/** isValidSignature returns its own selector if the signature is valid (ERC-1271). */
+const MAGIC_VALUE = '0x1626ba7e'
 const GAS: Hex = `0x${(1_000_000).toString(16)}`
 
-/** The nodes of a network; null where there are none to ask. */
-export interface Readable {
+/** A network and its nodes: addresses separated by commas or spaces, or null if there are none. */
+export interface NodesOfNetwork {
   readonly network: Network
   readonly addresses: string | null
 }
 
-/** Asks these nodes; where a network has none nobody can be asked, and nothing is accepted. */
-export function createAccepts(places: readonly Readable[], log: Logger): Accepts {
+/** Creates the check for several networks. On a network without nodes, no signature is accepted. */
+export function createErc1271Check(networks: readonly NodesOfNetwork[], log: Logger): Erc1271Check {
   const nodes = new Map(
-    places.flatMap(({ network, addresses }) =>
+    networks.flatMap(({ network, addresses }) =>
       addresses === null ? [] : [[network.caip2, createNodes({ addresses, network, log })] as const],
     ),
   )
@@ -38,7 +43,7 @@ export function createAccepts(places: readonly Readable[], log: Logger): Accepts
     const data = encodeFunctionData({ abi: ABI, functionName: 'isValidSignature', args: [digest, own] })
     try {
       const answer = await rpc.call<Hex>('eth_call', { to: account, data, gas: GAS }, 'latest')
-      return answer.length === 66 && answer.startsWith(YES)
+      return answer.length === 66 && answer.startsWith(MAGIC_VALUE)
     } catch (error) {
       if (isRevert(error)) return false
       throw error
@@ -46,7 +51,7 @@ export function createAccepts(places: readonly Readable[], log: Logger): Accepts
   }
 }
 
-/** The wallet's own signature, which some wallets go on wrapping after they exist; null where it cannot be read. */
+/** Unwraps an ERC-6492 signature, which some wallets still use after their deployment. Null if it is malformed. */
 function ownSignature(signature: Hex): Hex | null {
   if (!isErc6492Signature(signature)) return signature
   try {
@@ -56,7 +61,7 @@ function ownSignature(signature: Hex): Hex | null {
   }
 }
 
-/** The wallet's code said no, rather than the node. */
+/** Whether the wallet's code rejected the signature, as opposed to an error of the node. */
 function isRevert(error: unknown): boolean {
   if (!(error instanceof RpcError) || error.fault !== 'refused') return false
   return typeof error.data === 'string' || /revert|out of gas|opcode|invalid jump|stack/i.test(error.message)

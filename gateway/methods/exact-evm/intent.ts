@@ -1,18 +1,18 @@
-/** What the settlers of this method store before they send, in the JSON of the journal's column `intent`. */
+/** What a settler of this method stores before it sends a payment: the JSON in the journal's column `intent`. */
 import type { Hex } from '../../config/networks.ts'
 import type { SubmittedPayment } from '../payment-method.ts'
 
-/** A signed transaction of ours. */
+/** A transaction signed with our gas key. */
 export interface ChainIntent {
   readonly kind: 'chain'
   readonly transaction: Hex
-  /** The signed transaction, to be sent again unchanged. */
+  /** The signed transaction, so that it can be sent again unchanged. */
   readonly raw: Hex
   readonly sender: Hex
   readonly senderNonce: number
-  /** The first block that can hold it: logs are searched from here. */
+  /** The first block that can contain it. Logs are searched from here. */
   readonly fromBlock: number
-  /** How many payments share the transaction. Then `raw` is empty, because each can be sent again alone. */
+  /** How many payments share the transaction. `raw` is then "0x", because each payment is resent on its own. */
   readonly batch?: number
 }
 
@@ -25,7 +25,7 @@ export interface FacilitatorIntent {
 
 export type EvmIntent = ChainIntent | FacilitatorIntent
 
-/** The intent of a payment of this method. Whichever settler stored it, the other may have to finish it. */
+/** The intent of a payment of this method. A chain settler may have to finish what a facilitator started, and vice versa. */
 export function intentOf({ intent }: SubmittedPayment): EvmIntent | null {
   return intent as EvmIntent | null
 }

@@ -1,4 +1,4 @@
-/** Several calls in one transaction: Multicall3, at the same address on every network that has it. */
+/** Multicall3: several calls in one transaction. It has the same address on every network. */
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { Hex } from '../../config/networks.ts'
 
@@ -6,7 +6,7 @@ export const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 export interface Part {
   readonly target: Hex
-  /** false: where this one fails, all fail. */
+  /** False: if this call fails, the whole transaction fails. */
   readonly allowFailure: boolean
   readonly callData: Hex
 }
@@ -28,7 +28,7 @@ export function aggregateData(parts: readonly Part[]): Hex {
   return encodeFunctionData({ abi: ABI, functionName: 'aggregate3', args: [calls] })
 }
 
-/** What each call returned, in order. */
+/** Decodes the result of aggregate3: what each call returned, in order. */
 export function aggregateResults(data: Hex): readonly PartResult[] {
   return decodeFunctionResult({ abi: ABI, functionName: 'aggregate3', data })
 }

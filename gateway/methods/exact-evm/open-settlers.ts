@@ -48,10 +48,10 @@ export async function openSettlers(config: Config, log: Logger): Promise<OpenedS
 /** The options of a chain settler that come from the configuration, whichever chain it settles on. */
 export function chainSettlerOptions(
   { settleBatch: batch, walletFactories: factories }: Pick<Config, 'settleBatch' | 'walletFactories'>,
-  { confirmBlocks, maxGasPrice: mostForGas }: NetworkConfig,
-): Pick<ChainSettlerOptions, 'batch' | 'factories' | 'confirmBlocks' | 'mostForGas' | 'confirmSeconds'> {
+  { confirmBlocks, maxGasPrice }: NetworkConfig,
+): Pick<ChainSettlerOptions, 'batch' | 'factories' | 'confirmBlocks' | 'maxGasPrice' | 'confirmSeconds'> {
   const confirmSeconds = CONFIRM_SECONDS + BLOCK_SECONDS * (confirmBlocks - 1)
-  return { batch, factories, confirmBlocks, mostForGas, confirmSeconds }
+  return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds }
 }
 
 async function openSettler(config: Config, settings: NetworkConfig, network: Network, log: Logger): Promise<Settler> {

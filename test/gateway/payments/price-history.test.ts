@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
-import { openPrices, type Prices } from '../../../gateway/payments/price-history.ts'
+import { openPriceHistory, type PriceHistory } from '../../../gateway/payments/price-history.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { catalogOf, OPERATION } from '../../support/operation.ts'
 
@@ -17,9 +17,9 @@ for (const [name, create] of Object.entries(DATABASES))
   describe(`the history of prices in ${name}`, () => {
     let database: TestDatabase
     let at: number
-    let prices: Prices
+    let prices: PriceHistory
     const now = (): Date => new Date(at)
-    const open = (db = database.db): Promise<Prices> => openPrices({ db, now, graceSeconds: 300 })
+    const open = (db = database.db): Promise<PriceHistory> => openPriceHistory({ db, now, graceSeconds: 300 })
     const steps = async () =>
       (await prices.history({ limit: 100 })).map(({ operation, before, after, version }) => [
         operation,

@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { pino } from 'pino'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import type { Outcome, Settler, SubmittedPayment } from '../../../gateway/methods/payment-method.ts'
-import { createReconciler } from '../../../gateway/payments/recovery.ts'
+import { createRecovery } from '../../../gateway/payments/recovery.ts'
 import type { TestJournal } from '../../contracts/journals.ts'
 import { JOURNALS } from '../../contracts/journals.ts'
 import { INTENT, paymentIn, REFUSED, reservationOf, STEPS, TRANSACTION } from '../../contracts/journal-payments.ts'
@@ -41,7 +41,7 @@ describe('reconciling', () => {
     status: Parameters<typeof chainOf>[0] = () => PENDING,
     isWorking = (_key: string): boolean => false,
   ) =>
-    createReconciler({
+    createRecovery({
       isWorking,
       journal,
       settler: chainOf(status),

@@ -27,7 +27,7 @@ import {
 } from './till.ts'
 
 describe('the chain matrix', () => {
-  const scene = useTill({ mostForGas: 500_000_000_000n })
+  const scene = useTill({ maxGasPrice: 500_000_000_000n })
 
   it('releases a payment whose transaction reverted, and delivers no answer', async () => {
     const { till } = scene

@@ -6,7 +6,7 @@ import { outcomeOf } from '../../support/till.ts'
 import { ends, GATED, GATED_PRICE, held, hex, ONCE, PRICE, RELEASED, useTill } from './till.ts'
 
 describe('the chain settler with failing nodes and gas', () => {
-  const scene = useTill({ mostForGas: 500_000_000_000n })
+  const scene = useTill({ maxGasPrice: 500_000_000_000n })
 
   it('sends through the other node if one falsely accepts a transaction, and settles once', async () => {
     const { till } = scene

@@ -12,7 +12,7 @@ import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { type Outcome, type Settler } from '../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 import { createPayments } from '../../../gateway/payments/payments.ts'
-import { createReconciler } from '../../../gateway/payments/recovery.ts'
+import { createRecovery } from '../../../gateway/payments/recovery.ts'
 import type { Tokens } from '../../../gateway/tokens/access-tokens.ts'
 import { Reply } from '../../../gateway/plugin/plugin.ts'
 import { PAY_TO } from '../../support/gateway.ts'
@@ -56,7 +56,7 @@ export function createGateway(world: World, id: string): Gateway {
     pause: () => steps.gate(process, 'pause', () => world.advance(1)),
   })
   const staleSeconds = 600
-  const reconciler = createReconciler({
+  const reconciler = createRecovery({
     journal,
     settler,
     now,

@@ -1,48 +1,156 @@
 /**
- * Collects items while a batch is in progress and sends them together as the next one. While nothing is in progress, an
- * item is sent at once; a full batch never waits.
+ * Sends payments to the chain, each in its own transaction or several in one (SETTLE_BATCH). Every payment is signed,
+ * recorded and then sent: nothing is sent before its intent is recorded.
  */
+import type { ChainIntent } from '../intent.ts'
+import type { Hex } from '../../../config/networks.ts'
+import type { PendingTransaction } from './pending-transaction.ts'
+import { aggregateData, MULTICALL3 } from '../multicall.ts'
+import { RpcError } from '../nodes/rpc.ts'
+import type { Sender } from './sender.ts'
+import { KEY_GAS, type Settlement } from '../contract-wallets.ts'
 
-/** A batch that was sent: each item's own result in order, and when the next batch may follow. */
-export interface SentBatch<Result> {
-  readonly results: readonly PromiseSettledResult<Result>[]
-  readonly over: Promise<unknown>
+/** A payment to send. `record` stores its intent. */
+export interface OutgoingPayment {
+  readonly settlement: Settlement
+  readonly record: (intent: ChainIntent) => Promise<boolean>
 }
 
-/** Returns a function that adds an item and resolves with its own result. `sendBatch` gets 1 to `size` items; if it throws,
- * all of them fail. */
+/** What became of an outgoing payment. Null: its intent was not recorded, so it was not sent. */
+export type SentResult =
+  | { readonly tx: PendingTransaction; readonly accepted: boolean; readonly isShared: boolean }
+  /** It was recorded and could not be sent. */
+  | { readonly unsent: RpcError }
+  | null
+
+export interface PaymentSenderOptions {
+  readonly sender: Sender
+  /** The account that pays the gas. */
+  readonly address: Hex
+  /** The most payments per transaction; 1: no batches. */
+  readonly size: number
+}
+
+/** Gas limit of a transfer inside a batch. USDC uses about 50,000; unused gas is not charged. */
+const PART_GAS = 120_000n
+const BATCH_GAS = 60_000n
+
+/** The gas limit of a batch of this many payments. */
+export function batchGas(payments: number): bigint {
+  return BATCH_GAS + PART_GAS * BigInt(payments)
+}
+
+/**
+ * Returns a function that sends one payment. It throws what `record` throws, and RpcError or GasPriceTooHigh before
+ * anything is recorded.
+ */
+export function createPaymentSender(options: PaymentSenderOptions): (payment: OutgoingPayment) => Promise<SentResult> {
+  const sendBatch = (payments: readonly OutgoingPayment[]): Promise<SentBatch<SentResult>> =>
+    sendTogether(options, payments)
+  const inBatches = createBatches(options.size, sendBatch)
+  const alone = createBatches(1, sendBatch)
+  // Only transfers signed by a key share a transaction: their gas is known, and they run no code of the payer.
+  return (payment) => (payment.settlement.gas === KEY_GAS ? inBatches : alone)(payment)
+}
+
+/** Prepares one transaction for these payments, records their intents, and sends those that were recorded. */
+async function sendTogether(
+  { sender, address }: PaymentSenderOptions,
+  payments: readonly OutgoingPayment[],
+): Promise<SentBatch<SentResult>> {
+  const { to, data, gas } = combined(payments)
+  const tx = await sender.prepare(to, data, gas)
+  const { hash: transaction, nonce: senderNonce, fromBlock } = tx
+  // A batch is never sent again as a whole: each of its payments can be sent alone, whatever became of the others.
+  const [raw, batch] = payments.length > 1 ? (['0x', { batch: payments.length }] as const) : [tx.raw, {}]
+  const intent: ChainIntent = { kind: 'chain', transaction, raw, sender: address, senderNonce, fromBlock, ...batch }
+  const recorded = await Promise.allSettled(payments.map(({ record }) => record(intent)))
+  const toSend = payments.filter((_, at) => isTrue(recorded[at]))
+  const sent = toSend.length === 0 ? null : await sendRecorded(sender, tx, toSend, payments)
+  if (sent === null) sender.abandon(tx)
+  const results = recorded.map((one): PromiseSettledResult<SentResult> => {
+    if (one.status === 'rejected') return one
+    return { status: 'fulfilled', value: one.value ? sent : null }
+  })
+  const isPending = sent !== null && 'tx' in sent
+  return { results, finished: isPending ? sent.tx.mined : Promise.resolve() }
+}
+
+async function sendRecorded(
+  sender: Sender,
+  tx: PendingTransaction,
+  toSend: readonly OutgoingPayment[],
+  payments: readonly OutgoingPayment[],
+): Promise<SentResult> {
+  if (toSend.length < payments.length) {
+    const { to, data, gas } = combined(toSend)
+    sender.amend(tx, to, data, gas)
+  }
+  try {
+    return { tx, accepted: await sender.send(tx), isShared: toSend.length > 1 }
+  } catch (error) {
+    if (error instanceof RpcError) return { unsent: error }
+    throw error
+  }
+}
+
+/** One call that settles all of them. In a batch, each transfer may fail without failing the others. */
+function combined(payments: readonly OutgoingPayment[]): Pick<Settlement, 'to' | 'data' | 'gas'> {
+  const [first, ...others] = payments.map(({ settlement }) => settlement) as [Settlement, ...Settlement[]]
+  if (others.length === 0) return first
+  const parts = [first, ...others].map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))
+  return { to: MULTICALL3, data: aggregateData(parts), gas: batchGas(parts.length) }
+}
+
+function isTrue(result: PromiseSettledResult<boolean> | undefined): boolean {
+  return result?.status === 'fulfilled' && result.value
+}
+
+/** A batch that was sent: the result of each item in order, and a promise that resolves when the next batch may follow. */
+export interface SentBatch<Result> {
+  readonly results: readonly PromiseSettledResult<Result>[]
+  readonly finished: Promise<unknown>
+}
+
+interface WaitingItem<Item, Result> {
+  readonly item: Item
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+/**
+ * Groups items into batches. While no batch is in progress, an item is sent at once; otherwise it waits for the next
+ * batch. A full batch never waits.
+ * @param sendBatch gets 1 to `size` items; if it throws, all of them fail
+ * @returns a function that adds an item and resolves with its own result
+ */
 export function createBatches<Item, Result>(
   size: number,
   sendBatch: (items: readonly Item[]) => Promise<SentBatch<Result>>,
 ): (item: Item) => Promise<Result> {
-  interface Waiting {
-    readonly item: Item
-    readonly resolve: (result: Result) => void
-    readonly reject: (error: unknown) => void
-  }
-  const waiting: Waiting[] = []
-  let underWay = 0
+  const waiting: WaitingItem<Item, Result>[] = []
+  let inProgress = 0
 
-  async function run(group: readonly Waiting[]): Promise<void> {
+  async function run(group: readonly WaitingItem<Item, Result>[]): Promise<void> {
     try {
-      const { results, over } = await sendBatch(group.map(({ item }) => item))
+      const { results, finished } = await sendBatch(group.map(({ item }) => item))
       for (const [at, { resolve, reject }] of group.entries()) {
         const result = results[at]
         if (result?.status === 'fulfilled') resolve(result.value)
         else reject(result?.reason)
       }
-      await over
+      await finished
     } catch (error) {
       for (const { reject } of group) reject(error)
     }
   }
 
-  function pump(): void {
-    while (waiting.length >= size || (waiting.length > 0 && underWay === 0)) {
-      underWay += 1
+  function startBatches(): void {
+    while (waiting.length >= size || (waiting.length > 0 && inProgress === 0)) {
+      inProgress += 1
       void run(waiting.splice(0, size)).then(() => {
-        underWay -= 1
-        pump()
+        inProgress -= 1
+        startBatches()
       })
     }
   }
@@ -50,7 +158,7 @@ export function createBatches<Item, Result>(
   return (item) =>
     new Promise((resolve, reject) => {
       waiting.push({ item, resolve, reject })
-      // Items of the same tick share a batch.
-      queueMicrotask(pump)
+      // Items that are added in the same tick share a batch.
+      queueMicrotask(startBatches)
     })
 }

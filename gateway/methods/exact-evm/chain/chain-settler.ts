@@ -1,172 +1,102 @@
 /**
- * Settles by itself over JSON-RPC, with a key that holds gas and can move no revenue. Payments are sent one behind the
- * other without waiting, so a block takes as many as arrive; or in batches, where the operator asks for it.
+ * Settles payments over JSON-RPC with a gas key of our own. The key pays gas and cannot move any revenue. Payments are
+ * sent one after the other without waiting for blocks, or several per transaction if SETTLE_BATCH is set.
  */
 import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import type { Outcome, Settler } from '../../payment-method.ts'
+import type { DecodedPayment, Intent, Outcome, Settler, SubmittedPayment, Wait } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../check.ts'
-import { batchGas, createDispatch } from './dispatch.ts'
-import { TooDear } from './gas-fees.ts'
+import { batchGas, createPaymentSender } from './batches.ts'
+import { GasPriceTooHigh } from './gas-fees.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
-import { createHealth } from '../health.ts'
-import { createJudge, type TransactionReceipt } from '../judge.ts'
+import { createSettlerHealth, type SettlerHealthCheck } from '../settler-health.ts'
+import { createOutcomeReader, type TransactionReceipt } from '../authorization-outcome.ts'
 import { MULTICALL3 } from '../multicall.ts'
-import { createNodes, UNREACHABLE } from '../nodes/nodes.ts'
+import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
 import { RpcError } from '../nodes/rpc.ts'
-import { createSender } from './sender.ts'
+import { createSender, type Sender } from './sender.ts'
 import { createSigner } from './transaction-signer.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
 import { type ChainIntent, type EvmIntent, intentOf } from '../intent.ts'
-import { createVerdicts, type Sent } from './verdict.ts'
-import { createWallets, KEY_GAS } from '../wallets.ts'
+import { awaitOutcome, type OutcomeParts, outcomeOfReceipt, type SentPayment } from './transaction-outcome.ts'
+import { type ContractWallets, createContractWallets, KEY_GAS } from '../contract-wallets.ts'
 
 export interface ChainSettlerOptions {
-  /** One node, or several in a list: what the first cannot answer the next is asked. */
+  /** One node, or several in order of preference, separated by commas. */
   readonly rpcUrl: string
   /** Private key of the account that pays the gas. */
   readonly key: Hex
   readonly network: Network
   readonly log: Logger
-  /** How long a payment waits for its block before it is called pending. */
+  /** How long a payment waits for its block before its outcome is pending. */
   readonly confirmSeconds: number
-  /** How many blocks deep a payment is certain; 1: in the newest. */
+  /** How many blocks deep a payment is final; 1: in the newest block. */
   readonly confirmBlocks?: number
-  /** The most a unit of gas may cost, in wei; above it nothing new is sent. Absent: whatever it costs. */
-  readonly mostForGas?: bigint | null
-  /** The most payments of one transaction; 1: each goes alone. */
+  /** The highest gas price to pay, in wei; above it nothing new is sent. No limit if absent or null. */
+  readonly maxGasPrice?: bigint | null
+  /** The most payments per transaction; 1: no batches. */
   readonly batch?: number
-  /** Factories whose wallets may pay before they exist (ERC-6492). */
+  /** Factories whose wallets may pay before they are deployed (ERC-6492). */
   readonly factories?: readonly Hex[]
-  /** How often the chain is looked at while something is under way. */
+  /** How often the chain is read while transactions are pending. */
   readonly pollMs?: number
-  /** A transaction not mined after this long is sent again. */
+  /** A transaction that is not mined after this long is sent again. */
   readonly stuckMs?: number
 }
 
-/** A transaction offers several times the current price, so this many must be affordable for one to be taken. */
-const LEAST_SETTLEMENTS = 5n
-const LOOK_SECONDS = 15
+/** Each transaction reserves several times the current gas price, so this many must be affordable to accept payments. */
+const MIN_SETTLEMENTS = 5n
+const HEALTH_SECONDS = 15
 
-/** Throws where a node is reached and is of another chain. Nodes that are down make the settler not ready. */
+/** What the functions of this file share. */
+interface Context extends Omit<OutcomeParts, 'sendAlone'> {
+  readonly rpc: Nodes
+  readonly sender: Sender
+  /** The account that pays the gas. */
+  readonly address: Hex
+  readonly sendPayment: ReturnType<typeof createPaymentSender>
+  readonly wallets: ContractWallets
+  readonly health: SettlerHealthCheck
+  /** Nonces of the payments that `sendAlone` is sending. */
+  readonly sentAlone: Set<Hex>
+}
+
+/** Throws if a reachable node is of another chain. If all nodes are down, the settler opens and is not ready. */
 export async function createChainSettler(options: ChainSettlerOptions): Promise<Settler> {
   const { rpcUrl, key, network, log, confirmSeconds, confirmBlocks: depth = 1, batch = 1, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
   const signer = createSigner(key, network.chainId)
   const { address } = signer
   const sender = createSender({ ...options, rpc, signer, depth })
-  const mostGas = batch > 1 ? batchGas(batch) : KEY_GAS
-  const dispatch = createDispatch({ sender, address, size: batch })
-  const wallets = createWallets(rpc, network.asset, factories)
+  const sendPayment = createPaymentSender({ sender, address, size: batch })
+  const wallets = createContractWallets(rpc, network.asset, factories)
   const simulate = createSimulate(rpc, wallets)
   const check = createCheck({ rpc, network, wallets, simulate })
-  const judge = createJudge(rpc, network, depth)
-  const { concluded, awaited } = createVerdicts({ network, judge, simulate, depth, confirmSeconds, log, alone })
-  const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: UNREACHABLE, log })
-  /** Nonces of payments that go alone after all, until what they went with is over. */
-  const going = new Set<Hex>()
-  await health.look()
-  const obstacle = rpc.foreign() ?? (batch > 1 ? await unbatchable() : null)
+  const readOutcome = createOutcomeReader(rpc, network, depth)
+  const gas = batch > 1 ? batchGas(batch) : KEY_GAS
+  const inspect = (): Promise<string | null> => inspectAccount(rpc, sender, address, gas)
+  const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
+  const outcomes = { network, readOutcome, simulate, depth, confirmSeconds, log }
+  const context: Context = { ...outcomes, rpc, sender, address, sendPayment, wallets, health, sentAlone: new Set() }
+  await health.refresh()
+  const obstacle = rpc.wrongChain() ?? (batch > 1 ? await whyNoBatches(rpc) : null)
   if (obstacle !== null) {
     health.close()
     throw new Error(`Settling on ${network.name} is impossible: ${obstacle}.`)
   }
 
-  /** A node that cannot be asked now is no obstacle: what a batch fails goes alone. */
-  async function unbatchable(): Promise<string | null> {
-    const code = await rpc.call<Hex>('eth_getCode', MULTICALL3, 'latest').catch(() => null)
-    return code === '0x' ? `SETTLE_BATCH needs Multicall3 at ${MULTICALL3}, where there is no code` : null
-  }
-
-  async function inspect(): Promise<string | null> {
-    const unusable = await rpc.look()
-    if (unusable !== null) return unusable
-    const balance = BigInt(await rpc.call<Hex>('eth_getBalance', address, 'latest'))
-    try {
-      const price = await sender.price()
-      return balance < LEAST_SETTLEMENTS * mostGas * price ? `${address} holds too little to pay gas` : null
-    } catch (error) {
-      if (error instanceof TooDear) return error.message
-      throw error
-    }
-  }
-
-  /** A node that fails now is looked at again at once, so that nobody works for a payment that cannot be settled. */
-  async function reading<Result>(work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work()
-    } catch (error) {
-      if (!(error instanceof RpcError || error instanceof TooDear)) throw error
-      void health.look()
-      throw new ServiceError('settler_unavailable', undefined, { cause: error })
-    }
-  }
-
-  /** Sends a payment that has its record already, unless it is under way or would fail. Throws RpcError. */
-  async function alone({ transfer }: Sent): Promise<PendingTransaction | null> {
-    const { nonce } = transfer
-    if (going.has(nonce)) return null
-    going.add(nonce)
-    let tx: PendingTransaction | null = null
-    try {
-      if ((await simulate(transfer)) !== null) return null
-      const settlement = await wallets.settlementOf(transfer)
-      if ('reason' in settlement) return null
-      tx = await sender.prepare(settlement.to, settlement.data, settlement.gas)
-      await sender.send(tx)
-      log.info({ transaction: tx.hash }, 'a payment is sent again in a transaction of its own')
-      return tx
-    } catch (error) {
-      if (error instanceof TooDear) return null
-      throw error
-    } finally {
-      void (tx?.confirmed ?? Promise.resolve()).then(() => going.delete(nonce))
-    }
-  }
-
   return {
     kind: 'chain',
 
-    check: (payment, _requirements, options) =>
-      reading(async () => {
+    check: (payment, _requirements, checkOptions) =>
+      orUnavailable(health, async () => {
         await sender.price()
-        return check(transferOf(payment), options)
+        return check(transferOf(payment), checkOptions)
       }),
 
-    async settle(payment, _requirements, { record, wait }) {
-      const transfer = transferOf(payment)
-      const settlement = await reading(() => wallets.settlementOf(transfer))
-      if ('reason' in settlement) return { state: 'refused', ...settlement }
-      const dispatched = await reading(() => dispatch({ settlement, record }))
-      if (dispatched === null) return { state: 'pending', transaction: null }
-      if ('unsent' in dispatched) {
-        log.error({ err: dispatched.unsent }, 'a settlement could not be sent')
-        void health.look()
-        const message = 'The payment could not be sent.'
-        return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
-      }
-      const { tx, accepted, isShared } = dispatched
-      const sent = { transfer, fromBlock: tx.fromBlock, isShared }
-      const first =
-        wait === 'submitted' && accepted
-          ? ({ state: 'settled', transaction: tx.hash, provisional: true } as const)
-          : await awaited(sent, tx, wait === 'confirmed' ? 'confirmed' : 'mined')
-      if (first.state !== 'settled' || !first.provisional) return first
-      return { ...first, later: followed(sent, tx) }
-    },
-
-    async status(payment) {
-      const intent = intentOf(payment)
-      const pending = { state: 'pending', transaction: intent?.kind === 'chain' ? intent.transaction : null } as const
-      if (!intent) return pending
-      try {
-        return await decided(transferOf(payment), intent)
-      } catch (error) {
-        log.warn({ err: error, key: payment.key }, 'the chain could not be asked about a payment')
-        return pending
-      }
-    },
+    settle: (payment, _requirements, settleOptions) => settle(context, payment, settleOptions),
+    status: (payment) => statusOf(context, payment),
 
     health() {
       const nodes = rpc.states()
@@ -178,38 +108,145 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
       sender.close()
     },
   }
+}
 
-  /** After the answer has gone: a transaction that fails now is a loss the operator should hear of. */
-  async function followed(sent: Sent, tx: PendingTransaction): Promise<Outcome> {
-    const outcome = await awaited(sent, tx, 'confirmed')
-    const details = { transaction: tx.hash, outcome }
-    if (outcome.state === 'refused') log.error(details, 'a payment that was answered has failed')
-    if (outcome.state === 'pending') log.warn(details, 'a payment that was answered is not final yet')
-    return outcome
-  }
+/** Why batches cannot be sent, or null. Null also if no node can be asked: payments that fail in a batch are sent alone. */
+async function whyNoBatches(rpc: Nodes): Promise<string | null> {
+  const code = await rpc.call<Hex>('eth_getCode', MULTICALL3, 'latest').catch(() => null)
+  return code === '0x' ? `SETTLE_BATCH needs Multicall3 at ${MULTICALL3}, where there is no code` : null
+}
 
-  async function decided(transfer: Transfer, intent: EvmIntent): Promise<Outcome> {
-    const { fromBlock } = intent
-    if (intent.kind !== 'chain') return judge({ ...transfer, fromBlock })
-    const { transaction, batch: shared } = intent
-    const sent = { transfer, fromBlock, isShared: shared !== undefined }
-    const [receipt, height] = await rpc.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
-    if (receipt instanceof Error || height instanceof Error) throw receipt instanceof Error ? receipt : height
-    if (receipt) return concluded(sent, receipt as TransactionReceipt, Number(height))
-    const verdict = await judge({ ...transfer, fromBlock })
-    if (verdict.state !== 'pending') return verdict
-    await revive(sent, intent)
-    return { state: 'pending', transaction }
+/** Why payments cannot be settled, or null: no usable node, too little balance for gas, or gas above the limit. */
+async function inspectAccount(rpc: Nodes, sender: Sender, address: Hex, gas: bigint): Promise<string | null> {
+  const unusable = await rpc.refresh()
+  if (unusable !== null) return unusable
+  const balance = BigInt(await rpc.call<Hex>('eth_getBalance', address, 'latest'))
+  try {
+    const price = await sender.price()
+    return balance < MIN_SETTLEMENTS * gas * price ? `${address} holds too little to pay gas` : null
+  } catch (error) {
+    if (error instanceof GasPriceTooHigh) return error.message
+    throw error
   }
+}
 
-  /** Of a transaction that is in no block: the same again, or, where that can never be mined, the payment by itself. */
-  async function revive(sent: Sent, intent: ChainIntent): Promise<void> {
-    const isOurs = intent.sender.toLowerCase() === address.toLowerCase()
-    if (intent.batch === undefined) {
-      if (isOurs && !(await sender.resend(intent))) await alone(sent)
-      return
-    }
-    const known = await rpc.call<unknown>('eth_getTransactionByHash', intent.transaction)
-    if (known === null) await alone(sent)
+/**
+ * Turns failures of the node and high gas prices into `settler_unavailable`. It also refreshes the health at once, so that
+ * no work is done for payments that cannot be settled.
+ */
+async function orUnavailable<Result>(health: SettlerHealthCheck, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof RpcError || error instanceof GasPriceTooHigh)) throw error
+    void health.refresh()
+    throw new ServiceError('settler_unavailable', undefined, { cause: error })
   }
+}
+
+async function settle(
+  context: Context,
+  payment: DecodedPayment,
+  { record, wait }: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: Wait },
+): Promise<Outcome> {
+  const { log, health, wallets, sendPayment } = context
+  const transfer = transferOf(payment)
+  const settlement = await orUnavailable(health, () => wallets.settlementOf(transfer))
+  if ('reason' in settlement) return { state: 'refused', ...settlement }
+  const result = await orUnavailable(health, () => sendPayment({ settlement, record }))
+  if (result === null) return { state: 'pending', transaction: null }
+  if ('unsent' in result) {
+    log.error({ err: result.unsent }, 'a settlement could not be sent')
+    void health.refresh()
+    const message = 'The payment could not be sent.'
+    return { state: 'refused', reason: 'unexpected_settle_error', message, unsent: true }
+  }
+  const { tx, accepted, isShared } = result
+  const sent = { transfer, fromBlock: tx.fromBlock, isShared }
+  const first =
+    wait === 'submitted' && accepted
+      ? ({ state: 'settled', transaction: tx.hash, provisional: true } as const)
+      : await awaitOutcome(outcomeParts(context), sent, tx, wait === 'confirmed' ? 'confirmed' : 'mined')
+  if (first.state !== 'settled' || !first.provisional) return first
+  return { ...first, later: finalOutcome(context, sent, tx) }
+}
+
+/** The final outcome of a payment whose answer has left. A failure now is a loss, which the operator should know. */
+async function finalOutcome(context: Context, sent: SentPayment, tx: PendingTransaction): Promise<Outcome> {
+  const { log } = context
+  const outcome = await awaitOutcome(outcomeParts(context), sent, tx, 'confirmed')
+  const details = { transaction: tx.hash, outcome }
+  if (outcome.state === 'refused') log.error(details, 'a payment failed after its answer was delivered')
+  if (outcome.state === 'pending') log.warn(details, 'a payment whose answer was delivered is not final yet')
+  return outcome
+}
+
+async function statusOf(context: Context, payment: SubmittedPayment): Promise<Outcome> {
+  const intent = intentOf(payment)
+  const pending = { state: 'pending', transaction: intent?.kind === 'chain' ? intent.transaction : null } as const
+  if (!intent) return pending
+  try {
+    return await outcomeOfIntent(context, transferOf(payment), intent)
+  } catch (error) {
+    context.log.warn({ err: error, key: payment.key }, 'the outcome of a payment could not be read from the chain')
+    return pending
+  }
+}
+
+/** Reads the outcome of a recorded payment, and sends it again if its transaction was lost. Throws RpcError. */
+async function outcomeOfIntent(context: Context, transfer: Transfer, intent: EvmIntent): Promise<Outcome> {
+  const { rpc, readOutcome } = context
+  const { fromBlock } = intent
+  if (intent.kind !== 'chain') return readOutcome({ ...transfer, fromBlock })
+  const { transaction, batch } = intent
+  const sent = { transfer, fromBlock, isShared: batch !== undefined }
+  const [receipt, height] = await rpc.batch([['eth_getTransactionReceipt', transaction], ['eth_blockNumber']])
+  if (receipt instanceof Error || height instanceof Error) throw receipt instanceof Error ? receipt : height
+  if (receipt) return outcomeOfReceipt(outcomeParts(context), sent, receipt as TransactionReceipt, Number(height))
+  const outcome = await readOutcome({ ...transfer, fromBlock })
+  if (outcome.state !== 'pending') return outcome
+  await resend(context, sent, intent)
+  return { state: 'pending', transaction }
+}
+
+/** Sends the same transaction again, or the payment alone if that transaction can never be mined. Throws RpcError. */
+async function resend(context: Context, sent: SentPayment, intent: ChainIntent): Promise<void> {
+  const { rpc, sender, address } = context
+  const isOurs = intent.sender.toLowerCase() === address.toLowerCase()
+  if (intent.batch === undefined) {
+    if (isOurs && !(await sender.resend(intent))) await sendAlone(context, sent)
+    return
+  }
+  const known = await rpc.call<unknown>('eth_getTransactionByHash', intent.transaction)
+  if (known === null) await sendAlone(context, sent)
+}
+
+/**
+ * Sends a recorded payment in a transaction of its own. Null: it is being sent already, would fail, or costs too much gas
+ * now. Throws RpcError.
+ */
+async function sendAlone(context: Context, { transfer }: SentPayment): Promise<PendingTransaction | null> {
+  const { log, sender, simulate, wallets, sentAlone } = context
+  const { nonce } = transfer
+  if (sentAlone.has(nonce)) return null
+  sentAlone.add(nonce)
+  let tx: PendingTransaction | null = null
+  try {
+    if ((await simulate(transfer)) !== null) return null
+    const settlement = await wallets.settlementOf(transfer)
+    if ('reason' in settlement) return null
+    tx = await sender.prepare(settlement.to, settlement.data, settlement.gas)
+    await sender.send(tx)
+    log.info({ transaction: tx.hash }, 'a payment is sent again in a transaction of its own')
+    return tx
+  } catch (error) {
+    if (error instanceof GasPriceTooHigh) return null
+    throw error
+  } finally {
+    void (tx?.confirmed ?? Promise.resolve()).then(() => sentAlone.delete(nonce))
+  }
+}
+
+function outcomeParts(context: Context): OutcomeParts {
+  return { ...context, sendAlone: (sent) => sendAlone(context, sent) }
 }

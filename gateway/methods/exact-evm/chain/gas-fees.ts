@@ -1,44 +1,48 @@
-/** What a transaction should offer for gas, looked up at most every few seconds. */
+/** The fees that a transaction should offer for gas, read from the chain every few seconds at most. */
 import type { Hex } from '../../../config/networks.ts'
 import type { Rpc } from '../nodes/rpc.ts'
 import type { Fees } from './transaction-signer.ts'
 
-export interface Quotation extends Fees {
-  /** The first block that what is sent now can be in. */
+export interface FeeQuote extends Fees {
+  /** The first block that can contain a transaction sent now. */
   readonly block: number
-  /** What a unit of gas costs in the next block, in wei. */
+  /** The price of a unit of gas in the next block, in wei. */
   readonly price: bigint
 }
 
-export interface FeesOptions {
+export interface FeeReaderOptions {
   readonly rpc: Rpc
-  /** The most a unit of gas may cost, in wei; null: whatever it costs. */
-  readonly most: bigint | null
+  /** The highest gas price to offer, in wei; null: no limit. */
+  readonly maxGasPrice: bigint | null
 }
 
-/** Gas costs more than the operator pays: nothing new is sent. */
-export class TooDear extends Error {
-  constructor({ price }: Pick<Quotation, 'price'>, most: bigint) {
-    super(`gas costs ${gwei(price)} gwei, above SETTLE_MAX_GWEI (${gwei(most)})`)
+/** Gas costs more than the operator's limit, so nothing new is sent. */
+export class GasPriceTooHigh extends Error {
+  constructor({ price }: Pick<FeeQuote, 'price'>, maxGasPrice: bigint) {
+    super(`gas costs ${gwei(price)} gwei, above SETTLE_MAX_GWEI (${gwei(maxGasPrice)})`)
     this.name = 'TooDear'
   }
 }
 
+/** How long a reading is reused. */
 const FRESH_MS = 3_000
-/** 0.001 gwei: what Base asks at least. */
-const LEAST_TIP = 1_000_000n
-/** A block raises the base fee by an eighth at most: four times lasts eleven full blocks. */
+/** 0.001 gwei, the minimum on Base. */
+const MIN_TIP = 1_000_000n
+/** The base fee rises by at most an eighth per block (EIP-1559), so four times the base fee lasts for eleven full blocks. */
 const HEADROOM = 4n
 
 /**
- * Returns a reader of fees; concurrent callers share one look. `fresh: true` looks again. No more than `most` is ever
- * offered, also where a block asks more. Throws RpcError.
+ * Returns a function that reads the current fees. Concurrent callers share one request, and `fresh: true` forces a new
+ * one. It never offers more than `maxGasPrice`, even if a block costs more. Throws RpcError.
  */
-export function createFees({ rpc, most }: FeesOptions): (options?: { readonly fresh: boolean }) => Promise<Quotation> {
-  let lookedAt = Number.NEGATIVE_INFINITY
-  let latest: Promise<Quotation> | null = null
+export function createFeeReader({
+  rpc,
+  maxGasPrice,
+}: FeeReaderOptions): (options?: { readonly fresh: boolean }) => Promise<FeeQuote> {
+  let readAt = Number.NEGATIVE_INFINITY
+  let latest: Promise<FeeQuote> | null = null
 
-  async function look(): Promise<Quotation> {
+  async function read(): Promise<FeeQuote> {
     const history = await rpc.call<{ oldestBlock: Hex; baseFeePerGas: Hex[]; reward?: Hex[][] }>(
       'eth_feeHistory',
       '0x5',
@@ -47,8 +51,8 @@ export function createFees({ rpc, most }: FeesOptions): (options?: { readonly fr
     )
     const base = BigInt(history.baseFeePerGas.at(-1) ?? 0)
     const tips = (history.reward ?? []).map(([median]) => BigInt(median ?? 0))
-    const tip = tips.reduce(larger, LEAST_TIP)
-    const capped = (fee: bigint): bigint => (most !== null && fee > most ? most : fee)
+    const tip = tips.reduce(larger, MIN_TIP)
+    const capped = (fee: bigint): bigint => (maxGasPrice !== null && fee > maxGasPrice ? maxGasPrice : fee)
     return {
       maxFeePerGas: capped(HEADROOM * base + tip),
       maxPriorityFeePerGas: capped(tip),
@@ -59,31 +63,39 @@ export function createFees({ rpc, most }: FeesOptions): (options?: { readonly fr
 
   return ({ fresh } = { fresh: false }) => {
     const now = performance.now()
-    if (latest && !fresh && now - lookedAt < FRESH_MS) return latest
-    lookedAt = now
-    const looking = look()
-    looking.catch(() => {
-      if (latest === looking) latest = null
+    if (latest && !fresh && now - readAt < FRESH_MS) return latest
+    readAt = now
+    const reading = read()
+    reading.catch(() => {
+      if (latest === reading) latest = null
     })
-    latest = looking
-    return looking
+    latest = reading
+    return reading
   }
 }
 
 /**
- * Fees a node takes for a replacement (a tenth more of both), or null where what was offered still does, unless more is
- * to be offered `anyway`, or where more may not be offered.
+ * The fees with which a waiting transaction should be replaced, or null if it should not be. Nodes accept a replacement
+ * only if both fees rise by at least a tenth.
+ * @param current fees on the chain now
+ * @param offered fees of the waiting transaction
+ * @param limit in wei; null: no limit
+ * @param always replaces even if the offered fees still suffice
  */
-export function raised(fresh: Fees, offered: Fees, limit: bigint | null = null, anyway = false): Fees | null {
-  const { maxFeePerGas: most, maxPriorityFeePerGas: tip } = offered
-  if (!anyway && fresh.maxFeePerGas <= most && fresh.maxPriorityFeePerGas <= tip) return null
+export function replacementFees(
+  current: Fees,
+  offered: Fees,
+  limit: bigint | null = null,
+  always = false,
+): Fees | null {
+  const { maxFeePerGas: fee, maxPriorityFeePerGas: tip } = offered
+  if (!always && current.maxFeePerGas <= fee && current.maxPriorityFeePerGas <= tip) return null
   const wanted = {
-    maxFeePerGas: larger(fresh.maxFeePerGas, quarterMore(most)),
-    maxPriorityFeePerGas: larger(fresh.maxPriorityFeePerGas, quarterMore(tip)),
+    maxFeePerGas: larger(current.maxFeePerGas, quarterMore(fee)),
+    maxPriorityFeePerGas: larger(current.maxPriorityFeePerGas, quarterMore(tip)),
   }
   if (limit === null || wanted.maxFeePerGas <= limit) return wanted
-  const least = tenthMore(tip)
-  if (limit < tenthMore(most) || limit < least) return null
+  if (limit < tenthMore(fee) || limit < tenthMore(tip)) return null
   return { maxFeePerGas: limit, maxPriorityFeePerGas: smaller(limit, wanted.maxPriorityFeePerGas) }
 }
 

@@ -1,54 +1,57 @@
 /**
- * The transaction nonces of one account. A chain takes them in order and waits at every gap, so a nonce that is given
- * back is remembered as a hole until another transaction uses it.
+ * The transaction nonces of one account. A chain mines an account's transactions in the order of their nonces and waits
+ * at every gap. So a nonce that is returned unused is remembered as a gap until another transaction uses it.
  */
 export interface Nonces {
-  /** What the chain expects next, at the start and whenever it is ahead of us. Nonces below are gone. */
+  /** Sets the nonce that the chain expects next. Lower nonces are used up. */
   atLeast(next: number): void
-  /** The lowest hole, or the next nonce. */
+  /** Returns the lowest gap, or the next nonce if there is no gap. */
   allocate(): number
-  /** Gives back a nonce nothing was sent with. */
+  /** Returns a nonce that no transaction was sent with. */
   release(nonce: number): void
-  /** Takes a nonce that was allocated before a restart. */
+  /** Marks a nonce as used that was allocated before a restart. */
   adopt(nonce: number): void
-  /** Allocates the lowest hole below `nonce`; null where there is none. */
+  /** Allocates the lowest gap below `nonce`; null if there is none. */
   allocateBelow(nonce: number): number | null
 }
 
-/** @example atLeast(7); allocate() → 7; allocate() → 8; release(7); allocate() → 7; allocate() → 9 */
+/**
+ * Creates the nonces of one account, starting at 0.
+ * @example atLeast(7); allocate() → 7; allocate() → 8; release(7); allocate() → 7; allocate() → 9
+ */
 export function createNonces(): Nonces {
   let next = 0
-  const holes = new Set<number>()
+  const gaps = new Set<number>()
 
-  function lowestHole(): number | null {
-    return holes.size === 0 ? null : Math.min(...holes)
+  function lowestGap(): number | null {
+    return gaps.size === 0 ? null : Math.min(...gaps)
   }
 
   return {
     atLeast(chainNext) {
-      for (const hole of holes) if (hole < chainNext) holes.delete(hole)
+      for (const gap of gaps) if (gap < chainNext) gaps.delete(gap)
       next = Math.max(next, chainNext)
     },
     allocate() {
-      const hole = lowestHole()
-      if (hole === null) return next++
-      holes.delete(hole)
-      return hole
+      const gap = lowestGap()
+      if (gap === null) return next++
+      gaps.delete(gap)
+      return gap
     },
     release(nonce) {
-      holes.add(nonce)
-      while (holes.delete(next - 1)) next--
+      gaps.add(nonce)
+      while (gaps.delete(next - 1)) next--
     },
     adopt(nonce) {
-      holes.delete(nonce)
-      for (; next < nonce; next++) holes.add(next)
+      gaps.delete(nonce)
+      for (; next < nonce; next++) gaps.add(next)
       next = Math.max(next, nonce + 1)
     },
     allocateBelow(nonce) {
-      const hole = lowestHole()
-      if (hole === null || hole >= nonce) return null
-      holes.delete(hole)
-      return hole
+      const gap = lowestGap()
+      if (gap === null || gap >= nonce) return null
+      gaps.delete(gap)
+      return gap
     },
   }
 }

@@ -1,41 +1,41 @@
-/** A transaction, from its signature until it is final or given up. */
+/** A transaction of ours, from its signature until it is confirmed or given up. */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Hex } from '../../../config/networks.ts'
-import type { TransactionReceipt } from '../judge.ts'
+import type { TransactionReceipt } from '../authorization-outcome.ts'
 import type { Fees, Signer } from './transaction-signer.ts'
 import type { TrackedTransaction } from './transaction-tracker.ts'
 
-/** A signed transaction. Sending it may sign it again; `hashes` keeps every version that may be mined. */
+/** A signed transaction. It may be signed again while it is sent; `hashes` has every version that may be mined. */
 export interface PendingTransaction extends TrackedTransaction {
   nonce: number
   raw: Hex
   hash: Hex
   readonly hashes: Hex[]
-  /** The first block it can be in. */
+  /** The first block that can contain it. */
   readonly fromBlock: number
-  /** The receipt once it is in a block, or null where it will never be known here. */
+  /** Resolves with its receipt once it is in a block, or with null if it is no longer tracked. */
   readonly mined: Promise<TransactionReceipt | null>
-  /** The same, once that block is as deep as is asked for. */
+  /** Like `mined`, once that block is deep enough. */
   readonly confirmed: Promise<TransactionReceipt | null>
 }
 
-/** A pending transaction with what its sender needs to send it again. */
+/** A pending transaction with everything needed to send it again. */
 export interface OwnTransaction extends PendingTransaction {
   to: Hex
   data: Hex
   gas: bigint
   fees: Fees
-  /** Monotonic milliseconds of the last sending. */
+  /** When it was last sent, as performance.now(). */
   sentAt: number
-  /** The node had it already when it was last sent again. */
+  /** Whether the node already had it when it was last sent again. */
   isKnown: boolean
-  /** How often in a row the node refused to take it again, with a message that is not known here. */
-  doubts: number
+  /** How many times in a row the node refused it for a reason that is not understood. */
+  unexplained: number
 }
 
 type Fields = Pick<OwnTransaction, 'nonce' | 'to' | 'data' | 'gas' | 'fees' | 'fromBlock'>
 
-/** Signs a transaction. `depth`: how many blocks deep is confirmed. */
+/** Signs a transaction. It is confirmed once it is `depth` blocks deep. */
 export function createTransaction(
   { signer, depth, log }: { readonly signer: Signer; readonly depth: number; readonly log: Logger },
   fields: Fields,
@@ -51,16 +51,19 @@ export function createTransaction(
     confirmed: confirmed.value,
     sentAt: performance.now(),
     isKnown: false,
-    doubts: 0,
-    seen(receipt, deep) {
+    unexplained: 0,
+    onMined(receipt, currentDepth) {
       mined.set(receipt)
-      if (deep >= depth) confirmed.set(receipt)
+      if (currentDepth >= depth) confirmed.set(receipt)
     },
-    vanished() {
-      log.warn({ nonce: tx.nonce, transaction: tx.hash }, 'a transaction has left its block; it is sent again')
+    onReorganised() {
+      log.warn(
+        { nonce: tx.nonce, transaction: tx.hash },
+        'a reorganisation removed the block of a transaction; it is sent again',
+      )
       tx.sentAt = Number.NEGATIVE_INFINITY
     },
-    finish(receipt) {
+    onFinished(receipt) {
       mined.set(receipt)
       confirmed.set(receipt)
     },
@@ -75,11 +78,11 @@ export function signAgain(signer: Signer, tx: OwnTransaction, change: Partial<Fi
   tx.hashes.push(tx.hash)
 }
 
-/** A promise that is resolved from outside, once. */
+/** A promise and the function that resolves it. Only the first call counts. */
 function latch<Value>(): { readonly value: Promise<Value>; set(value: Value): void } {
-  const held: { resolve?: (value: Value) => void } = {}
+  const resolvers: { resolve?: (value: Value) => void } = {}
   const value = new Promise<Value>((resolve) => {
-    held.resolve = resolve
+    resolvers.resolve = resolve
   })
-  return { value, set: (kept) => held.resolve?.(kept) }
+  return { value, set: (result) => resolvers.resolve?.(result) }
 }

@@ -1,232 +1,280 @@
 /**
- * The account that pays the gas. It signs a transaction before the intent is recorded, and sends transactions without
- * waiting for one another. A transaction that is sent again with another nonce or fee needs no new record: the token
- * takes an authorization once, and the judge finds it in the token's logs.
+ * Sends transactions from the account that pays the gas. A transaction is signed before its intent is recorded, and
+ * transactions are sent without waiting for one another. Sending one again with another nonce or fee needs no new
+ * record: the token accepts an authorization once, and the outcome is read from the token's logs.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { parseTransaction } from 'viem/utils'
 import type { ChainIntent } from '../intent.ts'
 import type { Hex } from '../../../config/networks.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
-import { createFees, type Quotation, raised, TooDear } from './gas-fees.ts'
+import { createFeeReader, type FeeQuote, GasPriceTooHigh, replacementFees } from './gas-fees.ts'
 import { createTransaction, type OwnTransaction, type PendingTransaction, signAgain } from './pending-transaction.ts'
-import { KNOWN, type Nodes } from '../nodes/nodes.ts'
-import { createNonces } from './nonces.ts'
+import { ALREADY_KNOWN, type Nodes } from '../nodes/nodes.ts'
+import { createNonces, type Nonces } from './nonces.ts'
 import { type Rpc, RpcError } from '../nodes/rpc.ts'
 import type { Signer } from './transaction-signer.ts'
-import { createTracker } from './transaction-tracker.ts'
+import { createTracker, type TransactionTracker } from './transaction-tracker.ts'
 
 export interface Sender {
-  /** What gas costs, looked up every few seconds. Throws TooDear where that is above the limit, RpcError. */
+  /** The current price of gas in wei, read every few seconds. Throws GasPriceTooHigh above the limit, and RpcError. */
   price(): Promise<bigint>
-  /** Allocates a nonce and signs; nothing is sent. Throws TooDear, and RpcError where the chain cannot be read. */
+  /**
+   * Allocates a nonce and signs a transaction, without sending it. Throws GasPriceTooHigh, and RpcError if the chain
+   * cannot be read.
+   */
   prepare(to: Hex, data: Hex, gas: bigint): Promise<PendingTransaction>
-  /** Signs anew what was prepared and not sent, with other call data. */
+  /** Signs a prepared transaction again with another call. */
   amend(tx: PendingTransaction, to: Hex, data: Hex, gas: bigint): void
-  /** Gives back what was prepared and not sent. */
+  /** Returns the nonce of a prepared transaction that will not be sent. */
   abandon(tx: PendingTransaction): void
   /**
-   * True: the node has it. False: it may have it. Throws where it certainly was not sent: RpcError `unsent` or
-   * `refused`; the nonce is given back.
+   * Sends a prepared transaction. True: the node has it. False: the node may have it. If it was certainly not sent, this
+   * throws RpcError `unsent` or `refused` and the nonce is free again.
    */
   send(tx: PendingTransaction): Promise<boolean>
   /**
-   * Sends a recorded transaction again unchanged and watches it, unless it is watched already. False: its nonce has
-   * gone to another, so it will never be in a block.
+   * Sends a recorded transaction again unchanged and tracks it, unless it is tracked already. False: another transaction
+   * has used its nonce, so it can never be mined.
    */
   resend(intent: ChainIntent): Promise<boolean>
   close(): void
 }
 
 export interface SenderOptions {
-  /** `broadcast`, where there is one, sends again what stands still. */
+  /** If it has `broadcast`, transactions that are not mined in time are sent again to all nodes. */
   readonly rpc: Rpc & Partial<Pick<Nodes, 'broadcast'>>
   readonly signer: Signer
   readonly log: Logger
   readonly pollMs?: number
-  /** How many blocks deep is `confirmed`; 1: in the newest. */
+  /** How many blocks deep a transaction is confirmed; 1: the newest block is enough. */
   readonly depth?: number
-  /** The most a unit of gas may cost, in wei. Absent: whatever it costs. */
-  readonly mostForGas?: bigint | null
-  /** A transaction not mined after this long is sent again, with a higher fee where fees have risen. */
+  /** The highest gas price to pay, in wei. No limit if absent or null. */
+  readonly maxGasPrice?: bigint | null
+  /** A transaction that is not mined after this long is sent again, with a higher fee if fees have risen. */
   readonly stuckMs?: number
-  /** A hole that holds back later transactions is filled after this long, if nobody else used it. */
+  /** A nonce gap that blocks later transactions is filled after this long. */
   readonly fillMs?: number
 }
 
-const ATTEMPTS = 4
-const RETRY_MS = 250
-const MOST_DOUBTS = 5
-const PLAIN_GAS = 21_000n
+/** What the functions of this file share. */
+interface Context {
+  readonly rpc: SenderOptions['rpc']
+  readonly signer: Signer
+  readonly log: Logger
+  readonly depth: number
+  readonly maxGasPrice: bigint | null
+  readonly stuckMs: number
+  readonly fillMs: number
+  readonly nonces: Nonces
+  readonly readFees: ReturnType<typeof createFeeReader>
+  readonly tracker: TransactionTracker<OwnTransaction>
+  /** Settles once the account's nonce has been read; null before that. */
+  started: Promise<void> | null
+}
 
+const MAX_ATTEMPTS = 4
+const RETRY_MS = 250
+/** A transaction is given up after this many unexplained refusals in a row. */
+const MAX_UNEXPLAINED = 5
+/** Gas of a transfer without data. */
+const EMPTY_CALL_GAS = 21_000n
+
+/** Creates the sender of one account. The account's nonce is read with the first transaction. */
 export function createSender(options: SenderOptions): Sender {
-  const { rpc, signer, log, pollMs = 250, depth = 1, mostForGas = null, stuckMs = 12_000, fillMs = 2_000 } = options
-  const nonces = createNonces()
-  const currentFees = createFees({ rpc, most: mostForGas })
+  const { rpc, signer, log, pollMs = 250, depth = 1, maxGasPrice = null, stuckMs = 12_000, fillMs = 2_000 } = options
   const tracker = createTracker<OwnTransaction>({
     rpc,
     address: signer.address,
     pollMs,
     depth,
-    mend,
+    onLook: (count) => resendStuck(context, count),
     onError: (error) => log.warn({ err: error }, 'the chain could not be read; pending transactions wait'),
   })
-  let started: Promise<void> | null = null
-
-  async function syncNonce(): Promise<void> {
-    nonces.atLeast(Number(await rpc.call<Hex>('eth_getTransactionCount', signer.address, 'pending')))
-  }
-
-  async function start(): Promise<void> {
-    started ??= syncNonce()
-    try {
-      await started
-    } catch (error) {
-      started = null
-      throw error
-    }
-  }
-
-  /** Current fees, or TooDear. */
-  async function affordable(): Promise<Quotation> {
-    const quotation = await currentFees()
-    if (mostForGas !== null && quotation.price > mostForGas) throw new TooDear(quotation, mostForGas)
-    return quotation
-  }
-
-  const create = (fields: Parameters<typeof createTransaction>[1]): OwnTransaction =>
-    createTransaction({ signer, depth, log }, fields)
-
-  async function prepare(to: Hex, data: Hex, gas: bigint): Promise<OwnTransaction> {
-    await start()
-    const { block, price: _, ...fees } = await affordable()
-    return create({ nonce: nonces.allocate(), to, data, gas, fees, fromBlock: block })
-  }
-
-  async function send(prepared: PendingTransaction): Promise<boolean> {
-    const tx = prepared as OwnTransaction
-    const track = (accepted: boolean): boolean => {
-      // What the node may not have is sent again at the next look.
-      tx.sentAt = accepted ? performance.now() : Number.NEGATIVE_INFINITY
-      tracker.add(tx)
-      return accepted
-    }
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await rpc.call('eth_sendRawTransaction', tx.raw)
-        return track(true)
-      } catch (error) {
-        const fault = faultOf(error)
-        if (fault === 'known') return track(true)
-        if (fault === 'unknown' || fault === 'doubtful') return track(false)
-        if (attempt === ATTEMPTS || fault === 'refused') {
-          nonces.release(tx.nonce)
-          throw error
-        }
-        await mendRefused(tx, fault, attempt)
-      }
-    }
-  }
-
-  async function mendRefused(tx: OwnTransaction, fault: 'unsent' | 'nonce' | 'fee', attempt: number): Promise<void> {
-    if (fault === 'unsent') return delay(RETRY_MS * attempt)
-    log.warn({ nonce: tx.nonce, fault }, 'the node refused a transaction; it is signed again')
-    if (fault === 'fee') return signAgain(signer, tx, { fees: await currentFees({ fresh: true }) })
-    await syncNonce()
-    signAgain(signer, tx, { nonce: nonces.allocate() })
-  }
-
-  /** Sends again what stands still, and fills the holes that hold others back. */
-  async function mend(count: number): Promise<void> {
-    const now = performance.now()
-    const waiting = tracker.all().filter(({ nonce }) => nonce >= count)
-    const [lowest] = waiting
-    if (!lowest) return
-    if (lowest.nonce > count && now - lowest.sentAt > fillMs) await fill(lowest)
-    for (const tx of waiting.filter(({ sentAt }) => now - sentAt > stuckMs)) {
-      tx.sentAt = now
-      // A pool may hold the account's next transaction back for ever, and look at it anew only where it is replaced.
-      const isHeld = tx.isKnown && tx.nonce === count && tx.hashes.length === 1
-      if (tx === lowest) await raise(tx, isHeld)
-      const fault = await again(tx.raw)
-      tx.isKnown = fault === 'known'
-      tx.doubts = fault === 'doubtful' ? tx.doubts + 1 : 0
-      if (fault === 'refused' || tx.doubts === MOST_DOUBTS) giveUp(tx)
-    }
-  }
-
-  /** What the node will not take must not hold back the others. The judge decides what became of the payment. */
-  function giveUp(tx: OwnTransaction): void {
-    log.error({ nonce: tx.nonce, transaction: tx.hash }, 'the node does not take a transaction; it is given up')
-    tracker.drop(tx)
-    nonces.release(tx.nonce)
-  }
-
-  async function fill(blocked: OwnTransaction): Promise<void> {
-    const nonce = nonces.allocateBelow(blocked.nonce)
-    if (nonce === null) return
-    const { fees, fromBlock } = blocked
-    log.info({ nonce }, 'an unused nonce is filled')
-    await send(create({ nonce, to: signer.address, data: '0x', gas: PLAIN_GAS, fees, fromBlock }))
-  }
-
-  /** Offers more where fees have risen, or `anyway`. */
-  async function raise(tx: OwnTransaction, anyway: boolean): Promise<void> {
-    const fees = raised(await currentFees({ fresh: true }), tx.fees, mostForGas, anyway)
-    if (!fees) return
-    signAgain(signer, tx, { fees })
-    log.info({ nonce: tx.nonce, transaction: tx.hash }, 'a transaction is sent again with a higher fee')
-  }
-
-  /** Null: the node has taken it; known: it had it. */
-  async function again(raw: Hex): Promise<Fault | null> {
-    try {
-      await (rpc.broadcast ? rpc.broadcast(raw) : rpc.call('eth_sendRawTransaction', raw))
-      return null
-    } catch (error) {
-      return faultOf(error)
-    }
-  }
-
+  const nonces = createNonces()
+  const readFees = createFeeReader({ rpc, maxGasPrice })
+  const settings = { rpc, signer, log, depth, maxGasPrice, stuckMs, fillMs }
+  const context: Context = { ...settings, nonces, readFees, tracker, started: null }
   return {
-    price: async () => (await affordable()).price,
-    prepare,
+    price: async () => (await affordableFees(context)).price,
+    prepare: (to, data, gas) => prepare(context, to, data, gas),
     amend: (tx, to, data, gas) => signAgain(signer, tx as OwnTransaction, { to, data, gas }),
-    send,
+    send: (tx) => send(context, tx as OwnTransaction),
     abandon: ({ nonce }) => nonces.release(nonce),
-    async resend({ raw, transaction, senderNonce: nonce, fromBlock }) {
-      await start()
-      if (tracker.has(nonce)) return true
-      const fault = await again(raw)
-      const isThere = fault === null || fault === 'known'
-      if (!isThere || tracker.has(nonce)) return fault !== 'nonce'
-      nonces.adopt(nonce)
-      const { to, data = '0x', gas = PLAIN_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
-      const fees = { maxFeePerGas, maxPriorityFeePerGas }
-      const tx = create({ nonce, to: to as Hex, data, gas, fees, fromBlock })
-      tracker.add(Object.assign(tx, { raw, hash: transaction, hashes: [transaction] }))
-      return true
-    },
+    resend: (intent) => resend(context, intent),
     close: () => tracker.close(),
   }
 }
 
-/**
- * What a failed send means. known: the node has the transaction already. nonce, fee: it has to be signed again. unsent,
- * refused: certainly not taken. unknown, doubtful: perhaps taken. Nodes agree on messages, not on error codes.
- */
-type Fault = 'known' | 'nonce' | 'fee' | 'unsent' | 'unknown' | 'refused' | 'doubtful'
+async function prepare(context: Context, to: Hex, data: Hex, gas: bigint): Promise<OwnTransaction> {
+  await start(context)
+  const { block, price: _, ...fees } = await affordableFees(context)
+  return createTransaction(context, { nonce: context.nonces.allocate(), to, data, gas, fees, fromBlock: block })
+}
 
-/** Messages of a node that has certainly not taken a transaction. */
+/** Reads the account's nonce once. After an error, the next call tries again. */
+async function start(context: Context): Promise<void> {
+  context.started ??= readNonce(context)
+  try {
+    await context.started
+  } catch (error) {
+    context.started = null
+    throw error
+  }
+}
+
+async function readNonce({ rpc, signer, nonces }: Context): Promise<void> {
+  nonces.atLeast(Number(await rpc.call<Hex>('eth_getTransactionCount', signer.address, 'pending')))
+}
+
+/** The current fees. Throws GasPriceTooHigh. */
+async function affordableFees({ readFees, maxGasPrice }: Context): Promise<FeeQuote> {
+  const quote = await readFees()
+  if (maxGasPrice !== null && quote.price > maxGasPrice) throw new GasPriceTooHigh(quote, maxGasPrice)
+  return quote
+}
+
+async function send(context: Context, tx: OwnTransaction): Promise<boolean> {
+  const { rpc, nonces, tracker } = context
+  const track = (accepted: boolean): boolean => {
+    // A transaction that the node may not have is sent again at the tracker's next look.
+    tx.sentAt = accepted ? performance.now() : Number.NEGATIVE_INFINITY
+    tracker.add(tx)
+    return accepted
+  }
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await rpc.call('eth_sendRawTransaction', tx.raw)
+      return track(true)
+    } catch (error) {
+      const fault = faultOf(error)
+      if (fault === 'known') return track(true)
+      if (fault === 'unknown' || fault === 'unexplained') return track(false)
+      if (attempt === MAX_ATTEMPTS || fault === 'refused') {
+        nonces.release(tx.nonce)
+        throw error
+      }
+      await prepareRetry(context, tx, fault, attempt)
+    }
+  }
+}
+
+/** Waits for the node, or signs the transaction again with another nonce or fee. */
+async function prepareRetry(
+  context: Context,
+  tx: OwnTransaction,
+  fault: 'unsent' | 'nonce' | 'fee',
+  attempt: number,
+): Promise<void> {
+  const { signer, log, nonces, readFees } = context
+  if (fault === 'unsent') return delay(RETRY_MS * attempt)
+  log.warn({ nonce: tx.nonce, fault }, 'the node refused a transaction; it is signed again')
+  if (fault === 'fee') return signAgain(signer, tx, { fees: await readFees({ fresh: true }) })
+  await readNonce(context)
+  signAgain(signer, tx, { nonce: nonces.allocate() })
+}
+
+/**
+ * Sends transactions again that are not mined in time, and fills the nonce gap that blocks them.
+ * @param count the account's transaction count: nonces from here on are not mined
+ */
+async function resendStuck(context: Context, count: number): Promise<void> {
+  const { tracker, stuckMs, fillMs } = context
+  const now = performance.now()
+  const waiting = tracker.all().filter(({ nonce }) => nonce >= count)
+  const [lowest] = waiting
+  if (!lowest) return
+  if (lowest.nonce > count && now - lowest.sentAt > fillMs) await fillGap(context, lowest)
+  for (const tx of waiting.filter(({ sentAt }) => now - sentAt > stuckMs)) {
+    tx.sentAt = now
+    // A node's pool may hold the account's next transaction back for ever, until a replacement makes it look again.
+    const isHeldBack = tx.isKnown && tx.nonce === count && tx.hashes.length === 1
+    if (tx === lowest) await raiseFees(context, tx, isHeldBack)
+    const fault = await broadcast(context, tx.raw)
+    tx.isKnown = fault === 'known'
+    tx.unexplained = fault === 'unexplained' ? tx.unexplained + 1 : 0
+    if (fault === 'refused' || tx.unexplained === MAX_UNEXPLAINED) giveUp(context, tx)
+  }
+}
+
+/**
+ * Stops tracking a transaction that the node does not accept, so that it does not block the ones behind it. Its payment's
+ * outcome is read from the token's logs.
+ */
+function giveUp({ log, tracker, nonces }: Context, tx: OwnTransaction): void {
+  log.error({ nonce: tx.nonce, transaction: tx.hash }, 'the node does not accept a transaction; it is given up')
+  tracker.drop(tx)
+  nonces.release(tx.nonce)
+}
+
+/** Uses a free nonce below a blocked transaction for an empty transaction to ourselves. */
+async function fillGap(context: Context, blocked: OwnTransaction): Promise<void> {
+  const { signer, log, nonces } = context
+  const nonce = nonces.allocateBelow(blocked.nonce)
+  if (nonce === null) return
+  const { fees, fromBlock } = blocked
+  log.info({ nonce }, 'an unused nonce is filled with an empty transaction')
+  const fields = { nonce, to: signer.address, data: '0x', gas: EMPTY_CALL_GAS, fees, fromBlock } as const
+  await send(context, createTransaction(context, fields))
+}
+
+/** Signs a transaction again with higher fees, if fees have risen or `always` is set, and the limit allows it. */
+async function raiseFees(context: Context, tx: OwnTransaction, always: boolean): Promise<void> {
+  const { signer, log, readFees, maxGasPrice } = context
+  const fees = replacementFees(await readFees({ fresh: true }), tx.fees, maxGasPrice, always)
+  if (!fees) return
+  signAgain(signer, tx, { fees })
+  log.info({ nonce: tx.nonce, transaction: tx.hash }, 'a transaction is sent again with a higher fee')
+}
+
+async function resend(context: Context, intent: ChainIntent): Promise<boolean> {
+  const { nonces, tracker } = context
+  const { raw, transaction, senderNonce: nonce, fromBlock } = intent
+  await start(context)
+  if (tracker.has(nonce)) return true
+  const fault = await broadcast(context, raw)
+  const isSent = fault === null || fault === 'known'
+  if (!isSent || tracker.has(nonce)) return fault !== 'nonce'
+  nonces.adopt(nonce)
+  const { to, data = '0x', gas = EMPTY_CALL_GAS, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(raw)
+  const fees = { maxFeePerGas, maxPriorityFeePerGas }
+  const tx = createTransaction(context, { nonce, to: to as Hex, data, gas, fees, fromBlock })
+  tracker.add(Object.assign(tx, { raw, hash: transaction, hashes: [transaction] }))
+  return true
+}
+
+/** Sends a signed transaction. Null: a node accepted it. `known`: the nodes already had it. */
+async function broadcast({ rpc }: Context, raw: Hex): Promise<SendFault | null> {
+  try {
+    await (rpc.broadcast ? rpc.broadcast(raw) : rpc.call('eth_sendRawTransaction', raw))
+    return null
+  } catch (error) {
+    return faultOf(error)
+  }
+}
+
+/**
+ * What a failed send means.
+ * - `known`: the node already has the transaction.
+ * - `nonce`, `fee`: it has to be signed again with another nonce or fee.
+ * - `unsent`, `refused`: the node certainly does not have it.
+ * - `unknown`, `unexplained`: the node may have it.
+ */
+type SendFault = 'known' | 'nonce' | 'fee' | 'unsent' | 'unknown' | 'refused' | 'unexplained'
+
+/** Messages of a node that certainly did not accept the transaction. */
 const REFUSED =
   /insufficient funds|intrinsic gas|gas limit|invalid (sender|chain|signature)|not supported|too many|rate limit|cap|txpool is full|oversized/i
 
-/** The fault behind an error of a send. A message that is not known here proves nothing. Rethrows what is no RpcError. */
-function faultOf(error: unknown): Fault {
+/**
+ * Classifies the error of a send by its message, because nodes agree on messages more than on error codes. A message
+ * that is not listed here proves nothing. Rethrows everything but RpcError.
+ */
+function faultOf(error: unknown): SendFault {
   if (!(error instanceof RpcError)) throw error
   if (error.fault !== 'refused') return error.fault
-  if (KNOWN.test(error.message)) return 'known'
+  if (ALREADY_KNOWN.test(error.message)) return 'known'
   if (/nonce (is )?too low|already used|replacement/i.test(error.message)) return 'nonce'
   if (/underpriced|max fee|fee cap|base fee|gas price/i.test(error.message)) return 'fee'
-  return REFUSED.test(error.message) ? 'refused' : 'doubtful'
+  return REFUSED.test(error.message) ? 'refused' : 'unexplained'
 }

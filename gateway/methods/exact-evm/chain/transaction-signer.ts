@@ -1,4 +1,4 @@
-/** Signs EIP-1559 transactions with the gas key, natively: a settlement should not wait for arithmetic. */
+/** Signs EIP-1559 transactions with the gas key. Native code (libsecp256k1) does it many times faster than JavaScript. */
 import secp256k1 from 'secp256k1'
 import { getAddress, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Hex } from '../../../config/networks.ts'
@@ -21,6 +21,7 @@ export interface Signer {
   sign(transaction: UnsignedTransaction): { readonly raw: Hex; readonly hash: Hex }
 }
 
+/** Creates the signer of one key on one chain. */
 export function createSigner(key: Hex, chainId: number): Signer {
   const secret = hexToBytes(key)
   const publicKey = secp256k1.publicKeyCreate(secret, false).subarray(1)

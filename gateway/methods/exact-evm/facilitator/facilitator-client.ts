@@ -1,4 +1,4 @@
-/** One x402 facilitator over HTTP (spec v2, section 7), with answers sorted by what they prove. */
+/** Client of one x402 facilitator (x402 spec v2, section 7). It classifies each answer by what it proves. */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
@@ -9,26 +9,28 @@ import { createExactEvm } from '../exact-evm.ts'
 import { isUnsent } from '../nodes/rpc.ts'
 
 /**
- * `unsent`: it did not take the request, so nothing was broadcast. `unknown`: it may have. Otherwise what it said, with
- * the transaction where it named one.
+ * The answer to a request to settle.
+ * - `unsent`: the facilitator did not take the request, so nothing was broadcast.
+ * - `unknown`: it may have taken the request.
+ * - `success`, `failure`: what it reported, with the transaction if it named one.
  */
 export type SettleAnswer =
   | { readonly kind: 'unsent' | 'unknown' }
   | { readonly kind: 'success' | 'failure'; readonly reason: string; readonly transaction: Hex | null }
 
-export interface Remote {
+export interface FacilitatorClient {
   readonly url: string
-  /** Whether it settles this network, as of the last look; null before the first. */
-  able(): boolean | null
-  /** Looks at /supported. Throws where it cannot be reached. */
-  look(): Promise<void>
+  /** Whether it supports this network, as of the last refresh. Null if it has not answered. */
+  isSupported(): boolean | null
+  /** Reads /supported. Throws if that fails. */
+  refresh(): Promise<void>
   settle(payment: DecodedPayment, requirements: PaymentRequirements): Promise<SettleAnswer>
 }
 
-export interface RemoteOptions {
+export interface FacilitatorClientOptions {
   readonly url: string
   readonly network: Network
-  /** Public address of the gateway: v1 requirements name a resource. */
+  /** Public address of the gateway: the resource of a v1 request if the payment names none. */
   readonly baseUrl: string
   readonly timeoutSeconds: number
   readonly log: Logger
@@ -36,55 +38,63 @@ export interface RemoteOptions {
 
 type Fields = Readonly<Record<string, unknown>>
 
-const LOOK_SECONDS = 10
-/** Refusals that may come after the request was worked on. */
+const REFRESH_SECONDS = 10
+/** Client errors (4xx) that do not prove that the facilitator did nothing. */
 const UNCLEAR_STATUS = new Set([408, 409, 425])
 
-export function createRemote({ url: given, network, baseUrl, timeoutSeconds, log }: RemoteOptions): Remote {
+/** Creates the client of one facilitator for one network. */
+export function createFacilitatorClient({
+  url: given,
+  network,
+  baseUrl,
+  timeoutSeconds,
+  log,
+}: FacilitatorClientOptions): FacilitatorClient {
   const url = given.replace(/\/+$/, '')
   const method = createExactEvm(network)
   let versions: ReadonlySet<unknown> | null = null
 
-  /** The payer's own envelope, or the other one where only that is understood: the signature is the same. */
+  /** The request in the payer's x402 version, or in the other one if the facilitator only supports that. The signature fits both. */
   function requestOf({ envelope, ...payment }: DecodedPayment, requirements: PaymentRequirements): Fields {
-    const spoken = versions === null || versions.size === 0 || versions.has(envelope.version)
-    const version = spoken ? envelope.version : 3 - envelope.version
-    const signed = signedPart(transferOf(payment))
+    const isSpoken = versions === null || versions.size === 0 || versions.has(envelope.version)
+    const version = isSpoken ? envelope.version : 3 - envelope.version
+    const signed = payloadOf(transferOf(payment))
     if (version === 1)
       return {
         x402Version: 1,
         paymentPayload: { x402Version: 1, scheme: envelope.scheme, network: network.name, payload: signed },
         paymentRequirements: method.acceptsV1(requirements, { url: resourceOf(envelope) ?? baseUrl, description: '' }),
       }
-    const offer = method.acceptsV2(requirements)
+    const requirement = method.acceptsV2(requirements)
     const { resource, extensions } = envelope
-    const accepted = envelope.accepted ?? offer
+    const accepted = envelope.accepted ?? requirement
     const described = resource ? { resource } : {}
     return {
       x402Version: 2,
       paymentPayload: { x402Version: 2, ...described, accepted, payload: signed, extensions },
-      paymentRequirements: offer,
+      paymentRequirements: requirement,
     }
   }
 
-  function noteExtensions(header: string | null): void {
+  function logRejectedExtensions(header: string | null): void {
     if (header === null) return
-    const [outcome] = [Buffer.from(header, 'base64').toString('utf8')].filter((text) => text.includes('"rejected"'))
-    if (outcome) log.warn({ facilitator: url, outcome: outcome.slice(0, 500) }, 'the facilitator rejected an extension')
+    const outcome = Buffer.from(header, 'base64').toString('utf8')
+    if (outcome.includes('"rejected"'))
+      log.warn({ facilitator: url, outcome: outcome.slice(0, 500) }, 'the facilitator rejected an extension')
   }
 
   return {
     url,
-    able: () => (versions === null ? null : versions.size > 0),
+    isSupported: () => (versions === null ? null : versions.size > 0),
 
-    async look() {
+    async refresh() {
       try {
-        const response = await fetch(`${url}/supported`, { signal: AbortSignal.timeout(LOOK_SECONDS * 1000) })
+        const response = await fetch(`${url}/supported`, { signal: AbortSignal.timeout(REFRESH_SECONDS * 1000) })
         const { kinds } = (await response.json()) as { readonly kinds: readonly Fields[] }
-        const ours = kinds.filter(
+        const own = kinds.filter(
           (kind) => kind['scheme'] === 'exact' && [network.name, network.caip2].includes(String(kind['network'])),
         )
-        versions = new Set(ours.map((kind) => kind['x402Version']))
+        versions = new Set(own.map((kind) => kind['x402Version']))
       } catch (error) {
         versions = null
         throw error
@@ -102,7 +112,7 @@ export function createRemote({ url: given, network, baseUrl, timeoutSeconds, log
         })
         const { status } = response
         const answer = (await response.json().catch(() => null)) as Fields | null
-        noteExtensions(response.headers.get('extension-responses'))
+        logRejectedExtensions(response.headers.get('extension-responses'))
         if (status >= 500 || UNCLEAR_STATUS.has(status)) return { kind: 'unknown' }
         if (typeof answer?.['success'] !== 'boolean') return { kind: status >= 400 ? 'unsent' : 'unknown' }
         const [reason, transaction] = [reasonOf(answer['errorReason']), hashOf(answer['transaction'])]
@@ -115,7 +125,7 @@ export function createRemote({ url: given, network, baseUrl, timeoutSeconds, log
   }
 }
 
-function signedPart({ signature, from, to, value, validAfter, validBefore, nonce }: Transfer): Fields {
+function payloadOf({ signature, from, to, value, validAfter, validBefore, nonce }: Transfer): Fields {
   const numbers = { value: String(value), validAfter: String(validAfter), validBefore: String(validBefore) }
   return { signature, authorization: { from, to, ...numbers, nonce } }
 }
@@ -125,7 +135,7 @@ function resourceOf({ resource }: PaymentEnvelope): string | null {
   return typeof url === 'string' ? url : null
 }
 
-/** A word of the protocol; the texts some facilitators put here are not for our callers. */
+/** An x402 reason. Some facilitators put internal texts here, which are not passed on. */
 function reasonOf(reason: unknown): string {
   return typeof reason === 'string' && /^[a-z0-9_]{1,80}$/.test(reason) ? reason : 'unexpected_settle_error'
 }

@@ -1,6 +1,6 @@
 /**
- * Settles through x402 facilitators, in the order given. A facilitator is asked to settle, and the chain is asked
- * whether it did: neither its success nor its failure is taken at its word.
+ * Settles payments through x402 facilitators, in order of preference. A facilitator is asked to settle, and the chain
+ * then shows whether it did: what the facilitator reports is not trusted, neither a success nor a failure.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import { ServiceError } from '../../../errors.ts'
@@ -9,18 +9,23 @@ import type { DecodedPayment, Outcome, Settler, Wait, NodeState } from '../../pa
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../check.ts'
-import { createHealth } from '../health.ts'
-import { createJudge, type Question, type TransactionReceipt } from '../judge.ts'
-import { createNodes, UNREACHABLE } from '../nodes/nodes.ts'
-import { createRemote, type Remote, type SettleAnswer } from './facilitator-client.ts'
-import { createWallets } from '../wallets.ts'
+import { createSettlerHealth, type SettlerHealthCheck } from '../settler-health.ts'
+import {
+  createOutcomeReader,
+  type ReadOutcome,
+  type SentAuthorization,
+  type TransactionReceipt,
+} from '../authorization-outcome.ts'
+import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
+import { createFacilitatorClient, type FacilitatorClient, type SettleAnswer } from './facilitator-client.ts'
+import { createContractWallets } from '../contract-wallets.ts'
 import { transferOf } from '../eip3009.ts'
 import { type FacilitatorIntent, intentOf } from '../intent.ts'
 
 export interface FacilitatorSettlerOptions {
-  /** Base addresses, first choice first. */
+  /** Base addresses in order of preference. */
   readonly urls: readonly string[]
-  /** The node that is asked what really happened, or several in a list. */
+  /** The node that shows what really happened; several are separated by commas. */
   readonly rpcUrl: string
   readonly network: Network
   /** Public address of the gateway. */
@@ -28,154 +33,183 @@ export interface FacilitatorSettlerOptions {
   readonly log: Logger
   /** How long a facilitator may take to settle. */
   readonly timeoutSeconds?: number
-  /** How long the chain may take to show what a facilitator says it did. */
+  /** How long the chain may take to show a settlement that a facilitator reports. */
   readonly confirmSeconds?: number
-  /** How many blocks deep a payment is certain; 1: in the newest. */
+  /** How many blocks deep a payment is final; 1: in the newest block. */
   readonly confirmBlocks?: number
-  /** Factories whose wallets may pay before they exist (ERC-6492), as far as the facilitator makes them. */
+  /** Factories whose wallets may pay before they are deployed (ERC-6492), if the facilitator deploys them. */
   readonly factories?: readonly Hex[]
 }
 
-const LOOK_SECONDS = 60
+const HEALTH_SECONDS = 60
 const POLL_MS = 500
-/** What one more block of depth may take. */
+/** Extra time to wait for each further block of confirmation depth. */
 const BLOCK_SECONDS = 3
-/** Reasons given before anything is broadcast. The others may hide a transaction whose end was not waited for. */
+/** Failure reasons that a facilitator gives before it broadcasts. Others may hide a transaction that is still pending. */
 const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|eip6492_)(?!.*transaction)/
 
+/** What the functions of this file share. */
+interface Context {
+  readonly rpc: Nodes
+  readonly network: Network
+  readonly log: Logger
+  readonly clients: readonly FacilitatorClient[]
+  readonly health: SettlerHealthCheck
+  readonly readOutcome: ReadOutcome
+  /** How long to wait for the chain to show a reported settlement at the required depth. */
+  readonly confirmMs: number
+}
+
+/** Creates the settler of one network. It is not ready before its first health check has ended. */
 export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Settler {
   const { urls, rpcUrl, network, baseUrl, log, timeoutSeconds = 30, confirmSeconds = 10 } = options
   const { confirmBlocks = 1, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })
-  const wallets = createWallets(rpc, network.asset, factories)
+  const wallets = createContractWallets(rpc, network.asset, factories)
   const check = createCheck({ rpc, network, wallets, simulate: createSimulate(rpc, wallets) })
-  const judge = createJudge(rpc, network, confirmBlocks)
-  const remotes = urls.map((url) => createRemote({ url, network, baseUrl, timeoutSeconds, log }))
-  const health = createHealth({ inspect, everySeconds: LOOK_SECONDS, unreachable: UNREACHABLE, log })
-  void health.look()
-
-  async function inspect(): Promise<string | null> {
-    const looks = await Promise.allSettled(remotes.map((remote) => remote.look()))
-    if (looks.every(({ status }) => status === 'rejected')) return 'no facilitator can be reached'
-    if (!remotes.some((remote) => remote.able())) return `no facilitator settles "exact" on ${network.name}`
-    return rpc.look()
-  }
-
-  async function reading<Result>(work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work()
-    } catch (error) {
-      void health.look()
-      throw new ServiceError('settler_unavailable', undefined, { cause: error })
-    }
-  }
-
-  /** What the chain says; pending where it cannot be asked. */
-  async function verdictOf(question: Question): Promise<Outcome> {
-    try {
-      return await judge(question)
-    } catch (error) {
-      log.warn({ err: error }, 'the chain could not be asked about a settlement')
-      return { state: 'pending', transaction: null }
-    }
-  }
-
-  /** Asks one after the other, and goes on only where the last one certainly broadcast nothing. */
-  async function ask(payment: DecodedPayment, requirements: PaymentRequirements): Promise<SettleAnswer> {
-    for (const remote of willing(remotes)) {
-      const answer = await remote.settle(payment, requirements)
-      if (!isUntaken(answer)) return answer
-      log.warn({ facilitator: remote.url }, 'the facilitator did not take a settlement; the next one is asked')
-    }
-    void health.look()
-    return { kind: 'unsent' }
-  }
-
-  async function concluded(answer: SettleAnswer, question: Question, wait: Wait): Promise<Outcome> {
-    if (answer.kind === 'unsent')
-      return { state: 'refused', reason: 'unexpected_settle_error', message: 'No facilitator took the payment.' }
-    const isShort = (outcome: Outcome): boolean =>
-      outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
-    const transaction = 'transaction' in answer ? answer.transaction : null
-    const giveUp = performance.now() + (confirmSeconds + BLOCK_SECONDS * (confirmBlocks - 1)) * 1000
-    for (;;) {
-      const verdict = await verdictOf(question)
-      if (verdict.state !== 'pending' && !isShort(verdict)) return verdict
-      const isSeen = verdict.state === 'settled'
-      if ((answer.kind !== 'success' && !isSeen) || performance.now() > giveUp) {
-        if (isSeen) return { state: 'pending', transaction: verdict.transaction }
-        break
-      }
-      await delay(POLL_MS)
-    }
-    if (answer.kind !== 'failure') return { state: 'pending', transaction }
-    const { reason } = answer
-    const isOver = transaction === null ? BEFORE_BROADCAST.test(reason) : await failed(transaction)
-    if (!isOver) return { state: 'pending', transaction }
-    const message = `The facilitator refused the payment: ${reason}.`
-    return { state: 'refused', reason, message, ...(transaction ? { transaction } : {}) }
-  }
-
-  /** Whether a transaction is in a block and did nothing. */
-  async function failed(transaction: Hex): Promise<boolean> {
-    const receipt = await rpc
-      .call<TransactionReceipt | null>('eth_getTransactionReceipt', transaction)
-      .catch(() => null)
-    return receipt !== null && BigInt(receipt.status) === 0n
-  }
+  const readOutcome = createOutcomeReader(rpc, network, confirmBlocks)
+  const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
+  const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
+  const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
+  const confirmMs = (confirmSeconds + BLOCK_SECONDS * (confirmBlocks - 1)) * 1000
+  const context: Context = { rpc, network, log, clients, health, readOutcome, confirmMs }
+  void health.refresh()
 
   return {
     kind: 'facilitator',
 
-    check: (payment, _requirements, options) => reading(() => check(transferOf(payment), options)),
+    check: (payment, _requirements, checkOptions) =>
+      orUnavailable(health, () => check(transferOf(payment), checkOptions)),
 
     async settle(payment, requirements, { record, wait }) {
-      const [first] = willing(remotes)
+      const [first] = usable(clients)
       if (!first) throw new ServiceError('settler_unavailable')
-      const fromBlock = Number(await reading(() => rpc.call<Hex>('eth_blockNumber')))
+      const fromBlock = Number(await orUnavailable(health, () => rpc.call<Hex>('eth_blockNumber')))
       const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
-      return concluded(await ask(payment, requirements), { ...transferOf(payment), fromBlock }, wait)
+      const answer = await askToSettle(context, payment, requirements)
+      return outcomeOfAnswer(context, answer, { ...transferOf(payment), fromBlock }, wait)
     },
 
     async status(payment) {
       const intent = intentOf(payment)
       if (!intent) return { state: 'pending', transaction: null }
-      const verdict = await verdictOf({ ...transferOf(payment), fromBlock: intent.fromBlock })
-      if (verdict.state !== 'pending') return verdict
+      const outcome = await readOrPending(context, { ...transferOf(payment), fromBlock: intent.fromBlock })
+      if (outcome.state !== 'pending') return outcome
       return { state: 'pending', transaction: intent.kind === 'chain' ? intent.transaction : null }
     },
 
     health() {
-      const nodes = [...remotes.map(stateOf), ...rpc.states()]
+      const nodes = [...clients.map(stateOf), ...rpc.states()]
       return { ...health.current(), ...(nodes.length > 2 ? { nodes } : {}) }
     },
     close: async () => health.close(),
   }
 }
 
-/** Reasons of a facilitator that has no business with this network, so that another may well take the payment. */
-const NOT_HERE = /^(unsupported_(scheme|network|kind)|invalid_network|invalid_scheme|invalid_x402_version)$/
-
-/** Whether it certainly broadcast nothing for a reason of its own. */
-function isUntaken(answer: SettleAnswer): boolean {
-  if (answer.kind === 'unsent') return true
-  return answer.kind === 'failure' && answer.transaction === null && NOT_HERE.test(answer.reason)
+/** Why payments cannot be settled, or null: no facilitator answers, none supports this network, or no node is usable. */
+async function inspectFacilitators(
+  clients: readonly FacilitatorClient[],
+  rpc: Nodes,
+  network: Network,
+): Promise<string | null> {
+  const results = await Promise.allSettled(clients.map((client) => client.refresh()))
+  if (results.every(({ status }) => status === 'rejected')) return 'no facilitator can be reached'
+  if (!clients.some((client) => client.isSupported())) return `no facilitator settles "exact" on ${network.name}`
+  return rpc.refresh()
 }
 
-function stateOf(remote: Remote): NodeState {
-  const node = new URL(remote.url).host
-  const isAble = remote.able()
-  if (isAble) return { node, ready: true }
-  return {
-    node,
-    ready: false,
-    reason: isAble === null ? 'the facilitator cannot be reached' : 'it does not settle here',
+/** Turns errors into `settler_unavailable`, and refreshes the health at once. */
+async function orUnavailable<Result>(health: SettlerHealthCheck, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    void health.refresh()
+    throw new ServiceError('settler_unavailable', undefined, { cause: error })
   }
 }
 
-/** Those that settle this network, then those not heard from; never one that said it does not. */
-function willing(remotes: readonly Remote[]): readonly Remote[] {
-  const heard = remotes.filter((remote) => remote.able() === true)
-  return [...heard, ...remotes.filter((remote) => remote.able() === null)]
+/** The outcome according to the chain; pending if the chain cannot be read. */
+async function readOrPending({ readOutcome, log }: Context, sent: SentAuthorization): Promise<Outcome> {
+  try {
+    return await readOutcome(sent)
+  } catch (error) {
+    log.warn({ err: error }, 'the outcome of a settlement could not be read from the chain')
+    return { state: 'pending', transaction: null }
+  }
+}
+
+/** Asks one facilitator after the other, until one may have broadcast the payment. */
+async function askToSettle(
+  { clients, health, log }: Context,
+  payment: DecodedPayment,
+  requirements: PaymentRequirements,
+): Promise<SettleAnswer> {
+  for (const client of usable(clients)) {
+    const answer = await client.settle(payment, requirements)
+    if (!isNotTaken(answer)) return answer
+    log.warn({ facilitator: client.url }, 'the facilitator did not take a settlement; the next one is asked')
+  }
+  void health.refresh()
+  return { kind: 'unsent' }
+}
+
+/** Waits for the chain to show what a facilitator did. Only a failure that proves nothing was broadcast refuses. */
+async function outcomeOfAnswer(
+  context: Context,
+  answer: SettleAnswer,
+  sent: SentAuthorization,
+  wait: Wait,
+): Promise<Outcome> {
+  if (answer.kind === 'unsent')
+    return { state: 'refused', reason: 'unexpected_settle_error', message: 'No facilitator took the payment.' }
+  const isTooShallow = (outcome: Outcome): boolean =>
+    outcome.state === 'settled' && outcome.provisional === true && wait === 'confirmed'
+  const transaction = 'transaction' in answer ? answer.transaction : null
+  const deadline = performance.now() + context.confirmMs
+  for (;;) {
+    const outcome = await readOrPending(context, sent)
+    if (outcome.state !== 'pending' && !isTooShallow(outcome)) return outcome
+    const isInBlock = outcome.state === 'settled'
+    if ((answer.kind !== 'success' && !isInBlock) || performance.now() > deadline) {
+      if (isInBlock) return { state: 'pending', transaction: outcome.transaction }
+      break
+    }
+    await delay(POLL_MS)
+  }
+  if (answer.kind !== 'failure') return { state: 'pending', transaction }
+  const { reason } = answer
+  const hasFailed = transaction === null ? BEFORE_BROADCAST.test(reason) : await isReverted(context, transaction)
+  if (!hasFailed) return { state: 'pending', transaction }
+  const message = `The facilitator refused the payment: ${reason}.`
+  return { state: 'refused', reason, message, ...(transaction ? { transaction } : {}) }
+}
+
+/** Whether a transaction is in a block and reverted. */
+async function isReverted({ rpc }: Context, transaction: Hex): Promise<boolean> {
+  const receipt = await rpc.call<TransactionReceipt | null>('eth_getTransactionReceipt', transaction).catch(() => null)
+  return receipt !== null && BigInt(receipt.status) === 0n
+}
+
+/** Failure reasons of a facilitator that does not serve this network. Another one may take the payment. */
+const NOT_SUPPORTED = /^(unsupported_(scheme|network|kind)|invalid_network|invalid_scheme|invalid_x402_version)$/
+
+/** Whether a facilitator certainly broadcast nothing, for a reason that is not about the payment. */
+function isNotTaken(answer: SettleAnswer): boolean {
+  if (answer.kind === 'unsent') return true
+  return answer.kind === 'failure' && answer.transaction === null && NOT_SUPPORTED.test(answer.reason)
+}
+
+function stateOf(client: FacilitatorClient): NodeState {
+  const node = new URL(client.url).host
+  const isSupported = client.isSupported()
+  if (isSupported) return { node, ready: true }
+  const reason = isSupported === null ? 'the facilitator cannot be reached' : 'it does not settle here'
+  return { node, ready: false, reason }
+}
+
+/** Facilitators that support this network, then those that have not answered. Never one that does not support it. */
+function usable(clients: readonly FacilitatorClient[]): readonly FacilitatorClient[] {
+  const supported = clients.filter((client) => client.isSupported() === true)
+  return [...supported, ...clients.filter((client) => client.isSupported() === null)]
 }

@@ -1,6 +1,7 @@
 /**
- * Several nodes of one chain as one: what the first cannot answer the next is asked. A signed transaction is the same
- * bytes everywhere, so sending it to one node more is safe; what may have arrived at any of them counts as maybe sent.
+ * Several nodes of one chain, used as one with failover: a request goes to the first node, and to the next one if that
+ * fails. Sending a signed transaction to several nodes is safe, because every copy is the same transaction. If any node
+ * may have received it, the transaction counts as possibly sent.
  */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
@@ -9,20 +10,20 @@ import { createRpc, type Rpc, RpcError } from './rpc.ts'
 
 export interface Nodes extends Rpc {
   /**
-   * Sends to every node of ours, so that one that swallows transactions holds none up. Throws where none took it:
-   * the words of one that has it already, where there is one.
+   * Sends a signed transaction to every node of the right chain, so that a node that drops transactions delays none.
+   * Throws if no node accepted it. If a node already has the transaction, that node's error is thrown.
    */
   broadcast(raw: Hex): Promise<void>
-  /** In the order given. */
+  /** In the order of the addresses. */
   states(): readonly NodeState[]
-  /** Asks every node which chain it is of; returns why none can be used, or null. */
-  look(): Promise<string | null>
-  /** Names the nodes that were found to be of another chain; null where none was. */
-  foreign(): string | null
+  /** Asks every node for its chain id. Returns why no node can be used, or null. */
+  refresh(): Promise<string | null>
+  /** Names the nodes that were found to be of another chain; null if there are none. */
+  wrongChain(): string | null
 }
 
 export interface NodesOptions {
-  /** Addresses, first choice first, separated by commas or spaces. */
+  /** Addresses in order of preference, separated by commas or spaces. */
   readonly addresses: string
   readonly network: Pick<Network, 'name' | 'chainId'>
   readonly log: Logger
@@ -30,25 +31,32 @@ export interface NodesOptions {
 
 export const UNREACHABLE = 'the node cannot be reached'
 const TIMEOUT_SECONDS = 10
-/** Where there is another to ask, nobody waits that long for one that hangs. */
-const IMPATIENT_SECONDS = 4
-/** A refusal that speaks of the node and not of what was asked of it. */
+/** With another node to ask, a node that hangs is abandoned sooner. */
+const FAILOVER_TIMEOUT_SECONDS = 4
+/** Errors that are about the node and not about the request. */
 const NODE_TROUBLE =
   /rate limit|too many|limit exceeded|quota|capacity|unauthori[sz]ed|forbidden|api key|timed? ?out|temporarily|unavailable|not (supported|available|found)|unknown block|missing trie|syncing|internal (server )?error|txpool is full/i
-/** The answer of a node that has the transaction already. */
-export const KNOWN = /already (known|imported)|known transaction/i
+/** The error of a node that already has the transaction. */
+export const ALREADY_KNOWN = /already (known|imported)|known transaction/i
 
 interface Node {
   readonly name: string
   readonly rpc: Rpc
   /** Why it is asked last, or null. */
   trouble: string | null
-  isForeign: boolean
-  /** Its chain has been looked at since it last failed. */
+  isWrongChain: boolean
+  /** Its chain id has been checked since it last failed. */
   checked: boolean
 }
 
-/** Addresses in a list, each once. */
+/** What the functions of this file share. */
+interface Context {
+  readonly nodes: readonly Node[]
+  readonly network: NodesOptions['network']
+  readonly log: Logger
+}
+
+/** Splits a list of addresses and removes duplicates. */
 export function addressesOf(list: string): readonly string[] {
   return [...new Set(list.split(/[\s,]+/).filter(Boolean))]
 }
@@ -58,93 +66,106 @@ function nameOf(address: string): string {
   return new URL(address).host
 }
 
-/** Whoever asks gets the answer of the first node that can give one. Calls throw RpcError where none can. */
+/** Creates the client of these nodes. Calls throw the RpcError of a node if no node can answer. */
 export function createNodes({ addresses, network, log }: NodesOptions): Nodes {
   const urls = addressesOf(addresses)
-  const seconds = urls.length > 1 ? IMPATIENT_SECONDS : TIMEOUT_SECONDS
+  const seconds = urls.length > 1 ? FAILOVER_TIMEOUT_SECONDS : TIMEOUT_SECONDS
   const nodes = urls.map((url): Node => {
-    return { name: nameOf(url), rpc: createRpc(url, seconds), trouble: null, isForeign: false, checked: false }
+    return { name: nameOf(url), rpc: createRpc(url, seconds), trouble: null, isWrongChain: false, checked: false }
   })
-  const wrongChain = `the node is not of ${network.name}, chain ${network.chainId}`
-
-  function stumbled(node: Node, reason: string, error?: unknown): void {
-    node.checked = false
-    if (node.trouble === reason) return
-    node.trouble = reason
-    const words = node.isForeign ? 'a node of another chain is not used' : 'a node does not answer; others are asked'
-    log[node.isForeign ? 'error' : 'warn']({ node: node.name, reason, err: error }, words)
-  }
-
-  /** Makes sure that a node is of our chain. A throw means that nothing was asked of it. */
-  async function assure(node: Node): Promise<void> {
-    if (node.checked) return
-    let chainId: number
-    try {
-      chainId = Number(await node.rpc.call<Hex>('eth_chainId'))
-    } catch (error) {
-      node.isForeign = false
-      stumbled(node, UNREACHABLE, error)
-      throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
-    }
-    node.isForeign = chainId !== network.chainId
-    if (node.isForeign) {
-      stumbled(node, wrongChain)
-      throw new RpcError('unsent', `The node ${node.name} is of chain ${chainId}, not ${network.chainId}.`)
-    }
-    if (node.trouble !== null) log.info({ node: node.name }, 'a node answers again')
-    node.trouble = null
-    node.checked = true
-  }
-
-  async function ask<Result>(work: (rpc: Rpc) => Promise<Result>): Promise<Result> {
-    let maybe: RpcError | null = null
-    let last: unknown = new RpcError('unsent', 'There is no node to ask.')
-    for (const node of [...nodes].sort((one, other) => Number(one.trouble !== null) - Number(other.trouble !== null)))
-      try {
-        await assure(node)
-        return await work(node.rpc)
-      } catch (error) {
-        if (!(error instanceof RpcError)) throw error
-        last = error
-        if (error.fault === 'refused' && !NODE_TROUBLE.test(error.message)) {
-          if (maybe && !KNOWN.test(error.message)) throw maybe
-          throw error
-        }
-        if (error.fault === 'unknown') maybe = error
-        if (!node.isForeign)
-          stumbled(node, error.fault === 'refused' ? 'the node refuses to answer' : UNREACHABLE, error)
-      }
-    throw maybe ?? last
-  }
+  const context: Context = { nodes, network, log }
 
   return {
-    call: <Result>(method: string, ...params: readonly unknown[]) => ask((rpc) => rpc.call<Result>(method, ...params)),
-    batch: (calls) => ask((rpc) => rpc.batch(calls)),
-    async broadcast(raw) {
-      const sent = await Promise.allSettled(
-        nodes.map(async (node) => {
-          await assure(node)
-          await node.rpc.call('eth_sendRawTransaction', raw)
-        }),
-      )
-      const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))
-      if (errors.length < nodes.length) return
-      const known = errors.find((error) => KNOWN.test(error.message))
-      throw known ?? errors.find((error) => error instanceof RpcError && error.fault === 'unknown') ?? errors[0]
-    },
+    call: <Result>(method: string, ...params: readonly unknown[]) =>
+      firstAnswer(context, (rpc) => rpc.call<Result>(method, ...params)),
+    batch: (calls) => firstAnswer(context, (rpc) => rpc.batch(calls)),
+    broadcast: (raw) => broadcast(context, raw),
     states: () =>
       nodes.map(({ name: node, trouble }) =>
         trouble === null ? { node, ready: true } : { node, ready: false, reason: trouble },
       ),
-    foreign() {
-      const names = nodes.filter(({ isForeign }) => isForeign).map(({ name }) => name)
-      return names.length === 0 ? null : `${wrongChain} (${names.join(', ')})`
+    wrongChain() {
+      const names = nodes.filter(({ isWrongChain }) => isWrongChain).map(({ name }) => name)
+      return names.length === 0 ? null : `${wrongChainReason(network)} (${names.join(', ')})`
     },
-    async look() {
+    async refresh() {
       for (const node of nodes) node.checked = false
-      await Promise.all(nodes.map((node) => assure(node).catch(() => {})))
+      await Promise.all(nodes.map((node) => checkChain(context, node).catch(() => {})))
       if (nodes.some(({ trouble }) => trouble === null)) return null
-      return nodes.some(({ isForeign }) => isForeign) ? wrongChain : UNREACHABLE
+      return nodes.some(({ isWrongChain }) => isWrongChain) ? wrongChainReason(network) : UNREACHABLE
     },
   }
+}
+
+/** The answer of the first node that can give one; nodes in trouble are asked last. */
+async function firstAnswer<Result>(context: Context, request: (rpc: Rpc) => Promise<Result>): Promise<Result> {
+  let possiblySent: RpcError | null = null
+  let last: unknown = new RpcError('unsent', 'There is no node to ask.')
+  const ordered = [...context.nodes].sort((one, other) => Number(one.trouble !== null) - Number(other.trouble !== null))
+  for (const node of ordered)
+    try {
+      await checkChain(context, node)
+      return await request(node.rpc)
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+      last = error
+      if (error.fault === 'refused' && !NODE_TROUBLE.test(error.message)) {
+        if (possiblySent && !ALREADY_KNOWN.test(error.message)) throw possiblySent
+        throw error
+      }
+      if (error.fault === 'unknown') possiblySent = error
+      if (!node.isWrongChain) {
+        const reason = error.fault === 'refused' ? 'the node refuses to answer' : UNREACHABLE
+        recordTrouble(context, node, reason, error)
+      }
+    }
+  throw possiblySent ?? last
+}
+
+async function broadcast(context: Context, raw: Hex): Promise<void> {
+  const sent = await Promise.allSettled(
+    context.nodes.map(async (node) => {
+      await checkChain(context, node)
+      await node.rpc.call('eth_sendRawTransaction', raw)
+    }),
+  )
+  const errors = sent.flatMap((one) => (one.status === 'rejected' ? [one.reason as Error] : []))
+  if (errors.length < context.nodes.length) return
+  const known = errors.find((error) => ALREADY_KNOWN.test(error.message))
+  throw known ?? errors.find((error) => error instanceof RpcError && error.fault === 'unknown') ?? errors[0]
+}
+
+/** Makes sure that a node is of our chain. If this throws, the node has not been asked anything else. */
+async function checkChain(context: Context, node: Node): Promise<void> {
+  const { network, log } = context
+  if (node.checked) return
+  let chainId: number
+  try {
+    chainId = Number(await node.rpc.call<Hex>('eth_chainId'))
+  } catch (error) {
+    node.isWrongChain = false
+    recordTrouble(context, node, UNREACHABLE, error)
+    throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
+  }
+  node.isWrongChain = chainId !== network.chainId
+  if (node.isWrongChain) {
+    recordTrouble(context, node, wrongChainReason(network))
+    throw new RpcError('unsent', `The node ${node.name} is of chain ${chainId}, not ${network.chainId}.`)
+  }
+  if (node.trouble !== null) log.info({ node: node.name }, 'a node answers again')
+  node.trouble = null
+  node.checked = true
+}
+
+function recordTrouble({ log }: Context, node: Node, reason: string, error?: unknown): void {
+  node.checked = false
+  if (node.trouble === reason) return
+  node.trouble = reason
+  const details = { node: node.name, reason, err: error }
+  if (node.isWrongChain) log.error(details, 'a node is of another chain; it is not used')
+  else log.warn(details, 'a node does not answer; requests go to the other nodes')
+}
+
+function wrongChainReason({ name, chainId }: Context['network']): string {
+  return `the node is not of ${name}, chain ${chainId}`
 }

@@ -1,9 +1,10 @@
-/** JSON-RPC 2.0 over HTTP, with errors that say whether a request can have had an effect. */
+/** A JSON-RPC 2.0 client over HTTP. Its errors say whether the request may have had an effect. */
 import { request } from 'undici'
 
 /**
- * `unsent`: the node was never reached, so nothing happened. `refused`: the node answered with an error. `unknown`:
- * the request left and no answer can be read; it may have worked.
+ * - `unsent`: the node was not reached, so nothing happened.
+ * - `refused`: the node answered with an error.
+ * - `unknown`: the request was sent and no answer could be read. It may have worked.
  */
 export type RpcFault = 'unsent' | 'refused' | 'unknown'
 
@@ -25,7 +26,7 @@ export type RpcCall = readonly [method: string, ...params: readonly unknown[]]
 export interface Rpc {
   /** Result of one call. Throws RpcError. */
   call<Result>(method: string, ...params: readonly unknown[]): Promise<Result>
-  /** Results of several calls in one request, in order; an RpcError stands where one was refused. */
+  /** Results of several calls in one request, in order. A call that was refused has an RpcError as its result. */
   batch(calls: readonly RpcCall[]): Promise<readonly unknown[]>
 }
 
@@ -35,8 +36,8 @@ interface Reply {
   readonly error?: { readonly message?: unknown; readonly data?: unknown }
 }
 
-/** Found in the cause chain of a failed request where no connection came about. */
-const UNCONNECTED = new Set([
+/** Error codes of requests that failed before a connection was made. */
+const NOT_CONNECTED = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -48,25 +49,26 @@ const UNCONNECTED = new Set([
 /** Whether a request failed before anything was sent. */
 export function isUnsent(error: unknown): boolean {
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
-    if ('code' in cause && UNCONNECTED.has(String(cause.code))) return true
+    if ('code' in cause && NOT_CONNECTED.has(String(cause.code))) return true
     if (cause instanceof AggregateError) return cause.errors.length > 0 && cause.errors.every(isUnsent)
   }
   return false
 }
 
+/** Creates a client of one node. */
 export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   const milliseconds = timeoutSeconds * 1000
   const timeouts = { headersTimeout: milliseconds, bodyTimeout: milliseconds }
   const headers = { 'content-type': 'application/json' }
 
-  // Not fetch: a settlement asks a node many things, and its streams cost several times the question.
-  async function post(question: unknown): Promise<unknown> {
+  // undici's request instead of fetch: a settlement makes many small calls, and the streams of fetch cost more than they do.
+  async function post(message: unknown): Promise<unknown> {
     try {
-      const { body } = await request(url, { method: 'POST', headers, body: JSON.stringify(question), ...timeouts })
+      const { body } = await request(url, { method: 'POST', headers, body: JSON.stringify(message), ...timeouts })
       return await body.json()
     } catch (error) {
       if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
-      throw new RpcError('unknown', 'The node did not answer, or not with JSON.', { cause: error })
+      throw new RpcError('unknown', 'The node gave no answer, or one that is not JSON.', { cause: error })
     }
   }
 

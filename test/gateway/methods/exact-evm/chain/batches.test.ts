@@ -12,12 +12,12 @@ describe('batches', () => {
     const seen: { readonly items: readonly number[]; readonly end: () => void }[] = []
     const add = createBatches<number, number>(size, async (items) => {
       let end = (): void => {}
-      const over = new Promise<void>((resolve) => {
+      const finished = new Promise<void>((resolve) => {
         end = resolve
       })
       seen.push({ items, end })
       if (items.includes(13)) throw new Error('unlucky')
-      return { results: items.map((item) => ({ status: 'fulfilled', value: item * 10 })), over }
+      return { results: items.map((item) => ({ status: 'fulfilled', value: item * 10 })), finished }
     })
     return { add, seen, groups: () => seen.map(({ items }) => items) }
   }

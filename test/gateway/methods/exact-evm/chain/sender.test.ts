@@ -3,7 +3,7 @@ import { parseTransaction, recoverTransactionAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createLog } from '../../../../../gateway/observe/log.ts'
 import type { Hex } from '../../../../../gateway/config/networks.ts'
-import { createFees, raised } from '../../../../../gateway/methods/exact-evm/chain/gas-fees.ts'
+import { createFeeReader, replacementFees } from '../../../../../gateway/methods/exact-evm/chain/gas-fees.ts'
 import { createNodes } from '../../../../../gateway/methods/exact-evm/nodes/nodes.ts'
 import { createRpc } from '../../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { createSender, type Sender } from '../../../../../gateway/methods/exact-evm/chain/sender.ts'
@@ -32,23 +32,23 @@ const fees = (most: bigint, tip: bigint) => ({ maxFeePerGas: most, maxPriorityFe
 
 describe('fees of a replacement', () => {
   it('rise by at least a quarter, and only where fees have risen or more is offered anyway', () => {
-    expect(raised(fees(100n, 8n), fees(100n, 8n))).to.equal(null)
-    expect(raised(fees(50n, 4n), fees(100n, 8n))).to.equal(null)
-    expect(raised(fees(101n, 8n), fees(100n, 8n))).to.deep.equal(fees(125n, 10n))
-    expect(raised(fees(400n, 9n), fees(100n, 8n))).to.deep.equal(fees(400n, 10n))
+    expect(replacementFees(fees(100n, 8n), fees(100n, 8n))).to.equal(null)
+    expect(replacementFees(fees(50n, 4n), fees(100n, 8n))).to.equal(null)
+    expect(replacementFees(fees(101n, 8n), fees(100n, 8n))).to.deep.equal(fees(125n, 10n))
+    expect(replacementFees(fees(400n, 9n), fees(100n, 8n))).to.deep.equal(fees(400n, 10n))
   })
 })
 
 describe('fees under a limit', () => {
   it('are raised to the limit and no further', () => {
-    expect(raised(fees(400n, 9n), fees(100n, 8n), 1_000n)).to.deep.equal(fees(400n, 10n))
-    expect(raised(fees(400n, 9n), fees(100n, 8n), 200n)).to.deep.equal(fees(200n, 10n))
-    expect(raised(fees(101n, 8n), fees(100n, 8n), 110n)).to.deep.equal(fees(110n, 10n))
+    expect(replacementFees(fees(400n, 9n), fees(100n, 8n), 1_000n)).to.deep.equal(fees(400n, 10n))
+    expect(replacementFees(fees(400n, 9n), fees(100n, 8n), 200n)).to.deep.equal(fees(200n, 10n))
+    expect(replacementFees(fees(101n, 8n), fees(100n, 8n), 110n)).to.deep.equal(fees(110n, 10n))
   })
 
   it('stay as they are where a node would not take what little more is allowed', () => {
-    expect(raised(fees(101n, 8n), fees(100n, 8n), 109n)).to.equal(null)
-    expect(raised(fees(400n, 9n), fees(100n, 8n), 100n)).to.equal(null)
+    expect(replacementFees(fees(101n, 8n), fees(100n, 8n), 109n)).to.equal(null)
+    expect(replacementFees(fees(400n, 9n), fees(100n, 8n), 100n)).to.equal(null)
   })
 })
 
@@ -130,18 +130,18 @@ describe('a sending account', () => {
   })
 
   it('raises no fee above the limit, prepares nothing there, and is mined when prices fall', async () => {
-    const mostForGas = 20_000_000_000n
+    const maxGasPrice = 20_000_000_000n
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x3b9aca00')
     await chain.rpc.call('evm_mine')
     const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
-    const thrifty = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, mostForGas })
+    const thrifty = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, maxGasPrice })
     try {
       await chain.rpc.call('evm_setAutomine', false)
       const sending = await thrifty.prepare(to, '0x', 30_000n)
       await thrifty.send(sending)
       await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
       await chain.rpc.call('evm_mine')
-      while (parseTransaction(sending.raw).maxFeePerGas !== mostForGas) await pause(50)
+      while (parseTransaction(sending.raw).maxFeePerGas !== maxGasPrice) await pause(50)
       const offers = sending.hashes.length
       await pause(500)
       expect(sending.hashes).to.have.length(offers)
@@ -207,7 +207,7 @@ describe('a sending account', () => {
   })
 
   it('asks for fees once for many, and again after a while', async () => {
-    const currentFees = createFees({ rpc: createRpc(proxy.url), most: null })
+    const currentFees = createFeeReader({ rpc: createRpc(proxy.url), maxGasPrice: null })
     const asked = proxy.requests.length
     await Promise.all(Array.from({ length: 20 }, () => currentFees()))
     expect(proxy.requests.length - asked).to.equal(1)

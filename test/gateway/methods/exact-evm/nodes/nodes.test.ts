@@ -63,7 +63,7 @@ describe('several nodes of one chain', () => {
       reason: 'the node cannot be reached',
     })
     await first.up()
-    expect(await nodes.look()).to.equal(null)
+    expect(await nodes.refresh()).to.equal(null)
     expect(nodes.states().every(({ ready }) => ready)).to.equal(true)
     await height()
     expect(asked(first)).to.equal(2)
@@ -89,12 +89,12 @@ describe('several nodes of one chain', () => {
 
   it('never use one of another chain, neither from the start nor when it becomes one', async () => {
     first.script(on('eth_chainId', answering('0x1')))
-    expect(await nodes.look()).to.equal(null)
-    expect(nodes.foreign()).to.contain('chain 84532').and.contain(new URL(first.url).host)
+    expect(await nodes.refresh()).to.equal(null)
+    expect(nodes.wrongChain()).to.contain('chain 84532').and.contain(new URL(first.url).host)
     await height()
     expect([asked(first), asked(second)]).to.deep.equal([0, 1])
     second.script(on('eth_chainId', answering('0x1')))
-    expect(await nodes.look()).to.contain('chain 84532')
+    expect(await nodes.refresh()).to.contain('chain 84532')
     expect(await faultOf(height())).to.equal('unsent')
     expect([asked(first), asked(second)]).to.deep.equal([0, 1])
   })

@@ -1,11 +1,11 @@
 import { expect } from 'chai'
 import { NETWORKS, type Hex } from '../../../../gateway/config/networks.ts'
 import {
-  createJudge,
+  createOutcomeReader,
   hasTransfer,
   type Log,
   type TransactionReceipt,
-} from '../../../../gateway/methods/exact-evm/judge.ts'
+} from '../../../../gateway/methods/exact-evm/authorization-outcome.ts'
 import type { Rpc } from '../../../../gateway/methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../../../gateway/methods/exact-evm/eip3009.ts'
 
@@ -93,13 +93,13 @@ function nodeOf(facts: {
   return { rpc, ranges }
 }
 
-const judge = (facts: Parameters<typeof nodeOf>[0]) => createJudge(nodeOf(facts).rpc, network)(question)
+const judge = (facts: Parameters<typeof nodeOf>[0]) => createOutcomeReader(nodeOf(facts).rpc, network)(question)
 const since = (block: number) => (at: number) => at >= block
 
 describe('the chain as judge', () => {
   it('finds the transfer in ranges a public node allows', async () => {
     const { rpc, ranges } = nodeOf({ height: 5_000, time: 0, logs: (_, to) => (to === 4_099 ? [used()] : []) })
-    expect(await createJudge(rpc, network)(question)).to.deep.equal({ state: 'settled', transaction: hash })
+    expect(await createOutcomeReader(rpc, network)(question)).to.deep.equal({ state: 'settled', transaction: hash })
     expect(ranges).to.deep.equal([
       [100, 2_099],
       [2_100, 4_099],
@@ -125,7 +125,7 @@ describe('the chain as judge', () => {
 
   it('looks back a day where the height before sending is not known', async () => {
     const { rpc, ranges } = nodeOf({ height: 100_000, time: 0 })
-    await createJudge(rpc, network)({ ...question, fromBlock: null })
+    await createOutcomeReader(rpc, network)({ ...question, fromBlock: null })
     expect(ranges[0]?.[0]).to.equal(100_000 - 43_200)
     expect(ranges.at(-1)?.[1]).to.equal(100_000)
   })

@@ -1,0 +1,105 @@
+/**
+ * Payments of contract wallets. The code of such a wallet decides which signatures it accepts (ERC-1271). The wallet may
+ * not be deployed yet (ERC-6492), and an ordinary account may have been given code (EIP-7702). So only a call to the
+ * chain can verify these signatures.
+ */
+import { LRUCache } from 'lru-cache'
+import { isErc6492Signature, parseErc6492Signature } from 'viem/utils'
+import type { Refusal } from '../../x402/payment-requirements.ts'
+import type { Hex } from '../../config/networks.ts'
+import { aggregateData, MULTICALL3, type Part } from './multicall.ts'
+import type { Rpc } from './nodes/rpc.ts'
+import { isKeySignature, settleData, type Transfer } from './eip3009.ts'
+
+/** The call that settles one payment. */
+export interface Settlement {
+  readonly to: Hex
+  readonly data: Hex
+  readonly gas: bigint
+  /** Set if the same transaction deploys the wallet: its calls, the transfer last. */
+  readonly parts?: readonly Part[]
+}
+
+export interface ContractWallets {
+  /** Returns the call that settles a payment, or why its wallet cannot be deployed. Throws RpcError. */
+  settlementOf(transfer: Transfer): Promise<Settlement | Refusal>
+  /**
+   * Refuses a signature that failed the offline check if no contract can have made it. Null: the payer may be a contract
+   * wallet. Anybody can claim to be the payer, so an account without code is looked up once a minute at most. Throws
+   * RpcError.
+   */
+  refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
+}
+
+/** Gas limit of a transfer signed by a key. USDC on Base uses 86,000; unused gas is not charged. */
+export const KEY_GAS = 200_000n
+/** Gas limit of a transfer by a contract wallet, which runs its own code to check the signature. */
+const CONTRACT_GAS = 600_000n
+/** Gas limit if the transaction also deploys the wallet. */
+const DEPLOY_GAS = 1_500_000n
+/** How long an account is remembered to have no code, so that repeated forgeries cost one lookup. */
+const NO_CODE_MS = 60_000
+
+/**
+ * Creates the part of a settler that knows contract wallets.
+ * @param factories contracts that may be called to deploy a wallet; a payment could name any other contract, and we
+ *   would pay for the call
+ */
+export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly Hex[]): ContractWallets {
+  const allowed = new Set(factories.map((factory) => factory.toLowerCase()))
+  const withoutCode = new LRUCache<Hex, true>({ max: 10_000, ttl: NO_CODE_MS })
+
+  async function hasCode(account: Hex): Promise<boolean> {
+    const code = await rpc.call<Hex>('eth_getCode', account, 'latest')
+    if (code === '0x') withoutCode.set(account, true)
+    return code !== '0x'
+  }
+
+  return {
+    async refuseWithoutCode(payer, signature) {
+      if (isErc6492Signature(signature)) return null
+      return !withoutCode.has(payer) && (await hasCode(payer)) ? null : NOT_SIGNED
+    },
+
+    async settlementOf(transfer) {
+      const { signature } = transfer
+      const gas = isKeySignature(signature) ? KEY_GAS : CONTRACT_GAS
+      if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas }
+      const unwrapped = unwrap(signature)
+      if (!unwrapped) return UNREADABLE
+      const data = settleData({ ...transfer, signature: unwrapped.signature })
+      if (await hasCode(transfer.from)) return { to: asset, data, gas: CONTRACT_GAS }
+      if (!allowed.has(unwrapped.factory.toLowerCase()))
+        return {
+          reason: 'eip6492_factory_not_allowed',
+          message: `The paying wallet is not deployed yet, and this gateway does not deploy wallets of ${unwrapped.factory}. Deploy it first.`,
+        }
+      // Through Multicall3, which owns nothing: the factory never sees our account as its caller.
+      const parts = [
+        { target: unwrapped.factory, allowFailure: true, callData: unwrapped.factoryData },
+        { target: asset, allowFailure: false, callData: data },
+      ]
+      return { to: MULTICALL3, data: aggregateData(parts), gas: DEPLOY_GAS, parts }
+    },
+  }
+}
+
+const NOT_SIGNED: Refusal = {
+  reason: 'invalid_exact_evm_payload_signature',
+  message: 'The payer did not sign this, and has no contract code that could accept the signature.',
+}
+
+const UNREADABLE: Refusal = {
+  reason: 'invalid_exact_evm_payload_signature',
+  message: 'The signature ends like an ERC-6492 signature and cannot be decoded as one.',
+}
+
+/** Decodes an ERC-6492 signature: the factory, its call data and the wallet's signature. Null if it is malformed. */
+function unwrap(wrapped: Hex): { factory: Hex; factoryData: Hex; signature: Hex } | null {
+  try {
+    const { address, data, signature } = parseErc6492Signature(wrapped)
+    return address && data ? { factory: address, factoryData: data, signature } : null
+  } catch {
+    return null
+  }
+}
