@@ -13,7 +13,7 @@ describe('a gateway that settles in batches', () => {
   })
   after(() => open?.close())
 
-  it('gives every buyer an answer of his own, with fewer transactions than payments', async () => {
+  it('gives every buyer their own answer, with fewer transactions than payments', async () => {
     const words = Array.from({ length: PAYMENTS }, (_, at) => String.fromCharCode(97 + at).repeat(3))
     const routeOf = (word: string): string => `${open.url}/v1/echo/${word}`
     const headers = await Promise.all(words.map((word) => payment(routeOf(word), open.buyer)))

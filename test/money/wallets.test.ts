@@ -17,7 +17,7 @@ import { newSettleKey } from '../support/settling.ts'
 import { base64, createPayment } from '../support/wallet.ts'
 import { createWalletMaker, type WalletMaker } from '../support/wallets.ts'
 
-describe('a wallet that is a contract', () => {
+describe('a contract wallet', () => {
   let chain: TestChain
   let proxy: Proxy
   let maker: WalletMaker
@@ -59,13 +59,13 @@ describe('a wallet that is a contract', () => {
   })
 
   const paying: Readonly<Record<string, () => Promise<LocalAccount>>> = {
-    'that exists (ERC-1271)': () => maker.newWallet({ exists: true }),
-    'that does not exist yet (ERC-6492)': () => maker.newWallet({ exists: false }),
+    'that is deployed (ERC-1271)': () => maker.newWallet({ exists: true }),
+    'that is not deployed yet (ERC-6492)': () => maker.newWallet({ exists: false }),
     'at the address of a key (EIP-7702)': () => maker.newDelegated(),
   }
   for (const [name, newAccount] of Object.entries(paying))
     for (const version of [1, 2] as const)
-      it(`${name} pays in version ${version}, once, and gets its answer again`, async () => {
+      it(`${name} pays once in x402 v${version} and can fetch its answer again`, async () => {
         const account = await newAccount()
         const before = await balance()
         const header = await payment(url, account, version)
@@ -80,13 +80,13 @@ describe('a wallet that is a contract', () => {
         expect((await balance()) - before).to.equal(5000n)
       })
 
-  it('made by a first payment pays on, its signature wrapped or not', async () => {
+  it('that was deployed by its first payment pays again', async () => {
     const account = await maker.newWallet({ exists: false })
     for (let payments = 0; payments < 2; payments++)
       expect((await send(url, await payment(url, account))).status).to.equal(200)
   })
 
-  it('is settled when its buyer comes back, where he left after the answer was stored', async () => {
+  it('is charged only once its buyer comes back for an answer that was stored when the buyer left', async () => {
     const header = await payment(url, await maker.newWallet({ exists: true }))
     const leaving = new AbortController()
     onAnswered = async () => {
@@ -94,8 +94,8 @@ describe('a wallet that is a contract', () => {
       await new Promise((wake) => setTimeout(wake, 100))
     }
     const before = await balance()
-    const lost = await send(url, header, 2, { signal: leaving.signal }).catch(() => 'gone')
-    expect(lost).to.equal('gone')
+    const lost = await send(url, header, 2, { signal: leaving.signal }).catch(() => 'disconnected')
+    expect(lost).to.equal('disconnected')
     onAnswered = async () => {}
     await new Promise((wake) => setTimeout(wake, 150))
     expect(await balance()).to.equal(before)
@@ -103,24 +103,24 @@ describe('a wallet that is a contract', () => {
     expect((await balance()) - before).to.equal(5000n)
   })
 
-  it('is refused, with the reason, where its signature is wrong, its factory foreign, or its balance too low', async () => {
+  it('is refused with the reason if its signature, its factory or its balance is not accepted', async () => {
     const refusalOf = async (account: LocalAccount): Promise<string> => {
       const { response, v1 } = await offer(url, { headers: { 'payment-signature': await payment(url, account) } })
       expect(response.status).to.equal(402)
       return v1.error
     }
-    const good = await maker.newWallet({ exists: true })
+    const wallet = await maker.newWallet({ exists: true })
     const other = await maker.newWallet({ exists: true })
-    const forged = { ...good, signTypedData: other.signTypedData } as LocalAccount
+    const forged = { ...wallet, signTypedData: other.signTypedData } as LocalAccount
     expect(await refusalOf(forged)).to.equal('invalid_exact_evm_payload_signature')
     expect(await refusalOf(await maker.newWallet({ exists: true, balance: 0n }))).to.equal('insufficient_funds')
     expect(await refusalOf(await maker.newWallet({ exists: false, balance: 0n }))).to.equal('insufficient_funds')
-    const foreign = await (await createWalletMaker(chain)).newWallet({ exists: false })
-    expect(await refusalOf(foreign)).to.equal('eip6492_factory_not_allowed')
-    expect(await codeOf(foreign.address)).to.equal('0x')
+    const ofOtherFactory = await (await createWalletMaker(chain)).newWallet({ exists: false })
+    expect(await refusalOf(ofOtherFactory)).to.equal('eip6492_factory_not_allowed')
+    expect(await codeOf(ofOtherFactory.address)).to.equal('0x')
   })
 
-  it('cannot be claimed cheaply: nonsense of one account costs one look at the chain', async () => {
+  it('cannot be impersonated at our expense: repeated forgeries cost one lookup, then 429', async () => {
     const claimed = newWallet()
     const forger = { ...newWallet(), address: claimed.address } as LocalAccount
     const [before, simulated] = [asked('eth_getCode'), asked('eth_call')]
@@ -138,8 +138,8 @@ describe('a wallet that is a contract', () => {
   })
 })
 
-describe('one authorization with two signatures', () => {
-  it('sent twice at once is one payment, and keeps nobody else waiting', async () => {
+describe('one authorization with two valid signatures', () => {
+  it('is one payment if both are sent at once, and blocks no other request', async () => {
     const shop = await openGateway()
     try {
       const url = `${shop.url}/v1/echo/twice`

@@ -1,4 +1,4 @@
-/** A bare local chain for tests: the real anvil binary with the sandbox's USDC where USDC lives. */
+/** A local chain for tests: anvil, with the sandbox's USDC at the address of USDC. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Context } from 'mocha'
 import { anvilBinary, freePort } from '../../gateway/sandbox/anvil.ts'
@@ -19,20 +19,20 @@ export interface TestChain {
   balanceOf(account: Hex): Promise<bigint>
   /** The time of the newest block. */
   time(): Promise<number>
-  /** Mines a block this much later. */
+  /** Mines a block whose time is this much later. */
   advance(seconds: number): Promise<void>
   stop(): Promise<void>
 }
 
 export interface ChainOptions {
-  /** Seconds between blocks; absent: a block per transaction. */
+  /** Seconds between blocks; one block per transaction if absent. */
   readonly blockSeconds?: number
   readonly port?: number
-  /** Absent: Base Sepolia. */
+  /** Base Sepolia if absent. */
   readonly network?: Network
 }
 
-/** Starts a chain, or skips the suite, saying so, where this platform has no anvil. */
+/** Starts a chain. Skips the suite with a message if the anvil binary is not installed. */
 export async function startChain(context: Context, options: ChainOptions = {}): Promise<TestChain> {
   try {
     anvilBinary()
@@ -90,7 +90,7 @@ export async function startChain(context: Context, options: ChainOptions = {}): 
   }
 }
 
-/** USDC of an account on any local chain, in atomic units. */
+/** The USDC balance of an account on a local chain, in atomic units. */
 export async function balanceOf(
   rpcUrl: string,
   account: Hex,

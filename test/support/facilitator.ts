@@ -17,7 +17,10 @@ export interface Facilitator {
   close(): Promise<void>
 }
 
-/** @param versions the x402 versions it speaks */
+/**
+ * Starts the reference facilitator.
+ * @param versions of x402 that it supports
+ */
 export async function startFacilitator(chain: TestChain, versions: readonly (1 | 2)[] = [1, 2]): Promise<Facilitator> {
   const account = privateKeyToAccount(await newSettleKey(chain), { nonceManager })
   const transport = http(chain.rpcUrl)

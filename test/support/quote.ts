@@ -1,4 +1,4 @@
-/** Quotes as their readers see them. */
+/** Quotes as clients read them. */
 import { z } from 'zod'
 import type { Quote } from '../../gateway/x402/challenge.ts'
 
@@ -21,7 +21,7 @@ export const decode = (quote: Quote): Challenge =>
   JSON.parse(Buffer.from(quote.header, 'base64').toString()) as Challenge
 export const bodyOf = ({ v1 }: Quote): Challenge => JSON.parse(JSON.stringify(v1)) as Challenge
 
-/** What x402 1.2.0 demands of each `accepts` entry before it pays. */
+/** The schema by which the x402 1.2.0 client validates each `accepts` entry. */
 export const entryOfV1 = z.object({
   scheme: z.enum(['exact']),
   network: z.enum(['base', 'base-sepolia']),

@@ -1,6 +1,6 @@
 /**
- * A settler that follows a script, for tests of the flow. Signatures are really checked, and its chain is a list of
- * transfers on which, as on a token, an authorization counts once.
+ * A settler for tests that follows a script. It verifies signatures for real. Its chain is a list of transfers in which
+ * an authorization counts once, as in the token.
  */
 import { createHash } from 'node:crypto'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
@@ -18,7 +18,7 @@ import type { Hex, Network } from '../../gateway/config/networks.ts'
  * What happens to the next payment.
  * - `ok`: settled. `refuse`: `check` refuses it. `revert`: sent, and failed in its block.
  * - `unsent`: recorded, then nothing could be sent. `timeout`: broadcast, no confirmation; settled when asked later.
- * - `lost`: recorded, outcome unknown, never broadcast: pending until told otherwise by `expire`.
+ * - `lost`: recorded, outcome unknown, never broadcast: pending until `expire` is called.
  * - `crash`: throws between record and send. `late`: throws after the transfer happened.
  */
 export type Behaviour = 'ok' | 'refuse' | 'revert' | 'unsent' | 'timeout' | 'lost' | 'crash' | 'late'
@@ -33,24 +33,24 @@ export interface ScriptedTransfer {
 
 export interface ScriptedSettler extends Settler {
   readonly kind: 'scripted'
-  /** The chain: what really moved, in order. */
+  /** The transfers that really happened, in order. */
   readonly transfers: readonly ScriptedTransfer[]
   /** Calls in order: "check", "settle", "status". */
   readonly calls: readonly string[]
-  /** Sets what happens to the next payments, one each; then `ok` again. */
+  /** Sets the behaviour for each of the next payments; after them it is `ok` again. */
   next(...behaviours: Behaviour[]): void
-  /** Holds every settlement until the returned function is called. */
+  /** Delays every settlement until the returned function is called. */
   hold(): () => void
-  /** Not ready, with this reason; null makes it ready again. */
+  /** Makes the settler not ready for this reason; null makes it ready again. */
   down(reason: string | null): void
-  /** Payments that were never broadcast are from now on proved to have expired. */
+  /** From now on, payments that were never broadcast count as expired. */
   expire(): void
 }
 
 export function createScriptedSettler(options: {
   network: Network
   now?: () => Date
-  /** Checks the payments; "exact" by EIP-3009 if absent. */
+  /** The offline check of payments; that of "exact" on EVM if absent. */
   verify?: PaymentMethod['verify']
 }): ScriptedSettler {
   const { network, now = () => new Date(), verify = createExactEvm(network).verify } = options
@@ -167,9 +167,9 @@ function hashOf(text: string, salt: number): Hex {
 
 /** Promise.withResolvers, which Node 20 does not have. */
 function withResolvers(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  const held: { resolve?: () => void } = {}
+  const resolvers: { resolve?: () => void } = {}
   const promise = new Promise<void>((resolve) => {
-    held.resolve = resolve
+    resolvers.resolve = resolve
   })
-  return { promise, resolve: () => held.resolve?.() }
+  return { promise, resolve: () => resolvers.resolve?.() }
 }

@@ -1,4 +1,4 @@
-/** What tests of settlers share: funded buyers, their payments, and journal rows of payments that were sent. */
+/** Shared by the tests of settlers: funded buyers, their payments, and journal records of sent payments. */
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
 import { decodePayment, type DecodedPayment, type Intent } from '../../gateway/methods/payment-method.ts'
@@ -10,7 +10,7 @@ import { createPayment, type PaymentOptions, type Requirement } from './wallet.t
 
 export const PRICE = 5000n
 
-/** A payee of its own for each suite, so that its balance counts that suite's settlements. */
+/** Requirements with a new recipient, whose balance then counts the settlements of one suite. */
 export function newRequirements({ network }: TestChain): PaymentRequirements {
   const payTo = privateKeyToAccount(generatePrivateKey()).address
   return { scheme: 'exact', network, amount: PRICE, payTo, maxTimeoutSeconds: 300 }
@@ -22,14 +22,14 @@ export async function newBuyer(chain: TestChain, balance = 1_000_000n): Promise<
   return account
 }
 
-/** A key with ETH to pay gas. */
+/** A new key with ETH to pay gas. */
 export async function newSettleKey(chain: TestChain, wei?: bigint): Promise<Hex> {
   const key = generatePrivateKey()
   await chain.fund(privateKeyToAccount(key).address, wei)
   return key
 }
 
-/** A payment as it is after decoding. Its window is taken from the chain's clock, which tests move. */
+/** A decoded payment. Its validity follows the chain's clock, which tests move forward. */
 export async function newPayload(
   chain: TestChain,
   account: PrivateKeyAccount,
@@ -48,7 +48,7 @@ export async function newPayload(
   return decodePayment(payment, [method])
 }
 
-/** The journal row of a payment whose intent was recorded. */
+/** The journal record of a payment whose intent was recorded. */
 export function submitted(payment: DecodedPayment, requirements: PaymentRequirements, intent: Intent): PaymentRecord {
   const { network, amount, payTo } = requirements
   const now = Date.now()

@@ -1,4 +1,4 @@
-/** A real gateway that settles on a real chain through nodes or facilitators that can fail. Made for matrices of faults. */
+/** A gateway on a local chain, with nodes or facilitators that can be made to fail. Used by the fault matrices. */
 import type { Context } from 'mocha'
 import type { LocalAccount } from 'viem'
 import type { Gateway } from '../../gateway/compose.ts'
@@ -17,13 +17,13 @@ export interface Till {
   readonly gateway: Gateway
   readonly url: string
   readonly chain: TestChain
-  /** Two ways to the chain, each of which can fail. */
+  /** Two nodes of the chain, each of which can be made to fail. */
   readonly nodes: readonly [Proxy, Proxy]
-  /** A buyer with one USDC. */
+  /** Creates a buyer; with one USDC if no balance is given. */
   buyer(balance?: bigint): Promise<LocalAccount>
-  /** The payment of a buyer for a route, as a header, and what is asked of its row in the ledger. */
+  /** Signs a buyer's payment for a route. */
   sign(path: string, buyer: LocalAccount, sent?: Sent): Promise<Signed>
-  /** What the payee got since the last time it was asked, in atomic units. */
+  /** What the recipient received since the last call, in atomic units. */
   received(): Promise<bigint>
   mine(blocks: number): Promise<void>
   close(): Promise<void>
@@ -33,20 +33,24 @@ export interface Signed {
   readonly header: string
   readonly authorization: { readonly from: Hex; readonly nonce: Hex }
   readonly signature: Hex
-  /** Sends the request it was signed for. */
+  /** Sends the request that the payment was signed for. */
   pay(): Promise<Response>
+  /** Its record in the journal. */
   row(): Promise<PaymentRecord>
   /** The states the payment went through. */
   path(): Promise<readonly PaymentState[]>
 }
 
-/** @param open makes the settler from the chain and the two ways to it */
+/**
+ * Starts a chain, two nodes and a gateway.
+ * @param open creates the settler from the chain and its two nodes
+ */
 export async function openTill(
   context: Context,
   open: (chain: TestChain, nodes: readonly [Proxy, Proxy]) => Promise<Settler> | Settler,
 ): Promise<Till> {
   const chain = await startChain(context)
-  // What was put into the state of the first block must survive that the second is undone.
+  // The contracts are in the state of the first block. Further blocks let a reorganisation leave that block alone.
   for (let block = 0; block < 3; block++) await chain.rpc.call('evm_mine')
   const nodes = [await startProxy(chain.rpcUrl), await startProxy(chain.rpcUrl)] as const
   const settler = await open(chain, nodes)
@@ -96,7 +100,7 @@ export async function openTill(
   }
 }
 
-/** Status and code of an answer. */
+/** The status and the error code of a response; `ok` as the code of a 200. */
 export async function outcomeOf(response: Response): Promise<readonly [status: number, code: unknown]> {
   return [response.status, response.status === 200 ? 'ok' : (await json(response))['code']]
 }

@@ -1,4 +1,4 @@
-/** A buyer's wallet: signs x402 payments of both versions from an `accepts` entry, with viem, as real clients do. */
+/** A buyer's wallet. It signs x402 payments of both versions with viem, as real clients do. */
 import { randomBytes } from 'node:crypto'
 import { getAddress, type LocalAccount } from 'viem'
 import { NETWORKS, type Hex } from '../../gateway/config/networks.ts'
@@ -28,12 +28,12 @@ export interface PaymentOptions {
   readonly account: LocalAccount
   readonly requirement: Requirement
   readonly version: 1 | 2
-  /** What is signed, where it should differ from what is asked. */
+  /** Fields to sign instead of those that the requirement asks for. */
   readonly signed?: Partial<Authorization>
-  /** What is written beside the signature without being signed. */
+  /** Fields to write into the payload instead of those that were signed. */
   readonly claimed?: Partial<Authorization>
   readonly nowSeconds?: number
-  /** More fields of the envelope, e.g. resource and extensions of v2. */
+  /** Additional fields of the envelope, e.g. resource and extensions of v2. */
   readonly envelope?: Readonly<Record<string, unknown>>
 }
 
@@ -58,7 +58,7 @@ export function newNonce(): Hex {
   return `0x${randomBytes(32).toString('hex')}`
 }
 
-/** What viem's signTypedData takes for an authorization. */
+/** The input of viem's signTypedData for an authorization. */
 export function typedData({ network, asset, extra }: Requirement, authorization: Authorization) {
   const { from, to, value, validAfter, validBefore, nonce } = authorization
   return {
@@ -76,7 +76,7 @@ export function typedData({ network, asset, extra }: Requirement, authorization:
   } as const
 }
 
-/** The payload object of a payment, as the reference clients make it. */
+/** Creates the payload object of a payment, as the reference clients do. */
 export async function createPayment(options: PaymentOptions): Promise<Record<string, unknown>> {
   const { account, requirement, version, signed, claimed, envelope } = options
   const now = options.nowSeconds ?? Math.floor(Date.now() / 1000)
@@ -97,7 +97,7 @@ export async function createPayment(options: PaymentOptions): Promise<Record<str
     : { x402Version: 2, accepted: requirement, payload, ...envelope }
 }
 
-/** The header value: base64 of the payload object. */
+/** Creates the header value of a payment: its payload object in base64. */
 export async function signPayment(options: PaymentOptions): Promise<string> {
   return base64(await createPayment(options))
 }

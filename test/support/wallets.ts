@@ -1,4 +1,4 @@
-/** Wallets that are contracts, on a test chain: compiled here, signed for by an ordinary key. */
+/** Contract wallets on a test chain. They are compiled here and controlled by an ordinary key. */
 import {
   createWalletClient,
   encodeFunctionData,
@@ -16,7 +16,7 @@ import type { TestChain } from './chain.ts'
 import { newSettleKey } from './settling.ts'
 import { until } from './scene.ts'
 
-/** Wallets are told from keys by their signatures: 66 bytes, the first of which is 1. */
+/** The wallet accepts signatures of 66 bytes that begin with 1, so that they differ from those of keys. */
 const SOURCE = `// SPDX-License-Identifier: MIT
 pragma solidity 0.8.37;
 contract Wallet {
@@ -44,9 +44,9 @@ const ABI = parseAbi([
 
 export interface WalletMaker {
   readonly factory: Hex
-  /** A wallet with USDC; it exists, or comes with a signature that says how to make it (ERC-6492). */
+  /** A wallet with USDC. If it does not exist, its signatures contain the call that deploys it (ERC-6492). */
   newWallet(options: { readonly exists: boolean; readonly balance?: bigint }): Promise<LocalAccount>
-  /** A key whose own account runs the wallet's code (EIP-7702). */
+  /** A key whose account delegates to the wallet's code (EIP-7702). */
   newDelegated(): Promise<LocalAccount>
 }
 
@@ -60,7 +60,7 @@ export async function createWalletMaker(chain: TestChain): Promise<WalletMaker> 
   const mined = (hash: Hex): Promise<void> =>
     until(async () => (await chain.rpc.call('eth_getTransactionReceipt', hash)) !== null)
 
-  /** Signs as the wallet at `address` does for its owner. */
+  /** An account at `address` that signs as the wallet does for its owner. */
   const signing = (address: Hex, owner: LocalAccount, wrap = (signature: Hex): Hex => signature): LocalAccount =>
     toAccount({
       address,

@@ -19,7 +19,7 @@ keepsThePaymentContract('EIP-3009 on an EVM network', {
   },
 })
 
-keepsThePaymentContract('vouchers, a method for tests', {
+keepsThePaymentContract('the voucher method of the tests', {
   network: VOUCHERS,
   method: voucherMethod,
   pay: async (accepted) => createVoucher(accepted as never, '0x00000000000000000000000000000000000000b7'),

@@ -14,7 +14,7 @@ const priced = (id: string, price: bigint | null, changes: Partial<Operation> = 
 const of = (version: string, ...operations: readonly Operation[]) => ({ ...catalogOf(...operations), version })
 
 for (const [name, create] of Object.entries(DATABASES))
-  describe(`the history of prices in ${name}`, () => {
+  describe(`the price history in ${name}`, () => {
     let database: TestDatabase
     let at: number
     let prices: PriceHistory
@@ -40,7 +40,7 @@ for (const [name, create] of Object.entries(DATABASES))
     })
     afterEach(() => database?.drop())
 
-    it('has what each edition changed, newest first, and nothing where nothing changed', async () => {
+    it('lists the price changes of each edition, newest first', async () => {
       await prices.record(of('v1', priced('a', 5000n), priced('b', null)), true)
       at += 1000
       await prices.record(of('v2', priced('a', 6000n), priced('b', null)), true)
@@ -57,7 +57,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await prices.history({ limit: 9, route: 'GET /v1/a' })).to.have.length(2)
     })
 
-    it('counts as not sold what is retired or gone, and not what is only withheld', async () => {
+    it('lists retired and removed routes as no longer sold, but not those that are only disabled', async () => {
       await prices.record(of('v1', priced('a', 5000n), priced('b', 7n)), true)
       at += 1000
       await prices.record(of('v2', priced('a', 5000n)), false)
@@ -72,7 +72,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect((await steps())[0]).to.deep.equal(['a', null, 5000n, 'v4'])
     })
 
-    it('knows the former prices of a while, each with a catalog that asked it, and none that was free', async () => {
+    it('keeps former prices valid for the grace period, but not a former price of zero', async () => {
       const operation = priced('a', 6000n)
       await prices.record(of('v1', priced('a', null)), true)
       await prices.record(of('v2', priced('a', 5000n)), true)
@@ -90,7 +90,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect([...prices.former(operation)]).to.deep.equal([])
     })
 
-    it('is known to a process that starts later', async () => {
+    it('is available to a process that starts later', async () => {
       await prices.record(of('v1', priced('a', 5000n)), true)
       await prices.record(of('v2', priced('a', 6000n)), true)
       const later = await open(database.open?.() ?? database.db)
@@ -99,7 +99,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await steps()).to.have.length(2)
     })
 
-    it('has a change once, however many processes see it at the same time', async () => {
+    it('stores a change once if several processes see it at the same time', async () => {
       const others = await Promise.all([1, 2, 3].map(() => open(database.open?.() ?? database.db)))
       const all = [prices, ...others]
       await Promise.all(all.map((each) => each.record(of('v1', priced('a', 5000n)), true)))
@@ -108,7 +108,7 @@ for (const [name, create] of Object.entries(DATABASES))
       for (const each of all) expect([...each.former(priced('a', 6000n)).keys()]).to.deep.equal([5000n])
     })
 
-    it('keeps a change that another process wrote down after this one had read the catalog', async () => {
+    it('keeps a change that another process stored after this one had read the catalog', async () => {
       const other = await open(database.open?.() ?? database.db)
       await prices.record(of('v1', priced('a', 5000n)), true)
       at += 1000
@@ -122,7 +122,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect((await steps())[0]).to.deep.equal(['a', 6000n, 5000n, 'v1'])
     })
 
-    it('takes a thousand prices at once', async () => {
+    it('stores a thousand prices at once', async () => {
       const many = Array.from({ length: 1000 }, (_, index) => priced(`p${index}`, BigInt(index + 1)))
       await prices.record(of('v1', ...many), true)
       expect(await prices.history({ limit: 2000 })).to.have.length(1000)

@@ -216,7 +216,7 @@ describe('the chain matrix, with payments final in the third block', () => {
   })
 })
 
-/** Pays, and pays again with the same payment while it is told to: a loaded chain may be slower than its settler waits. */
+/** Pays, and repeats the same payment while it is pending: a loaded chain may be slower than the settler waits. */
 async function insisting(payment: Signed): Promise<Response> {
   for (let tries = 1; ; tries++) {
     const response = await payment.pay()

@@ -13,7 +13,7 @@ import { ends, ONCE, OWED, PRICE, RELEASED, sendFor } from './till.ts'
 const HASH: Hex = `0x${'ab'.repeat(32)}`
 const SUBMITTED: readonly PaymentState[] = ['reserved', 'answered', 'submitted']
 
-const saying = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body) })
+const answering = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body) })
 const late = (body: object, status = 200): Fault => ({ status, body: JSON.stringify(body), after: true })
 const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault : 'pass')
 const failing = (errorReason: string): object => ({ success: false, errorReason, transaction: '' })
@@ -23,19 +23,19 @@ describe('the facilitator matrix', () => {
   let first: Proxy
   let second: Proxy
   let till: Till
-  /** Payments of which nobody knows anything. */
+  /** Payments whose outcome is unknown. */
   const unclear: Signed[] = []
 
   before(async function () {
     till = await openTill(this, async (chain, [node]) => {
       reference = await startFacilitator(chain)
       ;[first, second] = [await startProxy(reference.url), await startProxy(reference.url)]
-      // Down at the start: the gateway opens all the same.
+      // The first facilitator is down at the start; the gateway opens nevertheless.
       await first.down()
       const { network } = chain
-      const place = { rpcUrl: node.url, network, baseUrl: 'https://shop.example', log: createLog('silent') }
+      const common = { rpcUrl: node.url, network, baseUrl: 'https://shop.example', log: createLog('silent') }
       const settler = createFacilitatorSettler({
-        ...place,
+        ...common,
         urls: [first.url, second.url],
         timeoutSeconds: 1,
         confirmSeconds: 1,
@@ -55,13 +55,13 @@ describe('the facilitator matrix', () => {
 
   const sign = async (): Promise<Signed> => till.sign('/v1/echo/facilitated', await till.buyer())
   const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
-  /** Pays, and tells how often each facilitator was asked to settle. */
+  /** Pays, and counts how often each facilitator was asked to settle. */
   async function pay(payment: Signed): Promise<{ readonly response: Response; readonly asked: readonly number[] }> {
     const before = [settlesAt(first), settlesAt(second)]
     const response = await payment.pay()
     return { response, asked: [settlesAt(first) - (before[0] ?? 0), settlesAt(second) - (before[1] ?? 0)] }
   }
-  it('the first down at the start: settled by the second, and /health says which', async () => {
+  it('settles through the second facilitator if the first is down at the start, and names it in /health', async () => {
     expect(till.gateway.settlement.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
     const payment = await sign()
     const { response } = await pay(payment)
@@ -73,11 +73,11 @@ describe('the facilitator matrix', () => {
   })
 
   for (const [name, fault] of Object.entries<Fault>({
-    'is over its limit': saying({ error: 'slow down' }, 429),
-    'does not settle on this network': saying(failing('unsupported_network')),
-    'does not know the scheme': saying(failing('unsupported_scheme'), 400),
+    'is over its limit': answering({ error: 'slow down' }, 429),
+    'does not settle on this network': answering(failing('unsupported_network')),
+    'does not know the scheme': answering(failing('unsupported_scheme'), 400),
   }))
-    it(`the first ${name}: nothing can have been broadcast, so the second settles`, async () => {
+    it(`settles through the second facilitator if the first ${name}`, async () => {
       first.script(onSettle(fault))
       second.script(() => 'pass')
       const payment = await sign()
@@ -88,8 +88,9 @@ describe('the facilitator matrix', () => {
       expect(await till.received()).to.equal(PRICE)
     })
 
-  it('a refusal of the payment before anything was broadcast: released, with the reason', async () => {
-    for (const proxy of [first, second]) proxy.script(onSettle(saying(failing('invalid_exact_evm_payload_signature'))))
+  it('releases a payment that a facilitator refused before it broadcast anything, and gives the reason', async () => {
+    for (const proxy of [first, second])
+      proxy.script(onSettle(answering(failing('invalid_exact_evm_payload_signature'))))
     const payment = await sign()
     const { response, asked } = await pay(payment)
     expect(receipt(response)).to.include({ success: false, errorReason: 'invalid_exact_evm_payload_signature' })
@@ -99,8 +100,8 @@ describe('the facilitator matrix', () => {
     expect(await till.received()).to.equal(0n)
   })
 
-  it('a refusal that was a lie, since it is broadcast later: owed', async () => {
-    for (const proxy of [first, second]) proxy.script(onSettle(saying(failing('insufficient_funds'))))
+  it('records a debt if a refused payment is broadcast later all the same', async () => {
+    for (const proxy of [first, second]) proxy.script(onSettle(answering(failing('insufficient_funds'))))
     const payment = await sign()
     expect((await payment.pay()).status).to.equal(402)
     await ends(payment, RELEASED)
@@ -113,10 +114,10 @@ describe('the facilitator matrix', () => {
   for (const [name, fault] of Object.entries<Fault>({
     'breaks the connection': 'cut',
     'answers 502': late({ error: 'bad gateway' }, 502),
-    'says that it failed': late(failing('unexpected_settle_error')),
-    'says that the nonce was used': late(failing('invalid_exact_evm_nonce_already_used')),
+    'reports a failure': late(failing('unexpected_settle_error')),
+    'reports a used nonce': late(failing('invalid_exact_evm_nonce_already_used')),
   }))
-    it(`it settles, and then ${name}: delivered, because the chain says so`, async () => {
+    it(`delivers and charges once if the facilitator settles and then ${name}`, async () => {
       for (const proxy of [first, second]) proxy.script(onSettle(fault))
       const payment = await sign()
       const { response, asked } = await pay(payment)
@@ -128,11 +129,11 @@ describe('the facilitator matrix', () => {
 
   for (const [name, fault] of Object.entries<Fault>({
     'does not answer in time': 'hang',
-    'answers 500': saying({ error: 'boom' }, 500),
-    'says that it settled, and did not': saying({ success: true, transaction: HASH }),
-    'says that it is pending': saying({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+    'answers 500': answering({ error: 'boom' }, 500),
+    'reports a settlement that never happened': answering({ success: true, transaction: HASH }),
+    'reports a pending settlement': answering({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
   }))
-    it(`it ${name}: pending, and nobody else is asked`, async () => {
+    it(`keeps a payment open if the facilitator ${name}, and asks no other one`, async () => {
       for (const proxy of [first, second]) proxy.script(onSettle(fault))
       const payment = await sign()
       const { response, asked } = await pay(payment)
@@ -144,12 +145,12 @@ describe('the facilitator matrix', () => {
       unclear.push(payment)
     })
 
-  it('all of them gone: no work, no charge, and the offer stays', async () => {
+  it('does no work and charges nothing while all facilitators are down, but still serves the 402', async () => {
     await first.down()
     await second.down()
     const { settler } = till.gateway.settlement
     const payment = await sign()
-    // The first to come finds out.
+    // The first payment may be taken before the outage is noticed.
     expect(await outcomeOf(await payment.pay())).to.be.deep.oneOf([
       [402, 'settlement_failed'],
       [503, 'settler_unavailable'],
@@ -168,11 +169,11 @@ describe('the facilitator matrix', () => {
     expect(await till.received()).to.equal(PRICE)
   })
 
-  it('none of them settles on this network: no work, no charge, and the offer stays', async () => {
-    const foreign = saying({ kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] })
+  it('does no work and charges nothing while no facilitator supports the network, but still serves the 402', async () => {
+    const otherNetwork = answering({ kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] })
     const { settler } = till.gateway.settlement
     for (const proxy of [first, second])
-      proxy.script((path) => (path === '/supported' ? foreign : saying(failing('unsupported_network'))))
+      proxy.script((path) => (path === '/supported' ? otherNetwork : answering(failing('unsupported_network'))))
     const payment = await sign()
     await payment.pay()
     await until(() => !settler.health().ready)
@@ -185,7 +186,7 @@ describe('the facilitator matrix', () => {
     expect(await till.received()).to.equal(0n)
   })
 
-  it('what was pending: released once the chain itself is past its time, and not before', async () => {
+  it('releases payments with an unknown outcome only once they have expired by the time of the chain', async () => {
     for (const payment of unclear) expect(await payment.path()).to.deep.equal(SUBMITTED)
     await till.chain.advance(400)
     for (const payment of unclear) await ends(payment, RELEASED)

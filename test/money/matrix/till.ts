@@ -1,4 +1,4 @@
-/** What the matrices of faults share: a shop on a chain, and the ways a chain can change under a payment. */
+/** Shared by the fault matrices: a gateway on a local chain, and the ways the chain can change during a payment. */
 import { expect } from 'chai'
 import { createLog } from '../../../gateway/observe/log.ts'
 import { decodePayment } from '../../../gateway/methods/payment-method.ts'
@@ -23,7 +23,7 @@ export const ONCE = ['reserved', 'answered', 'submitted', 'settled'] as const
 export const RELEASED = ['reserved', 'answered', 'submitted', 'released'] as const
 export const OWED = [...RELEASED, 'settled', 'owed'] as const
 
-/** The shop on a chain; the fields are there once the hooks have run. */
+/** Opens a gateway on a local chain before the tests of a suite. The fields are set once the hooks have run. */
 export function useTill(options: Partial<ChainSettlerOptions>): { till: Till; key: Hex } {
   const held = {} as { till: Till; key: Hex }
   before(async function () {
@@ -45,7 +45,7 @@ export function useTill(options: Partial<ChainSettlerOptions>): { till: Till; ke
   return held
 }
 
-/** A transaction of an account whose key nobody needs. */
+/** Sends a transaction from any account without its key. */
 export async function sendAs({ chain }: Till, from: Hex, to: Hex, data: Hex, tip = 2_000_000_000n): Promise<Hex> {
   await chain.fund(from)
   await chain.rpc.call('anvil_impersonateAccount', from)
@@ -53,13 +53,13 @@ export async function sendAs({ chain }: Till, from: Hex, to: Hex, data: Hex, tip
   return chain.rpc.call<Hex>('eth_sendTransaction', { from, to, data, ...fees })
 }
 
-/** The buyer spends all he has elsewhere. */
+/** Moves the buyer's whole balance elsewhere. */
 export async function drain(till: Till, buyer: Hex): Promise<void> {
   const balance = await till.chain.balanceOf(buyer)
   await sendAs(till, buyer, till.chain.network.asset, `0xa9059cbb${word(STRANGER)}${word(balance)}`, 50_000_000_000n)
 }
 
-/** Somebody else sends the buyer's authorization. */
+/** Sends the buyer's authorization from another account. */
 export async function sendFor(till: Till, payment: Signed): Promise<void> {
   await sendAs(till, STRANGER, till.chain.network.asset, dataOf(till, payment))
 }
@@ -69,7 +69,7 @@ export async function ends(payment: Signed, states: readonly PaymentState[]): Pr
   expect(await payment.path()).to.deep.equal(states)
 }
 
-/** A paid call that waits in its handler until `go`, with time for the chain to change meanwhile. */
+/** Starts a paid call whose handler waits until `go`, so that the chain can change meanwhile. */
 export async function held(
   till: Till,
   payment: Signed,
@@ -87,7 +87,7 @@ export async function held(
 
 export const hex = (value: bigint): Hex => `0x${value.toString(16)}`
 
-/** The call that moves the money of a payment. */
+/** Call data that settles a payment. */
 export function dataOf({ chain }: Till, { header }: Signed): Hex {
   return settleData(transferOf(decodePayment(header, [createExactEvm(chain.network)])))
 }

@@ -68,7 +68,7 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
       return await body.json()
     } catch (error) {
       if (isUnsent(error)) throw new RpcError('unsent', 'The node cannot be reached.', { cause: error })
-      throw new RpcError('unknown', 'The node gave no answer, or one that is not JSON.', { cause: error })
+      throw new RpcError('unknown', 'The node did not answer, or its answer is not JSON.', { cause: error })
     }
   }
 

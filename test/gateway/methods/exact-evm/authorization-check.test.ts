@@ -31,17 +31,17 @@ async function sign(change: Partial<PaymentOptions> = {}): Promise<DecodedPaymen
   return decodePayment(await createPayment({ account, requirement, version, nowSeconds: NOW, ...change }), [method])
 }
 
-describe('the exact scheme', () => {
+describe('the offline check of the exact scheme', () => {
   const { verify } = method
   const reason = (payload: DecodedPayment, now = NOW, asked = requirements): string | undefined =>
     verify(payload, asked, now)?.reason
 
   for (const version of [1, 2] as const)
-    it(`accepts what a wallet signs in version ${version}`, async () => {
+    it(`accepts an x402 v${version} payment as a wallet signs it`, async () => {
       expect(verify(await sign({ version }), requirements, NOW)).to.equal(null)
     })
 
-  it('hashes as EIP-712 says, on every network', () => {
+  it('computes the same EIP-712 digest as viem on every network', () => {
     const address = fc.uint8Array({ minLength: 20, maxLength: 20 }).map((bytes) => hex(bytes))
     const number = fc.bigInt({ min: 0n, max: (1n << 256n) - 1n })
     const nonce = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => hex(bytes))
@@ -68,9 +68,9 @@ describe('the exact scheme', () => {
     }
   })
 
-  it('refuses another payee, another amount and another network, with advice', async () => {
-    const elsewhere = await sign({ signed: { to: account.address } })
-    expect(reason(elsewhere)).to.equal('invalid_exact_evm_payload_recipient_mismatch')
+  it('refuses another recipient, another amount and another network, and says what to change', async () => {
+    const toAnother = await sign({ signed: { to: account.address } })
+    expect(reason(toAnother)).to.equal('invalid_exact_evm_payload_recipient_mismatch')
     for (const [value, side] of [
       ['4000', 'below'],
       ['5001', 'above'],
@@ -82,7 +82,7 @@ describe('the exact scheme', () => {
     expect(reason(await sign(), NOW, { ...requirements, network: NETWORKS.base })).to.equal('invalid_network')
   })
 
-  it('refuses a v2 payment that accepted something else, whatever was signed', async () => {
+  it('refuses a v2 payment whose `accepted` entry differs from the offer, whatever was signed', async () => {
     const payload = await sign()
     const accepting = (change: Record<string, unknown>): DecodedPayment => ({
       ...payload,
@@ -104,7 +104,7 @@ describe('the exact scheme', () => {
     ).to.equal(undefined)
   })
 
-  it('keeps the window: begun but for a clock that is ahead, not about to end, and not open for ever', async () => {
+  it('refuses payments that start too late, end too soon or stay valid too long', async () => {
     const payload = await sign({ signed: { validAfter: String(NOW - 10), validBefore: String(NOW + 100) } })
     expect(reason(payload, NOW - 16)).to.equal('invalid_exact_evm_payload_authorization_valid_after')
     expect(reason(payload, NOW - 15)).to.equal(undefined)
@@ -119,7 +119,7 @@ describe('the exact scheme', () => {
       )
   })
 
-  it('refuses what was changed after signing, a foreign key and a foreign domain', async () => {
+  it('refuses payments changed after signing, signed by another key or signed for another domain', async () => {
     const stranger = privateKeyToAccount(`0x${'33'.repeat(32)}`)
     const extra = NETWORKS.base.domain
     for (const payload of [
@@ -132,7 +132,7 @@ describe('the exact scheme', () => {
       expect(reason(payload)).to.equal('invalid_exact_evm_payload_signature')
   })
 
-  it('refuses signatures the token would refuse: length, v, high s, no point', async () => {
+  it('refuses signatures that the token would refuse: wrong length, wrong v, high s, or not on the curve', async () => {
     const payload = await sign()
     const [r, s, v] = [payload.proof.slice(2, 66), payload.proof.slice(66, 130), payload.proof.slice(130)]
     const highS = (ORDER - BigInt(`0x${s}`)).toString(16).padStart(64, '0')
@@ -151,7 +151,7 @@ describe('the exact scheme', () => {
       expect(reason({ ...payload, proof: `0x${signature}` }), name).to.equal('invalid_exact_evm_payload_signature')
   })
 
-  it('accepts no payload with one changed byte', async () => {
+  it('refuses every signature with one changed byte', async () => {
     const payload = await sign()
     const bytes = Buffer.from(payload.proof.slice(2), 'hex')
     fc.assert(

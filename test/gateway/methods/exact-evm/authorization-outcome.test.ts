@@ -15,7 +15,7 @@ const nonceOf = (byte: string): Hex => `0x${byte.repeat(32)}`
 const hash = nonceOf('ee')
 const [payer, payTo, stranger] = [address('a1'), address('b2'), address('c3')]
 const [nonce, otherNonce] = [nonceOf('01'), nonceOf('02')]
-const question = { from: payer, to: payTo, value: 5000n, nonce, validBefore: 1_000n, fromBlock: 100 }
+const sent = { from: payer, to: payTo, value: 5000n, nonce, validBefore: 1_000n, fromBlock: 100 }
 
 const log = (topics: readonly string[], data = '0x', contract: Hex = network.asset): Log => ({
   address: contract,
@@ -34,35 +34,35 @@ const receipt = (logs: readonly Log[], status: Hex = '0x1'): TransactionReceipt 
   logs,
 })
 
-const moved = (...logs: readonly Log[]): boolean => hasTransfer(receipt(logs), network, question)
+const proves = (...logs: readonly Log[]): boolean => hasTransfer(receipt(logs), network, sent)
 
-describe('a receipt of the chain', () => {
-  it('shows the payment where the authorization is followed by its transfer', () => {
-    expect(moved(used(), transfer())).to.equal(true)
-    expect(moved(used(otherNonce), transfer(stranger), used(), transfer())).to.equal(true)
-    const shouted = { ...transfer(), address: network.asset.toUpperCase().replace('0X', '0x') as Hex }
-    expect(moved(used(), shouted)).to.equal(true)
+describe('the receipt of a settlement', () => {
+  it('proves the payment if the authorization is followed by its transfer', () => {
+    expect(proves(used(), transfer())).to.equal(true)
+    expect(proves(used(otherNonce), transfer(stranger), used(), transfer())).to.equal(true)
+    const upperCase = { ...transfer(), address: network.asset.toUpperCase().replace('0X', '0x') as Hex }
+    expect(proves(used(), upperCase)).to.equal(true)
   })
 
-  it('does not lend one transfer to two authorizations of a batch', () => {
+  it('does not count one transfer for two authorizations of a batch', () => {
     const batch = [used(), transfer(stranger, 1n), used(otherNonce), transfer()]
-    expect(moved(...batch)).to.equal(false)
-    expect(hasTransfer(receipt(batch), network, { ...question, nonce: otherNonce })).to.equal(true)
+    expect(proves(...batch)).to.equal(false)
+    expect(hasTransfer(receipt(batch), network, { ...sent, nonce: otherNonce })).to.equal(true)
   })
 
-  it('shows nothing for another payee, amount, payer, token or a failed transaction', () => {
-    expect(moved(used(), transfer(stranger))).to.equal(false)
-    expect(moved(used(), transfer(payTo, 4999n))).to.equal(false)
-    expect(moved(used(nonce, stranger), transfer())).to.equal(false)
-    expect(moved(used(), transfer(payTo, 5000n, stranger))).to.equal(false)
-    expect(moved({ ...used(), address: stranger }, transfer())).to.equal(false)
-    expect(moved(transfer())).to.equal(false)
-    expect(moved(used())).to.equal(false)
-    expect(hasTransfer(receipt([used(), transfer()], '0x0'), network, question)).to.equal(false)
+  it('proves nothing about another recipient, amount, payer or token, or in a failed transaction', () => {
+    expect(proves(used(), transfer(stranger))).to.equal(false)
+    expect(proves(used(), transfer(payTo, 4999n))).to.equal(false)
+    expect(proves(used(nonce, stranger), transfer())).to.equal(false)
+    expect(proves(used(), transfer(payTo, 5000n, stranger))).to.equal(false)
+    expect(proves({ ...used(), address: stranger }, transfer())).to.equal(false)
+    expect(proves(transfer())).to.equal(false)
+    expect(proves(used())).to.equal(false)
+    expect(hasTransfer(receipt([used(), transfer()], '0x0'), network, sent)).to.equal(false)
   })
 })
 
-/** A node with this much to say: a stand-in, because a real chain cannot be brought into these states. */
+/** A simulated node, because a real chain cannot be brought into these states. */
 function nodeOf(facts: {
   readonly height: number
   readonly time: number
@@ -93,39 +93,39 @@ function nodeOf(facts: {
   return { rpc, ranges }
 }
 
-const judge = (facts: Parameters<typeof nodeOf>[0]) => createOutcomeReader(nodeOf(facts).rpc, network)(question)
+const outcomeWith = (facts: Parameters<typeof nodeOf>[0]) => createOutcomeReader(nodeOf(facts).rpc, network)(sent)
 const since = (block: number) => (at: number) => at >= block
 
-describe('the chain as judge', () => {
-  it('finds the transfer in ranges a public node allows', async () => {
+describe('the outcome of an authorization', () => {
+  it('is found in block ranges that public nodes allow', async () => {
     const { rpc, ranges } = nodeOf({ height: 5_000, time: 0, logs: (_, to) => (to === 4_099 ? [used()] : []) })
-    expect(await createOutcomeReader(rpc, network)(question)).to.deep.equal({ state: 'settled', transaction: hash })
+    expect(await createOutcomeReader(rpc, network)(sent)).to.deep.equal({ state: 'settled', transaction: hash })
     expect(ranges).to.deep.equal([
       [100, 2_099],
       [2_100, 4_099],
     ])
   })
 
-  it('waits while the authorization may still be used, and a little longer', async () => {
+  it('is pending until the authorization has expired and a reorganisation can no longer change that', async () => {
     for (const time of [0, 999, 1_000, 1_009])
-      expect(await judge({ height: 200, time })).to.include({ state: 'pending' })
-    expect(await judge({ height: 200, time: 1_010 })).to.include({
+      expect(await outcomeWith({ height: 200, time })).to.include({ state: 'pending' })
+    expect(await outcomeWith({ height: 200, time: 1_010 })).to.include({
       state: 'refused',
       reason: 'invalid_exact_evm_payload_authorization_valid_before',
     })
   })
 
-  it('never takes a used authorization without its log for an answer', async () => {
-    expect(await judge({ height: 200, time: 5_000, state: since(150) })).to.include({ state: 'pending' })
-    expect(await judge({ height: 200, time: 5_000, state: since(99) })).to.include({
+  it('is pending if the authorization was used and its log is not found', async () => {
+    expect(await outcomeWith({ height: 200, time: 5_000, state: since(150) })).to.include({ state: 'pending' })
+    expect(await outcomeWith({ height: 200, time: 5_000, state: since(99) })).to.include({
       state: 'refused',
       reason: 'invalid_transaction_state',
     })
   })
 
-  it('looks back a day where the height before sending is not known', async () => {
+  it('is searched for one day back if the height before sending is unknown', async () => {
     const { rpc, ranges } = nodeOf({ height: 100_000, time: 0 })
-    await createOutcomeReader(rpc, network)({ ...question, fromBlock: null })
+    await createOutcomeReader(rpc, network)({ ...sent, fromBlock: null })
     expect(ranges[0]?.[0]).to.equal(100_000 - 43_200)
     expect(ranges.at(-1)?.[1]).to.equal(100_000)
   })

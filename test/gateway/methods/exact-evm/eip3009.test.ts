@@ -19,8 +19,8 @@ const bytes = (least: number, most = least) =>
 const number = fc.bigInt({ min: 0n, max: (1n << 256n) - 1n })
 const head = fc.tuple(bytes(20), bytes(20), number, number, number, bytes(32))
 
-describe("the token's side", () => {
-  it('is called as its ABI says, for a key and for a contract wallet', () => {
+describe('the EIP-3009 calls of the token', () => {
+  it('encode settlements as the ABI defines them, for keys and for contract wallets', () => {
     fc.assert(
       fc.property(head, fc.oneof(bytes(65), bytes(1, 300)), (parts, signature) => {
         const [from, to, value, validAfter, validBefore, nonce] = parts
@@ -39,7 +39,7 @@ describe("the token's side", () => {
     )
   })
 
-  it('is asked for the state of an authorization, and logs known topics', () => {
+  it('encode authorizationState and know the topics of the events', () => {
     const [authorizer, nonce]: [Hex, Hex] = [`0x${'ab'.repeat(20)}`, `0x${'cd'.repeat(32)}`]
     expect(stateData(authorizer, nonce)).to.equal(
       encodeFunctionData({ abi, functionName: 'authorizationState', args: [authorizer, nonce] }),
@@ -51,7 +51,7 @@ describe("the token's side", () => {
     expect(TOPICS.transfer).to.equal(topic('Transfer'))
   })
 
-  it('says no in words that are read back', () => {
+  it('decode the text of every revert', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), (text) => {
         const data = encodeErrorResult({ abi, errorName: 'Error', args: [text] })
@@ -62,7 +62,7 @@ describe("the token's side", () => {
       expect(revertText(data)).to.equal(null)
   })
 
-  it('has its refusals named as x402 names them', () => {
+  it('translate revert texts to x402 reasons', () => {
     const reasons = {
       'ERC20: transfer amount exceeds balance': 'insufficient_funds',
       'FiatTokenV2: authorization is used or canceled': 'invalid_transaction_state',

@@ -7,36 +7,36 @@ import { recorder, until, useScene } from '../../../../support/scene.ts'
 import { newBuyer, PRICE, submitted } from '../../../../support/settling.ts'
 
 describe('batches', () => {
-  /** Launches that are over when they are told. */
-  function launches(size: number) {
-    const seen: { readonly items: readonly number[]; readonly end: () => void }[] = []
+  /** Batches that finish when `finish` of each is called. */
+  function openBatches(size: number) {
+    const sent: { readonly items: readonly number[]; readonly finish: () => void }[] = []
     const add = createBatches<number, number>(size, async (items) => {
-      let end = (): void => {}
+      let finish = (): void => {}
       const finished = new Promise<void>((resolve) => {
-        end = resolve
+        finish = resolve
       })
-      seen.push({ items, end })
-      if (items.includes(13)) throw new Error('unlucky')
+      sent.push({ items, finish })
+      if (items.includes(13)) throw new Error('the batch failed')
       return { results: items.map((item) => ({ status: 'fulfilled', value: item * 10 })), finished }
     })
-    return { add, seen, groups: () => seen.map(({ items }) => items) }
+    return { add, sent, groups: () => sent.map(({ items }) => items) }
   }
   const settle = (): Promise<void> => new Promise((wake) => setImmediate(wake))
 
-  it('let the first leave at once, and gather what comes until it is over', async () => {
-    const { add, seen, groups } = launches(5)
+  it('send the first item at once and collect the following ones until its batch has finished', async () => {
+    const { add, sent, groups } = openBatches(5)
     const first = add(1)
     expect(await first).to.equal(10)
     const others = [2, 3, 4].map(add)
     await settle()
     expect(groups()).to.deep.equal([[1]])
-    seen[0]?.end()
+    sent[0]?.finish()
     expect(await Promise.all(others)).to.deep.equal([20, 30, 40])
     expect(groups()).to.deep.equal([[1], [2, 3, 4]])
   })
 
-  it('never hold back as many as fit into one', async () => {
-    const { add, groups } = launches(2)
+  it('are sent as soon as they are full', async () => {
+    const { add, groups } = openBatches(2)
     await Promise.all([1, 2, 3, 4].map(add))
     expect(groups()).to.deep.equal([
       [1, 2],
@@ -44,8 +44,8 @@ describe('batches', () => {
     ])
   })
 
-  it('fail together where the launch fails, and go on with the next', async () => {
-    const { add } = launches(2)
+  it('fail all their items if sending fails, and the next batch works again', async () => {
+    const { add } = openBatches(2)
     const failed = await Promise.allSettled([12, 13].map(add))
     expect(failed.map(({ status }) => status)).to.deep.equal(['rejected', 'rejected'])
     expect(await add(14)).to.equal(140)
@@ -56,7 +56,7 @@ describe('the chain settler with batches', () => {
   const scene = useScene()
   const open = (): Promise<Settler> => scene.open({ batch: 10, pollMs: 20 })
 
-  /** Settles the first alone and the others in the batch behind it. */
+  /** Settles one payment alone and, while that is pending, collects the others in the next batch. */
   async function together(
     settler: Settler,
     payloads: readonly DecodedPayment[],
@@ -79,7 +79,7 @@ describe('the chain settler with batches', () => {
   const hashOf = (outcome: Outcome | undefined): Hex | null | undefined =>
     outcome && 'transaction' in outcome ? outcome.transaction : null
 
-  it('does not start where nothing can take a batch', async () => {
+  it('does not start on a network without Multicall3', async () => {
     const code = await scene.chain.rpc.call('eth_getCode', MULTICALL3, 'latest')
     await scene.chain.rpc.call('anvil_setCode', MULTICALL3, '0x')
     const failure = await open().catch((error: Error) => error.message)
@@ -87,7 +87,7 @@ describe('the chain settler with batches', () => {
     expect(failure).to.match(/SETTLE_BATCH needs Multicall3/)
   })
 
-  it('settles what waits in one transaction, each by its own events', async () => {
+  it('settles all waiting payments in one transaction', async () => {
     const { outcomes, intents } = await together(await open(), await pays(5))
     expect(outcomes.map(({ state }) => state)).to.deep.equal(Array.from({ length: 5 }, () => 'settled'))
     expect(new Set(outcomes.map(hashOf)).size).to.equal(1)
@@ -96,7 +96,7 @@ describe('the chain settler with batches', () => {
     expect(await scene.received()).to.equal(6n * PRICE)
   })
 
-  it('isolates a bad entry: its neighbours settle, and it is refused by its own name', async () => {
+  it('refuses the one payment of a batch that its payer cannot cover, and settles the others', async () => {
     const poor = await scene.pay(await newBuyer(scene.chain, 0n))
     const [first, second, third] = await pays(3)
     const payloads = [first, poor, second, third] as DecodedPayment[]
@@ -106,7 +106,7 @@ describe('the chain settler with batches', () => {
     expect(await scene.received()).to.equal(4n * PRICE)
   })
 
-  it('settles the neighbours of one that burns all gas, each alone', async () => {
+  it('settles the other payments alone if one payment of the batch uses up all gas', async () => {
     const burner = await newBuyer(scene.chain)
     const burning = await scene.pay(burner)
     await scene.chain.rpc.call('anvil_setCode', burner.address, '0xfe')
@@ -116,7 +116,7 @@ describe('the chain settler with batches', () => {
     expect(await scene.received()).to.equal(3n * PRICE)
   })
 
-  it('sends nothing for a payment whose record is refused or fails, and the others all the same', async () => {
+  it('does not send a payment whose intent could not be recorded, but sends the others of the batch', async () => {
     const failing = (): Promise<boolean> => Promise.reject(new Error('disk full'))
     const settler = await open()
     const payloads = await pays(4)
@@ -128,7 +128,7 @@ describe('the chain settler with batches', () => {
       expect(await settler.check(payload as DecodedPayment, scene.requirements)).to.equal(null)
   })
 
-  it('after a crash sends each payment of a batch that was recorded and never sent, once', async () => {
+  it('sends each payment of a batch once after a crash between recording and sending', async () => {
     const payloads = await pays(3)
     const refusing = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"insufficient funds for gas"}}'
     const { intents, record } = recorder()
@@ -149,7 +149,7 @@ describe('the chain settler with batches', () => {
     expect(await scene.received()).to.equal(4n * PRICE)
   })
 
-  it('after a crash finds a batch that was sent, and sends nothing again', async () => {
+  it('finds a batch that was sent before a crash, and does not send it again', async () => {
     const payloads = await pays(3)
     const { intents } = await together(await open(), payloads)
     const settler = await scene.open({ batch: 10 })

@@ -15,7 +15,7 @@ describe('the chain settler', () => {
   const scene = useScene()
 
   describe('settle', () => {
-    it('moves the money, and records the signed transaction before anything is sent', async () => {
+    it('moves the money, and records the signed transaction before it sends it', async () => {
       const settler = await scene.open()
       const payload = await scene.pay()
       let recorded: Intent | undefined
@@ -32,7 +32,7 @@ describe('the chain settler', () => {
       expect(await scene.received()).to.equal(PRICE)
     })
 
-    it('sends nothing where the record is refused or fails, and leaves no gap behind', async () => {
+    it('sends nothing if the intent cannot be recorded, and settles the next payment', async () => {
       const settler = await scene.open()
       const sent = scene.proxy.requests.length
       const refused = await settler.settle(await scene.pay(), scene.requirements, {
@@ -49,7 +49,7 @@ describe('the chain settler', () => {
       expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
     })
 
-    it('fills the gap of a payment that was not sent, so that later ones do not wait for ever', async () => {
+    it('fills the nonce gap of a payment that was not sent, so that later payments settle', async () => {
       const settler = await scene.open()
       const refusals: ((sent: boolean) => void)[] = []
       const held = settler.settle(await scene.pay(), scene.requirements, {
@@ -64,7 +64,7 @@ describe('the chain settler', () => {
       for (const outcome of await Promise.all(later)) expect(outcome).to.include({ state: 'settled' })
     })
 
-    it('refuses what the token refuses, with the x402 reason and the transaction', async () => {
+    it('refuses a payment that the token refuses, with the x402 reason and the transaction', async () => {
       const settler = await scene.open()
       const poor = await newBuyer(scene.chain, 0n)
       const payload = await scene.pay(poor)
@@ -75,7 +75,7 @@ describe('the chain settler', () => {
       expect(await scene.received()).to.equal(0n)
     })
 
-    it('settles one payment once, however often it is sent at the same time', async () => {
+    it('settles a payment once if it is sent three times at once', async () => {
       await scene.chain.rpc.call('evm_setAutomine', false)
       const settler = await scene.open()
       const payload = await scene.pay()
@@ -89,7 +89,7 @@ describe('the chain settler', () => {
       expect(await scene.received()).to.equal(PRICE)
     })
 
-    it('does not take a payment that somebody spent before for one of ours', async () => {
+    it('refuses a payment that was settled before it came to this gateway', async () => {
       const payload = await scene.pay()
       expect(await scene.settle(await scene.open(), payload)).to.include({ state: 'settled' })
       const settler = await scene.open({ key: await newSettleKey(scene.chain) })
@@ -99,7 +99,7 @@ describe('the chain settler', () => {
       expect(await scene.settle(settler, payload)).to.include({ state: 'refused', reason: 'invalid_transaction_state' })
     })
 
-    it('settles for a contract wallet, whose signature only the chain can judge', async () => {
+    it('settles for a contract wallet, whose signature only a call to the chain can verify', async () => {
       const settler = await scene.open()
       const wallet = await newBuyer(scene.chain)
       const accepting = '0x7f1626ba7e0000000000000000000000000000000000000000000000000000000060005260206000f3'
@@ -113,7 +113,7 @@ describe('the chain settler', () => {
       })
     })
 
-    it('answers on submission where that is enough', async () => {
+    it('reports the settlement before the block if the route only waits for submission', async () => {
       await scene.chain.rpc.call('evm_setAutomine', false)
       const settler = await scene.open()
       expect(await scene.settle(settler, await scene.pay(), 'submitted')).to.include({ state: 'settled' })
@@ -122,7 +122,7 @@ describe('the chain settler', () => {
       expect(await scene.received()).to.equal(PRICE)
     })
 
-    it('signs again where another process has used the nonce of the key', async () => {
+    it('signs again if another process has used the nonces of the same key', async () => {
       const settler = await scene.open()
       expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
       const other = createWalletClient({
@@ -138,15 +138,15 @@ describe('the chain settler', () => {
     })
   })
 
-  describe('with a node that fails', () => {
-    it('settles though the answer to the sending is lost', async () => {
+  describe('if the node fails', () => {
+    it('settles although the answer to the sent transaction is lost', async () => {
       const settler = await scene.open()
       scene.proxy.script((_, body) => (body.includes('eth_sendRawTransaction') ? 'cut' : 'pass'))
       expect(await scene.settle(settler, await scene.pay())).to.include({ state: 'settled' })
       expect(await scene.received()).to.equal(PRICE)
     })
 
-    it('calls it pending, with the transaction, where no block comes in time; later it is settled', async () => {
+    it('reports a payment as pending if no block comes in time, and as settled later', async () => {
       await scene.chain.rpc.call('evm_setAutomine', false)
       const settler = await scene.open({ confirmSeconds: 0.2 })
       const payload = await scene.pay()
@@ -159,7 +159,7 @@ describe('the chain settler', () => {
       expect(await settler.status(row)).to.deep.equal({ ...outcome, state: 'settled' })
     })
 
-    it('refuses where nothing could be sent, and is not ready until the node is back', async () => {
+    it('refuses a payment that could not be sent, and is not ready until the node is back', async () => {
       const settler = await scene.open()
       expect(settler.health()).to.deep.equal({ ready: true })
       const payload = await scene.pay()
@@ -183,7 +183,7 @@ describe('the chain settler', () => {
       expect(await scene.received()).to.equal(PRICE)
     })
 
-    it('starts without a node, and refuses one of another chain', async () => {
+    it('starts while the node is down, but not with a node of another chain', async () => {
       await scene.proxy.down()
       const settler = await scene.open()
       expect(settler.health()).to.include({ ready: false })
@@ -195,7 +195,7 @@ describe('the chain settler', () => {
       expect(await scene.open().catch((error: Error) => error.message)).to.contain('chain 84532')
     })
 
-    it('is not ready without money for gas', async () => {
+    it('is not ready if the account cannot pay gas', async () => {
       const settler = await scene.open({ key: generatePrivateKey() })
       expect(settler.health().reason).to.contain('too little to pay gas')
     })
@@ -210,7 +210,7 @@ describe('the chain settler under load', () => {
   })
   after(() => chain?.stop())
 
-  it('settles 200 payments at once on one-second blocks, none lost to a nonce', async () => {
+  it('settles 200 payments at once on one-second blocks without losing one', async () => {
     const requirements = newRequirements(chain)
     const buyer = await newBuyer(chain, 200n * PRICE)
     const key = await newSettleKey(chain)

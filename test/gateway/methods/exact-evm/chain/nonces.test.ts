@@ -2,8 +2,8 @@ import { expect } from 'chai'
 import * as fc from 'fast-check'
 import { createNonces } from '../../../../../gateway/methods/exact-evm/chain/nonces.ts'
 
-describe('nonces of a sending account', () => {
-  it('count up from what the chain expects, and never back', () => {
+describe('the nonces of an account', () => {
+  it('count up from the nonce that the chain expects, and never go back', () => {
     const nonces = createNonces()
     nonces.atLeast(7)
     expect([nonces.allocate(), nonces.allocate()]).to.deep.equal([7, 8])
@@ -13,7 +13,7 @@ describe('nonces of a sending account', () => {
     expect(nonces.allocate()).to.equal(20)
   })
 
-  it('hand a returned nonce to the next, lowest first', () => {
+  it('use returned nonces first, the lowest one before the others', () => {
     const nonces = createNonces()
     const [first, second, third] = [nonces.allocate(), nonces.allocate(), nonces.allocate()]
     nonces.release(second)
@@ -21,7 +21,7 @@ describe('nonces of a sending account', () => {
     expect([nonces.allocate(), nonces.allocate(), nonces.allocate()]).to.deep.equal([first, second, third + 1])
   })
 
-  it('know which hole holds others back', () => {
+  it('find the gap that blocks a given nonce', () => {
     const nonces = createNonces()
     for (let count = 0; count < 3; count++) nonces.allocate()
     expect(nonces.allocateBelow(2)).to.equal(null)
@@ -31,7 +31,7 @@ describe('nonces of a sending account', () => {
     expect(nonces.allocateBelow(2)).to.equal(null)
   })
 
-  it('leave holes below a nonce that survived a restart, and forget those the chain has passed', () => {
+  it('remember the gaps below a nonce from before a restart, until the chain has passed them', () => {
     const nonces = createNonces()
     nonces.atLeast(3)
     nonces.adopt(5)
@@ -43,7 +43,7 @@ describe('nonces of a sending account', () => {
     expect([nonces.allocate(), nonces.allocate()]).to.deep.equal([8, 10])
   })
 
-  it('never give one nonce to two, and leave no hole unknown, whatever is returned', () => {
+  it('never give out a nonce twice and never lose a gap, in any order of returns', () => {
     fc.assert(
       fc.property(fc.array(fc.nat(9)), (steps) => {
         const nonces = createNonces()

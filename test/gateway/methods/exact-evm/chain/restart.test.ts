@@ -11,7 +11,7 @@ import { newNonce } from '../../../../support/wallet.ts'
 describe('the chain settler after a restart', () => {
   const scene = useScene()
 
-  it('sends a recorded transaction that was never sent, unchanged', async () => {
+  it('sends a transaction that was recorded and not sent, unchanged', async () => {
     const payload = await scene.pay()
     const intent = await crashed(scene, await scene.open(), payload)
     const settler = await scene.open()
@@ -21,7 +21,7 @@ describe('the chain settler after a restart', () => {
     expect(await scene.received()).to.equal(PRICE)
   })
 
-  it('closes the gap below a recorded transaction whose neighbour was never recorded', async () => {
+  it('fills the nonce gap below a recorded transaction if the one before it was not recorded', async () => {
     const first = await scene.open()
     const payload = await scene.pay()
     const held = first.settle(await scene.pay(), scene.requirements, {
@@ -38,7 +38,7 @@ describe('the chain settler after a restart', () => {
     expect(await scene.received()).to.equal(PRICE)
   })
 
-  it('is settled by whoever moved the money', async () => {
+  it('reports a payment as settled if somebody else sent its authorization', async () => {
     const payload = await scene.pay()
     const intent = await crashed(scene, await scene.open(), payload)
     const account = privateKeyToAccount(await newSettleKey(scene.chain))
@@ -53,7 +53,7 @@ describe('the chain settler after a restart', () => {
     expect(await settler.status(row)).to.deep.equal({ state: 'settled', transaction })
   })
 
-  it('is refused where the payer moved the money elsewhere or cancelled', async () => {
+  it('reports a payment as refused if the payer used the authorization elsewhere or cancelled it', async () => {
     const account = privateKeyToAccount(await newSettleKey(scene.chain))
     const other = createWalletClient({ account, chain: baseSepolia, transport: http(scene.chain.rpcUrl) })
     const send = async (data: Hex): Promise<void> => {
@@ -81,7 +81,7 @@ describe('the chain settler after a restart', () => {
     expect(await scene.received()).to.equal(0n)
   })
 
-  it('is pending until the chain itself is past validBefore, then refused', async () => {
+  it('reports a payment as pending until the time of the chain is past validBefore, then as refused', async () => {
     const payload = await scene.pay()
     const intent = await crashed(scene, await scene.open(), payload)
     const settler = await scene.open({ key: await newSettleKey(scene.chain) })
@@ -95,7 +95,7 @@ describe('the chain settler after a restart', () => {
     expect(await scene.received()).to.equal(0n)
   })
 
-  it('is pending where the chain cannot be asked', async () => {
+  it('reports a payment as pending while the chain cannot be read', async () => {
     const payload = await scene.pay()
     const settler = await scene.open()
     const intent = await crashed(scene, settler, payload)
@@ -104,7 +104,7 @@ describe('the chain settler after a restart', () => {
   })
 })
 
-/** Call data of cancelAuthorization, signed by its authorizer. */
+/** Call data of EIP-3009 cancelAuthorization, signed by the payer. */
 async function cancelData(network: Network, account: PrivateKeyAccount, nonce: Hex): Promise<Hex> {
   const signature = await account.signTypedData({
     domain: { ...network.domain, chainId: network.chainId, verifyingContract: network.asset },

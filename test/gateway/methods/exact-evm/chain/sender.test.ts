@@ -15,8 +15,8 @@ import { newSettleKey } from '../../../../support/settling.ts'
 const log = createLog('silent')
 const to: Hex = '0x00000000000000000000000000000000000000b2'
 
-describe('a signer', () => {
-  it('signs what viem reads back, as the address of its key', async () => {
+describe('the transaction signer', () => {
+  it('signs transactions that viem parses, from the address of its key', async () => {
     const key = generatePrivateKey()
     const signer = createSigner(key, 84532)
     expect(signer.address).to.equal(privateKeyToAccount(key).address)
@@ -30,8 +30,8 @@ describe('a signer', () => {
 
 const fees = (most: bigint, tip: bigint) => ({ maxFeePerGas: most, maxPriorityFeePerGas: tip })
 
-describe('fees of a replacement', () => {
-  it('rise by at least a quarter, and only where fees have risen or more is offered anyway', () => {
+describe('the fees of a replacement transaction', () => {
+  it('rise by at least a quarter, and only if fees on the chain have risen', () => {
     expect(replacementFees(fees(100n, 8n), fees(100n, 8n))).to.equal(null)
     expect(replacementFees(fees(50n, 4n), fees(100n, 8n))).to.equal(null)
     expect(replacementFees(fees(101n, 8n), fees(100n, 8n))).to.deep.equal(fees(125n, 10n))
@@ -39,20 +39,20 @@ describe('fees of a replacement', () => {
   })
 })
 
-describe('fees under a limit', () => {
-  it('are raised to the limit and no further', () => {
+describe('the fees of a replacement transaction under a limit', () => {
+  it('rise up to the limit and no further', () => {
     expect(replacementFees(fees(400n, 9n), fees(100n, 8n), 1_000n)).to.deep.equal(fees(400n, 10n))
     expect(replacementFees(fees(400n, 9n), fees(100n, 8n), 200n)).to.deep.equal(fees(200n, 10n))
     expect(replacementFees(fees(101n, 8n), fees(100n, 8n), 110n)).to.deep.equal(fees(110n, 10n))
   })
 
-  it('stay as they are where a node would not take what little more is allowed', () => {
+  it('stay as they are if the limit allows less than nodes require for a replacement', () => {
     expect(replacementFees(fees(101n, 8n), fees(100n, 8n), 109n)).to.equal(null)
     expect(replacementFees(fees(400n, 9n), fees(100n, 8n), 100n)).to.equal(null)
   })
 })
 
-describe('a sending account', () => {
+describe('the sender of transactions', () => {
   let chain: TestChain
   let proxy: Proxy
   let sender: Sender
@@ -81,7 +81,7 @@ describe('a sending account', () => {
 
   const prepare = () => sender.prepare(to, '0x', 30_000n)
 
-  it('sends again what the pool has dropped', async () => {
+  it('sends a transaction again that the pool of the node dropped', async () => {
     await chain.rpc.call('evm_setAutomine', false)
     const sending = await prepare()
     expect(await sender.send(sending)).to.equal(true)
@@ -93,7 +93,7 @@ describe('a sending account', () => {
     expect(sending.hashes).to.include((await sending.mined)?.transactionHash)
   })
 
-  it('offers more where fees rise over a transaction that waits, and takes whichever is mined', async () => {
+  it('raises the fee of a waiting transaction if fees have risen, and accepts whichever version is mined', async () => {
     await chain.rpc.call('evm_setAutomine', false)
     const sending = await prepare()
     await sender.send(sending)
@@ -109,7 +109,7 @@ describe('a sending account', () => {
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
   })
 
-  it('replaces once what stands still for no reason', async () => {
+  it('replaces a transaction once if it is not mined for no visible reason', async () => {
     await chain.rpc.call('evm_setAutomine', false)
     const sending = await prepare()
     await sender.send(sending)
@@ -120,7 +120,7 @@ describe('a sending account', () => {
     expect((await sending.mined)?.transactionHash).to.equal(sending.hashes[1])
   })
 
-  it('frees what a pool holds back for a transaction that is in a block already', async () => {
+  it('gets transactions mined that the pool held back although their nonce was next', async () => {
     const [first, next, last] = [await prepare(), await prepare(), await prepare()]
     await Promise.all([sender.send(next), sender.send(last)])
     await chain.rpc.call('anvil_setNonce', address, `0x${next.nonce.toString(16)}`)
@@ -129,35 +129,35 @@ describe('a sending account', () => {
     sender.abandon(first)
   })
 
-  it('raises no fee above the limit, prepares nothing there, and is mined when prices fall', async () => {
+  it('never offers more than the gas price limit, and continues when the price falls', async () => {
     const maxGasPrice = 20_000_000_000n
     await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x3b9aca00')
     await chain.rpc.call('evm_mine')
     const signer = createSigner(await newSettleKey(chain), chain.network.chainId)
-    const thrifty = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, maxGasPrice })
+    const limited = createSender({ rpc: createRpc(proxy.url), signer, log, pollMs: 20, stuckMs: 100, maxGasPrice })
     try {
       await chain.rpc.call('evm_setAutomine', false)
-      const sending = await thrifty.prepare(to, '0x', 30_000n)
-      await thrifty.send(sending)
+      const sending = await limited.prepare(to, '0x', 30_000n)
+      await limited.send(sending)
       await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x174876e800')
       await chain.rpc.call('evm_mine')
       while (parseTransaction(sending.raw).maxFeePerGas !== maxGasPrice) await pause(50)
       const offers = sending.hashes.length
       await pause(500)
       expect(sending.hashes).to.have.length(offers)
-      const refusal = await until(() => thrifty.prepare(to, '0x', 30_000n))
+      const refusal = await failureOf(() => limited.prepare(to, '0x', 30_000n))
       expect(refusal).to.match(/^gas costs 87\.5\d* gwei, above SETTLE_MAX_GWEI \(20\)$/)
-      // The pool may just have lost it, until it is sent again.
+      // The pool may have dropped it until the sender sends it again.
       await chain.rpc.call('anvil_setNextBlockBaseFeePerGas', '0x1')
       await chain.rpc.call('evm_setAutomine', true)
       await chain.rpc.call('evm_mine')
       expect(await sending.mined).to.include({ status: '0x1' })
     } finally {
-      thrifty.close()
+      limited.close()
     }
   })
 
-  it('fills the hole that an abandoned transaction leaves below others', async () => {
+  it('fills the nonce gap that an abandoned transaction leaves', async () => {
     const [abandoned, kept] = [await prepare(), await prepare()]
     await sender.send(kept)
     sender.abandon(abandoned)
@@ -165,7 +165,7 @@ describe('a sending account', () => {
     expect(Number(await chain.rpc.call('eth_getTransactionCount', address, 'latest'))).to.equal(2)
   })
 
-  it('sends again at once where the answer was lost', async () => {
+  it('sends a transaction again at once if the answer of the node was lost', async () => {
     let lost = 0
     proxy.script((_, body) => {
       if (!body.includes('eth_sendRawTransaction') || lost++ > 0) return 'pass'
@@ -176,7 +176,7 @@ describe('a sending account', () => {
     expect(await sending.mined).to.include({ status: '0x1' })
   })
 
-  it('gives the nonce back where the node refuses for good', async () => {
+  it('reuses the nonce of a transaction that the node refused for good', async () => {
     const refusing =
       '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"insufficient funds for gas * price + value"}}'
     proxy.script((_, body) => (body.includes('eth_sendRawTransaction') ? { status: 200, body: refusing } : 'pass'))
@@ -190,7 +190,7 @@ describe('a sending account', () => {
     expect(await next.mined).to.include({ status: '0x1' })
   })
 
-  it('gives up what the node will not take, so that it holds back nobody', async () => {
+  it('gives up a transaction that the node keeps refusing, so that it blocks no other', async () => {
     let refusing = true
     const answer = '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"not today"}}'
     proxy.script((_, body) =>
@@ -206,7 +206,7 @@ describe('a sending account', () => {
     expect(await next.mined).to.include({ status: '0x1' })
   })
 
-  it('asks for fees once for many, and again after a while', async () => {
+  it('reads the fees once for many callers, and again on request', async () => {
     const currentFees = createFeeReader({ rpc: createRpc(proxy.url), maxGasPrice: null })
     const asked = proxy.requests.length
     await Promise.all(Array.from({ length: 20 }, () => currentFees()))
@@ -216,8 +216,8 @@ describe('a sending account', () => {
   })
 })
 
-/** Tries until it fails; the words of the failure. What was prepared and not sent hurts nobody. */
-async function until(work: () => Promise<unknown>): Promise<string> {
+/** Repeats `work` until it fails and returns the message of the error. */
+async function failureOf(work: () => Promise<unknown>): Promise<string> {
   for (;;) {
     const failure = await work().then(
       () => null,

@@ -15,8 +15,8 @@ const log = createLog('silent')
 const HASH: Hex = `0x${'ab'.repeat(32)}`
 
 const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault : 'pass')
-const saying = (body: object, status = 200) => ({ status, body: JSON.stringify(body) })
-const late = (body: object, status = 200) => ({ ...saying(body, status), after: true as const })
+const answering = (body: object, status = 200) => ({ status, body: JSON.stringify(body) })
+const late = (body: object, status = 200) => ({ ...answering(body, status), after: true as const })
 
 const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
 
@@ -73,7 +73,7 @@ describe('the facilitator settler', () => {
 
   describe('with the reference facilitator', () => {
     for (const version of [1, 2] as const)
-      it(`settles a version ${version} payment as it was presented, and the first of the list does it`, async () => {
+      it(`settles a v${version} payment unchanged through the first facilitator of the list`, async () => {
         const outcome = await settle(open(), await pay(version))
         expect(outcome).to.include({ state: 'settled' })
         expect(outcome.intent).to.include({ kind: 'facilitator', url: first.url })
@@ -83,13 +83,13 @@ describe('the facilitator settler', () => {
         expect(settlesAt(second)).to.equal(0)
       })
 
-    it('presents a payment in the version the facilitator speaks', async () => {
-      const modern = await startFacilitator(chain, [2])
-      const former = await startFacilitator(chain, [1])
+    it('converts a payment to the x402 version that the facilitator supports', async () => {
+      const v2Only = await startFacilitator(chain, [2])
+      const v1Only = await startFacilitator(chain, [1])
       try {
         for (const [url, version] of [
-          [modern.url, 1],
-          [former.url, 2],
+          [v2Only.url, 1],
+          [v1Only.url, 2],
         ] as const) {
           const settler = open([url])
           await until(() => settler.health().ready)
@@ -98,24 +98,24 @@ describe('the facilitator settler', () => {
         }
         expect(await received()).to.equal(2n * PRICE)
       } finally {
-        await modern.close()
-        await former.close()
+        await v2Only.close()
+        await v1Only.close()
       }
     })
 
-    it('refuses in check what the token would refuse', async () => {
+    it('refuses a payment before any work if the token would refuse it', async () => {
       const poor = await newPayload(chain, await newBuyer(chain, 0n), requirements)
       expect(await open().check(poor, requirements)).to.include({ reason: 'insufficient_funds' })
       expect(await open().check(await pay(), requirements)).to.equal(null)
     })
 
-    it('sends nothing where the record is refused', async () => {
+    it('asks no facilitator if the intent cannot be recorded', async () => {
       const outcome = await open().settle(await pay(), requirements, { wait: 'confirmed', record: async () => false })
       expect(outcome).to.deep.equal({ state: 'pending', transaction: null })
       expect(settlesAt(first) + settlesAt(second)).to.equal(0)
     })
 
-    it('passes on a refusal, with its reason', async () => {
+    it('passes on the refusal of a facilitator with its reason', async () => {
       const poor = await newPayload(chain, await newBuyer(chain, 0n), requirements)
       const outcome = await settle(open(), poor)
       expect(outcome).to.include({ state: 'refused' })
@@ -124,16 +124,20 @@ describe('the facilitator settler', () => {
     })
   })
 
-  describe('with a facilitator that misbehaves', () => {
+  describe('if a facilitator misbehaves', () => {
     const lost: Readonly<Record<string, Fault>> = {
       'breaks the connection': 'cut',
       'answers 502': late({ error: 'bad gateway' }, 502),
-      'says it failed': late({ success: false, errorReason: 'unexpected_settle_error', transaction: '' }),
-      'says it refused': late({ success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' }),
-      'says it is pending': late({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+      'reports a failure': late({ success: false, errorReason: 'unexpected_settle_error', transaction: '' }),
+      'reports a refusal': late({
+        success: false,
+        errorReason: 'invalid_exact_evm_nonce_already_used',
+        transaction: '',
+      }),
+      'reports a pending settlement': late({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
     }
     for (const [name, fault] of Object.entries(lost))
-      it(`is settled where it settles and then ${name}, because the chain says so`, async () => {
+      it(`reports a payment as settled if the facilitator settles it and then ${name}`, async () => {
         first.script(onSettle(fault))
         expect(await settle(open(), await pay())).to.include({ state: 'settled' })
         expect(await received()).to.equal(PRICE)
@@ -142,23 +146,23 @@ describe('the facilitator settler', () => {
 
     const unclear: Readonly<Record<string, Fault>> = {
       hangs: 'hang',
-      'answers 500': saying({ error: 'boom' }, 500),
-      'answers 200 without an outcome': saying({ ok: true }),
-      'claims a success that the chain does not show': saying({ success: true, transaction: HASH }),
-      'names a transaction that is not mined': saying({
+      'answers 500': answering({ error: 'boom' }, 500),
+      'answers 200 without an outcome': answering({ ok: true }),
+      'reports a success that the chain does not show': answering({ success: true, transaction: HASH }),
+      'names a transaction that is not mined': answering({
         success: false,
         errorReason: 'invalid_transaction_state',
         transaction: HASH,
       }),
-      'fails for a reason that proves nothing': saying({
+      'fails for a reason that proves nothing': answering({
         success: false,
         errorReason: 'fetch failed',
         transaction: '',
       }),
-      'says settlement_pending': saying({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
+      'reports settlement_pending': answering({ success: false, errorReason: 'settlement_pending', transaction: HASH }),
     }
     for (const [name, fault] of Object.entries(unclear))
-      it(`calls it pending where it ${name}, and asks nobody else`, async () => {
+      it(`reports a payment as pending if the facilitator ${name}, and asks no other one`, async () => {
         const payload = await pay()
         const settler = open()
         first.script(onSettle(fault))
@@ -170,19 +174,19 @@ describe('the facilitator settler', () => {
       })
 
     const untaken: Readonly<Record<string, Fault>> = {
-      'is over its limit': saying({ error: 'slow down' }, 429),
-      'wants a key': saying({ error: 'unauthorized' }, 401),
-      'is not there': saying({ error: 'nothing here' }, 404),
+      'is over its limit': answering({ error: 'slow down' }, 429),
+      'asks for an API key': answering({ error: 'unauthorized' }, 401),
+      'answers 404': answering({ error: 'nothing here' }, 404),
     }
     for (const [name, fault] of Object.entries(untaken))
-      it(`asks the next where it ${name}`, async () => {
+      it(`asks the next facilitator if the first ${name}`, async () => {
         const settler = open()
         first.script(onSettle(fault))
         expect(await settle(settler, await pay())).to.include({ state: 'settled' })
         expect(settlesAt(second)).to.equal(1)
       })
 
-    it('asks the next where the first is down, and refuses where all are', async () => {
+    it('asks the next facilitator if the first is down, and refuses the payment if all are down', async () => {
       await first.close()
       const settler = open()
       expect(await settle(settler, await pay())).to.include({ state: 'settled' })
@@ -194,15 +198,19 @@ describe('the facilitator settler', () => {
       expect(await received()).to.equal(PRICE)
     })
 
-    it('does not pass on what a facilitator says in its own words', async () => {
+    it('does not pass on the internal error messages of a facilitator', async () => {
       first.script(
-        onSettle(saying({ success: false, errorReason: "Cannot read properties of undefined (reading 'x')" })),
+        onSettle(answering({ success: false, errorReason: "Cannot read properties of undefined (reading 'x')" })),
       )
       expect(JSON.stringify(await settle(open(), await pay()))).to.not.contain('undefined')
     })
 
-    it('refuses a definite refusal only while the chain does not know better', async () => {
-      const refusing = saying({ success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' })
+    it('refuses a payment that the facilitator refused and the chain does not show', async () => {
+      const refusing = answering({
+        success: false,
+        errorReason: 'invalid_exact_evm_nonce_already_used',
+        transaction: '',
+      })
       first.script(onSettle(refusing))
       const outcome = await settle(open(), await pay())
       expect(outcome).to.include({ state: 'refused', reason: 'invalid_exact_evm_nonce_already_used' })
@@ -210,14 +218,14 @@ describe('the facilitator settler', () => {
   })
 
   describe('health', () => {
-    it('is not ready where no facilitator settles this network, or the chain is another one', async () => {
-      const foreign = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] }
-      for (const proxy of [first, second]) proxy.script(() => saying(foreign))
+    it('is not ready if no facilitator supports the network, or the node is of another chain', async () => {
+      const otherNetwork = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] }
+      for (const proxy of [first, second]) proxy.script(() => answering(otherNetwork))
       const settler = open()
       await until(() => !settler.health().ready)
       expect(settler.health().reason).to.contain('base-sepolia')
       const wrong = await startProxy(chain.rpcUrl)
-      wrong.script(() => saying({ jsonrpc: '2.0', id: 1, result: '0x1' }))
+      wrong.script(() => answering({ jsonrpc: '2.0', id: 1, result: '0x1' }))
       const misled = open([reference.url], { rpcUrl: wrong.url })
       await until(() => !misled.health().ready)
       expect(misled.health().reason).to.contain('chain 84532')

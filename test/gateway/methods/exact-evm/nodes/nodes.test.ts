@@ -16,7 +16,7 @@ const answering = (result: unknown): Fault => {
 }
 const on = (method: string, fault: Fault) => (_path: string, body: string) => (body.includes(method) ? fault : 'pass')
 
-describe('several nodes of one chain', () => {
+describe('several nodes of one network', () => {
   let chain: TestChain
   let first: Proxy
   let second: Proxy
@@ -49,7 +49,7 @@ describe('several nodes of one chain', () => {
     return signer.sign({ to: signer.address, data: '0x', gas: 30_000n, nonce: 0, ...fees }).raw
   }
 
-  it('are asked in their order, and the second only where the first fails', async () => {
+  it('are asked in order, the second only if the first fails', async () => {
     await height()
     expect([asked(first), asked(second)]).to.deep.equal([1, 0])
     await first.down()
@@ -74,20 +74,20 @@ describe('several nodes of one chain', () => {
     'is over its limit': refusing('rate limit exceeded'),
     'breaks the connection': 'cut',
   }))
-    it(`read from the second where the first ${name}, and go on with it`, async () => {
+    it(`are read through the second if the first ${name}, and stay with it`, async () => {
       first.script(on('eth_blockNumber', fault))
       await height()
       await height()
       expect([asked(first), asked(second)]).to.deep.equal([1, 2])
     })
 
-  it('take what a node says of a call for an answer, and ask nobody else', async () => {
+  it('pass on the error of a call without asking another node', async () => {
     first.script(on('eth_call', refusing('execution reverted: no')))
     expect(await faultOf(nodes.call('eth_call', {}, 'latest'))).to.equal('refused')
     expect(asked(second, 'eth_call')).to.equal(0)
   })
 
-  it('never use one of another chain, neither from the start nor when it becomes one', async () => {
+  it('never use a node of another chain, at the start or later', async () => {
     first.script(on('eth_chainId', answering('0x1')))
     expect(await nodes.refresh()).to.equal(null)
     expect(nodes.wrongChain()).to.contain('chain 84532').and.contain(new URL(first.url).host)
@@ -99,11 +99,11 @@ describe('several nodes of one chain', () => {
     expect([asked(first), asked(second)]).to.deep.equal([0, 1])
   })
 
-  it('let no settler start while one of them is of another chain, and name it', async () => {
+  it('prevent the start of the settler if one of them is of another chain, and name it', async () => {
     second.script(on('eth_chainId', answering('0x1')))
-    const place = { network: chain.network, log: createLog('silent'), confirmSeconds: 1 }
+    const common = { network: chain.network, log: createLog('silent'), confirmSeconds: 1 }
     const rpcUrl = `${first.url},${second.url}`
-    const opening = createChainSettler({ ...place, rpcUrl, key: await newSettleKey(chain) })
+    const opening = createChainSettler({ ...common, rpcUrl, key: await newSettleKey(chain) })
     const failure = await opening.then(
       () => '',
       (error: Error) => error.message,
@@ -111,7 +111,7 @@ describe('several nodes of one chain', () => {
     expect(failure).to.contain('chain 84532').and.contain(new URL(second.url).host)
   })
 
-  it('are looked at again after a failure, since another machine may answer at the address', async () => {
+  it('are checked for their chain again after every failure', async () => {
     await height()
     await first.down()
     await height()
@@ -124,28 +124,28 @@ describe('several nodes of one chain', () => {
     expect([asked(first), asked(second)]).to.deep.equal([1, 2])
   })
 
-  it('show no key that stands in an address', () => {
+  it('are named without the API keys in their addresses', () => {
     const addresses = 'https://user:secret@one.example/v2/secret https://two.example:8443/secret'
     const named = createNodes({ addresses, network: NETWORKS.base, log: createLog('silent') })
     expect(named.states().map(({ node }) => node)).to.deep.equal(['one.example', 'two.example:8443'])
     expect(JSON.stringify(named.states())).to.not.contain('secret')
   })
 
-  describe('that are sent a transaction', () => {
+  describe('sending a transaction', () => {
     const send = async (): Promise<unknown> => nodes.call('eth_sendRawTransaction', await raw())
 
-    it('have it where the second takes what the first could not be told', async () => {
+    it('accept it if the first refuses it for its own reasons and the second takes it', async () => {
       first.script(on('eth_sendRawTransaction', refusing('too many requests')))
       expect(await send()).to.match(/^0x[0-9a-f]{64}$/)
     })
 
-    it('say that it may be sent where one of them has kept its answer, whatever the other says', async () => {
+    it('report it as possibly sent if one of them gave no answer, whatever the other answers', async () => {
       first.script(on('eth_sendRawTransaction', { status: 502, body: '' }))
       second.script(on('eth_sendRawTransaction', refusing('insufficient funds for gas * price + value')))
       expect(await faultOf(send())).to.equal('unknown')
     })
 
-    it('have it once where the first took it and its answer was lost', async () => {
+    it('mine it once if the first took it and its answer was lost', async () => {
       first.script(on('eth_sendRawTransaction', 'cut'))
       const before = Number(await chain.rpc.call('eth_blockNumber'))
       const outcome = await send().catch((error: Error) => error.message)
@@ -154,13 +154,13 @@ describe('several nodes of one chain', () => {
       expect(Number(await chain.rpc.call('eth_blockNumber'))).to.equal(before + 1)
     })
 
-    it('say that it was certainly not sent where none was reached', async () => {
+    it('report it as not sent if none of them was reached', async () => {
       await first.down()
       await second.down()
       expect(await faultOf(send())).to.equal('unsent')
     })
 
-    it('all get what is broadcast, so that one that swallows it holds nothing up', async () => {
+    it('all get a broadcast, so that a node which drops transactions delays none', async () => {
       first.script(on('eth_sendRawTransaction', answering(`0x${'ab'.repeat(32)}`)))
       const before = Number(await chain.rpc.call('eth_blockNumber'))
       await nodes.broadcast(await raw())

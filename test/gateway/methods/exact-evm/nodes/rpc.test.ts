@@ -12,7 +12,7 @@ async function failure(work: Promise<unknown>): Promise<RpcError> {
   return error as RpcError
 }
 
-describe('JSON-RPC', () => {
+describe('the JSON-RPC client', () => {
   let answer: (body: string) => { status?: number; body: string } | 'cut' | 'hang'
   let server: Server
   let url: string
@@ -35,7 +35,7 @@ describe('JSON-RPC', () => {
     server.close()
   })
 
-  it('gives the result, null included', async () => {
+  it('returns the result, also if it is null', async () => {
     answer = (body) => {
       expect(JSON.parse(body)).to.deep.equal({ jsonrpc: '2.0', id: 1, method: 'eth_x', params: ['a', 1] })
       return { body: '{"jsonrpc":"2.0","id":1,"result":null}' }
@@ -43,7 +43,7 @@ describe('JSON-RPC', () => {
     expect(await createRpc(url).call('eth_x', 'a', 1)).to.equal(null)
   })
 
-  it('tells a node that was never reached from one whose answer is lost', async () => {
+  it('distinguishes a node that was not reached from one whose answer was lost', async () => {
     answer = () => 'cut'
     expect((await failure(createRpc(url).call('eth_x'))).fault).to.equal('unknown')
     answer = () => 'hang'
@@ -60,7 +60,7 @@ describe('JSON-RPC', () => {
     expect((await failure(createRpc('http://no-such-host.invalid').call('eth_x'))).fault).to.equal('unsent')
   })
 
-  it('tells what the node refused, with its data', async () => {
+  it('throws the error of the node with its data', async () => {
     answer = () => ({ body: '{"id":1,"error":{"code":3,"message":"execution reverted","data":"0x08"}}' })
     expect(await failure(createRpc(url).call('eth_x'))).to.include({
       fault: 'refused',
@@ -69,7 +69,7 @@ describe('JSON-RPC', () => {
     })
   })
 
-  it('keeps the order of a batch, with an error in the place of what was refused', async () => {
+  it('returns the results of a batch in order, with an error for each refused call', async () => {
     answer = () => ({
       body: '[{"id":2,"result":"c"},{"id":1,"error":{"message":"no"}},{"id":0,"result":"a"}]',
     })
