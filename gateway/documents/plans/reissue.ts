@@ -78,7 +78,9 @@ async function reissue(
   })
   // A key is the same on every chain. The chain is only asked for a wallet that has bought something.
   const isKey = signer?.toLowerCase() === wallet
-  const owned = isKey ? bought : await acceptedByContract({ accepts, limitSignatureChecks }, bought, wallet, digest, signature)
+  const owned = isKey
+    ? bought
+    : await acceptedByContract({ accepts, limitSignatureChecks }, bought, wallet, digest, signature)
   if (!isKey && owned.length === 0)
     throw invalid('signature', 'is not a signature of this address over the message that this route asks for')
 
@@ -103,7 +105,10 @@ type LimitSignatureChecks = ReturnType<typeof createSignatureCheckLimit>
  * else on another chain. At this point anybody may claim the address, so chain reads are limited per wallet.
  */
 async function acceptedByContract(
-  { accepts, limitSignatureChecks }: { readonly accepts: Erc1271Check; readonly limitSignatureChecks: LimitSignatureChecks },
+  {
+    accepts,
+    limitSignatureChecks,
+  }: { readonly accepts: Erc1271Check; readonly limitSignatureChecks: LimitSignatureChecks },
   bought: readonly PlanPurchase[],
   wallet: Hex,
   digest: Hex,

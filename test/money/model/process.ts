@@ -1,4 +1,4 @@
-/** One gateway process of the model: the real flow, payments, ledger and reconciler, held at every call to the outside. */
+/** One gateway process of the model: the real calls, payments, journal and recovery, paused at every call to the outside. */
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import type { ChainIntent } from '../../../gateway/methods/exact-evm/intent.ts'
 import { createServe } from '../../../gateway/calls/serve.ts'
@@ -56,7 +56,7 @@ export function createGateway(world: World, id: string): Gateway {
     pause: () => steps.gate(process, 'pause', () => world.advance(1)),
   })
   const staleSeconds = 600
-  const reconciler = createRecovery({
+  const recovery = createRecovery({
     journal,
     settler,
     now,
@@ -79,7 +79,7 @@ export function createGateway(world: World, id: string): Gateway {
   return Object.assign(process, {
     open: false,
     call: (request: CallRequest) => serve(edition, routes.get(new URL(request.url).pathname) as never, request),
-    reconcile: (atStart: boolean) => reconciler.run(atStart),
+    reconcile: (atStart: boolean) => recovery.run(atStart),
     watch: () => watch(world, journal),
   })
 }
