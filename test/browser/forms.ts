@@ -1,4 +1,6 @@
 /** Uses every form as a person would, with and without scripts. */
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import type { Service } from './service.ts'
@@ -102,13 +104,18 @@ export function forms(running: () => Service): void {
 
   it('does not send a file that is too large', async () => {
     const { page, asked, close } = await running().open('/audit-tool')
-    const large = { name: 'ticks.csv', mimeType: 'text/csv', buffer: Buffer.alloc(40_000_001) }
+    // A file on disk, because the browser opens it without copying its content.
+    const folder = mkdtempSync(join(tmpdir(), 'tollgate-large-'))
+    const large = join(folder, 'ticks.csv')
+    writeFileSync(large, '')
+    truncateSync(large, 40_000_001)
     await page.getByLabel('Trades, as CSV').setInputFiles(large)
     await page.getByRole('button', { name: 'Audit' }).click()
     await page.getByRole('alert').waitFor()
     expect(await page.getByRole('alert').innerText()).to.equal('ticks.csv is larger than 40 MB.')
     expect(asked).not.to.include('/audit')
     await close()
+    rmSync(folder, { recursive: true, force: true })
   })
 
   it('shows an error for a file that is not a ledger, without scripts', async () => {

@@ -76,7 +76,8 @@ const isStatus = (text: string): boolean =>
 /** Returns the accessibility violations that axe finds, one line each, for all rules or for some. */
 export async function barriers(page: Page, ...rules: readonly string[]): Promise<string[]> {
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(axe)
-  const options = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
+  const only = rules.length === 0 ? {} : { runOnly: { type: 'rule', values: rules } }
+  const options = { ...only, resultTypes: ['violations'] }
   const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResults
   return violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
 }
