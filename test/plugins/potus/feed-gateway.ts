@@ -2,15 +2,23 @@
  * The feeds and their plans in a real gateway, beside every other priced route of the catalog. The others are there to be
  * refused: what would make them is left out, so that a test need not wait for it.
  */
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { Overrides } from '../../../gateway/compose.ts'
+import { readConfig } from '../../../gateway/config/config.ts'
+import { openDatabase } from '../../../gateway/stores/database.ts'
+import { migrate } from '../../../gateway/stores/migrations.ts'
+import { migrations } from '../../../plugins/potus/store/tables.ts'
 import { buy, json } from '../../support/agent.ts'
 import { openGateway, type TestGateway } from '../../support/gateway.ts'
 import { root } from './newsroom.ts'
 
 type Json = Record<string, unknown>
+
+const DAY = 86_400_000
+/** At least as far as the sample reaches back. */
+const HISTORY_DAYS = 32
 
 /** Documents kept whole. */
 const WHOLE = ['potus.json', 'market.json', 'plans.json', 'service.json', 'documents.json']
@@ -41,7 +49,7 @@ export function stallCatalog(change: (name: string, document: Json) => void = ()
   return folder
 }
 
-/** The same without the bars of the market, which take their time to be made. */
+/** Returns the same without the market product, whose sample bars take long to generate. */
 export function feedCatalog(change: (name: string, document: Json) => void = () => {}): string {
   const folder = stallCatalog(change)
   rmSync(join(folder, 'market.json'))
@@ -59,7 +67,10 @@ export async function openStall(
   environment: Readonly<Record<string, string>> = {},
 ): Promise<Stall> {
   const folders = { CATALOG_DIR: catalog, PLUGIN_DIRS: join(root, 'plugins') }
-  const shop = await openGateway({ ...folders, ...environment }, overrides)
+  const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-stall-data-'))
+  const place = { DATA_DIR: dataDir, ...environment }
+  if (environment['DATABASE_URL'] === undefined) await skipHistory(readConfig(place).dataDir)
+  const shop = await openGateway({ ...folders, ...place }, { inMemory: false, ...overrides })
   return {
     ...shop,
     async token(plan) {
@@ -69,7 +80,22 @@ export async function openStall(
     },
     async close() {
       await shop.close()
-      rmSync(catalog, { recursive: true, force: true })
+      for (const folder of [catalog, dataDir]) rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/**
+ * Notes in the database that the sample has written every day but the last three, so that a test need not wait until
+ * the month before has been generated.
+ */
+async function skipHistory(dataDir: string): Promise<void> {
+  mkdirSync(dataDir, { recursive: true })
+  const db = openDatabase({ file: join(dataDir, 'products.sqlite') })
+  await migrate(db, 'potus', migrations)
+  const today = Math.floor(Date.now() / DAY) * DAY
+  const days = Array.from({ length: HISTORY_DAYS }, (_, nth) => today - (nth + 3) * DAY)
+  const notes = days.map((midnight) => ({ name: `sample:${midnight}`, value: String(midnight + DAY - 1) }))
+  await db('potus_notes').insert(notes).onConflict('name').ignore()
+  await db.destroy()
 }

@@ -1,4 +1,5 @@
-/** The made-up news. */
+/** The made-up news. The tests open it a few days after its first day, so that there is little history to write. */
+import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createWriter } from '../../../../plugins/potus/ingest/event-writer.ts'
 import { sampleDay } from '../../../../plugins/potus/sample/sample-day.ts'
@@ -32,7 +33,7 @@ describe('the sample of the feed', () => {
   })
 
   it('is available at once, marks every text, and has the same past whenever it is opened', async () => {
-    const time = Date.UTC(2026, 6, 7, 15)
+    const time = SAMPLE_START + 6 * DAY + 15 * HOUR
     const [early, late] = [await open(time), await open(time + 7 * HOUR)]
     await early.sample.open()
     const { items } = await week(early.room, 0, time)
@@ -74,7 +75,7 @@ describe('the sample of the feed', () => {
     const [stopped, whole] = [await open(time), await open(time)]
     const stopping = new AbortController()
     const step = stopped.sample.step(stopping.signal)
-    while ((await week(stopped.room, 0, time)).items.length === 0) await new Promise((wake) => setTimeout(wake, 1))
+    while ((await week(stopped.room, 0, time)).items.length === 0) await setImmediate()
     stopping.abort()
     expect(await step.catch((thrown: Error) => thrown.name)).to.equal('AbortError')
     await stopped.sample.step()
@@ -87,7 +88,7 @@ describe('the sample of the feed', () => {
 
   for (const isAnother of [false, true])
     it(`numbers new items above all earlier ones after the clock jumps four days${isAnother ? ', in a new process' : ''}`, async () => {
-      const { room, sample } = await open(Date.UTC(2026, 6, 7, 9))
+      const { room, sample } = await open(SAMPLE_START + 5 * DAY + 9 * HOUR)
       await sample.step()
       const live = async (since?: number) =>
         room.ask<{ items: { seq: number }[]; next_since_seq: number }>('getPotusLive', {
@@ -100,7 +101,7 @@ describe('the sample of the feed', () => {
       const next = isAnother ? createSample(room.db, writer, room.sources, () => room.time) : sample
       const stopping = new AbortController()
       const step = next.step(stopping.signal).catch(() => undefined)
-      while ((await live(before)).items.length === 0) await new Promise((wake) => setTimeout(wake, 1))
+      while ((await live(before)).items.length === 0) await setImmediate()
       stopping.abort()
       await step
       const had = (await live(before)).items.map(({ seq }) => seq).toReversed()
