@@ -25,84 +25,25 @@ const CONFIRM_SECONDS = 600
 const LISTED = { bazaar: true, mcp_registry: true, erc8004: true } as const
 const DOCUMENTS = { origins: '/.well-known/x402', agent_cards: '/.well-known/agent-card.json' } as const
 
-export function createJobs(
-  context: PluginContext,
-  settings: Settings,
-  store: DirectoryStore,
-  visit: Visitor,
-): readonly Job[] {
-  const { log, fetch } = context
-  const now = (): number => Math.ceil(context.now().getTime() / 1000)
+export interface JobParts {
+  readonly context: Pick<PluginContext, 'fetch' | 'log' | 'now'>
+  readonly settings: Settings
+  readonly store: DirectoryStore
+  readonly visit: Visitor
+}
+
+export function createJobs(parts: JobParts): readonly Job[] {
+  const { settings, store } = parts
   const enabled = settings.sources.filter((source) => source.enabled)
-  const rankOf = (source: SourceSettings): number => settings.sources.indexOf(source) + 1
   const listings = enabled.filter(({ kind, url }) => url && kind in LISTED)
   const selfListed = enabled.filter(({ kind }) => kind === 'origins' || kind === 'agent_cards')
-
-  async function isDue({ id }: SourceSettings): Promise<boolean> {
-    const { last } = await store.sweeps(id, now())
-    if (!last) return true
-    return now() - last.known_at >= (last.error === null ? settings.sweep_hours * 3600 : RETRY_SECONDS)
-  }
-
-  async function sweepOne(source: SourceSettings, signal: AbortSignal): Promise<void> {
-    if (!(await isDue(source))) return
-    try {
-      const outcome = await sweep(store, fetch, {
-        source,
-        rank: rankOf(source),
-        pauseMs: settings.pause_ms,
-        signal,
-        now,
-        visit,
-      })
-      await store.note(source.id, now(), { ...outcome, error: null })
-    } catch (error) {
-      if (signal.aborted) throw error
-      log.warn({ source: source.id, err: error }, 'could not read a source')
-      const told = error instanceof SourceError ? error.message : 'the source could not be read'
-      await store.note(source.id, now(), { rows: 0, dropped: {}, error: told })
-    }
-  }
-
-  /** Reads the documents that an origin serves about itself, if it has any. */
-  async function visitOrigin(origin: string, signal: AbortSignal): Promise<void> {
-    await store.postponeOrigin(origin, now() + ORIGIN_SECONDS)
-    for (const source of selfListed) {
-      const kind = source.kind as keyof typeof DOCUMENTS
-      const told = await visit(origin + DOCUMENTS[kind], 'GET', signal)
-      const payload = jsonOf(told)
-      const page = kind === 'origins' ? readOrigin(payload, origin) : readCard(payload, new URL(origin).hostname)
-      if (!page) continue
-      const at = now()
-      const rank = rankOf(source)
-      await store.savePage({ source: source.id, rank, listings: page.listings, sweep: at, at, visitAt: at })
-    }
-  }
-
-  /** Visits with GET, and with POST if GET is not allowed. */
-  async function visitOne(
-    { id, body, health }: Awaited<ReturnType<DirectoryStore['due']>>[number],
-    signal: AbortSignal,
-  ) {
-    let seen = await visit(body.url!, 'GET', signal)
-    if (seen.failure === null && (seen.status === 404 || seen.status === 405))
-      seen = await visit(body.url!, 'POST', signal)
-    const at = now()
-    const finding = judgeVisit(seen, body.kind)
-    const next = healthAfter(health, seen, finding, at)
-    const unsure = next.status !== finding.status && finding.status !== 'unknown'
-    const isGood = finding.status === 'alive' || finding.status === 'auth_gated'
-    const wait = unsure ? CONFIRM_SECONDS : settings.visit_hours * 3600
-    await store.visited([{ id, health: next, isGood, next: at + wait }], at)
-  }
-
   return [
     {
       name: 'sweep',
       everySeconds: 300,
       async run({ signal }) {
-        for (const source of listings) await sweepOne(source, signal)
-        await store.forget(now() - settings.keep_hours * 3600)
+        for (const source of listings) await sweepSource(parts, source, signal)
+        await store.forget(nowSeconds(parts) - settings.keep_hours * 3600)
       },
     },
     {
@@ -111,10 +52,10 @@ export function createJobs(
       async run({ signal }) {
         await store.addOrigins(
           selfListed.flatMap(({ origins = [] }) => origins),
-          now(),
+          nowSeconds(parts),
         )
-        const due = await store.origins(now(), ORIGINS)
-        await Promise.all(due.map((origin) => visitOrigin(origin, signal)))
+        const due = await store.origins(nowSeconds(parts), ORIGINS)
+        await Promise.all(due.map((origin) => visitOrigin(parts, origin, selfListed, signal)))
       },
     },
     {
@@ -122,11 +63,85 @@ export function createJobs(
       everySeconds: 60,
       async run({ signal }) {
         if (settings.visit_hours === 0) return
-        const due = await store.due(now(), VISITS, PER_HOST)
-        await Promise.all(due.map((entry) => visitOne(entry, signal)))
+        const due = await store.due(nowSeconds(parts), VISITS, PER_HOST)
+        await Promise.all(due.map((entry) => visitService(parts, entry, signal)))
       },
     },
   ]
+}
+
+const nowSeconds = ({ context }: Pick<JobParts, 'context'>): number => Math.ceil(context.now().getTime() / 1000)
+
+/** Rank of a source: the order of the settings, from 1. */
+const rankOf = ({ settings }: JobParts, source: SourceSettings): number => settings.sources.indexOf(source) + 1
+
+/** True if the source was never swept, or long enough ago. A sweep that failed is repeated sooner. */
+async function isDue(parts: JobParts, { id }: SourceSettings): Promise<boolean> {
+  const { store, settings } = parts
+  const { last } = await store.sweeps(id, nowSeconds(parts))
+  if (!last) return true
+  return nowSeconds(parts) - last.known_at >= (last.error === null ? settings.sweep_hours * 3600 : RETRY_SECONDS)
+}
+
+async function sweepSource(parts: JobParts, source: SourceSettings, signal: AbortSignal): Promise<void> {
+  const { context, settings, store, visit } = parts
+  const now = (): number => nowSeconds(parts)
+  if (!(await isDue(parts, source))) return
+  try {
+    const outcome = await sweep(store, context.fetch, {
+      source,
+      rank: rankOf(parts, source),
+      pauseMs: settings.pause_ms,
+      signal,
+      now,
+      visit,
+    })
+    await store.note(source.id, now(), { ...outcome, error: null })
+  } catch (error) {
+    if (signal.aborted) throw error
+    context.log.warn({ source: source.id, err: error }, 'could not read a source')
+    const reason = error instanceof SourceError ? error.message : 'the source could not be read'
+    await store.note(source.id, now(), { rows: 0, dropped: {}, error: reason })
+  }
+}
+
+/** Reads the documents that an origin serves about itself, if it has any. */
+async function visitOrigin(
+  parts: JobParts,
+  origin: string,
+  sources: readonly SourceSettings[],
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, visit } = parts
+  await store.postponeOrigin(origin, nowSeconds(parts) + ORIGIN_SECONDS)
+  for (const source of sources) {
+    const kind = source.kind as keyof typeof DOCUMENTS
+    const payload = jsonOf(await visit(origin + DOCUMENTS[kind], 'GET', signal))
+    const page = kind === 'origins' ? readOrigin(payload, origin) : readCard(payload, new URL(origin).hostname)
+    if (!page) continue
+    const at = nowSeconds(parts)
+    const rank = rankOf(parts, source)
+    await store.savePage({ source: source.id, rank, listings: page.listings, sweep: at, at, visitAt: at })
+  }
+}
+
+/** Visits a service with GET, and with POST if GET is not allowed. */
+async function visitService(
+  parts: JobParts,
+  { id, body, health }: Awaited<ReturnType<DirectoryStore['due']>>[number],
+  signal: AbortSignal,
+): Promise<void> {
+  const { settings, store, visit } = parts
+  let seen = await visit(body.url!, 'GET', signal)
+  if (seen.failure === null && (seen.status === 404 || seen.status === 405))
+    seen = await visit(body.url!, 'POST', signal)
+  const at = nowSeconds(parts)
+  const finding = judgeVisit(seen, body.kind)
+  const next = healthAfter(health, seen, finding, at)
+  const unsure = next.status !== finding.status && finding.status !== 'unknown'
+  const isGood = finding.status === 'alive' || finding.status === 'auth_gated'
+  const wait = unsure ? CONFIRM_SECONDS : settings.visit_hours * 3600
+  await store.visited([{ id, health: next, isGood, next: at + wait }], at)
 }
 
 function jsonOf(visit: Visit): unknown {

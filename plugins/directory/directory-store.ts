@@ -27,166 +27,173 @@ export interface Visited {
   readonly next: number | null
 }
 
-export type DirectoryStore = ReturnType<typeof createDirectoryStore>
+export class DirectoryStore {
+  readonly #db: Database
 
-export function createDirectoryStore(db: Database) {
-  return {
-    /** Stores a page of listings. A later listing of the same source replaces an earlier one. */
-    async savePage({ source, rank, listings, sweep, at, visitAt }: SourcePage): Promise<void> {
-      const byId = new Map(listings.map((listing) => [idOf(listing), listing]))
-      if (byId.size === 0) return
-      await db.transaction(async (trx) => {
-        const entries = [...byId].map(([id, listing]) => ({
-          id,
-          first_seen: at,
-          payees: '[]',
-          payto_changed: null,
-          health: JSON.stringify(UNVISITED),
-          next_visit: listing.isTemplate || listing.url === null ? null : visitAt,
-        }))
-        await trx('directory_entries').insert(entries).onConflict('id').ignore()
-        const rows = [...byId].map(([id, listing]) => ({
-          source,
-          id,
-          rank,
-          listing: JSON.stringify(listing),
-          seen: at,
-          sweep,
-        }))
-        await trx('directory_listings').insert(rows).onConflict(['source', 'id']).merge(['rank', 'listing', 'sweep'])
-        await refreshRecords(trx, [...byId.keys()], at)
-      })
-    },
+  constructor(db: Database) {
+    this.#db = db
+  }
 
-    /** Ends a complete sweep: removes the listings that it did not meet. */
-    async conclude(source: string, sweep: number, at: number): Promise<void> {
-      const gone = (await db('directory_listings').where({ source }).where('sweep', '<', sweep).select('id')) as {
-        id: string
-      }[]
-      for (let start = 0; start < gone.length; start += 200) {
-        const ids = gone.slice(start, start + 200).map(({ id }) => id)
-        await db.transaction(async (trx) => {
-          await trx('directory_listings').where({ source }).whereIn('id', ids).delete()
-          await refreshRecords(trx, ids, at)
-        })
-      }
-    },
+  /** Stores a page of listings. A later listing of the same source replaces an earlier one. */
+  async savePage({ source, rank, listings, sweep, at, visitAt }: SourcePage): Promise<void> {
+    const byId = new Map(listings.map((listing) => [idOf(listing), listing]))
+    if (byId.size === 0) return
+    await this.#db.transaction(async (trx) => {
+      const entries = [...byId].map(([id, listing]) => ({
+        id,
+        first_seen: at,
+        payees: '[]',
+        payto_changed: null,
+        health: JSON.stringify(UNVISITED),
+        next_visit: listing.isTemplate || listing.url === null ? null : visitAt,
+      }))
+      await trx('directory_entries').insert(entries).onConflict('id').ignore()
+      const rows = [...byId].map(([id, listing]) => ({
+        source,
+        id,
+        rank,
+        listing: JSON.stringify(listing),
+        seen: at,
+        sweep,
+      }))
+      await trx('directory_listings').insert(rows).onConflict(['source', 'id']).merge(['rank', 'listing', 'sweep'])
+      await refreshRecords(trx, [...byId.keys()], at)
+    })
+  }
 
-    /** Stores the outcome of a sweep. */
-    async note(
-      source: string,
-      at: number,
-      outcome: { rows: number; dropped: object; error: string | null },
-    ): Promise<void> {
-      const { rows, dropped, error } = outcome
-      await db('directory_sweeps').insert({ source, known_at: at, rows, error, dropped: JSON.stringify(dropped) })
-    },
-
-    /** Stores the health of services after their visits. */
-    async visited(visits: readonly Visited[], at: number): Promise<void> {
-      await db.transaction(async (trx) => {
-        const ids = visits.map(({ id }) => id)
-        // Write first: in SQLite a transaction that begins with a read may be refused its writes.
-        await trx('directory_visits').insert(visits.map(({ id, isGood }) => ({ id, at, ok: isGood ? 1 : 0 })))
-        const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
-        const found = new Map(visits.map((visit) => [visit.id, visit]))
-        const rows = entries.map((entry) => {
-          const { health, next } = found.get(entry.id)!
-          return { ...entry, health: JSON.stringify(health), next_visit: next }
-        })
-        await trx('directory_entries').insert(rows).onConflict('id').merge(['health', 'next_visit'])
-        await trx('directory_visits')
-          .whereIn('id', ids)
-          .where('at', '<=', at - MONTH)
-          .delete()
+  /** Ends a complete sweep: removes the listings that it did not meet. */
+  async conclude(source: string, sweep: number, at: number): Promise<void> {
+    const gone = (await this.#db('directory_listings').where({ source }).where('sweep', '<', sweep).select('id')) as {
+      id: string
+    }[]
+    for (let start = 0; start < gone.length; start += 200) {
+      const ids = gone.slice(start, start + 200).map(({ id }) => id)
+      await this.#db.transaction(async (trx) => {
+        await trx('directory_listings').where({ source }).whereIn('id', ids).delete()
         await refreshRecords(trx, ids, at)
       })
-    },
+    }
+  }
 
-    /** Services whose visit is due, longest overdue first, with a limit per host. */
-    async due(now: number, limit: number, perHost: number) {
-      const rows = (await db('directory_entries')
-        .join('directory_records', 'directory_records.id', 'directory_entries.id')
-        .whereNull('directory_records.superseded_at')
-        .where('next_visit', '<=', now)
-        .orderBy('next_visit')
-        .limit(limit * 4)
-        .select('directory_entries.id as id', 'health', 'record')) as { id: string; health: string; record: string }[]
-      const hosts = new Map<string, number>()
-      return rows
-        .map(({ id, health, record }) => ({
-          id,
-          health: JSON.parse(health) as Health,
-          body: JSON.parse(record) as Body,
-        }))
-        .filter(({ body }) => {
-          const host = body.provider.host ?? ''
-          hosts.set(host, (hosts.get(host) ?? 0) + 1)
-          return hosts.get(host)! <= perHost
-        })
-        .slice(0, limit)
-    },
+  /** Stores the outcome of a sweep. */
+  async note(
+    source: string,
+    at: number,
+    outcome: { rows: number; dropped: object; error: string | null },
+  ): Promise<void> {
+    const { rows, dropped, error } = outcome
+    await this.#db('directory_sweeps').insert({ source, known_at: at, rows, error, dropped: JSON.stringify(dropped) })
+  }
 
-    /** Origins of known services that were never visited, and those whose visit is due. */
-    async origins(now: number, limit: number): Promise<string[]> {
-      const rows = (await db('directory_origins')
-        .where('next_visit', '<=', now)
-        .orderBy('next_visit')
-        .limit(limit)) as {
-        origin: string
-      }[]
-      return rows.map(({ origin }) => origin)
-    },
-    async addOrigins(origins: readonly string[], at: number): Promise<void> {
-      const rows = [...new Set(origins)].map((origin) => ({ origin, next_visit: at }))
-      if (rows.length > 0) await db('directory_origins').insert(rows).onConflict('origin').ignore()
-    },
-    async postponeOrigin(origin: string, next: number): Promise<void> {
-      await db('directory_origins').where({ origin }).update({ next_visit: next })
-    },
-
-    /** The last sweep of a source and its last successful one, as known at a time. */
-    async sweeps(source: string, asOf: number) {
-      const known = () => db('directory_sweeps').where({ source }).where('known_at', '<=', asOf).orderBy('id', 'desc')
-      const last = (await known().first()) as SweepRow | undefined
-      const good = (await known().whereNull('error').first()) as SweepRow | undefined
-      return { last: last ?? null, good: good ?? null }
-    },
-
-    /** A stored note by name, or null. */
-    async noted<Value>(name: string): Promise<Value | null> {
-      const row = (await db('directory_notes').where({ name }).first()) as { value: string } | undefined
-      return row ? (JSON.parse(row.value) as Value) : null
-    },
-    async setNote(name: string, value: unknown): Promise<void> {
-      await db('directory_notes')
-        .insert({ name, value: JSON.stringify(value) })
-        .onConflict('name')
-        .merge()
-    },
-    /** Empties the directory, for another recording. */
-    async clear(): Promise<void> {
-      for (const table of ['listings', 'entries', 'visits', 'records', 'sweeps', 'notes', 'origins'])
-        await db(`directory_${table}`).delete()
-    },
-
-    /** The number of records listed now, and how many of them are alive. */
-    async facts(): Promise<{ records: number; alive: number }> {
-      const listed = () => db('directory_records').whereNull('superseded_at').where('hidden', 0)
-      const [all, alive] = (await Promise.all([
-        listed().count('* as n').first(),
-        listed().where('alive', 1).count('* as n').first(),
-      ])) as unknown as { n: number }[]
-      return { records: all!.n, alive: alive!.n }
-    },
-
-    /** Deletes versions that were superseded before a time. */
-    async forget(before: number): Promise<void> {
-      await db('directory_records').where('superseded_at', '<', before).delete()
-      await db('directory_sweeps')
-        .where('known_at', '<', before - MONTH)
+  /** Stores the health of services after their visits. */
+  async visited(visits: readonly Visited[], at: number): Promise<void> {
+    await this.#db.transaction(async (trx) => {
+      const ids = visits.map(({ id }) => id)
+      // Write first: in SQLite a transaction that begins with a read may be refused its writes.
+      await trx('directory_visits').insert(visits.map(({ id, isGood }) => ({ id, at, ok: isGood ? 1 : 0 })))
+      const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
+      const found = new Map(visits.map((visit) => [visit.id, visit]))
+      const rows = entries.map((entry) => {
+        const { health, next } = found.get(entry.id)!
+        return { ...entry, health: JSON.stringify(health), next_visit: next }
+      })
+      await trx('directory_entries').insert(rows).onConflict('id').merge(['health', 'next_visit'])
+      await trx('directory_visits')
+        .whereIn('id', ids)
+        .where('at', '<=', at - MONTH)
         .delete()
-    },
+      await refreshRecords(trx, ids, at)
+    })
+  }
+
+  /** Services whose visit is due, longest overdue first, with a limit per host. */
+  async due(now: number, limit: number, perHost: number) {
+    const rows = (await this.#db('directory_entries')
+      .join('directory_records', 'directory_records.id', 'directory_entries.id')
+      .whereNull('directory_records.superseded_at')
+      .where('next_visit', '<=', now)
+      .orderBy('next_visit')
+      .limit(limit * 4)
+      .select('directory_entries.id as id', 'health', 'record')) as { id: string; health: string; record: string }[]
+    const hosts = new Map<string, number>()
+    return rows
+      .map(({ id, health, record }) => ({
+        id,
+        health: JSON.parse(health) as Health,
+        body: JSON.parse(record) as Body,
+      }))
+      .filter(({ body }) => {
+        const host = body.provider.host ?? ''
+        hosts.set(host, (hosts.get(host) ?? 0) + 1)
+        return hosts.get(host)! <= perHost
+      })
+      .slice(0, limit)
+  }
+
+  /** Origins of known services that were never visited, and those whose visit is due. */
+  async origins(now: number, limit: number): Promise<string[]> {
+    const rows = (await this.#db('directory_origins')
+      .where('next_visit', '<=', now)
+      .orderBy('next_visit')
+      .limit(limit)) as {
+      origin: string
+    }[]
+    return rows.map(({ origin }) => origin)
+  }
+
+  async addOrigins(origins: readonly string[], at: number): Promise<void> {
+    const rows = [...new Set(origins)].map((origin) => ({ origin, next_visit: at }))
+    if (rows.length > 0) await this.#db('directory_origins').insert(rows).onConflict('origin').ignore()
+  }
+
+  async postponeOrigin(origin: string, next: number): Promise<void> {
+    await this.#db('directory_origins').where({ origin }).update({ next_visit: next })
+  }
+
+  /** The last sweep of a source and its last successful one, as known at a time. */
+  async sweeps(source: string, asOf: number) {
+    const known = () =>
+      this.#db('directory_sweeps').where({ source }).where('known_at', '<=', asOf).orderBy('id', 'desc')
+    const last = (await known().first()) as SweepRow | undefined
+    const good = (await known().whereNull('error').first()) as SweepRow | undefined
+    return { last: last ?? null, good: good ?? null }
+  }
+
+  /** A stored note by name, or null. */
+  async noted<Value>(name: string): Promise<Value | null> {
+    const row = (await this.#db('directory_notes').where({ name }).first()) as { value: string } | undefined
+    return row ? (JSON.parse(row.value) as Value) : null
+  }
+
+  async setNote(name: string, value: unknown): Promise<void> {
+    await this.#db('directory_notes')
+      .insert({ name, value: JSON.stringify(value) })
+      .onConflict('name')
+      .merge()
+  }
+
+  /** Empties the directory, for another recording. */
+  async clear(): Promise<void> {
+    for (const table of ['listings', 'entries', 'visits', 'records', 'sweeps', 'notes', 'origins'])
+      await this.#db(`directory_${table}`).delete()
+  }
+
+  /** The number of records listed now, and how many of them are alive. */
+  async facts(): Promise<{ records: number; alive: number }> {
+    const listed = () => this.#db('directory_records').whereNull('superseded_at').where('hidden', 0)
+    const [all, alive] = (await Promise.all([
+      listed().count('* as n').first(),
+      listed().where('alive', 1).count('* as n').first(),
+    ])) as unknown as { n: number }[]
+    return { records: all!.n, alive: alive!.n }
+  }
+
+  /** Deletes versions that were superseded before a time. */
+  async forget(before: number): Promise<void> {
+    await this.#db('directory_records').where('superseded_at', '<', before).delete()
+    await this.#db('directory_sweeps')
+      .where('known_at', '<', before - MONTH)
+      .delete()
   }
 }
 

@@ -8,7 +8,7 @@ import { createJobs, listOurselves } from './directory-jobs.ts'
 import { ingestRecordings } from './recorded-listings.ts'
 import { addSampleListings, SAMPLE_SOURCES } from './sample-listings.ts'
 import { settingsSchema, type Settings } from './directory-settings.ts'
-import { createDirectoryStore } from './directory-store.ts'
+import { DirectoryStore } from './directory-store.ts'
 import { migrations } from './directory-tables.ts'
 import { createVisitor, type Visitor } from './visits.ts'
 
@@ -22,7 +22,7 @@ export function createDirectory(visit: Visitor) {
       const { db, log } = context
       const { dataMode } = dataSettings(context)
       const settings = context.settings as unknown as Settings
-      const store = createDirectoryStore(db)
+      const store = new DirectoryStore(db)
       const now = (): number => Math.ceil(context.now().getTime() / 1000)
       const replayed = dataMode === 'replay' ? await ingestRecordings(context, store, settings) : null
       if (dataMode === 'sample') await addSampleListings(store, now(), log)
@@ -31,7 +31,7 @@ export function createDirectory(visit: Visitor) {
 
       const self: Job = { name: 'self', everySeconds: 60, run: ({ ask }) => listOurselves(ask, store, now()) }
       const grow: Job = { name: 'grow', everySeconds: 3600, run: () => addSampleListings(store, now(), log) }
-      const jobs = dataMode === 'online' ? createJobs(context, settings, store, visit) : []
+      const jobs = dataMode === 'online' ? createJobs({ context, settings, store, visit }) : []
       return {
         handlers: {
           getAgentDirectory: ({ input: { query }, asOf }: Call<{ query: DirectoryQuery }>) =>

@@ -46,11 +46,82 @@ export interface BackfillOptions {
 }
 
 /** Creates the back-fill plan of one series. */
-export function createBackfillPlan({ db, series, venue, symbol, log, now }: BackfillOptions): BackfillPlan {
-  const size = venue.windowMinutes * 60
-  const rows = () => db<WindowRow>('market_windows').where('series', series.id)
+export function createBackfillPlan(options: BackfillOptions): BackfillPlan {
+  return new SeriesBackfill(options)
+}
 
-  async function findGaps(db: Database, from: number, to: number): Promise<void> {
+class SeriesBackfill implements BackfillPlan {
+  readonly #parts: BackfillOptions
+
+  constructor(parts: BackfillOptions) {
+    this.#parts = parts
+  }
+
+  async extend(from: number, until: number): Promise<void> {
+    const { db, series, venue } = this.#parts
+    const size = venue.windowMinutes * 60
+    const planned = (await this.#rows().whereNot('status', 'gap').max('t_to as end').first()) as unknown as {
+      end: number | null
+    }
+    const start = planned.end ?? Math.floor(from / size) * size
+    const fresh: WindowRow[] = []
+    for (let at = start; at + size <= until; at += size)
+      fresh.push({ series: series.id, t_from: at, t_to: at + size, status: 'open', attempts: 0, next_at: 0 })
+    for (let i = 0; i < fresh.length; i += 500)
+      await db<WindowRow>('market_windows')
+        .insert(fresh.slice(i, i + 500))
+        .onConflict(['series', 't_from', 't_to'])
+        .ignore()
+  }
+
+  async fetchNext(signal: AbortSignal): Promise<boolean> {
+    const { db, series, venue, symbol, log, now } = this.#parts
+    const due = this.#rows().whereIn('status', ['open', 'gap']).where('next_at', '<=', now())
+    const window = await due.orderBy('t_from', 'desc').first()
+    if (!window) return false
+    const key = { series: series.id, t_from: window.t_from, t_to: window.t_to }
+    let bars: Columns
+    try {
+      bars = await venue.minutes(symbol, window.t_from, window.t_to, signal)
+    } catch (error) {
+      if (error instanceof RequestError)
+        await this.#rows()
+          .where(key)
+          .update({ next_at: now() + (error.retryAfterSeconds ?? PAUSE_SECONDS) })
+      throw error
+    }
+    await db.transaction(async (transaction) => {
+      await storeNew(transaction, series, bars, now(), window.status === 'gap' ? 0 : Infinity)
+      const mark = transaction<WindowRow>('market_windows').where(key)
+      if (window.status === 'open') {
+        await this.#storeGaps(transaction, window.t_from, window.t_to)
+        return mark.update({ status: 'done' })
+      }
+      if (bars.count * 60 >= window.t_to - window.t_from) return mark.update({ status: 'done' })
+      const delay = RETRIES[window.attempts + 1]
+      if (delay !== undefined) return mark.update({ attempts: window.attempts + 1, next_at: now() + delay })
+      await this.#fill(transaction, window)
+      log.info({ symbol: series.symbol, from: window.t_from, to: window.t_to }, 'no trades in a gap: stored flat bars')
+      return mark.update({ status: 'filled' })
+    })
+    return true
+  }
+
+  async remaining(): Promise<{ windows: number; gaps: number }> {
+    const counts = (await this.#rows().groupBy('status').select('status').count('* as n')) as unknown as {
+      status: string
+      n: number
+    }[]
+    const of = (status: string): number => counts.find((row) => row.status === status)?.n ?? 0
+    return { windows: of('open'), gaps: of('gap') }
+  }
+
+  findGaps(from: number, to: number): Promise<void> {
+    return this.#storeGaps(this.#parts.db, from, to)
+  }
+
+  async #storeGaps(db: Database, from: number, to: number): Promise<void> {
+    const { series, now } = this.#parts
     const bars = await createBarStore(db).read(series, from, to, Number.MAX_SAFE_INTEGER)
     const gaps: WindowRow[] = []
     const note = (t_from: number, t_to: number): void => {
@@ -65,7 +136,8 @@ export function createBackfillPlan({ db, series, venue, symbol, log, now }: Back
   }
 
   /** Stores flat bars for a gap that stays empty although the venue answers: nothing traded. */
-  async function fill(db: Database, { t_from, t_to }: WindowRow): Promise<void> {
+  async #fill(db: Database, { t_from, t_to }: WindowRow): Promise<void> {
+    const { series, now } = this.#parts
     const store = createBarStore(db)
     const before = await store.read(series, t_from - CONTEXT_SECONDS, t_to, Number.MAX_SAFE_INTEGER)
     const have = new Map([...before.time].map((time, i) => [time, before.close[i]!]))
@@ -79,64 +151,9 @@ export function createBackfillPlan({ db, series, venue, symbol, log, now }: Back
     await store.add(series, out.end(), { knownAt: now() })
   }
 
-  return {
-    findGaps: (from, to) => findGaps(db, from, to),
-    async extend(from, until) {
-      const planned = (await rows().whereNot('status', 'gap').max('t_to as end').first()) as unknown as {
-        end: number | null
-      }
-      const start = planned.end ?? Math.floor(from / size) * size
-      const fresh: WindowRow[] = []
-      for (let at = start; at + size <= until; at += size)
-        fresh.push({ series: series.id, t_from: at, t_to: at + size, status: 'open', attempts: 0, next_at: 0 })
-      for (let i = 0; i < fresh.length; i += 500)
-        await db<WindowRow>('market_windows')
-          .insert(fresh.slice(i, i + 500))
-          .onConflict(['series', 't_from', 't_to'])
-          .ignore()
-    },
-    async fetchNext(signal) {
-      const due = rows().whereIn('status', ['open', 'gap']).where('next_at', '<=', now())
-      const window = await due.orderBy('t_from', 'desc').first()
-      if (!window) return false
-      const key = { series: series.id, t_from: window.t_from, t_to: window.t_to }
-      let bars: Columns
-      try {
-        bars = await venue.minutes(symbol, window.t_from, window.t_to, signal)
-      } catch (error) {
-        if (error instanceof RequestError)
-          await rows()
-            .where(key)
-            .update({ next_at: now() + (error.retryAfterSeconds ?? PAUSE_SECONDS) })
-        throw error
-      }
-      await db.transaction(async (transaction) => {
-        await storeNew(transaction, series, bars, now(), window.status === 'gap' ? 0 : Infinity)
-        const mark = transaction<WindowRow>('market_windows').where(key)
-        if (window.status === 'open') {
-          await findGaps(transaction, window.t_from, window.t_to)
-          return mark.update({ status: 'done' })
-        }
-        if (bars.count * 60 >= window.t_to - window.t_from) return mark.update({ status: 'done' })
-        const delay = RETRIES[window.attempts + 1]
-        if (delay !== undefined) return mark.update({ attempts: window.attempts + 1, next_at: now() + delay })
-        await fill(transaction, window)
-        log.info(
-          { symbol: series.symbol, from: window.t_from, to: window.t_to },
-          'no trades in a gap: stored flat bars',
-        )
-        return mark.update({ status: 'filled' })
-      })
-      return true
-    },
-    async remaining() {
-      const counts = (await rows().groupBy('status').select('status').count('* as n')) as unknown as {
-        status: string
-        n: number
-      }[]
-      const of = (status: string): number => counts.find((row) => row.status === status)?.n ?? 0
-      return { windows: of('open'), gaps: of('gap') }
-    },
+  #rows() {
+    const { db, series } = this.#parts
+    return db<WindowRow>('market_windows').where('series', series.id)
   }
 }
 

@@ -72,7 +72,7 @@ export interface BarStore {
    * Adds bars; stored ones stay as they are. A bar counts as known from its close, or from `knownAt`. A bad print is
    * stored with its correction, which is known from the close of the bar that proved it.
    */
-  add(series: Series, bars: Columns, more?: { misprints?: readonly BadPrint[]; knownAt?: number }): Promise<void>
+  add(series: Series, bars: Columns, options?: AddOptions): Promise<void>
   /** Replaces a bar from `knownAt` on; queries as of earlier times still see the old one. */
   revise(series: Series, bar: Bar, knownAt: number): Promise<void>
   /** Returns true if exactly this bar was ever stored, revised since or not. */
@@ -85,6 +85,11 @@ export interface BarStore {
   clear(): Promise<void>
   note(name: string): Promise<string | null>
   setNote(name: string, value: string): Promise<void>
+}
+
+export interface AddOptions {
+  readonly misprints?: readonly BadPrint[]
+  readonly knownAt?: number
 }
 
 export interface Extent {
@@ -103,96 +108,118 @@ export interface Bar {
 
 /** Creates a store on a database or on a transaction. */
 export function createBarStore(db: Database): BarStore {
-  const postgres = isPostgres(db)
-  const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
-  const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
-  const bulk = `insert into market_bars (series, ${Object.keys(COLUMNS).join(', ')})
-    select cast(? as integer), ${picked.join(', ')} from ${source} where true on conflict do nothing`
-  let list: Series[] | null = null
+  return new DatabaseBarStore(db)
+}
 
-  return {
-    async series(venue, symbol, intervalSeconds) {
-      const key = { venue, symbol, interval_seconds: intervalSeconds }
-      await db('market_series').insert(key).onConflict(['symbol', 'interval_seconds', 'venue']).ignore()
-      list = null
-      return db<Series>('market_series').where(key).first() as Promise<Series>
-    },
-    async allSeries() {
-      list ??= await db<Series>('market_series').orderBy('id')
-      return list
-    },
-    async add(series, bars, { misprints = [], knownAt } = {}) {
-      const wrong = new Map(misprints.map((print) => [print.index, print]))
-      const interval = series.interval_seconds
-      for (let start = 0; start < bars.count; start += CHUNK) {
-        const rows: (number | null)[][] = []
-        for (let i = start; i < Math.min(bars.count, start + CHUNK); i += 1) {
-          const time = bars.time[i]!
-          const print = wrong.get(i)
-          const proved = print ? bars.time[print.provedBy]! + interval : null
-          const { open, high, low, close, volume, state } = bars
-          rows.push([
-            time,
-            open[i]!,
-            high[i]!,
-            low[i]!,
-            close[i]!,
-            volume[i]!,
-            state[i]!,
-            knownAt ?? time + interval,
-            proved,
-          ])
-          const flat = print?.price
-          if (flat !== undefined) rows.push([time, flat, flat, flat, flat, volume[i]!, REVISED, proved, null])
-        }
-        await db.raw(bulk, [series.id, JSON.stringify(rows)])
-      }
-    },
-    async revise(series, { time, ...bar }, knownAt) {
-      await db.transaction(async (transaction) => {
-        const key = { series: series.id, t_open: time }
-        await transaction('market_bars').where(key).whereNull('superseded_at').update({ superseded_at: knownAt })
-        const row = { ...key, ...bar, state: REVISED, known_at: knownAt, superseded_at: null }
-        await transaction('market_bars').insert(row).onConflict(['series', 't_open', 'known_at']).merge()
-      })
-    },
-    async has(series, { time, open, high, low, close }) {
-      const key = { series: series.id, t_open: time, open, high, low, close }
-      return (await db('market_bars').where(key).first('t_open')) !== undefined
-    },
-    async read(series, from, to, asOf) {
-      const end = Math.min(to, asOf - series.interval_seconds + 1)
-      const rows = (await db('market_bars')
-        .select('t_open', 'open', 'high', 'low', 'close', 'volume', 'state')
-        .where('series', series.id)
-        .where('t_open', '>=', from)
-        .where('t_open', '<', end)
-        .where('known_at', '<=', asOf)
-        .where((current) => void current.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
-        .orderBy('t_open')) as (Bar & { t_open: number; state: number })[]
-      const out = createColumns(Math.max(16, rows.length))
-      for (const row of rows) out.add(row.t_open, row.open, row.high, row.low, row.close, row.volume, row.state)
-      return out.end()
-    },
-    async extent(series, asOf = Number.MAX_SAFE_INTEGER) {
-      const row = (await db('market_bars')
-        .where('series', series.id)
-        .where('t_open', '<=', asOf - series.interval_seconds)
-        .min('t_open as first')
-        .max('t_open as last')
-        .first()) as { first: number | null; last: number | null }
-      return row.first === null || row.last === null ? null : { first: row.first, last: row.last }
-    },
-    async clear() {
-      for (const table of ['market_bars', 'market_windows', 'market_quality', 'market_series']) await db(table).delete()
-      list = null
-    },
-    async note(name) {
-      const row = (await db('market_notes').where({ name }).first('value')) as { value: string } | undefined
-      return row?.value ?? null
-    },
-    async setNote(name, value) {
-      await db('market_notes').insert({ name, value }).onConflict('name').merge()
-    },
+class DatabaseBarStore implements BarStore {
+  readonly #db: Database
+  /** Every series, once they have been read. */
+  #list: Series[] | null = null
+
+  constructor(db: Database) {
+    this.#db = db
   }
+
+  async series(venue: string, symbol: string, intervalSeconds: number): Promise<Series> {
+    const key = { venue, symbol, interval_seconds: intervalSeconds }
+    await this.#db('market_series').insert(key).onConflict(['symbol', 'interval_seconds', 'venue']).ignore()
+    this.#list = null
+    return this.#db<Series>('market_series').where(key).first() as Promise<Series>
+  }
+
+  async allSeries(): Promise<readonly Series[]> {
+    this.#list ??= await this.#db<Series>('market_series').orderBy('id')
+    return this.#list
+  }
+
+  async add(series: Series, bars: Columns, { misprints = [], knownAt }: AddOptions = {}): Promise<void> {
+    const wrong = new Map(misprints.map((print) => [print.index, print]))
+    const interval = series.interval_seconds
+    const bulkInsert = bulkInsertSql(this.#db)
+    for (let start = 0; start < bars.count; start += CHUNK) {
+      const rows: (number | null)[][] = []
+      for (let i = start; i < Math.min(bars.count, start + CHUNK); i += 1) {
+        const time = bars.time[i]!
+        const print = wrong.get(i)
+        const proved = print ? bars.time[print.provedBy]! + interval : null
+        const { open, high, low, close, volume, state } = bars
+        rows.push([
+          time,
+          open[i]!,
+          high[i]!,
+          low[i]!,
+          close[i]!,
+          volume[i]!,
+          state[i]!,
+          knownAt ?? time + interval,
+          proved,
+        ])
+        const flat = print?.price
+        if (flat !== undefined) rows.push([time, flat, flat, flat, flat, volume[i]!, REVISED, proved, null])
+      }
+      await this.#db.raw(bulkInsert, [series.id, JSON.stringify(rows)])
+    }
+  }
+
+  async revise(series: Series, { time, ...bar }: Bar, knownAt: number): Promise<void> {
+    await this.#db.transaction(async (transaction) => {
+      const key = { series: series.id, t_open: time }
+      await transaction('market_bars').where(key).whereNull('superseded_at').update({ superseded_at: knownAt })
+      const row = { ...key, ...bar, state: REVISED, known_at: knownAt, superseded_at: null }
+      await transaction('market_bars').insert(row).onConflict(['series', 't_open', 'known_at']).merge()
+    })
+  }
+
+  async has(series: Series, { time, open, high, low, close }: Bar): Promise<boolean> {
+    const key = { series: series.id, t_open: time, open, high, low, close }
+    return (await this.#db('market_bars').where(key).first('t_open')) !== undefined
+  }
+
+  async read(series: Series, from: number, to: number, asOf: number): Promise<Columns> {
+    const end = Math.min(to, asOf - series.interval_seconds + 1)
+    const rows = (await this.#db('market_bars')
+      .select('t_open', 'open', 'high', 'low', 'close', 'volume', 'state')
+      .where('series', series.id)
+      .where('t_open', '>=', from)
+      .where('t_open', '<', end)
+      .where('known_at', '<=', asOf)
+      .where((current) => void current.whereNull('superseded_at').orWhere('superseded_at', '>', asOf))
+      .orderBy('t_open')) as (Bar & { t_open: number; state: number })[]
+    const out = createColumns(Math.max(16, rows.length))
+    for (const row of rows) out.add(row.t_open, row.open, row.high, row.low, row.close, row.volume, row.state)
+    return out.end()
+  }
+
+  async extent(series: Series, asOf = Number.MAX_SAFE_INTEGER): Promise<Extent | null> {
+    const row = (await this.#db('market_bars')
+      .where('series', series.id)
+      .where('t_open', '<=', asOf - series.interval_seconds)
+      .min('t_open as first')
+      .max('t_open as last')
+      .first()) as { first: number | null; last: number | null }
+    return row.first === null || row.last === null ? null : { first: row.first, last: row.last }
+  }
+
+  async clear(): Promise<void> {
+    for (const table of ['market_bars', 'market_windows', 'market_quality', 'market_series'])
+      await this.#db(table).delete()
+    this.#list = null
+  }
+
+  async note(name: string): Promise<string | null> {
+    const row = (await this.#db('market_notes').where({ name }).first('value')) as { value: string } | undefined
+    return row?.value ?? null
+  }
+
+  async setNote(name: string, value: string): Promise<void> {
+    await this.#db('market_notes').insert({ name, value }).onConflict('name').merge()
+  }
+}
+
+/** Inserts bars of one series from a JSON array of rows, in the order of COLUMNS. Ignores bars that are already stored. */
+function bulkInsertSql(db: Database): string {
+  const source = isPostgres(db) ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
+  const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
+  return `insert into market_bars (series, ${Object.keys(COLUMNS).join(', ')})
+    select cast(? as integer), ${picked.join(', ')} from ${source} where true on conflict do nothing`
 }

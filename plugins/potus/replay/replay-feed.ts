@@ -43,86 +43,114 @@ export interface ReplayParts {
 }
 
 /** Reads the recording. If it or REPLAY_SHIFT differs from last time, everything in the store is replaced. */
-export async function openReplay({ context, writer, sources, now }: ReplayParts): Promise<Replay> {
-  const { db, log, progress } = context
+export async function openReplay(parts: ReplayParts): Promise<Replay> {
+  const { context, sources, now } = parts
   const { replayDir: folder = '', replayShift } = dataSettings(context)
-  const { setting, seconds } = replayShift
   const recorded = await readRecordings(folder, sources)
-  const entries = recorded.length
-  const mine = {
+  const shift = replayShiftMs(recorded, replayShift, now())
+  const start: Position = {
     folder,
-    setting,
-    entries,
-    shift: replayShiftMs(recorded, replayShift, now()),
+    setting: replayShift.setting,
+    entries: recorded.length,
+    shift,
     written: 0,
     ready: false,
   }
-  const { shift } = await loadPosition(db, mine)
-  let written = 0
-  let isReady = false
+  const opened = { ...start, shift: (await loadPosition(context.db, start)).shift }
+  return new RecordingReplay(parts, recorded, opened, replayShift.seconds !== 0)
+}
+
+/** An entry with the shift and the round in which it is played. */
+interface Scheduled {
+  readonly recorded: RecordedEntry
+  readonly moved: number
+  readonly turn: number
+}
+
+class RecordingReplay implements Replay {
+  readonly shift: number
+  readonly #parts: ReplayParts
+  readonly #recorded: readonly RecordedEntry[]
+  /** The position at the beginning, with the shift that the store has. */
+  readonly #start: Position
+  readonly #repeats: boolean
+  readonly #round: number
+  readonly #present: ReadonlySet<string>
+  #written = 0
+  #isReady = false
   /** True if this process plays the recording. */
-  let isPlaying = false
-  const round = roundOf(recorded)
-  const repeats = seconds !== 0
+  #isPlaying = false
 
-  /** The nth entry with its shift and round; null after the end of a recording that does not repeat. */
-  const entry = (
-    n: number,
-  ): { readonly recorded: RecordedEntry; readonly moved: number; readonly turn: number } | null => {
-    if (recorded.length === 0) return null
-    const turn = Math.floor(n / recorded.length)
-    if (turn > 0 && !repeats) return null
-    return { recorded: recorded[n % recorded.length] as RecordedEntry, moved: shift + turn * round, turn }
+  constructor(parts: ReplayParts, recorded: readonly RecordedEntry[], start: Position, repeats: boolean) {
+    this.shift = start.shift
+    this.#parts = parts
+    this.#recorded = recorded
+    this.#start = start
+    this.#repeats = repeats
+    this.#round = roundOf(recorded)
+    this.#present = new Set(recorded.map(({ source }) => source))
   }
 
-  const due = (n: number, time: number): ReturnType<typeof entry> => {
-    const next = entry(n)
-    return next && next.recorded.at + next.moved <= time ? next : null
+  replayedSource(source: Source): Source {
+    return { ...source, enabled: this.#present.has(source.id) }
   }
 
-  /** Reads how far another process has played the recording. */
-  async function catchUp(): Promise<void> {
-    const kept = JSON.parse((await readPosition(db)) ?? 'null') as Position | null
-    if (kept) written = kept.written
-    if (kept && !isPlaying) isReady = kept.ready
-  }
-
-  async function step(signal: AbortSignal): Promise<void> {
-    if (!isPlaying) isReady = false
-    isPlaying = true
-    await catchUp()
+  async step(signal: AbortSignal): Promise<void> {
+    const { context, writer, sources, now } = this.#parts
+    if (!this.#isPlaying) this.#isReady = false
+    this.#isPlaying = true
+    await this.#catchUp()
     const time = now()
-    const shown = isReady ? null : progress('replaying recorded news', recorded.length)
-    shown?.advance(written % Math.max(1, recorded.length))
-    for (let next = due(written, time); next && !signal.aborted; next = due(written, time)) {
-      const rows = rowsFrom(next, (n) => due(written + n, time))
+    const shown = this.#isReady ? null : context.progress('replaying recorded news', this.#recorded.length)
+    shown?.advance(this.#written % Math.max(1, this.#recorded.length))
+    for (let next = this.#due(this.#written, time); next && !signal.aborted; next = this.#due(this.#written, time)) {
+      const rows = rowsFrom(next, (n) => this.#due(this.#written + n, time))
       const count = Math.max(1, rows.length)
-      const position = { ...mine, shift, written: written + count, ready: isReady }
+      const position = { ...this.#start, written: this.#written + count, ready: this.#isReady }
       const alongside = (tx: Database): Promise<void> => savePosition(tx, position)
       await playEntries(writer, sources, rows.length > 0 ? rows : [next.recorded], { ...next, alongside })
-      written += count
+      this.#written += count
       shown?.advance(count)
     }
     if (signal.aborted) return
     shown?.end()
-    if (isReady) return
-    log.info({ entries: written, shift_ms: shift }, 'replayed the recording up to now')
-    isReady = true
-    await savePosition(db, { ...mine, shift, written, ready: true })
+    if (this.#isReady) return
+    context.log.info({ entries: this.#written, shift_ms: this.shift }, 'replayed the recording up to now')
+    this.#isReady = true
+    await savePosition(context.db, { ...this.#start, written: this.#written, ready: true })
   }
 
-  const present = new Set(recorded.map(({ source }) => source))
-  return {
-    shift,
-    replayedSource: (source) => ({ ...source, enabled: present.has(source.id) }),
-    step,
-    assertReady() {
-      if (isReady) return
-      // If another process plays the recording, its position is in the store.
-      void catchUp().catch((error: unknown) => log.warn({ err: error }, 'the position of the replay could not be read'))
-      const done = Math.floor((100 * written) / Math.max(1, recorded.length))
-      throw new Unavailable(`${done}% of the recording is loaded. You were not charged; retry in a few seconds.`, 5)
-    },
+  assertReady(): void {
+    if (this.#isReady) return
+    const { log } = this.#parts.context
+    // If another process plays the recording, its position is in the store.
+    void this.#catchUp().catch((error: unknown) =>
+      log.warn({ err: error }, 'the position of the replay could not be read'),
+    )
+    const done = Math.floor((100 * this.#written) / Math.max(1, this.#recorded.length))
+    throw new Unavailable(`${done}% of the recording is loaded. You were not charged; retry in a few seconds.`, 5)
+  }
+
+  /** The nth entry; null after the end of a recording that does not repeat. */
+  #entry(n: number): Scheduled | null {
+    if (this.#recorded.length === 0) return null
+    const turn = Math.floor(n / this.#recorded.length)
+    if (turn > 0 && !this.#repeats) return null
+    const recorded = this.#recorded[n % this.#recorded.length] as RecordedEntry
+    return { recorded, moved: this.shift + turn * this.#round, turn }
+  }
+
+  /** The nth entry if its time has come by `time`. */
+  #due(n: number, time: number): Scheduled | null {
+    const next = this.#entry(n)
+    return next && next.recorded.at + next.moved <= time ? next : null
+  }
+
+  /** Reads how far another process has played the recording. */
+  async #catchUp(): Promise<void> {
+    const kept = JSON.parse((await readPosition(this.#parts.context.db)) ?? 'null') as Position | null
+    if (kept) this.#written = kept.written
+    if (kept && !this.#isPlaying) this.#isReady = kept.ready
   }
 }
 

@@ -38,60 +38,74 @@ export function createSample(
   sources: ReadonlyMap<string, Source>,
   now: () => number,
 ): Sample {
-  /** Time until which each day is written, by its midnight. */
-  const written = new Map<number, number>()
-  let isOpen = false
-  let isOpening = false
+  return new SampleFeed({ db, writer, sources, now })
+}
 
-  const midnightOf = (time: number): number => Math.floor(time / DAY) * DAY
-  const stretchOf = (midnight: number): SequenceRange => {
-    const first = ((midnight - SAMPLE_START) / DAY) * NUMBERS_PER_DAY + 1
-    return { first, last: first + NUMBERS_PER_DAY - 1 }
+interface SampleParts {
+  readonly db: Database
+  readonly writer: Writer
+  readonly sources: ReadonlyMap<string, Source>
+  readonly now: () => number
+}
+
+class SampleFeed implements Sample {
+  readonly #parts: SampleParts
+  /** Time until which each day is written, by its midnight. */
+  readonly #written = new Map<number, number>()
+  #isOpen = false
+  #isOpening = false
+
+  constructor(parts: SampleParts) {
+    this.#parts = parts
   }
 
   /** Writes what was seen on the day after `from` and by `to`. Known items are not written twice. */
-  async function write(midnight: number, from: number, to: number, signal?: AbortSignal): Promise<void> {
+  async #write(midnight: number, from: number, to: number, signal?: AbortSignal): Promise<void> {
     if (midnight < SAMPLE_START) return
-    const range = stretchOf(midnight)
-    for (const sight of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) {
+    const range = sequencesOf(midnight)
+    for (const seen of sampleDay(midnight).filter(({ at }) => at > from && at <= to)) {
       signal?.throwIfAborted()
-      await show(sight, range)
-      await renewClaim()
+      await this.#writeBody(seen, range)
+      await this.#renewClaim()
     }
   }
 
-  async function show({ source: id, at, body }: SampleBody, range: SequenceRange): Promise<void> {
-    const source = sources.get(id) as Source
+  async #writeBody({ source: id, at, body }: SampleBody, range: SequenceRange): Promise<void> {
+    const source = this.#parts.sources.get(id) as Source
     const poll = { source, at, url: `https://sample.invalid/${id}`, status: 200, headers: {}, body }
-    const sight = { now: at, ingest: 'live', measured: true } as const
-    await writer.add(poll, parseBody(source, body, at).items, { timing: sight, range: range })
+    const timing = { now: at, ingest: 'live', measured: true } as const
+    await this.#parts.writer.add(poll, parseBody(source, body, at).items, { timing, range })
   }
 
   /** Writes a day until `until`. Returns false if it was already written. */
-  async function day(midnight: number, until: number, signal?: AbortSignal): Promise<boolean> {
-    const from = written.get(midnight) ?? (await lastOf(midnight))
+  async #day(midnight: number, until: number, signal?: AbortSignal): Promise<boolean> {
+    const from = this.#written.get(midnight) ?? (await this.#lastOf(midnight))
     if (from >= until) {
-      written.set(midnight, from)
+      this.#written.set(midnight, from)
       return false
     }
-    await write(midnight, from, until, signal)
-    written.set(midnight, until)
+    await this.#write(midnight, from, until, signal)
+    this.#written.set(midnight, until)
     const value = String(until)
-    await db('potus_notes')
+    await this.#parts
+      .db('potus_notes')
       .insert({ name: `sample:${midnight}`, value })
       .onConflict('name')
       .merge()
     return true
   }
 
-  async function lastOf(midnight: number): Promise<number> {
-    const row = (await db('potus_notes')
+  /** Time until which a process has written the day; the millisecond before it if none has. */
+  async #lastOf(midnight: number): Promise<number> {
+    const row = (await this.#parts
+      .db('potus_notes')
       .where({ name: `sample:${midnight}` })
       .first()) as { value: string } | undefined
     return row ? Number(row.value) : midnight - 1
   }
 
-  async function log(at: number): Promise<void> {
+  /** Logs a poll of every source in the minute of `at`, once. */
+  async #logPolls(at: number): Promise<void> {
     const minute = Math.floor(at / 60_000) * 60_000
     const rows = SAMPLED_SOURCES.map((id) => ({
       source: id,
@@ -99,11 +113,11 @@ export function createSample(
       outcome: 'not_modified',
       status: 304,
       url: `https://sample.invalid/${id}`,
-      parser: sources.get(id)?.parser ?? '',
+      parser: this.#parts.sources.get(id)?.parser ?? '',
       items: 0,
       fresh: 0,
     }))
-    await db.transaction(async (tx) => {
+    await this.#parts.db.transaction(async (tx) => {
       // The upsert locks the row, so that several processes log a minute once.
       await tx('potus_notes').insert({ name: 'log', value: '' }).onConflict('name').merge()
       if ((await tx('potus_polls').where({ at: minute }).first('id')) === undefined)
@@ -112,69 +126,81 @@ export function createSample(
   }
 
   /** The newest day that was written, also by an earlier process. */
-  async function newestDay(): Promise<number> {
-    if (written.size > 0) return Math.max(...written.keys())
-    const rows = (await db('potus_notes').where('name', 'like', 'sample:%').select('name')) as { name: string }[]
+  async #newestDay(): Promise<number> {
+    if (this.#written.size > 0) return Math.max(...this.#written.keys())
+    const rows = (await this.#parts.db('potus_notes').where('name', 'like', 'sample:%').select('name')) as {
+      name: string
+    }[]
     return Math.max(...rows.map(({ name }) => Number(name.slice('sample:'.length))).filter(Number.isFinite))
   }
 
   /** Writes the last days, and all days since the newest written one, because followers never read lower numbers. */
-  async function current(least: number, signal?: AbortSignal): Promise<void> {
-    const time = now()
+  async #current(least: number, signal?: AbortSignal): Promise<void> {
+    const time = this.#parts.now()
     const today = midnightOf(time)
-    const since = (today - (await newestDay())) / DAY + 1
+    const since = (today - (await this.#newestDay())) / DAY + 1
     const days = Number.isFinite(since) ? Math.min(Math.max(least, since), HISTORY_DAYS) : least
     for (let back = days - 1; back >= 0; back -= 1)
-      await day(today - back * DAY, Math.min(time, today - back * DAY + DAY - 1), signal)
-    await log(time)
+      await this.#day(today - back * DAY, Math.min(time, today - back * DAY + DAY - 1), signal)
+    await this.#logPolls(time)
   }
 
   /** Claims the opening of the sample. Returns false if another process holds the claim. */
-  async function claim(): Promise<boolean> {
-    const taken = (await db('potus_notes')
-      .insert({ name: CLAIM, value: String(now() + CLAIM_MS) })
+  async #claim(): Promise<boolean> {
+    const taken = (await this.#parts
+      .db('potus_notes')
+      .insert({ name: CLAIM, value: String(this.#parts.now() + CLAIM_MS) })
       .onConflict('name')
       .merge()
-      .whereRaw('cast(potus_notes.value as bigint) <= ?', [now()])
+      .whereRaw('cast(potus_notes.value as bigint) <= ?', [this.#parts.now()])
       .returning('name')) as readonly unknown[]
     return taken.length === 1
   }
 
-  async function claimUntil(time: number): Promise<void> {
-    await db('potus_notes')
+  /** Keeps the claim until `time`; 0 gives it up. */
+  async #claimUntil(time: number): Promise<void> {
+    await this.#parts
+      .db('potus_notes')
       .where({ name: CLAIM })
       .update({ value: String(time) })
   }
 
-  async function renewClaim(): Promise<void> {
-    if (isOpening) await claimUntil(now() + CLAIM_MS)
+  async #renewClaim(): Promise<void> {
+    if (this.#isOpening) await this.#claimUntil(this.#parts.now() + CLAIM_MS)
   }
 
-  async function open(signal?: AbortSignal): Promise<void> {
-    while (!(await claim())) await sleep(RETRY_MS, undefined, { signal })
-    isOpening = true
+  async open(signal?: AbortSignal): Promise<void> {
+    while (!(await this.#claim())) await sleep(RETRY_MS, undefined, { signal })
+    this.#isOpening = true
     try {
-      await current(FIRST_DAYS, signal)
-      isOpen = true
+      await this.#current(FIRST_DAYS, signal)
+      this.#isOpen = true
     } finally {
-      isOpening = false
-      await claimUntil(0)
+      this.#isOpening = false
+      await this.#claimUntil(0)
     }
   }
 
-  return {
-    open,
-    assertReady() {
-      if (isOpen) return
-      throw new Unavailable('The sample is being generated. You were not charged; retry in a few seconds.', 5)
-    },
-    async step(signal) {
-      if (!isOpen) await open(signal)
-      // Includes yesterday, whose last minutes may have passed after the previous step.
-      await current(2, signal)
-      const today = midnightOf(now())
-      const oldest = Math.max(SAMPLE_START, today - HISTORY_DAYS * DAY)
-      for (let before = today - 2 * DAY; before >= oldest; before -= DAY) await day(before, before + DAY - 1, signal)
-    },
+  assertReady(): void {
+    if (this.#isOpen) return
+    throw new Unavailable('The sample is being generated. You were not charged; retry in a few seconds.', 5)
   }
+
+  async step(signal?: AbortSignal): Promise<void> {
+    if (!this.#isOpen) await this.open(signal)
+    // Includes yesterday, whose last minutes may have passed after the previous step.
+    await this.#current(2, signal)
+    const today = midnightOf(this.#parts.now())
+    const oldest = Math.max(SAMPLE_START, today - HISTORY_DAYS * DAY)
+    for (let before = today - 2 * DAY; before >= oldest; before -= DAY)
+      await this.#day(before, before + DAY - 1, signal)
+  }
+}
+
+const midnightOf = (time: number): number => Math.floor(time / DAY) * DAY
+
+/** The numbers that belong to the day that starts at `midnight`. */
+function sequencesOf(midnight: number): SequenceRange {
+  const first = ((midnight - SAMPLE_START) / DAY) * NUMBERS_PER_DAY + 1
+  return { first, last: first + NUMBERS_PER_DAY - 1 }
 }

@@ -69,89 +69,111 @@ const COLUMNS = [
 ]
 
 export function createReader(db: Database): EventReader {
+  return new DatabaseEventReader(db)
+}
+
+class DatabaseEventReader implements EventReader {
+  readonly #db: Database
+
+  constructor(db: Database) {
+    this.#db = db
+  }
+
+  async scan({ asOf, order, from, to, after, term, source, limit }: Scan): Promise<EventAtMoment[]> {
+    const table = term === undefined ? 'e' : 'm'
+    // The position of the last page narrows the range, so that the index scan starts there.
+    const first = after && order === 'asc' ? Math.max(from, after.availableAt) : from
+    const end = after && order === 'desc' ? Math.min(to, after.availableAt + 1) : to
+    const query = this.#validAt(asOf)
+      .where(`${table}.available_at`, '>=', first)
+      .where(`${table}.available_at`, '<', Math.min(end, asOf + 1))
+      .orderBy([
+        { column: `${table}.available_at`, order },
+        { column: `${table}.seq`, order },
+      ])
+      .limit(limit)
+      .select(COLUMNS)
+    if (term !== undefined)
+      void query
+        .join('potus_mentions as m', (on) => void on.on('m.seq', 'e.seq').andOn('m.version', 'v.version'))
+        .where('m.term', term)
+    if (source !== undefined) void query.where('e.source', source)
+    if (after)
+      void query.whereRaw(`(${table}.available_at, ${table}.seq) ${order === 'asc' ? '>' : '<'} (?, ?)`, [
+        after.availableAt,
+        after.seq,
+      ])
+    const rows: unknown = await query
+    return rows as EventAtMoment[]
+  }
+
+  async since(seq: number, asOf: number, limit: number): Promise<EventAtMoment[]> {
+    const rows: unknown = await this.#validAt(asOf)
+      .where('e.seq', '>', seq)
+      .where('e.available_at', '<=', asOf)
+      .where('e.ingest', 'live')
+      .orderBy('e.seq')
+      .limit(limit)
+      .select(COLUMNS)
+    return rows as EventAtMoment[]
+  }
+
+  async find(where: { readonly id: string } | { readonly seq: number }, asOf: number): Promise<EventAtMoment | null> {
+    const [column, value] = 'id' in where ? ['e.id', where.id] : ['e.seq', where.seq]
+    const row: unknown = await this.#validAt(asOf)
+      .where(column, value)
+      .where('e.available_at', '<=', asOf)
+      .first(COLUMNS)
+    return (row as EventAtMoment | undefined) ?? null
+  }
+
+  async versions(seq: number, asOf: number): Promise<VersionRow[]> {
+    return this.#db<VersionRow>('potus_versions').where({ seq }).where('known_at', '<=', asOf).orderBy('version')
+  }
+
+  async members(clusters: readonly string[], asOf: number): Promise<Member[]> {
+    if (clusters.length === 0) return []
+    return this.#db<EventRow>('potus_events')
+      .whereIn('cluster', [...new Set(clusters)])
+      .where('available_at', '<=', asOf)
+      .orderBy(['available_at', 'seq'])
+      .select('cluster', 'seq', 'id', 'source', 'available_at')
+  }
+
+  async count(from: number, to: number): Promise<number> {
+    const row = (await this.#db('potus_events').whereBetween('available_at', [from, to]).count('* as n').first()) as {
+      n: number
+    }
+    return row.n
+  }
+
+  async newest(asOf: number): Promise<number | null> {
+    const row = (await this.#db('potus_events')
+      .where('available_at', '<=', asOf)
+      .max('available_at as at')
+      .first()) as {
+      at: number | null
+    }
+    return row.at
+  }
+
+  async lastSeq(asOf: number): Promise<number> {
+    const row = (await this.#db('potus_events')
+      .where('available_at', '<=', asOf)
+      .where('ingest', 'live')
+      .orderBy([
+        { column: 'available_at', order: 'desc' },
+        { column: 'seq', order: 'desc' },
+      ])
+      .first('seq')) as { seq: number } | undefined
+    return row?.seq ?? 0
+  }
+
   /** Events joined with the version that was valid at `asOf`. */
-  const validAt = (asOf: number) =>
-    db('potus_events as e')
+  #validAt(asOf: number) {
+    return this.#db('potus_events as e')
       .join('potus_versions as v', 'v.seq', 'e.seq')
       .where('v.known_at', '<=', asOf)
       .where((open) => void open.whereNull('v.superseded_at').orWhere('v.superseded_at', '>', asOf))
-
-  return {
-    async scan({ asOf, order, from, to, after, term, source, limit }) {
-      const table = term === undefined ? 'e' : 'm'
-      // The position of the last page narrows the range, so that the index scan starts there.
-      const first = after && order === 'asc' ? Math.max(from, after.availableAt) : from
-      const end = after && order === 'desc' ? Math.min(to, after.availableAt + 1) : to
-      const query = validAt(asOf)
-        .where(`${table}.available_at`, '>=', first)
-        .where(`${table}.available_at`, '<', Math.min(end, asOf + 1))
-        .orderBy([
-          { column: `${table}.available_at`, order },
-          { column: `${table}.seq`, order },
-        ])
-        .limit(limit)
-        .select(COLUMNS)
-      if (term !== undefined)
-        void query
-          .join('potus_mentions as m', (on) => void on.on('m.seq', 'e.seq').andOn('m.version', 'v.version'))
-          .where('m.term', term)
-      if (source !== undefined) void query.where('e.source', source)
-      if (after)
-        void query.whereRaw(`(${table}.available_at, ${table}.seq) ${order === 'asc' ? '>' : '<'} (?, ?)`, [
-          after.availableAt,
-          after.seq,
-        ])
-      const rows: unknown = await query
-      return rows as EventAtMoment[]
-    },
-    async since(seq, asOf, limit) {
-      const rows: unknown = await validAt(asOf)
-        .where('e.seq', '>', seq)
-        .where('e.available_at', '<=', asOf)
-        .where('e.ingest', 'live')
-        .orderBy('e.seq')
-        .limit(limit)
-        .select(COLUMNS)
-      return rows as EventAtMoment[]
-    },
-    async find(where, asOf) {
-      const [column, value] = 'id' in where ? ['e.id', where.id] : ['e.seq', where.seq]
-      const row: unknown = await validAt(asOf).where(column, value).where('e.available_at', '<=', asOf).first(COLUMNS)
-      return (row as EventAtMoment | undefined) ?? null
-    },
-    async versions(seq, asOf) {
-      return db<VersionRow>('potus_versions').where({ seq }).where('known_at', '<=', asOf).orderBy('version')
-    },
-    async members(clusters, asOf) {
-      if (clusters.length === 0) return []
-      return db<EventRow>('potus_events')
-        .whereIn('cluster', [...new Set(clusters)])
-        .where('available_at', '<=', asOf)
-        .orderBy(['available_at', 'seq'])
-        .select('cluster', 'seq', 'id', 'source', 'available_at')
-    },
-    async count(from, to) {
-      const row = (await db('potus_events').whereBetween('available_at', [from, to]).count('* as n').first()) as {
-        n: number
-      }
-      return row.n
-    },
-    async newest(asOf) {
-      const row = (await db('potus_events').where('available_at', '<=', asOf).max('available_at as at').first()) as {
-        at: number | null
-      }
-      return row.at
-    },
-    async lastSeq(asOf) {
-      const row = (await db('potus_events')
-        .where('available_at', '<=', asOf)
-        .where('ingest', 'live')
-        .orderBy([
-          { column: 'available_at', order: 'desc' },
-          { column: 'seq', order: 'desc' },
-        ])
-        .first('seq')) as { seq: number } | undefined
-      return row?.seq ?? 0
-    },
   }
 }

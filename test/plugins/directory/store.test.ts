@@ -3,7 +3,7 @@ import { migrate } from '../../../gateway/stores/migrations.ts'
 import { idOf } from '../../../plugins/directory/listing.ts'
 import { UNVISITED } from '../../../plugins/directory/liveness.ts'
 import { readBazaar } from '../../../plugins/directory/sources/bazaar.ts'
-import { createDirectoryStore } from '../../../plugins/directory/directory-store.ts'
+import { DirectoryStore } from '../../../plugins/directory/directory-store.ts'
 import { migrations } from '../../../plugins/directory/directory-tables.ts'
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { item, NOON } from './scene.ts'
@@ -20,7 +20,7 @@ for (const name of ['memory', 'PostgreSQL'])
     it('leave one version of each record, with what both wrote', async () => {
       const { db } = database!
       await migrate(db, 'directory', migrations)
-      const store = createDirectoryStore(db)
+      const store = new DirectoryStore(db)
       const hear = (source: string, round: number) => {
         const items = Array.from({ length: 12 }, (_, i) =>
           item(`https://s${i}.example.com/`, { description: `${source} ${round}` }),
