@@ -9,10 +9,10 @@ export const methodology: Method = {
   model: 'funding/1',
   paragraphs: [
     'Each of eight venues is polled once a minute through its public API. Rates are fractions per interval, positive when longs pay shorts, and keep the digits the venue wrote.',
-    'The interval is data. Where the venue tells it, that is used (venue); where its answer has no such field but its rules fix it, those are used (published); of recorded settlements the newest gaps that agree tell it (inferred). Where none of these does, the contract is left out and counted, never assumed.',
-    'Kraken gives an amount of money: for a linear contract it is divided by the mark price; an inverse contract is left out unless the venue gives the relative rate itself. BitMEX writes an interval as a date. Hyperliquid and dYdX pay at the next full hour after the moment they were asked.',
-    'Above 5% in eight hours, with an interval that cannot be, or with a next payment further away than its interval, a value is quarantined: listed, and used nowhere. A venue that cannot be read keeps its rates for an hour and is then listed as unavailable with the age of its last answer.',
-    'A spread is the difference of annual rates of one symbol at two venues at the same moment: long where it is lowest, short where it is highest. One contract stands for a venue, linear before inverse.',
+    'The interval is never assumed. If the venue states it, we use that (venue). If its answer has no such field but its rules fix the interval, we use the rules (published). For recorded settlements, we use the newest gaps that agree (inferred). A contract without any of these is left out and counted.',
+    'Kraken states an amount of money. For a linear contract we divide it by the mark price; an inverse contract is left out unless Kraken also states the relative rate. BitMEX writes an interval as a date. Hyperliquid and dYdX pay at the next full hour after the request.',
+    'A rate is quarantined if it is above 5% in eight hours, has an impossible interval, or is next paid later than one interval from now. Quarantined rates are listed but used nowhere. If a venue cannot be read, its last rates are used for an hour; then it is listed as unavailable with the age of its last answer.',
+    'A spread is the difference between the annual rates of one symbol at two venues at the same time: long at the lowest, short at the highest. Each venue enters with one contract, linear before inverse.',
   ],
   formulas: [
     { name: 'Over n hours', formula: 'rate × n / interval' },
@@ -22,11 +22,11 @@ export const methodology: Method = {
   ],
   tables,
   limits: [
-    'A predicted rate moves until it is paid.',
+    'A predicted rate changes until it is paid.',
     'A spread is not a profit: it excludes fees, slippage, margin and the risk of the venue.',
     'OKX reports no prices with its rates.',
   ],
   sources: [
-    'Interfaces of Binance USDⓈ-M Futures, Bybit V5, OKX v5, Hyperliquid, dYdX v4 Indexer, Kraken Futures, Gate v4, BitMEX.',
+    'Public APIs of Binance USDⓈ-M Futures, Bybit V5, OKX v5, Hyperliquid, dYdX v4 Indexer, Kraken Futures, Gate v4, BitMEX.',
   ],
 }

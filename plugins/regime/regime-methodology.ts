@@ -38,9 +38,9 @@ export function methodology(): Method {
     model: MODEL,
     paragraphs: [
       'Each minute the model forecasts the volatility of the next hour, turns the forecast into the probability that the hour will be more volatile than a published boundary, and that probability into STABLE or VOLATILE. It says how large a position should be, never in which direction.',
-      'A minute that moves more than eight local scales waits for the next one to confirm it, so one bad print does not set the regime. Squared five-minute returns over 5, 15, 60, 240, 1,440 and 10,080 minutes, the 15-minute range, the time of day and the weekend enter a least-squares forecast, fitted on the trailing 180 days and again every week; before the first 30 days its coefficients are fixed.',
-      'The boundary is the 0.65 quantile of the trailing 180 days of hourly volatility, up to the hour before. It stands in every snapshot, so each label can be checked against what happened. The probability comes from the distribution of the fit’s own errors and is smoothed with a half-life of 30 minutes; the label changes to VOLATILE above 0.60 and to STABLE below 0.40. Confidence is the probability of the label.',
-      'A snapshot uses nothing after its as_of and is never rewritten: the same bars give the same snapshots to the byte, whether or not later bars exist.',
+      'A minute that moves more than eight local scales must be confirmed by the next one, so that one bad print does not set the regime. The forecast is a least-squares fit on squared five-minute returns over 5, 15, 60, 240, 1,440 and 10,080 minutes, the 15-minute range, the time of day and the weekend. It is fitted on the trailing 180 days, anew every week. For the first 30 days its coefficients are fixed.',
+      'The boundary is the 0.65 quantile of the trailing 180 days of hourly volatility, up to the hour before. Every snapshot states it, so each label can be checked against what happened. The probability follows from the distribution of the fit’s own errors and is smoothed with a half-life of 30 minutes; the label changes to VOLATILE above 0.60 and to STABLE below 0.40. Confidence is the probability of the label.',
+      'A snapshot uses no data after its as_of and is never rewritten. The same bars give the same snapshots, byte for byte, whether or not later bars exist.',
     ],
     formulas: [
       {
@@ -64,17 +64,17 @@ export function methodology(): Method {
     tables: [
       { caption: 'Measured out of sample, walking forward, on recordings', columns: COLUMNS, rows: rows('figures') },
       {
-        caption: 'Baseline in the same runs: an hour is VOLATILE when the one before was above the same boundary',
+        caption: 'Baseline in the same runs: an hour is VOLATILE if the previous hour was above the same boundary',
         columns: COLUMNS.slice(0, 6),
         rows: rows('baseline').map((row) => row.slice(0, 6)),
       },
     ],
     charts: recordCharts(measured.results),
     limits: [
-      'A recording of a month is graded from its first day: the fixed coefficients and a boundary of a few days carry it, and it shows.',
-      'In a year when volatility doubles, the trailing boundary lags behind and more hours count as VOLATILE.',
+      'A recording of a month is graded from its first day. It depends on the fixed coefficients and a boundary of a few days, and its figures are worse for it.',
+      'If volatility doubles within a year, the trailing boundary lags behind and more hours count as VOLATILE.',
       'The fixed coefficients of the first 30 days were measured on BTC and ETH of 2017.',
-      'It knows one market at a time; news reach it only through prices.',
+      'The model sees one market at a time. News affects it only through prices.',
     ],
     sources: [
       'Corsi, A simple approximate long-memory model of realized volatility, J. Financial Econometrics 7 (2009)',
@@ -121,14 +121,14 @@ export function recordCharts(results: readonly Recorded[]): Chart[] {
 function calibration(results: readonly Recorded[]): Chart {
   return {
     id: 'regime-calibration',
-    title: 'Calibration: confidence stated, and how often it was right',
+    title: 'Calibration: stated confidence, and how often the label was right',
     description:
-      'For each recording a line from low to high confidence; the nearer it runs to the dashed diagonal, the truer the confidence was.',
-    x: { label: 'Confidence stated', unit: 'percent', domain: [0.5, 1] },
-    y: { label: 'Labels that the next hour bore out', unit: 'percent', domain: [0.5, 1] },
+      'One line per recording, from low to high confidence. The closer it is to the dashed diagonal, the better the confidence was calibrated.',
+    x: { label: 'Stated confidence', unit: 'percent', domain: [0.5, 1] },
+    y: { label: 'Labels that the next hour confirmed', unit: 'percent', domain: [0.5, 1] },
     series: [
       {
-        name: 'As stated',
+        name: 'Perfectly calibrated',
         tone: 'muted',
         kind: 'dashed',
         points: [
@@ -145,7 +145,7 @@ function calibration(results: readonly Recorded[]): Chart {
       })),
     ],
     table: {
-      columns: ['Recording', 'Confidence stated', 'Right', 'Of all snapshots'],
+      columns: ['Recording', 'Stated confidence', 'Right', 'Share of all snapshots'],
       rows: results.flatMap(({ recording, curves }) =>
         curves.calibration.map(([stated, right, share]) => [
           recording,
@@ -162,7 +162,7 @@ function persistence(results: readonly Recorded[]): Chart {
   return {
     id: 'regime-persistence',
     title: 'Persistence: VOLATILE labels that are still VOLATILE',
-    description: 'For each recording a line that falls with the hours since a VOLATILE label was given.',
+    description: 'One line per recording. It falls with the hours since a VOLATILE label was given.',
     x: { label: 'Hours later', domain: [0, 24] },
     y: { label: 'Still VOLATILE', unit: 'percent', domain: [0, 1] },
     series: results.map(({ recording, curves }, index) => ({

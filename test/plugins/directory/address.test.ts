@@ -6,7 +6,7 @@ const urlOf = (text: unknown): string | null => canonicalAddress(text).url
 const reasonOf = (text: unknown): string | null => canonicalAddress(text).reason
 
 describe('the canonical address', () => {
-  it('is one spelling of many', () => {
+  it('is the same for every spelling of an address', () => {
     for (const text of [
       'https://api.example.com/b',
       'HTTPS://API.Example.COM:443/b',
@@ -21,7 +21,7 @@ describe('the canonical address', () => {
     expect(urlOf('https://bücher.example/ä?q=ü')).to.equal('https://xn--bcher-kva.example/%C3%A4?q=%C3%BC')
   })
 
-  it('is the same of itself', () => {
+  it('does not change when it is computed again', () => {
     fc.assert(
       fc.property(fc.webUrl({ withQueryParameters: true }), (text) => {
         const url = urlOf(text)
@@ -31,7 +31,7 @@ describe('the canonical address', () => {
     )
   })
 
-  it('is none for other schemes and for what is no address', () => {
+  it('is refused for other schemes and for text that is not an address', () => {
     for (const text of [
       'monopoly://game_210/agent0',
       'solana-transfer://AsED.../8EMJ...',
@@ -58,7 +58,7 @@ describe('the canonical address', () => {
       expect(reasonOf(text), JSON.stringify(text)).to.equal('malformed')
   })
 
-  it('is none for hosts inside a network, however they are written', () => {
+  it('is refused for private hosts in every notation', () => {
     for (const host of [
       'localhost',
       'test.localhost:3003',
@@ -93,7 +93,7 @@ describe('the canonical address', () => {
       expect(reasonOf(`http://${host}/`), host).to.equal('private_host')
   })
 
-  it('is none for previews and tunnels', () => {
+  it('is refused for preview deployments and tunnels', () => {
     for (const host of [
       'shop-git-main-me.vercel.app',
       'shop-a1b2c3d4e-me.vercel.app',
@@ -115,7 +115,7 @@ describe('the canonical address', () => {
       expect(reasonOf(`https://${host}/`), host).to.equal(null)
   })
 
-  it('is marked where its path holds placeholders', () => {
+  it('is marked if its path has placeholders', () => {
     const isTemplate = (text: string): boolean => {
       const found = canonicalAddress(text)
       return found.reason === null && found.isTemplate
@@ -127,8 +127,8 @@ describe('the canonical address', () => {
   })
 })
 
-describe('an address of the public internet', () => {
-  it('is none of the special ones', () => {
+describe('a public internet address', () => {
+  it('is outside the special-purpose ranges', () => {
     for (const address of [
       '8.8.8.8',
       '93.184.216.34',
@@ -182,7 +182,7 @@ describe('an address of the public internet', () => {
       expect(isPublic(address), address).to.equal(false)
   })
 
-  it('shares its pace with its neighbours', () => {
+  it('shares its rate limit with neighbouring addresses', () => {
     expect(networkPrefix('93.184.216.34')).to.equal(networkPrefix('93.184.216.200'))
     expect(networkPrefix('93.184.216.34')).to.not.equal(networkPrefix('93.184.217.34'))
     expect(networkPrefix('2606:2800:220::1')).to.equal(networkPrefix('2606:2800:0220:ffff::9'))

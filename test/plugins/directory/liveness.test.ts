@@ -34,7 +34,7 @@ describe('one visit', () => {
     ['a refused address', { failure: 'refused', reason: 'a private address' }, 'dead', 'dead'],
   ]
   for (const [what, visit, paid, other] of cases)
-    it(`with ${what} finds a paid endpoint ${paid}, a server of another protocol ${other}`, () => {
+    it(`with ${what} means ${paid} for a paid endpoint and ${other} for a server of another protocol`, () => {
       expect(judgeVisit(visit, 'http_endpoint').status).to.equal(paid)
       expect(judgeVisit(visit, 'mcp_tool').status).to.equal(paid)
       expect(judgeVisit(visit, 'mcp_server').status).to.equal(other)
@@ -53,13 +53,13 @@ describe('several visits', () => {
     return { seen, health }
   }
 
-  it('promote after two good ones in a row', () => {
+  it('promote a service after two good visits in a row', () => {
     expect(walk('alive', 'alive').seen).to.deep.equal(['unknown', 'alive'])
     expect(walk('alive', 'dead', 'alive', 'alive').seen).to.deep.equal(['unknown', 'unknown', 'unknown', 'alive'])
     expect(walk('auth_gated', 'auth_gated').seen).to.deep.equal(['unknown', 'auth_gated'])
   })
 
-  it('hide after three bad ones in a row', () => {
+  it('hide a service after three bad visits in a row', () => {
     expect(walk('alive', 'alive', 'dead', 'missing', 'dead').seen).to.deep.equal([
       'unknown',
       'alive',
@@ -74,12 +74,12 @@ describe('several visits', () => {
     ).to.deep.equal([true, true, false, false, false])
   })
 
-  it('are not moved by what is not clear', () => {
+  it('keep the status of a service when a visit is inconclusive', () => {
     expect(walk('alive', 'unknown', 'alive').seen.at(-1)).to.equal('alive')
     expect(walk('dead', 'dead', 'unknown', 'dead').seen.at(-1)).to.equal('dead')
   })
 
-  it('bring a service back', () => {
+  it('restore a hidden service when it answers again', () => {
     expect(walk('dead', 'dead', 'dead', 'alive', 'alive').seen).to.deep.equal([
       'unknown',
       'unknown',
@@ -89,7 +89,7 @@ describe('several visits', () => {
     ])
   })
 
-  it('remember when it was last alive, and why it was refused', () => {
+  it('remember when a service was last alive and why a visit was refused', () => {
     const { health } = walk('alive', 'dead')
     expect([health.last_alive, health.last_checked]).to.deep.equal([0, 1])
     const refused: Visit = { failure: 'refused', reason: 'a private address' }

@@ -4,7 +4,7 @@ import { sourceTime, textOf } from '../../../plugins/directory/payload-fields.ts
 import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 describe('a price', () => {
-  it('is in dollars only for dollar tokens known by contract, to the last digit', () => {
+  it('is exact in dollars, and only for dollar tokens with a known contract', () => {
     expect(pricesOf([{ ...V2, asset: USDC.toLowerCase() }])[0]).to.include({ asset_symbol: 'USDC', amount_usd: 0.01 })
     expect(pricesOf([{ ...V2, asset: PAYEE }])[0]).to.include({ asset_symbol: null, amount_usd: null })
     expect(pricesOf([{ ...V2, network: 'eip155:1' }])[0]).to.include({ amount_usd: null })
@@ -13,7 +13,7 @@ describe('a price', () => {
     expect(dollarsOf('1000000', 6)).to.equal(1)
   })
 
-  it('is left out where it cannot be read', () => {
+  it('is omitted if it cannot be read', () => {
     for (const amount of ['0.01', '-5', '1e3', '', ' ', null, {}, 1.5, -1, '9'.repeat(79)])
       expect(pricesOf([{ ...V2, amount }]), JSON.stringify(amount)).to.deep.equal([])
     for (const field of ['scheme', 'network', 'asset', 'payTo'])
@@ -21,7 +21,7 @@ describe('a price', () => {
     for (const junk of [null, 'x', {}, [null, 3, []]]) expect(pricesOf(junk)).to.deep.equal([])
   })
 
-  it('names networks by CAIP-2', () => {
+  it('names its network by CAIP-2', () => {
     expect(['base', 'Base', 'base-sepolia', 'solana', 'eip155:8453', 'mars'].map(networkOf)).to.deep.equal([
       'eip155:8453',
       'eip155:8453',
@@ -42,8 +42,8 @@ describe('a price', () => {
   })
 })
 
-describe('the words of strangers', () => {
-  it('lose what does not show, and their end', () => {
+describe('text from untrusted sources', () => {
+  it('loses invisible characters and is cut to a maximum length', () => {
     expect(textOf('  a\u0000b\u202ec\nd  ')).to.equal('a b c d')
     expect(textOf('x'.repeat(5000))).to.have.length(2000)
     expect(textOf(`x${'😀'.repeat(1500)}`)).to.not.match(/\p{Surrogate}/u)

@@ -48,7 +48,7 @@ for (const name of ['memory', 'PostgreSQL'])
         (error: Error) => error,
       )
 
-    it('finds by words, all of them, wherever they stand', async () => {
+    it('finds records that contain all search words, in any field', async () => {
       expect(await names({ q: 'WEATHER rain' })).to.deep.equal(['s1', 's3', 's5'])
       expect(await names({ q: 's2.example' })).to.deep.equal(['s2'])
       expect(await names({ q: '100%_sure sun' })).to.deep.equal(['s0', 's2', 's4'])
@@ -57,7 +57,7 @@ for (const name of ['memory', 'PostgreSQL'])
       expect(await names({ q: '\\' })).to.deep.equal([])
     })
 
-    it('finds by protocol, kind, network, tag and price', async () => {
+    it('filters by protocol, kind, network, tag and price', async () => {
       expect(await names({ protocol: 'mcp' })).to.deep.equal(['mcp'])
       expect(await names({ kind: 'mcp_server' })).to.deep.equal(['mcp'])
       expect(await names({ network: 'base-sepolia' })).to.deep.equal(['s3'])
@@ -79,7 +79,7 @@ for (const name of ['memory', 'PostgreSQL'])
       return records.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(({ url }) => new URL(url!).host.split('.')[0]!)
     }
 
-    it('sorts by name whatever its case, and puts what has no price last', async () => {
+    it('sorts by name without regard to case, and lists records without a price last', async () => {
       expect(await names({})).to.deep.equal(['s1', 's0', 's2', 's3', 's4', 's5', 'free', 'mcp'])
       const byPrice = await names({ sort: 'price' })
       expect(byPrice.slice(0, 2)).to.deep.equal(['s4', 's2'])
@@ -88,7 +88,7 @@ for (const name of ['memory', 'PostgreSQL'])
     })
 
     for (const sort of ['name', 'price', 'first_seen', '-first_seen'])
-      it(`gives by pages of 3 what one page has, while records come and go (${sort})`, async () => {
+      it(`returns the same records in pages of 3 as in one page, while records change (${sort})`, async () => {
         const whole = await scene.find({ sort })
         const found: unknown[] = []
         let cursor: string | null = null
@@ -110,7 +110,7 @@ for (const name of ['memory', 'PostgreSQL'])
         await scene.run('sweep')
       })
 
-    it('refuses a cursor of another query and one that was made up', async () => {
+    it('refuses a cursor of another query and a forged one', async () => {
       const { next_cursor } = await scene.find({ limit: 2 })
       const made = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
       const [word] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as string[]
@@ -127,7 +127,7 @@ for (const name of ['memory', 'PostgreSQL'])
         expect(await failure(scene.find(query)), JSON.stringify(query)).to.include({ code: 'validation_failed' })
     })
 
-    it('sees nothing newer than the caller may, whatever the cursor says', async () => {
+    it('returns nothing newer than the caller may see, whatever the cursor says', async () => {
       const { next_cursor } = await scene.find({ limit: 2 })
       const [word, , ...key] = JSON.parse(Buffer.from(next_cursor!, 'base64url').toString()) as unknown[]
       const cursor = Buffer.from(JSON.stringify([word, scene.clock * 2, ...key])).toString('base64url')

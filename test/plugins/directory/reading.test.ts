@@ -8,8 +8,8 @@ import { readRegistration } from '../../../plugins/directory/sources/erc8004.ts'
 const NOW = Date.UTC(2026, 10, 1) / 1000
 const AT = Date.UTC(2025, 9, 1, 12) / 1000
 
-describe('a time that a source gives', () => {
-  it('is seconds, milliseconds or ISO 8601, and of UTC where it names no zone', () => {
+describe('a time in a source', () => {
+  it('may be seconds, milliseconds or ISO 8601, and is UTC without a zone', () => {
     const zone = process.env['TZ']
     process.env['TZ'] = 'America/New_York'
     try {
@@ -33,14 +33,14 @@ describe('a time that a source gives', () => {
     }
   })
 
-  it('is held at five minutes ahead', () => {
+  it('is at most five minutes in the future', () => {
     for (const time of ['2099-01-01T00:00:00Z', '4102444800', 4102444800000])
       expect(sourceTime(time, NOW)).to.equal(NOW + 300)
   })
 })
 
 describe('a network of x402 version 1', () => {
-  it('has its chain by any of the names there are', () => {
+  it('maps to its chain from every known name', () => {
     const named = ['base', 'Base-Sepolia', 'story', 'educhain', 'skale-base-sepolia', 'eip155:8453', 'unheard-of']
     expect(named.map(networkOf)).to.deep.equal([
       'eip155:8453',
@@ -54,12 +54,12 @@ describe('a network of x402 version 1', () => {
   })
 })
 
-describe('an agent of several addresses', () => {
+describe('an agent with several addresses', () => {
   const card = (fields: object): (string | null)[] | undefined =>
     readCard({ name: 'A', ...fields }, null)?.listings.map(({ url }) => url)
   const at = (url: string, protocolBinding: string): object => ({ url, protocolBinding })
 
-  it('is called at the first that a stranger can reach, in the order a client tries them', () => {
+  it('is listed with the first public address, in the order in which clients try them', () => {
     const [rest, rpc] = [at('https://a.example.com/rest', 'HTTP+JSON'), at('https://a.example.com/rpc', 'JSONRPC')]
     const inside = at('http://localhost/rpc', 'JSONRPC')
     expect(card({ supportedInterfaces: [rest, rpc] })).to.deep.equal(['https://a.example.com/rpc'])
@@ -70,7 +70,7 @@ describe('an agent of several addresses', () => {
     expect(readCard({ name: 'A', supportedInterfaces: [inside] }, null)?.dropped).to.deep.equal({ private_host: 1 })
   })
 
-  it('has a number in its registry, also one that no JavaScript number holds', () => {
+  it('keeps its registry number even beyond the range of JavaScript numbers', () => {
     const agent = (agentId: unknown): string | null | undefined =>
       readRegistration({
         type: 'https://eips.ethereum.org/EIPS/eip-8004#registration-v1',

@@ -34,7 +34,7 @@ describe('recorded listings', () => {
     return placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query })
   }
 
-  it('drop junk schemes and hosts inside, and keep the rest', async () => {
+  it('drop unsupported schemes and private hosts, and keep the rest', async () => {
     const { records, sources } = await ask({ protocol: 'x402' })
     expect(sources.find(({ id }) => id === 'payai')).to.deep.include({
       rows: 20,
@@ -44,7 +44,7 @@ describe('recorded listings', () => {
     for (const { url } of records) expect(url).to.match(/^https:\/\//)
   })
 
-  it('of the specification, version 1 and 2, are one record', async () => {
+  it('of versions 1 and 2 of x402 become one record', async () => {
     const { records } = await ask({ q: 'premium-data' })
     expect(records).to.have.length(1)
     expect(records[0]).to.deep.include({
@@ -58,21 +58,21 @@ describe('recorded listings', () => {
     expect(records[0]!.prices[0]).to.include({ amount_atomic: '10000', amount_usd: 0.01 })
   })
 
-  it('are known by the SHA-256 of their canonical address', async () => {
+  it('have the SHA-256 of their canonical address as their id', async () => {
     for (const { id, url, kind } of (await ask()).records) {
       if (url === null || kind === 'mcp_tool') continue
       expect(id).to.equal(`agt_${createHash('sha256').update(url).digest('hex').slice(0, 32)}`)
     }
   })
 
-  it('that claim to have changed in the future are held at five minutes from now', () => {
+  it('with a change time in the future get five minutes from now instead', () => {
     const payload: unknown = JSON.parse(readFileSync(join(folder, 'agents/bazaar_payai_page_even.json'), 'utf8'))
     const now = 1_767_429_328
     const times = readBazaar(payload, now)!.listings.map(({ updated }) => updated)
     expect(times).to.deep.equal(times.map(() => now + 300))
   })
 
-  it('keep route templates, marked, with their price', async () => {
+  it('include route templates, marked, with their price', async () => {
     const { records } = await ask({ q: 'laevitas perpetuals' })
     expect(records).to.have.length(1)
     expect(records[0]).to.deep.include({
@@ -89,12 +89,12 @@ describe('recorded listings', () => {
     })
   })
 
-  it('without a price say so', async () => {
+  it('without a price have a null price', async () => {
     const { records } = await ask({ q: 'hyreagent whales' })
     expect(records[0]).to.deep.include({ prices: [], flags: ['no_prices'] })
   })
 
-  it('of MCP servers are read in the old form and the new: the newest version, its packages, its address', async () => {
+  it('of MCP servers are read in both registry formats, with the newest version, its packages and its address', async () => {
     const { records, total, sources } = await ask({ protocol: 'mcp' })
     expect(total).to.equal(121)
     expect(sources.find(({ id }) => id === 'mcp_registry')).to.deep.include({
@@ -109,7 +109,7 @@ describe('recorded listings', () => {
     ])
   })
 
-  it('of A2A agents have one address each, and none inside', async () => {
+  it('of A2A agents have one public address each', async () => {
     const { records, sources } = await ask({ protocol: 'a2a' })
     expect(records.map(({ url, provider }) => [url, provider.name])).to.deep.equal([
       ['https://georoute-agent.example.com/a2a/v1', 'Example Geo Services Inc.'],
@@ -117,7 +117,7 @@ describe('recorded listings', () => {
     expect(sources.find(({ id }) => id === 'agent_cards')!.dropped).to.deep.equal({ private_host: 4 })
   })
 
-  it('of an ERC-8004 registration are read where that source is switched on, and only there', async () => {
+  it('of an ERC-8004 registration are read only when that source is enabled', async () => {
     const erc8004 = { id: 'erc8004', kind: 'erc8004', enabled: true, url: 'http://127.0.0.1:9/' } as const
     const registry = { registry: '0x8004A169FB4a3325136EB29fA0ceB6D2e539a432', network: 'eip155:8453' }
     const on = { ...settings, sources: [{ ...erc8004, ...registry }] }
@@ -134,7 +134,7 @@ describe('recorded listings', () => {
     expect((await ask({ q: 'myAgentName' })).records).to.deep.equal([])
   })
 
-  it('are known from when they were recorded, and not before', async () => {
+  it('are visible from the time of their recording on', async () => {
     const placed = await place('none', '2026-11-20T12:00:00Z')
     const totalAt = async (moment: string): Promise<number> => {
       const asOf = new Date(moment)
@@ -147,7 +147,7 @@ describe('recorded listings', () => {
     expect(await totalAt('2026-07-24T00:00:00Z')).to.equal(135)
   })
 
-  it('end at the first start when they are shifted, and stay there', async () => {
+  it('are shifted so that they end at the first start, and keep that shift', async () => {
     const found = await ask({ limit: 1 }, 'auto', '2030-01-01T00:00:00Z')
     expect(found.replay!.shift_seconds).to.equal(Date.UTC(2030, 0, 1) / 1000 - 1_784_821_038)
     expect(found.total).to.equal(135)
@@ -172,7 +172,7 @@ describe('the directory sample', () => {
   const ask = (placed: Stand, query: object = {}, asOf?: Date): Promise<Directory> =>
     placed.call('getAgentDirectory', { sort: 'name', limit: 200, ...query }, asOf ? { asOf } : {})
 
-  it('is marked, nobody’s, and the same at every start, early or late', async () => {
+  it('is marked as a sample, names no real service, and is the same at every start', async () => {
     const [one, other] = [await place(), await place('2026-08-20T12:00:00Z')]
     const found = await ask(one)
     expect(found.data_mode).to.equal('sample')
@@ -181,7 +181,7 @@ describe('the directory sample', () => {
     expect(await ask(one, {}, then)).to.deep.equal(await ask(other, {}, then))
   })
 
-  it('has services of all kinds, alive and dead, some with two sources', async () => {
+  it('has services of every kind, alive and dead, some from two sources', async () => {
     const placed = await place()
     for (const query of [
       { kind: 'http_endpoint' },

@@ -26,7 +26,7 @@ const FILE = {
 const kinds = (file: object) => readRegistration(file)!.listings.map(({ kind, protocols }) => [kind, ...protocols])
 
 describe('an ERC-8004 registration', () => {
-  it('lists what can be called, and the number of its agent', () => {
+  it('yields the callable services and the number of the agent', () => {
     expect(kinds(FILE)).to.deep.equal([
       ['a2a_agent', 'a2a'],
       ['mcp_server', 'mcp'],
@@ -42,7 +42,7 @@ describe('an ERC-8004 registration', () => {
     expect(readRegistration({ ...FILE, services: undefined, endpoints: FILE.services })!.listings).to.have.length(2)
   })
 
-  it('lists a web service where it takes x402, and nothing of an agent that rests', () => {
+  it('yields a web service only if it accepts x402, and nothing of an inactive agent', () => {
     expect(kinds({ ...FILE, x402Support: true })).to.deep.equal([
       ['http_endpoint', 'x402'],
       ['a2a_agent', 'a2a', 'x402'],
@@ -51,7 +51,7 @@ describe('an ERC-8004 registration', () => {
     expect(readRegistration({ ...FILE, active: false })).to.deep.include({ listings: [], dropped: { inactive: 1 } })
   })
 
-  it('drops hosts inside and other schemes, and believes no placeholder', () => {
+  it('drops private hosts, other schemes and placeholders', () => {
     const services = ['http://127.0.0.1/mcp', 'ipfs://{cid}', 7].map((endpoint) => ({ name: 'MCP', endpoint }))
     const page = readRegistration({ ...FILE, services: [...services, 'junk', null] })
     expect(page).to.deep.include({ listings: [], dropped: { private_host: 1, scheme: 1, malformed: 1 } })
@@ -59,7 +59,7 @@ describe('an ERC-8004 registration', () => {
     expect(readRegistration({ ...FILE, registrations })!.listings[0]!.erc8004).to.equal(null)
   })
 
-  it('is none where it is something else', () => {
+  it('is refused if it is another kind of document', () => {
     for (const junk of [null, [], {}, 'x', { type: 'other', services: [] }])
       expect(readRegistration(junk)).to.equal(null)
   })
@@ -109,7 +109,7 @@ describe('an ERC-8004 registry', () => {
   const inline = (file: object): string =>
     `data:application/json;base64,${Buffer.from(JSON.stringify(file)).toString('base64')}`
 
-  it('is read agent by agent: files on the chain, and files of hosts, visited like all strangers', async () => {
+  it('is read agent by agent, from files on the chain and from files on hosts, which are visited like any untrusted address', async () => {
     scene.net.site('files.example.org', '93.184.216.34', (_, response) =>
       response.end(JSON.stringify({ ...FILE, name: 'From a host', services: [FILE.services[2]] })),
     )
@@ -137,7 +137,7 @@ describe('an ERC-8004 registry', () => {
     })
   })
 
-  it('degrades itself where its chain does not answer, and forgets nothing', async () => {
+  it('reports an error and removes nothing if its chain does not answer', async () => {
     fault = 503
     scene.clock += 6 * 3600
     await scene.run('sweep')

@@ -23,7 +23,7 @@ describe('a folder of recorded listings', () => {
       JSON.stringify({ items: [{ resource: `https://${host}/a`, accepts: [], lastUpdated: AT / 1000 }] }),
     )
 
-  it('may be empty, is taken in once, and anew where a file came to it', async () => {
+  it('may be empty, is loaded once, and is loaded again when a file is added', async () => {
     const db = openDatabase({ file: ':memory:' })
     const opened = async (hours: number): Promise<{ hosts: (string | null)[]; first: string[]; shift: unknown }> => {
       const now = (): Date => new Date(AT + hours * 3_600_000)

@@ -30,7 +30,7 @@ describe('GET /v1/x/agent-economy-directory', () => {
   })
 
   for (const version of [1, 2] as const)
-    it(`asks 0.01 and answers a call paid with x402 v${version}`, async () => {
+    it(`costs 0.01 USD and can be paid with x402 v${version}`, async () => {
       proves('x-directory')
       const { response, v1 } = await offer(url)
       expect(response.status).to.equal(402)
@@ -41,7 +41,7 @@ describe('GET /v1/x/agent-economy-directory', () => {
       expect(await json(answer)).to.include({ count: 5, data_mode: 'sample' })
     })
 
-  it('lists this very service, with the prices its own documents tell', async () => {
+  it('lists this service with the prices of its own documents', async () => {
     const look = async () =>
       (await (await buy(`${url}?q=${new URL(shop.url).host}`, shop.wallet, 2)).json()) as Directory
     // The job that lists it begins with the gateway.
@@ -66,7 +66,7 @@ describe('GET /v1/x/agent-economy-directory', () => {
     }
   })
 
-  it('refuses a query it does not understand and charges nothing', async () => {
+  it('refuses an invalid query without charging', async () => {
     const header = await payment(url, shop.wallet)
     const moved = shop.settler.transfers.length
     for (const query of [
@@ -86,7 +86,7 @@ describe('GET /v1/x/agent-economy-directory', () => {
     expect(shop.settler.transfers).to.have.length(moved)
   })
 
-  it('is in the family index with its price', async () => {
+  it('appears in the index of its family with its price', async () => {
     const family = await (await fetch(`${shop.url}/v1/x`)).text()
     expect(family).to.include('GET /v1/x/agent-economy-directory').and.to.include('0.01')
   })

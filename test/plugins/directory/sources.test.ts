@@ -10,7 +10,7 @@ const NOW = Date.UTC(2026, 10, 20, 12) / 1000
 const one = (item: object) => readBazaar({ items: [item] }, NOW)!.listings[0]!
 
 describe('a facilitator listing', () => {
-  it('gives the same service in both versions', () => {
+  it('yields the same service in both versions', () => {
     const v1 = one({
       resource: 'https://api.example.com/weather',
       type: 'http',
@@ -40,13 +40,13 @@ describe('a facilitator listing', () => {
     ])
   })
 
-  it('is known by its form, whatever its label says', () => {
+  it('is recognised by its shape, whatever version it states', () => {
     expect(one({ resource: 'https://api.example.com/', x402Version: 1, accepts: [V2] }).x402Version).to.equal(2)
     expect(one({ resource: 'https://api.example.com/', x402Version: 2, accepts: [V1] }).x402Version).to.equal(1)
     expect(one({ resource: 'https://api.example.com/', x402Version: 2, accepts: [] }).x402Version).to.equal(2)
   })
 
-  it('has its address in resource, url, or an object; and may be wrapped', () => {
+  it('may have its address in resource, url or an object, and may be wrapped', () => {
     const items = [
       { resource: 'https://a.example.com/' },
       { url: 'https://a.example.com/' },
@@ -60,7 +60,7 @@ describe('a facilitator listing', () => {
     expect([wrapped.total, bare.total]).to.deep.equal([3, null])
   })
 
-  it('drops junk and counts it by reason', () => {
+  it('drops invalid entries and counts them by reason', () => {
     const urls = [
       'monopoly://game/agent0',
       'solana-transfer://a/b',
@@ -74,14 +74,14 @@ describe('a facilitator listing', () => {
     expect(page).to.deep.include({ rows: 8, dropped: { scheme: 2, private_host: 1, preview: 1, malformed: 3 } })
   })
 
-  it('keeps route templates, marked', () => {
+  it('keeps route templates and marks them', () => {
     expect(one({ url: 'https://api.example.com/perpetuals/:var1', accepts: [V2] })).to.include({
       url: 'https://api.example.com/perpetuals/:var1',
       isTemplate: true,
     })
   })
 
-  it('holds a time that lies ahead at five minutes from now', () => {
+  it('limits a time in the future to five minutes from now', () => {
     const updatedOf = (lastUpdated: unknown) => one({ url: 'https://api.example.com/', lastUpdated }).updated
     expect(updatedOf(4_102_444_800)).to.equal(NOW + 300)
     expect(updatedOf('2099-01-01T00:00:00Z')).to.equal(NOW + 300)
@@ -92,7 +92,7 @@ describe('a facilitator listing', () => {
       expect(updatedOf(junk), JSON.stringify(junk)).to.equal(null)
   })
 
-  it('tells tools of one MCP address apart', () => {
+  it('keeps the tools of one MCP address apart', () => {
     const tool = (name: string) =>
       one({
         resource: 'https://mcp.example.com/mcp',
@@ -105,7 +105,7 @@ describe('a facilitator listing', () => {
     expect(idOf(tool('a'))).to.equal(idOf(tool('a')))
   })
 
-  it('is refused whole where it is none', () => {
+  it('is refused as a whole if it is not a listing', () => {
     for (const junk of [null, '<html>', [], {}, { items: 'x' }, { data: {} }])
       expect(readBazaar(junk, NOW)).to.equal(null)
   })
@@ -122,7 +122,7 @@ describe('the MCP registry', () => {
     'io.modelcontextprotocol.registry/official': { status, isLatest, updatedAt: '2026-11-01T00:00:00Z' },
   })
 
-  it('gives a server at its remote address', () => {
+  it('lists a server at its remote address', () => {
     const page = readRegistry(
       { servers: [{ server, _meta: meta('active') }], metadata: { nextCursor: 'c2', count: 1 } },
       NOW,
@@ -139,7 +139,7 @@ describe('the MCP registry', () => {
     })
   })
 
-  it('keeps the newest version and nothing that was deleted', () => {
+  it('keeps the newest version and drops deleted servers', () => {
     const servers = [
       { server: { ...server, version: '1.10.0' } },
       { server: { ...server, version: '1.9.9' } },
@@ -152,7 +152,7 @@ describe('the MCP registry', () => {
     expect(page).to.deep.include({ rows: 5, dropped: { superseded: 3, malformed: 1 } })
   })
 
-  it('lists what is only installed by its name and packages, in the old form and the new', () => {
+  it('lists servers without an address by name and packages, in both formats', () => {
     const old = {
       name: 'io.github.me/x',
       version_detail: { version: '0.1', release_date: '2025-05-16T18:56:49Z' },
@@ -177,7 +177,7 @@ describe('the MCP registry', () => {
 })
 
 describe('an agent card', () => {
-  it('has its address in url (0.x) or in its interfaces (1.0)', () => {
+  it('has its address in url (version 0.x) or in its interfaces (version 1.0)', () => {
     const old = readCard({ name: 'A', url: 'https://a.example.com/', skills: [{ tags: ['Maps'] }] }, null)!
     expect(old.listings[0]).to.deep.include({
       kind: 'a2a_agent',
@@ -194,7 +194,7 @@ describe('an agent card', () => {
     expect(card.listings[0]).to.include({ url: 'https://a.example.com/rpc', provider: 'Maps Inc.', isOwn: true })
   })
 
-  it('speaks for its own host only, and never for one inside', () => {
+  it('counts only for its own host, and never for a private one', () => {
     expect(readCard({ name: 'A', url: 'https://other.example.com/' }, 'a.example.com')!.listings[0]!.isOwn).to.equal(
       false,
     )
@@ -204,7 +204,7 @@ describe('an agent card', () => {
 })
 
 describe('the document of an origin', () => {
-  it('speaks for its own addresses only', () => {
+  it('counts only for its own addresses', () => {
     const page = readOrigin(
       {
         version: 1,
@@ -216,7 +216,7 @@ describe('the document of an origin', () => {
     expect(page.dropped).to.deep.equal({ other_origin: 2, private_host: 1 })
   })
 
-  it('tells prices where it lists them beside its resources', () => {
+  it('includes prices that it lists beside its resources', () => {
     const document = {
       service: 'Shop',
       resources: ['https://a.example.com/x', 'https://a.example.com/y/{id}'],

@@ -9,7 +9,7 @@ import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { item, NOON } from './scene.ts'
 
 for (const name of ['memory', 'PostgreSQL'])
-  describe(`sweeps and visits that meet (${name})`, () => {
+  describe(`a sweep and a visit at the same time (${name})`, () => {
     let database: TestDatabase | null
     before(async function () {
       database = await DATABASES[name]!()
@@ -17,7 +17,7 @@ for (const name of ['memory', 'PostgreSQL'])
     })
     after(() => database?.drop())
 
-    it('leave one version of each record, with what both wrote', async () => {
+    it('leave one version of each record with the changes of both', async () => {
       const { db } = database!
       await migrate(db, 'directory', migrations)
       const store = new DirectoryStore(db)

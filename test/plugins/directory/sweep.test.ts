@@ -17,7 +17,7 @@ describe('a sweep of the listings', () => {
   const many = (count: number) =>
     Array.from({ length: count }, (_, i) => item(`https://s${String(i).padStart(3, '0')}.example.com/`))
 
-  it('takes in every page of every source that is on', async () => {
+  it('reads every page of every enabled source', async () => {
     scene.sources.bazaar.push(...many(250))
     scene.sources.registry.push(
       ...Array.from({ length: 130 }, (_, i) => ({
@@ -40,7 +40,7 @@ describe('a sweep of the listings', () => {
     expect(await source('off')).to.include({ status: 'off', rows: null })
   })
 
-  it('comes again after six hours, or half an hour after it failed', async () => {
+  it('runs again after six hours, or half an hour after a failure', async () => {
     scene.faults.set('second', () => ({ status: 503, text: '' }))
     await scene.run('sweep')
     await sweep(0.4)
@@ -56,7 +56,7 @@ describe('a sweep of the listings', () => {
     })
   })
 
-  it('forgets what a source lists no more, and keeps what another still does', async () => {
+  it('removes what a source no longer lists, unless another source still lists it', async () => {
     scene.sources.bazaar.push(item('https://a.example.com/'), item('https://b.example.com/'))
     scene.sources.second.push(item('https://b.example.com/'))
     await scene.run('sweep')
@@ -66,7 +66,7 @@ describe('a sweep of the listings', () => {
     expect((await scene.record('https://b.example.com/')).sources.map(({ id }) => id)).to.deep.equal(['second'])
   })
 
-  it('forgets nothing when it does not reach the end', async () => {
+  it('removes nothing if it does not reach the end', async () => {
     scene.sources.bazaar.push(...many(250))
     await scene.run('sweep')
     scene.sources.bazaar.splice(0, 50)
@@ -81,7 +81,7 @@ describe('a sweep of the listings', () => {
     expect((await scene.find()).total).to.equal(200)
   })
 
-  it('ends where a source gives one page for ever', async () => {
+  it('ends if a source repeats one page forever', async () => {
     const page = JSON.stringify({ items: many(100) })
     scene.faults.set('bazaar', () => ({ status: 200, text: page }))
     await scene.run('sweep')
@@ -89,13 +89,13 @@ describe('a sweep of the listings', () => {
     expect((await scene.find()).total).to.equal(100)
   })
 
-  it('follows no redirect of a source', async () => {
+  it('does not follow redirects of a source', async () => {
     scene.faults.set('bazaar', () => ({ status: 302, text: '' }))
     await scene.run('sweep')
     expect(await source('bazaar')).to.include({ error: 'the source answered 302' })
   })
 
-  it('answers for a moment that is past as it did then', async () => {
+  it('leaves answers for past times unchanged', async () => {
     scene.sources.bazaar.push(item('https://a.example.com/', { description: 'old' }))
     await scene.run('sweep')
     const [before, then] = [await scene.find(), scene.clock]
@@ -108,7 +108,7 @@ describe('a sweep of the listings', () => {
     expect((await scene.find({}, NOON - 1)).total).to.equal(0)
   })
 
-  it('writes no new version where nothing changed', async () => {
+  it('writes no new version of an unchanged record', async () => {
     scene.sources.bazaar.push(item('https://a.example.com/'))
     await scene.run('sweep', 'self')
     const before = await scene.find()
@@ -131,7 +131,7 @@ describe('a sweep of the listings', () => {
   })
 })
 
-describe('a record of several sources', () => {
+describe('a record from several sources', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()
@@ -145,7 +145,7 @@ describe('a record of several sources', () => {
   })
   const OTHER = '0x00000000000000000000000000000000000000b2'
 
-  it('is one, field by field from the first source that has it', async () => {
+  it('takes each field from the first source that has it', async () => {
     scene.sources.bazaar.push(
       item('HTTPS://A.example.com:443/data', {
         description: '',
@@ -174,7 +174,7 @@ describe('a record of several sources', () => {
     expect(record.sources.map(({ id }) => id)).to.deep.equal(['bazaar', 'second'])
   })
 
-  it('keeps when it was first seen, whatever a feed says', async () => {
+  it('keeps the time at which we first saw it, whatever a listing states', async () => {
     scene.sources.second.push(item(url, { lastUpdated: 1 }))
     await scene.run('sweep')
     scene.clock += 6 * 3600
@@ -188,7 +188,7 @@ describe('a record of several sources', () => {
     ])
   })
 
-  it('is flagged for thirty days when its payee changes, and not when a price does', async () => {
+  it('is flagged for 30 days when its payTo address changes, but not when its price changes', async () => {
     scene.sources.bazaar.push(item(url))
     await scene.run('sweep')
     const flagsAfter = async (days: number, more: object): Promise<readonly string[]> => {

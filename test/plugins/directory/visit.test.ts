@@ -8,7 +8,7 @@ const to =
   (_, response) =>
     response.writeHead(status, { location }).end()
 
-describe('a visit to an address that a stranger wrote down', () => {
+describe('a visit to an untrusted address', () => {
   let net: Internet
   let visit: Visitor
   const limits = LIMITS
@@ -28,7 +28,7 @@ describe('a visit to an address that a stranger wrote down', () => {
   })
   afterEach(() => net.close())
 
-  it('goes to the address the name resolved to, once, and keeps the name', async () => {
+  it('resolves the name once, connects to that address and keeps the Host name', async () => {
     net.name('shop.example.org', ['93.184.216.34', '93.184.216.35'], ['127.0.0.1'])
     expect(await get('http://shop.example.org/a?b=1#c')).to.deep.equal({
       failure: null,
@@ -53,13 +53,13 @@ describe('a visit to an address that a stranger wrote down', () => {
     'a public address and a private one': ['93.184.216.34', '192.168.0.1'],
     'something that is no address': ['elsewhere'],
   }))
-    it(`is refused where the name resolves to ${what}`, async () => {
+    it(`is refused if the name resolves to ${what}`, async () => {
       net.name('shop.example.org', answer)
       expect(await refusal('http://shop.example.org/')).to.equal('a private address')
       expect(net.dialled).to.deep.equal([])
     })
 
-  it('is refused by the address itself: private host, other port, user, scheme', async () => {
+  it('is refused if the URL has a private host, another port, credentials or another scheme', async () => {
     expect(await refusal('http://127.0.0.1/')).to.equal('a private host')
     expect(await refusal('http://0x7f000001/')).to.equal('a private host')
     expect(await refusal('http://[::ffff:127.0.0.1]/')).to.equal('a private host')
@@ -71,12 +71,12 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(net.dialled).to.deep.equal([])
   })
 
-  it('goes to the ports of the web only', async () => {
+  it('uses only ports 80 and 443', async () => {
     for (const port of [80, 8080, 8443]) expect((await get(`http://shop.example.org:${port}/`)).failure).to.equal(null)
     expect(net.dialled).to.deep.equal(['93.184.216.34:80', '93.184.216.34:8080', '93.184.216.34:8443'])
   })
 
-  it('checks every redirect as if it were the first address', async () => {
+  it('checks every redirect like the first address', async () => {
     net.site('inside.example.org', '10.0.0.1', ok)
     const targets = {
       'http://inside.example.org/': 'a private address',
@@ -95,14 +95,14 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(new Set(net.dialled)).to.deep.equal(new Set(['93.184.216.99:80']))
   })
 
-  it('resolves again for every redirect, so that a name that changes its mind is caught', async () => {
+  it('resolves the name again for every redirect, which catches DNS rebinding', async () => {
     net.site('hop.example.org', '93.184.216.99', to('/again'))
     net.name('hop.example.org', ['93.184.216.99'], ['127.0.0.1'])
     expect(await refusal('http://hop.example.org/')).to.equal('a private address')
     expect(net.requests).to.deep.equal(['GET http://hop.example.org/'])
   })
 
-  it('follows three redirects and no fourth', async () => {
+  it('follows at most three redirects', async () => {
     let left = 3
     net.site('hop.example.org', '93.184.216.99', (request, response) =>
       left-- > 0 ? to(`/${left}`, 307)(request, response) : ok(request, response),
@@ -115,7 +115,7 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(net.requests).to.have.length(12)
   })
 
-  it('sends an empty object with POST, and GETs what a 303 points to', async () => {
+  it('sends an empty JSON object with POST, and follows a 303 with GET', async () => {
     const bodies: string[] = []
     net.site('hop.example.org', '93.184.216.99', async (request, response) => {
       let body = ''
@@ -127,7 +127,7 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(bodies).to.deep.equal(['POST {}', 'GET '])
   })
 
-  it('cuts a body that does not end', async () => {
+  it('stops reading a body that never ends', async () => {
     net.site('shop.example.org', '93.184.216.34', (_, response) => {
       const fill = (): void => {
         while (response.write(Buffer.alloc(65_536, 'x')));
@@ -140,7 +140,7 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(seen.failure === null && seen.body.length).to.equal(200_000)
   })
 
-  it('is given up by the clock: a name, headers, or a body that never come', async () => {
+  it('times out while resolving, waiting for headers or reading the body', async () => {
     const slow = createVisitor(
       { ...net.world, resolve: () => new Promise(() => undefined) },
       { ...limits, milliseconds: 50 },
@@ -154,7 +154,7 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
   })
 
-  it('counts the time of all redirects together', async () => {
+  it('has one timeout for all redirects together', async () => {
     visit = hasty()
     net.site('hop.example.org', '93.184.216.99', (request, response) => {
       setTimeout(() => to('/next')(request, response), 150)
@@ -163,7 +163,7 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(net.requests.length).to.be.below(4)
   })
 
-  it('is unreachable where nothing answers, and never throws for it', async () => {
+  it('reports an unreachable service without throwing', async () => {
     expect((await get('http://nowhere.example.org/')).failure).to.equal('unreachable')
     net.site('shop.example.org', '93.184.216.34', (request) => request.socket.destroy())
     expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
@@ -177,13 +177,13 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect((await get('http://shop.example.org/')).failure).to.equal('unreachable')
   })
 
-  it('speaks TLS to the name and trusts nobody without a certificate', async () => {
+  it('uses TLS with the host name and refuses an invalid certificate', async () => {
     expect((await get('https://shop.example.org/')).failure).to.equal('unreachable')
     expect(net.dialled).to.deep.equal(['93.184.216.34:443'])
     expect(net.requests).to.deep.equal([])
   })
 
-  it('ends with its caller', async () => {
+  it('stops when its caller aborts', async () => {
     net.site('shop.example.org', '93.184.216.34', () => undefined)
     const leaving = new AbortController()
     const asked = visit('http://shop.example.org/', 'GET', leaving.signal)
@@ -191,14 +191,14 @@ describe('a visit to an address that a stranger wrote down', () => {
     expect(await asked.catch((error: Error) => error.message)).to.equal('left')
   })
 
-  it('hands over the payment that a 402 asks for in its header', async () => {
+  it('returns the payment requirements from the header of a 402', async () => {
     net.site('shop.example.org', '93.184.216.34', askFor('5000', '0xB2'))
     const seen = await get('http://shop.example.org/')
     expect(seen).to.include({ status: 402, body: '{}' })
     expect(seen.failure === null && seen.paymentRequired).to.match(/^[A-Za-z0-9+/=]{50,}$/)
   })
 
-  it('goes to one neighbourhood once at a time, and to few places at once', async () => {
+  it('runs one visit per network neighbourhood at a time, and few in total', async () => {
     visit = createVisitor(net.world, { ...limits, milliseconds: 10_000 }, createPace({ atOnce: 3, apartMs: 1 }))
     const later: Answer = (_, response) => void setTimeout(() => response.end('x'), 15)
     const hosts = Array.from({ length: 18 }, (_, i) => `h${i}.example.org`)

@@ -26,7 +26,7 @@ describe('visits of listed services', () => {
   }
   const health = async (query: object = {}) => (await scene.record(url, query)).liveness
 
-  it('find a service alive after two good ones, and keep the count of thirty days', async () => {
+  it('mark a service alive after two good visits, and count the visits of 30 days', async () => {
     scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
     await days(1)
     expect(await health()).to.deep.include({ status: 'unknown', http_status: 402, checks_30d: 1, ok_30d: 1 })
@@ -36,7 +36,7 @@ describe('visits of listed services', () => {
     expect(await health()).to.include({ checks_30d: 30, ok_30d: 30 })
   })
 
-  it('come again after ten minutes while they do not agree, then once a day', async () => {
+  it('are repeated after ten minutes while they disagree, and once a day otherwise', async () => {
     scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
     await scene.run('sweep', 'visit', 'visit')
     expect(scene.net.requests).to.have.length(1)
@@ -50,7 +50,7 @@ describe('visits of listed services', () => {
     expect(scene.net.requests).to.have.length(3)
   })
 
-  it('hide a service after three bad ones, and show it to who asks for it', async () => {
+  it('hide a service after three bad visits, unless the query asks for hidden ones', async () => {
     scene.net.site('a.example.org', '93.184.216.34', status(500))
     await days(2)
     expect((await scene.find()).total).to.equal(1)
@@ -59,7 +59,7 @@ describe('visits of listed services', () => {
     expect(await health({ alive: false })).to.include({ status: 'dead', http_status: 500 })
   })
 
-  it('GET first, POST only where that is not found or not the method, and never HEAD', async () => {
+  it('send GET, then POST after a 404 or 405, and never HEAD', async () => {
     for (const [code, methods] of [
       [402, ['GET']],
       [404, ['GET', 'POST']],
@@ -77,7 +77,7 @@ describe('visits of listed services', () => {
     }
   })
 
-  it('count a POST that asks for a payment', async () => {
+  it('count a POST that asks for a payment as a good visit', async () => {
     scene.net.site('a.example.org', '93.184.216.34', (request, response) =>
       (request.method === 'POST' ? askFor('10000', PAYEE, 1) : status(405))(request, response),
     )
@@ -85,7 +85,7 @@ describe('visits of listed services', () => {
     expect(await health()).to.include({ status: 'alive' })
   })
 
-  it('never go to a template, to what is only installed, or to ourselves', async () => {
+  it('skip address templates, installable packages and our own service', async () => {
     scene.sources.bazaar.push(item('http://b.example.org/:id'))
     scene.sources.registry.push({
       name: 'me/tools',
@@ -102,7 +102,7 @@ describe('visits of listed services', () => {
     })
   })
 
-  it('refuse a public name that leads inside, and say so', async () => {
+  it('refuse a public name that resolves to a private address, and record the reason', async () => {
     scene.net.name('a.example.org', ['169.254.169.254'])
     await days(1)
     expect((await scene.record(url)).flags).to.include('refused')
@@ -111,7 +111,7 @@ describe('visits of listed services', () => {
     expect((await scene.find()).total).to.equal(0)
   })
 
-  it('believe the service itself, not a feed, on whom to pay', async () => {
+  it('take the payTo address from the service itself rather than from a listing', async () => {
     scene.net.site('a.example.org', '93.184.216.34', askFor('777', PAYEE))
     scene.sources.bazaar[0] = item(url)
     await days(2)
@@ -127,7 +127,7 @@ describe('visits of listed services', () => {
     expect(record.flags).to.include('payto_changed')
   })
 
-  it('flag a service that tells another payee than before', async () => {
+  it('flag a service that changes its payTo address', async () => {
     scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
     await days(2)
     scene.net.site('a.example.org', '93.184.216.34', askFor('10000', OTHER))
@@ -137,7 +137,7 @@ describe('visits of listed services', () => {
     expect(record.flags).to.include('payto_changed')
   })
 
-  it('take a few of one host in a run', async () => {
+  it('are limited per host in each run', async () => {
     scene.net.site('a.example.org', '93.184.216.34', status(402))
     scene.sources.bazaar.push(...Array.from({ length: 20 }, (_, i) => item(`http://a.example.org/${i}`)))
     await scene.run('sweep', 'visit')
@@ -145,7 +145,7 @@ describe('visits of listed services', () => {
     expect(scene.net.most.near['93.184.216']).to.equal(1)
   })
 
-  it('are no part of a moment before them', async () => {
+  it('do not change answers for earlier times', async () => {
     scene.net.site('a.example.org', '93.184.216.34', askFor('10000', PAYEE))
     await scene.run('sweep')
     const [before, then] = [await scene.find(), scene.clock]
@@ -156,7 +156,7 @@ describe('visits of listed services', () => {
   })
 })
 
-describe('what hosts say of themselves', () => {
+describe('documents that hosts serve about themselves', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()
@@ -169,7 +169,7 @@ describe('what hosts say of themselves', () => {
       return found === undefined ? response.writeHead(404).end() : response.end(JSON.stringify(found))
     }
 
-  it('is read from /.well-known/x402 and the agent card, of given origins and of listed services', async () => {
+  it('are read from /.well-known/x402 and the agent card, for configured origins and for hosts of listed services', async () => {
     scene.net.site(
       'own.example.org',
       '93.184.216.34',
@@ -193,7 +193,7 @@ describe('what hosts say of themselves', () => {
     expect(found.records.map(({ provider }) => provider.verified)).to.deep.equal([true, false, true])
   })
 
-  it('is asked for once a day, and never of an origin that leads inside', async () => {
+  it('are requested once a day, and never from an origin that resolves to a private address', async () => {
     scene.net.name('own.example.org', ['10.0.0.1'])
     await scene.run('origins', 'origins')
     expect(scene.net.resolved).to.deep.equal(['own.example.org', 'own.example.org'])
@@ -203,7 +203,7 @@ describe('what hosts say of themselves', () => {
     expect(scene.net.resolved).to.have.length(4)
   })
 
-  it('of our own service comes from our own discovery document', async () => {
+  it('include our own service, from our own discovery document', async () => {
     await scene.run('self')
     const record = await scene.record('http://127.0.0.1:4021/v1/x/thing')
     expect(record).to.deep.include({

@@ -5,7 +5,7 @@ import { decimalOf, splitPair, symbolOf } from '../../../plugins/funding/payload
 import { intervalOf } from '../../../plugins/funding/recorded-settlements.ts'
 
 describe('funding arithmetic', () => {
-  it('turns a rate into others of the same size', () => {
+  it('converts a rate to other periods', () => {
     expect(rateOver(0.000086, 8, 1)).to.equal(0.00001075)
     expect(aprOf(0.000086, 8)).to.equal(0.09417)
     expect(aprOf(0.00000625, 8)).to.equal(0.00684375)
@@ -14,7 +14,7 @@ describe('funding arithmetic', () => {
     expect(carryOf(0.0001, 1)).to.equal(24)
   })
 
-  it('compounds to nothing when a rate takes everything', () => {
+  it('compounds to −100% when a rate takes everything', () => {
     expect(apyOf(-1, 8)).to.equal(-1)
     expect(apyOf(-2, 8)).to.equal(-1)
   })
@@ -30,7 +30,7 @@ describe('funding arithmetic', () => {
   })
 })
 
-describe('a number of a payload', () => {
+describe('a number in an answer', () => {
   it('keeps its digits, without an exponent', () => {
     const cases: [unknown, string | null][] = [
       ['0.00000254545454545455', '0.00000254545454545455'],
@@ -70,7 +70,7 @@ describe('the interval between settlements', () => {
   const times = (hours: readonly number[], start = 1_768_233_600): number[] =>
     hours.reduce((all, gap) => [...all, all.at(-1)! + gap * 3600], [start])
 
-  it('is what the newest gaps agree on, a few milliseconds aside', () => {
+  it('is the one on which the newest gaps agree, within a few milliseconds', () => {
     expect(intervalOf([0, 28_800.007, 57_600.009])).to.equal(8)
     expect(intervalOf(times([8, 8, 8, 4, 4]))).to.equal(4)
     expect(intervalOf(times([8, 8, 8, 4]))).to.equal(4)
@@ -78,19 +78,19 @@ describe('the interval between settlements', () => {
     expect(intervalOf(times([4, 4, 8, 8]))).to.equal(8)
   })
 
-  it('is not one that a missing settlement makes', () => {
+  it('ignores the gap that a missing settlement leaves', () => {
     expect(intervalOf(times([4, 4, 4, 8, 4]))).to.equal(4)
     expect(intervalOf(times([1, 1, 3]))).to.equal(1)
   })
 
-  it('is unknown from too little, or from gaps that are no hours', () => {
+  it('is unknown with too few gaps or with gaps that are not whole hours', () => {
     expect(intervalOf([])).to.equal(null)
     expect(intervalOf(times([8]))).to.equal(null)
     expect(intervalOf(times([4, 8]))).to.equal(null)
     expect(intervalOf(times([0.5, 0.5, 0.5]))).to.equal(null)
   })
 
-  it('is found for any interval, jitter and number of old gaps', () => {
+  it('is found for any interval, jitter and number of older gaps', () => {
     const jitter = fc.array(fc.double({ min: 0, max: 0.02, noNaN: true }), { minLength: 4, maxLength: 4 })
     fc.assert(
       fc.property(
@@ -108,7 +108,7 @@ describe('the interval between settlements', () => {
 })
 
 describe('the symbol of a contract', () => {
-  it('is one word at all venues', () => {
+  it('is the same at all venues', () => {
     const cases = {
       XBT: 'BTC',
       btc: 'BTC',
@@ -124,7 +124,7 @@ describe('the symbol of a contract', () => {
     for (const [base, symbol] of Object.entries(cases)) expect(symbolOf(base), base).to.equal(symbol)
   })
 
-  it('is split from its quote', () => {
+  it('is separated from its quote currency', () => {
     expect(splitPair('BTCUSDT')).to.deep.equal({ base: 'BTC', quote: 'USDT' })
     expect(splitPair('ETHBTC')).to.deep.equal({ base: 'ETH', quote: 'BTC' })
     expect(splitPair('USDCUSDT')).to.deep.equal({ base: 'USDC', quote: 'USDT' })

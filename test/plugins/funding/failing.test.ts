@@ -3,7 +3,7 @@ import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { ANSWERS, AT } from './answers.ts'
 import { failure, NAMES, openScene, type Scene } from './scene.ts'
 
-describe('funding rates when venues fail or time goes by', () => {
+describe('funding rates when venues fail or time passes', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()
@@ -68,7 +68,7 @@ describe('funding rates when venues fail or time goes by', () => {
     expect(await scene.venue('dydx')).to.include({ status: 'unavailable', error: '/v4/perpetualMarkets answered 302' })
   })
 
-  it('lists rates that cannot be true and uses them nowhere', async () => {
+  it('lists implausible rates and uses them nowhere', async () => {
     const [first, second] = ANSWERS.gate['contracts'] as object[]
     scene.venues.payloads.set('gate/contracts', [{ ...first, funding_rate: '0.9' }, second])
     await scene.poll()

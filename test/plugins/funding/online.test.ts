@@ -58,7 +58,7 @@ describe('funding rates read from the venues', () => {
     expect(await failure(scene.rates())).to.include({ code: 'product_suspended' })
   })
 
-  it('obeys the switch of each venue', async () => {
+  it('polls only enabled venues', async () => {
     await scene.restart(['binance', 'okx'])
     await scene.poll()
     expect(scene.venues.requests.filter((request) => /^(binance|okx)/.test(request))).to.deep.equal([])

@@ -55,7 +55,7 @@ describe('a query of funding rates', () => {
   })
 
   for (const sort of ['apr', '-apr', 'symbol'])
-    it(`returns in pages of 7 what one page has, while the market moves on (${sort})`, async () => {
+    it(`returns the same rates in pages of 7 as in one page, while rates change (${sort})`, async () => {
       const whole = await rates({ sort, limit: 1000 })
       const found: unknown[] = []
       let cursor: string | null = null

@@ -53,7 +53,7 @@ describe('recorded funding rates', () => {
       expect(item.apr).to.be.closeTo(apr, 1e-9)
     })
 
-  it('of Gate are all 302 contracts, next paid at 16:00', async () => {
+  it('of Gate include all 302 contracts, next paid at 16:00', async () => {
     const { venues, rates } = await ask('frozen:2023-05-24T12:09:35Z', '2023-05-24T12:09:35Z', { venue: 'gate' })
     expect(venues.find(({ venue }) => venue === 'gate')).to.deep.include({
       status: 'ok',
@@ -65,12 +65,12 @@ describe('recorded funding rates', () => {
     expect(rates.find(({ symbol }) => symbol === 'BTC')).to.include({ mark_price: 26704.26, index_price: 26703.16 })
   })
 
-  it('of Hyperliquid are next paid at the hour after the capture, whatever the wall clock says', async () => {
+  it('of Hyperliquid are next paid at the hour after the recording, whatever the wall clock shows', async () => {
     const item = await recorded('hyperliquid', 'ETH', '2026-02-04T21:20:00Z')
     expect(item).to.include({ observed_at: '2026-02-04T21:19:43Z', next_funding: '2026-02-04T22:00:00Z' })
   })
 
-  it('of Kraken inverse contracts are the relative figure of the exchange, not the amount over the price', async () => {
+  it('of Kraken use the relative rate of the exchange for inverse contracts, not the amount divided by the price', async () => {
     const item = await recorded('kraken', 'BTC', '2023-02-14T16:47:20Z')
     expect(item).to.include({ instrument: 'PI_XBTUSD', contract: 'inverse', next_funding: '2023-02-14T17:00:00Z' })
     expect(item.rate).to.be.closeTo(-1.380384722222e-6, 1e-18)
@@ -78,7 +78,7 @@ describe('recorded funding rates', () => {
     expect(Math.abs(item.rate / wrong)).to.be.above(4e8)
   })
 
-  it('of Kraken are untold for an inverse contract without its relative figure', async () => {
+  it('of Kraken omit an inverse contract without a relative rate', async () => {
     const moment = '2025-11-17T00:34:40Z'
     const { rates, venues } = await ask(`frozen:${moment}`, moment, { venue: 'kraken' })
     expect(rates.map(({ instrument }) => instrument)).to.deep.equal(['PF_ETHUSD'])
@@ -86,7 +86,7 @@ describe('recorded funding rates', () => {
     expect(venues.find(({ venue }) => venue === 'kraken')).to.include({ untold: 1 })
   })
 
-  it('of Binance tell their interval by the gaps: four hours of one symbol in eight', async () => {
+  it('of Binance get their interval from the gaps between settlements, which one symbol in eight has at four hours', async () => {
     const { settled } = await readFundingRecordings(folder)
     const { rates, untold } = settledAt(settled!, seconds('2026-03-20T00:00:10Z'))
     expect(untold).to.deep.equal([])

@@ -24,7 +24,7 @@ describe('GET /v1/x/perp-funding-rates', () => {
   })
 
   for (const version of [1, 2] as const)
-    it(`asks 0.005 and answers a call paid with x402 v${version}`, async () => {
+    it(`costs 0.005 USD and can be paid with x402 v${version}`, async () => {
       proves('x-funding')
       const { response, v1 } = await offer(url)
       expect(response.status).to.equal(402)
@@ -36,7 +36,7 @@ describe('GET /v1/x/perp-funding-rates', () => {
       expect(body).to.include({ count: 8, data_mode: 'sample' })
     })
 
-  it('refuses a query it does not understand and charges nothing', async () => {
+  it('refuses an invalid query without charging', async () => {
     const header = await payment(url, shop.wallet)
     const settled = shop.settler.transfers.length
     for (const query of ['limit=0', 'limit=1001', 'sort=rate', 'venue=ftx', 'min_abs_apr=-1', 'cursor=x', 'base=BTC']) {
@@ -47,7 +47,7 @@ describe('GET /v1/x/perp-funding-rates', () => {
     expect(shop.settler.transfers).to.have.length(settled)
   })
 
-  it('is in the family index with its price', async () => {
+  it('appears in the index of its family with its price', async () => {
     const family = await (await fetch(`${shop.url}/v1/x`)).text()
     expect(family).to.include('GET /v1/x/perp-funding-rates').and.to.include('0.005')
   })

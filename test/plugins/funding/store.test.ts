@@ -32,7 +32,7 @@ for (const name of ['memory', 'PostgreSQL'])
       return [found?.quarantined[0]?.reason ?? null, fetched, error]
     }
 
-    it('are those known at a time, to the millisecond', async () => {
+    it('are visible as known at a time, to the millisecond', async () => {
       expect(await at(100.249)).to.deep.equal([null, null, null])
       expect(await at(100.25)).to.deep.equal(['first', 100.25, null])
       expect(await at(160.5)).to.deep.equal(['first', 100.25, 'no answer'])

@@ -10,7 +10,7 @@ import { readFundingRecordings } from '../../../plugins/funding/recorded-payload
 const AT = Date.UTC(2026, 1, 4, 21, 19, 43) / 1000
 
 describe('a recorded table', () => {
-  it('has its columns in any order, under any of their names', () => {
+  it('may have its columns in any order and under any of their names', () => {
     const rows = [{ time: '1770239983000', instrument: 'BTCUSDT', rate: '4.65e-05', markPrice: '' }]
     for (const csv of [
       'timestamp,symbol,funding_rate\n1770239983000,BTCUSDT,4.65e-05',
@@ -22,7 +22,7 @@ describe('a recorded table', () => {
     expect(readTable('')).to.deep.equal([])
   })
 
-  it('of settlements has rows that are none, which are left out', () => {
+  it('of settlements may have other rows, which are skipped', () => {
     const history = readHistory(
       ['symbol,time,rate', `X,${AT},0.1`, 'X,,0.1', `,${AT},0.1`, `X,${AT},`, `X,${AT - 3600},-1e-5`, ''].join('\n'),
     )
@@ -33,7 +33,7 @@ describe('a recorded table', () => {
     expect(history.size).to.equal(1)
   })
 
-  it('of Hyperliquid may hold several moments: each is a poll of its own', async () => {
+  it('of Hyperliquid may have rates of several times, and each time is a poll of its own', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-table-'))
     const lines = ['21:19:43', '22:19:43'].flatMap((time, n) => [
       `2026-02-04T${time}+00:00,BTC,0.0000${n + 1},73306.0`,
@@ -51,7 +51,7 @@ describe('a recorded table', () => {
     ])
   })
 
-  it('tells its times as seconds, milliseconds or dates, which are of UTC where they name no zone', () => {
+  it('may have times in seconds, milliseconds or dates, which are UTC without a zone', () => {
     const zone = process.env['TZ']
     process.env['TZ'] = 'America/New_York'
     try {

@@ -48,13 +48,13 @@ describe('the parsers of the venues', () => {
       expect(parse('binance', { rates: [over], intervals: [] })).to.deep.include({ rates: [], untold: [] })
     })
 
-    it('keeps the digits of a rate as they came', () => {
+    it('keeps the digits of a rate as Binance wrote them', () => {
       expect(parse('binance', ANSWERS.binance).rates[1]!.rate).to.equal('-0.00030299')
     })
   })
 
   describe('Bybit', () => {
-    it('tells hours in every row', () => {
+    it('states the interval in hours in every row', () => {
       const { rates } = parse('bybit', ANSWERS.bybit)
       expect(
         rates.map(({ instrument, intervalHours, contract, quote, settle }) => [
@@ -71,7 +71,7 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('is not assumed to pay every eight hours where the row does not say so', () => {
+    it('is not assumed to pay every eight hours if a row does not say so', () => {
       const list = [{ symbol: 'XUSDT', fundingRate: '0.0001', nextFundingTime: String((AT + 100) * 1000) }]
       const payload = { retCode: 0, result: { list } }
       const { rates, untold } = parse('bybit', { linear: payload, inverse: { retCode: 0, result: { list: [] } } })
@@ -79,7 +79,7 @@ describe('the parsers of the venues', () => {
       expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue reports no interval' }])
     })
 
-    it('can fail under status 200', () => {
+    it('may report an error with status 200', () => {
       const refused = { retCode: 10006, retMsg: 'Too many visits!', result: { list: [] } }
       expect(() => parse('bybit', { linear: refused, inverse: refused })).to.throw(
         PayloadError,
@@ -89,7 +89,7 @@ describe('the parsers of the venues', () => {
   })
 
   describe('OKX', () => {
-    it('has the interval between its two funding times', () => {
+    it('gets the interval from its two funding times', () => {
       const { rates } = parse('okx', ANSWERS.okx)
       expect(
         rates.map(({ instrument, intervalHours, contract }) => [instrument, intervalHours, contract]),
@@ -99,7 +99,7 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('has it before the coming one where the one after is not told', () => {
+    it('gets the interval from the previous funding time if the one after next is missing', () => {
       const { data } = ANSWERS.okx['rates'] as { data: { fundingTime: string }[] }
       const told = {
         ...data[0]!,
@@ -109,13 +109,13 @@ describe('the parsers of the venues', () => {
       expect(only('okx', { rates: { data: [told] } }).intervalHours).to.equal(4)
     })
 
-    it('can fail under status 200', () => {
+    it('may report an error with status 200', () => {
       expect(() => parse('okx', { rates: { code: '50011', msg: 'Too Many Requests', data: [] } })).to.throw(/50011/)
     })
   })
 
   describe('Hyperliquid', () => {
-    it('is joined by place, and pays at the full hour after the moment it was asked', () => {
+    it('is joined by position, and pays at the full hour after the request', () => {
       const { rates } = parse('hyperliquid', ANSWERS.hyperliquid)
       expect(rates.map(({ instrument, symbol }) => [instrument, symbol])).to.deep.equal([
         ['BTC', 'BTC'],
@@ -127,32 +127,32 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('cannot be read where names and figures do not match', () => {
+    it('cannot be read if the numbers of names and rates differ', () => {
       const [meta, figures] = ANSWERS.hyperliquid['contexts'] as [object, object[]]
       expect(() => parse('hyperliquid', { contexts: [meta, figures.slice(1)] })).to.throw(PayloadError, /3 names and 2/)
     })
   })
 
-  it('of dYdX pays every hour, and markets that rest are passed over', () => {
+  it('of dYdX use an interval of one hour and skip inactive markets', () => {
     const rate = only('dydx')
     expect(rate).to.include({ instrument: 'BTC-USD', intervalHours: 1, nextFunding: AT - 183 + 3600 })
   })
 
   describe('Kraken', () => {
-    it('tells an amount of money for a linear contract: divided by the mark price it is the rate', () => {
+    it('states an amount of money for a linear contract, which is divided by the mark price', () => {
       const rate = parse('kraken', ANSWERS.kraken).rates.find(({ instrument }) => instrument === 'PF_XBTUSD')!
       expect(Number(rate.rate)).to.be.closeTo(1.1 / 98_000, 1e-16)
       expect(rate).to.include({ symbol: 'BTC', intervalHours: 1, nextFunding: null })
     })
 
-    it('tells no rate of an inverse contract by its absolute amount', () => {
+    it('yields no rate of an inverse contract from its absolute amount', () => {
       const { rates, untold } = parse('kraken', ANSWERS.kraken)
       expect(rates.map(({ instrument }) => instrument)).to.not.include('PI_XBTUSD')
       expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
     })
   })
 
-  it('of Kraken in small letters, as it once wrote them, is inverse all the same', () => {
+  it('of Kraken recognise inverse contracts in lower case, as Kraken once wrote them', () => {
     const list = (ANSWERS.kraken['tickers'] as { tickers: { symbol: string; tag?: string }[] }).tickers
     const tickers = list.map(({ tag: _, ...row }) => ({ ...row, symbol: row.symbol.toLowerCase(), pair: undefined }))
     const { rates, untold } = parse('kraken', { tickers: { tickers } })
@@ -162,7 +162,7 @@ describe('the parsers of the venues', () => {
     expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
   })
 
-  it('of Gate has seconds for an interval', () => {
+  it('of Gate read the interval in seconds', () => {
     const { rates } = parse('gate', ANSWERS.gate)
     expect(rates.map(({ intervalHours, nextFunding }) => [intervalHours, nextFunding])).to.deep.equal([
       [8, AT - 183 + 4 * 3600],
@@ -170,7 +170,7 @@ describe('the parsers of the venues', () => {
     ])
   })
 
-  it('of Gate may be of an inverse contract, which is settled in its coin', () => {
+  it('of Gate recognise inverse contracts, which settle in their coin', () => {
     const [row] = ANSWERS.gate['contracts'] as object[]
     const contracts = [{ ...row, name: 'BTC_USD', type: 'inverse' }]
     expect(parse('gate', { contracts }).rates[0]).to.include({ contract: 'inverse', quote: 'USD', settle: 'BTC' })
@@ -212,14 +212,14 @@ describe('the quarantine', () => {
     expect(quarantine([sound])).to.deep.equal({ rates: [sound], quarantined: [] })
   })
 
-  it('keeps what would be above 5% in eight hours, whatever the interval', () => {
+  it('holds rates above 5% in eight hours, whatever the interval', () => {
     expect(reasonOf({ rate: '0.00625' })).to.equal(undefined)
     expect(reasonOf({ rate: '0.0063' })).to.match(/5\.04% in eight hours/)
     expect(reasonOf({ rate: '-0.0063' })).to.match(/-5\.04% in eight hours/)
     expect(reasonOf({ rate: '0.04', intervalHours: 8, nextFunding: null })).to.equal(undefined)
   })
 
-  it('keeps impossible intervals and times', () => {
+  it('holds impossible intervals and times', () => {
     expect(reasonOf({ intervalHours: 0 })).to.match(/0 hours/)
     expect(reasonOf({ intervalHours: -8 })).to.match(/-8 hours/)
     expect(reasonOf({ intervalHours: 100 })).to.match(/100 hours/)
