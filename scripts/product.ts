@@ -76,10 +76,10 @@ async function refusals(
   const { documents } = await readDocuments(catalogDir)
   const { schemas } = await readSchemas(schemaDir)
   try {
-    const held = nameOwners(createCatalog(documents, schemas).catalog)
+    const ownerOf = nameOwners(createCatalog(documents, schemas).catalog)
     const content = JSON.parse(document) as Record<string, unknown>
     schemas.set(`${made.product}.json`, JSON.parse(schemaOf(made)) as Record<string, unknown>)
-    const { issues } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { ownerOf: held })
+    const { issues } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { ownerOf })
     return issues.filter((issue) => issue.file === file)
   } catch (error) {
     // The catalog cannot be built at all at the moment; npm run check says why.

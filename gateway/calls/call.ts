@@ -5,7 +5,7 @@ import type { ServiceError } from '../errors.ts'
 import type { PaymentRecord } from '../payments/journal/journal.ts'
 import type { Quote } from '../x402/challenge.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
-import type { ServerEvent, StreamWish } from '../plugin/plugin.ts'
+import type { ServerEvent, StreamRequest } from '../plugin/plugin.ts'
 
 /** Payments and access token as the caller sent them: undecoded, from whichever header, argument or _meta they came. */
 export interface Credential {
@@ -29,7 +29,7 @@ export interface CallRequest {
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
   /** Set when the caller accepts server-sent events. */
-  readonly stream?: StreamWish
+  readonly stream?: StreamRequest
   /** Calls `listener` once the whole answer was sent; never if the caller disconnected before that. */
   onSent(listener: () => void): void
   /** Reads and decodes the body. Called at most once, and not at all for an unpaid call of a priced route. */

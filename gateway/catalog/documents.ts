@@ -1,21 +1,24 @@
-/** Reads the catalog folder: service.json, plans.json, networks.json; every other *.json, in sub-folders too, a product. */
+/**
+ * Reads the catalog folder: service.json, plans.json and networks.json. Every other *.json file, in sub-folders too, is a
+ * product document.
+ */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { NETWORKS_FILE } from '../config/networks.ts'
-import { parseJson } from '../validation/json.ts'
+import { isObject, parseJson } from '../validation/json.ts'
 import type { Issue } from '../validation/issue.ts'
 
 export interface CatalogDocument {
   /** Path inside the catalog folder with forward slashes, e.g. "x/gold.json". */
   readonly file: string
   readonly kind: 'service' | 'plans' | 'networks' | 'product'
-  /** As parsed; not yet checked against its schema. */
+  /** The parsed JSON. It has not been validated. */
   readonly content: Readonly<Record<string, unknown>>
 }
 
 /**
- * Every document that is a JSON object, by file name in order, and a mistake for each that is not, that cannot be read,
- * for equal keys, and for a missing service.json. Throws where the folder itself cannot be read.
+ * Reads the documents that are JSON objects, sorted by file name. Files that cannot be read or parsed, values that are
+ * not objects, duplicate keys and a missing service.json are issues. Throws if the folder itself cannot be read.
  */
 export async function readDocuments(
   catalogDir: string,
@@ -31,25 +34,25 @@ export async function readDocuments(
     else if (found.length === 0)
       issues.push({ file, pointer: '', rule: 'type', message: 'Must be an object. Write { ... }.' })
   }
-  const named = [...documents, ...issues].some(({ file }) => file === 'service.json')
-  if (!named)
+  const hasService = [...documents, ...issues].some(({ file }) => file === 'service.json')
+  if (!hasService)
     issues.push({
       file: 'service.json',
       pointer: '',
       rule: 'missing',
-      message: 'Is missing. Write the words of the service.',
+      message: 'Is missing. Write the name, title, summary, description and version of the service.',
     })
   return { documents, issues }
 }
 
-/** What a file says; null where it has gone since it was listed. That it cannot be read is a problem of that file only. */
+/** Reads a JSON file. Null if the file has gone since it was listed. A file that cannot be read is an issue. */
 export async function readJson(path: string): Promise<ReturnType<typeof parseJson> | null> {
   try {
     return parseJson(await readFile(path, 'utf8'))
   } catch (error) {
     const { code = String(error) } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return null
-    const message = `Cannot be read (${code}). Give the gateway the right to, or remove it.`
+    const message = `Cannot be read (${code}). Give the gateway permission to read it, or remove it.`
     return { value: undefined, issues: [{ pointer: '', rule: 'read', message }] }
   }
 }
@@ -60,10 +63,10 @@ function kindOf(file: string): CatalogDocument['kind'] {
   return file === 'plans.json' ? 'plans' : 'product'
 }
 
-/** Links are followed: an operator may keep documents, or whole folders of them, elsewhere. */
+/** Lists the *.json files. Links are followed: an operator may keep documents or whole folders elsewhere. */
 async function jsonFiles(folder: string, below = '', within: readonly string[] = []): Promise<string[]> {
   const home = await realpath(join(folder, below))
-  // A link that leads round in circles.
+  // The link leads back to a folder above it.
   if (within.includes(home)) return []
   const entries = await readdir(home, { withFileTypes: true })
   const files = entries
@@ -75,8 +78,4 @@ async function jsonFiles(folder: string, below = '', within: readonly string[] =
       return found?.isFile() && file.endsWith('.json') ? [file] : []
     })
   return (await Promise.all(files)).flat().sort()
-}
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,18 +1,22 @@
-/** What the documents must keep among each other: names are unique, and every name leads somewhere. */
+/** Names across documents: every name is unique, and every reference leads to something that exists. */
 import { type Draft, type OperationDraft, type Route, parseRoute } from './product-drafts.ts'
 import type { Catalog } from '../plugin/catalog.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 
-/** Which document had a name in the edition before: it keeps it, whatever order the files are in. */
+/** Returns the file of the document that had a name in the previous edition. That document keeps the name. */
 export type NameOwner = (kind: 'product' | 'operation' | 'route' | 'tool', name: string) => string | undefined
 
-const nobody: NameOwner = () => undefined
+const noOwner: NameOwner = () => undefined
 
-/** One operation id, route, tool and product each; `uses` and `replacement` name what exists; nobody asks in a circle. */
+/**
+ * Lists the issues of names. Products, operation ids, routes and tools must be unique, `uses` and `replacement` must name
+ * what exists, and products must not use each other in a circle. `taken` are operations that no product document
+ * describes, such as those of plans.
+ */
 export function nameIssues(
   drafts: readonly Draft[],
   taken: readonly OperationDraft[],
-  held: NameOwner = nobody,
+  ownerOf: NameOwner = noOwner,
 ): Issue[] {
   const operations = [...drafts.flatMap((draft) => draft.operations), ...taken]
   const byId = new Map(operations.map((operation) => [operation.id, operation]))
@@ -21,13 +25,15 @@ export function nameIssues(
     ...drafts.map(({ file, product }) => ({ file, product, pointer: '/product' })),
   ]
   return [
-    ...duplicateNames(products, 'product', held, ({ product }) => [product, `The product ${product}`]),
-    ...duplicateNames(operations, 'operation', held, ({ id }) => [id, `The operation ${id}`]),
-    ...duplicateNames(operations, 'route', held, ({ route }) =>
+    ...duplicateNames(products, 'product', ownerOf, ({ product }) => [product, `The product ${product}`]),
+    ...duplicateNames(operations, 'operation', ownerOf, ({ id }) => [id, `The operation ${id}`]),
+    ...duplicateNames(operations, 'route', ownerOf, ({ route }) =>
       route ? [route.shape, `The route ${route.method} ${route.path}`] : null,
     ),
-    ...duplicateNames(operations, 'tool', held, ({ id, tool }) => (tool ? [tool, `The tool ${tool} of ${id}`] : null)),
-    ...overlappingRoutes(operations, held),
+    ...duplicateNames(operations, 'tool', ownerOf, ({ id, tool }) =>
+      tool ? [tool, `The tool ${tool} of ${id}`] : null,
+    ),
+    ...overlappingRoutes(operations, ownerOf),
     ...drafts.flatMap((draft) => usesIssues(draft, byId)),
     ...circularUses(drafts, byId),
     ...replacementIssues(operations),
@@ -39,32 +45,32 @@ interface Placed {
   readonly pointer: string
 }
 
-/** A mistake for each item whose name another has: the one that held it before, else the first. */
+/** Reports each item whose name belongs to another: to the one that had it before, or else to the first. */
 function duplicateNames<Item extends Placed>(
   items: readonly Item[],
   kind: 'product' | 'operation' | 'route' | 'tool',
-  held: NameOwner,
-  nameOf: (item: Item) => readonly [name: string, words: string] | null,
+  ownerOf: NameOwner,
+  nameOf: (item: Item) => readonly [name: string, description: string] | null,
 ): Issue[] {
   const owners = new Map<string, Item>()
   const named = items.flatMap((item) => {
     const name = nameOf(item)
-    return name ? [{ item, name: name[0], words: name[1] }] : []
+    return name ? [{ item, name: name[0], description: name[1] }] : []
   })
   for (const { item, name } of named)
-    if (!owners.has(name) || (held(kind, name) === item.file && owners.get(name)?.file !== item.file))
+    if (!owners.has(name) || (ownerOf(kind, name) === item.file && owners.get(name)?.file !== item.file))
       owners.set(name, item)
-  return named.flatMap(({ item, name, words }) => {
+  return named.flatMap(({ item, name, description }) => {
     const other = owners.get(name) as Item
     if (other === item) return []
     const { file, pointer } = item
-    const message = `${words} is already at ${other.file}#${other.pointer}. Write another.`
+    const message = `${description} is already defined at ${other.file}#${other.pointer}. Choose another.`
     return [{ file, pointer: kind === 'route' ? `${pointer}/route` : pointer, rule: `${kind}-taken`, message }]
   })
 }
 
-/** A mistake for each route that shares an address with a route of another product: nobody answers for another. */
-function overlappingRoutes(operations: readonly OperationDraft[], held: NameOwner): Issue[] {
+/** Reports each route that matches an address which a route of another product matches too. */
+function overlappingRoutes(operations: readonly OperationDraft[], ownerOf: NameOwner): Issue[] {
   const issues: Issue[] = []
   const rivals = new Map<string, Routed[]>()
   for (const { route, file, product, pointer } of operations) {
@@ -76,11 +82,11 @@ function overlappingRoutes(operations: readonly OperationDraft[], held: NameOwne
     rivals.set(length, earlier)
     for (const first of earlier) {
       if (first.product === product || !isShared(first, second)) continue
-      const isHeld = (one: Routed): boolean => held('route', one.route.shape) === one.file
-      const [owner, blamed] = isHeld(second) && !isHeld(first) ? [second, first] : [first, second]
+      const isOwner = (one: Routed): boolean => ownerOf('route', one.route.shape) === one.file
+      const [owner, blamed] = isOwner(second) && !isOwner(first) ? [second, first] : [first, second]
       const message =
         `The route ${blamed.route.method} ${blamed.route.path} shares addresses with ${owner.route.method} ` +
-        `${owner.route.path} at ${owner.file}#${owner.pointer}. Write a path of this product's own.`
+        `${owner.route.path} at ${owner.file}#${owner.pointer}. Write a path that only this product has.`
       issues.push({ file: blamed.file, pointer: `${blamed.pointer}/route`, rule: 'route-taken', message })
     }
     earlier.push(second)
@@ -93,7 +99,7 @@ interface Routed extends Pick<OperationDraft, 'file' | 'product' | 'pointer'> {
   readonly segments: readonly string[]
 }
 
-/** True where some address fits both, and they are not one route: segment by segment equal, or a parameter. */
+/** Returns true if some address matches both routes and they are not the same route. A parameter matches any segment. */
 function isShared({ segments, route }: Routed, other: Routed): boolean {
   const fits = (segment: string, at: number): boolean => {
     const theirs = other.segments[at] as string
@@ -105,10 +111,10 @@ function isShared({ segments, route }: Routed, other: Routed): boolean {
 function usesIssues({ file, product, uses }: Draft, byId: ReadonlyMap<string, OperationDraft>): Issue[] {
   return uses.flatMap((id, index) => {
     const at = { file, pointer: pointerOf('uses', index) }
-    const asked = byId.get(id)
-    if (!asked)
+    const used = byId.get(id)
+    if (!used)
       return [{ ...at, rule: 'uses-unknown', message: `No product has the operation ${id}. ${nearest(id, byId)}` }]
-    if (asked.product === product)
+    if (used.product === product)
       return [
         {
           ...at,
@@ -116,39 +122,39 @@ function usesIssues({ file, product, uses }: Draft, byId: ReadonlyMap<string, Op
           message: `${id} is this product's own operation. Remove it; the plugin can call it.`,
         },
       ]
-    if (asked.isRetired) return [{ ...at, rule: 'uses-retired', message: `${id} is retired. Name another operation.` }]
+    if (used.isRetired) return [{ ...at, rule: 'uses-retired', message: `${id} is retired. Name another operation.` }]
     return []
   })
 }
 
-/** Reported once per circle, at the first product of it. */
+/** Reports each circle once, at its first product. */
 function circularUses(drafts: readonly Draft[], byId: ReadonlyMap<string, OperationDraft>): Issue[] {
-  const asks = new Map(
+  const usesOf = new Map(
     drafts.map(({ product, uses }) => [
       product,
-      [...new Set(uses.map((id) => byId.get(id)?.product ?? ''))].filter((asked) => asked !== product),
+      [...new Set(uses.map((id) => byId.get(id)?.product ?? ''))].filter((used) => used !== product),
     ]),
   )
   const found = new Set<string>()
   return drafts.flatMap(({ file, product }) => {
     if (found.has(product)) return []
-    const circle = cycleFrom(product, asks)
+    const circle = cycleFrom(product, usesOf)
     if (!circle) return []
     circle.forEach((member) => found.add(member))
-    const message = `${[...circle, product].join(' asks ')}: a circle. Remove one of these uses.`
+    const message = `Products use each other in a circle: ${[...circle, product].join(' uses ')}. Remove one of these uses.`
     return [{ file, pointer: '/uses', rule: 'uses-circle', message }]
   })
 }
 
-/** The way from a product back to itself, or null. */
-function cycleFrom(start: string, asks: ReadonlyMap<string, readonly string[]>): string[] | null {
+/** Finds the products on the way from a product back to itself. Null if there is no way. */
+function cycleFrom(start: string, usesOf: ReadonlyMap<string, readonly string[]>): string[] | null {
   const seen = new Set<string>()
-  function search(product: string, way: readonly string[]): string[] | null {
-    for (const next of asks.get(product) ?? []) {
-      if (next === start) return [...way, product]
+  function search(product: string, path: readonly string[]): string[] | null {
+    for (const next of usesOf.get(product) ?? []) {
+      if (next === start) return [...path, product]
       if (seen.has(next)) continue
       seen.add(next)
-      const circle = search(next, [...way, product])
+      const circle = search(next, [...path, product])
       if (circle) return circle
     }
     return null
@@ -157,26 +163,26 @@ function cycleFrom(start: string, asks: ReadonlyMap<string, readonly string[]>):
 }
 
 function replacementIssues(operations: readonly OperationDraft[]): Issue[] {
-  const living = new Set(operations.filter(({ isRetired }) => !isRetired).map(({ routeText }) => routeText))
+  const served = new Set(operations.filter(({ isRetired }) => !isRetired).map(({ routeText }) => routeText))
   return operations.flatMap(({ file, pointer, fields }) => {
     const { replacement } = fields
-    if (typeof replacement !== 'string' || living.has(replacement)) return []
-    const message = `${replacement} is not a route that is served. Write one that is.`
+    if (typeof replacement !== 'string' || served.has(replacement)) return []
+    const message = `${replacement} is not a route of the catalog. Write a route that is served.`
     return [{ file, pointer: `${pointer}/replacement`, rule: 'retired', message }]
   })
 }
 
-/** Advice for a misspelt id: one that differs only in case, or that contains it or is contained. */
+/** Advice for a misspelt id: an id that contains it or is contained in it, in any case. */
 export function nearest(id: string, byId: ReadonlyMap<string, unknown>): string {
   const low = id.toLowerCase()
   const near = [...byId.keys()].find((other) => {
     const candidate = other.toLowerCase()
     return candidate.includes(low) || low.includes(candidate)
   })
-  return near ? `Write ${near}, perhaps.` : 'Write the id of an operation of the catalog.'
+  return near ? `Did you mean ${near}?` : 'Write the id of an operation of the catalog.'
 }
 
-/** The names of a catalog by the file of the document that has them. */
+/** Returns which document of a catalog has which names. */
 export function nameOwners({ products }: Catalog): NameOwner {
   const files = new Map<string, string>()
   for (const { id, file, operations } of products) {

@@ -1,4 +1,4 @@
-/** Plans: from plans.json to the free list of plans and one purchase operation per plan. */
+/** Turns plans.json into the free list of plans, one purchase operation per plan, and the route that reissues tokens. */
 import type { CatalogDocument } from './documents.ts'
 import { nearest } from './names.ts'
 import { type OperationDraft, type Route, parsePrice, parseRoute, strings } from './product-drafts.ts'
@@ -18,12 +18,12 @@ const PRODUCT = 'plans'
 const LIST_ID = 'getPlans'
 const REISSUE_ID = 'reissueTokens'
 const PURCHASE_SECONDS = 10
-/** Room for the signature of a contract wallet. */
+/** Signatures of contract wallets can be long. */
 const REISSUE_BYTES = 16_384
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** @example purchaseId('live-24h') → "purchasePlanLive24h" */
+/** Returns the id of the operation that sells a plan. @example purchaseId('live-24h') → "purchasePlanLive24h" */
 export function purchaseId(plan: string): OperationId {
   return `purchasePlan${plan
     .split('-')
@@ -31,14 +31,14 @@ export function purchaseId(plan: string): OperationId {
     .join('')}`
 }
 
-/** The operations that plans.json adds, as drafts: their ids and routes are taken. */
+/** Lists the operations that plans.json adds, as drafts. Product documents cannot use their ids and routes. */
 export function planDrafts({ file, content }: CatalogDocument): OperationDraft[] {
   const { path } = content
   const list = typeof path === 'string' ? [draft(file, LIST_ID, '/path', `GET ${path}`, false)] : []
-  const again = reissuePath(content)
+  const reissue = reissuePath(content)
   return [
     ...list,
-    ...(again === null ? [] : [draft(file, REISSUE_ID, '/reissue', `POST ${again}`, false)]),
+    ...(reissue === null ? [] : [draft(file, REISSUE_ID, '/reissue', `POST ${reissue}`, false)]),
     ...planFields(content).map(([pointer, fields]) =>
       draft(file, purchaseId(String(fields['plan'])), pointer, String(fields['route']), true),
     ),
@@ -50,12 +50,12 @@ function draft(file: string, id: string, pointer: string, routeText: string, isP
   return { id, file, product: PRODUCT, pointer, fields: {}, routeText, route: parseRoute(routeText), ...flags }
 }
 
-/** False for a document without list and plans: no product sells them then. */
+/** Returns false for a document that has neither a list nor plans. Then there is no product that sells plans. */
 export function sellsPlans(content: Fields): boolean {
   return typeof content['path'] === 'string' || planFields(content).length > 0
 }
 
-/** Where a lost token is given again, or null. */
+/** Returns the path that reissues lost tokens, or null. */
 function reissuePath({ reissue }: Fields): string | null {
   return typeof reissue === 'string' ? reissue : null
 }
@@ -65,7 +65,7 @@ function planFields(content: Fields): (readonly [pointer: string, fields: Fields
   return plans.flatMap((fields, index) => (isObject(fields) ? [[pointerOf('plans', index), fields] as const] : []))
 }
 
-/** What the schema of plans.json cannot say: routes, prices, and that what a plan opens exists and is sold. */
+/** Checks what the schema of plans.json cannot: routes, prices, and that a plan opens operations that exist and are sold. */
 export function planIssues({ file, content }: CatalogDocument, operations: readonly OperationDraft[]): Issue[] {
   const issues: Issue[] = []
   const report = (pointer: string, rule: string, message: string) => issues.push({ file, pointer, rule, message })
@@ -73,7 +73,7 @@ export function planIssues({ file, content }: CatalogDocument, operations: reado
   const { path, family } = content
   const plans = planFields(content)
   if (plans.length > 0 && typeof path !== 'string')
-    report('/path', 'path', 'Plans are sold, so buyers need the list of them. Write its path.')
+    report('/path', 'path', 'Buyers need the list of the plans that are sold. Write its path.')
   const routes = [
     ...(typeof path === 'string' ? [['/path', `GET ${path}`] as const] : []),
     ...(reissuePath(content) === null ? [] : [['/reissue', `POST ${reissuePath(content)}`] as const]),
@@ -88,7 +88,7 @@ export function planIssues({ file, content }: CatalogDocument, operations: reado
   }
   for (const [pointer, fields] of plans) {
     if (/^[0.]+$/.test(String(fields['price'])))
-      report(`${pointer}/price`, 'price', 'A plan costs something. Write a price above zero.')
+      report(`${pointer}/price`, 'price', 'A plan cannot be free. Write a price above zero.')
     strings(fields['authorizes']).forEach((id, index) => {
       const problem = tokenProblem(id, byId)
       if (problem) report(pointer + pointerOf('authorizes', index), 'authorizes', problem)
@@ -97,7 +97,7 @@ export function planIssues({ file, content }: CatalogDocument, operations: reado
   return issues
 }
 
-/** Why a token cannot open an operation, or null. */
+/** Explains why a token cannot open an operation. Null if it can. */
 function tokenProblem(id: string, byId: ReadonlyMap<string, OperationDraft>): string | null {
   const operation = byId.get(id)
   if (!operation) return `No product has the operation ${id}. ${nearest(id, byId)}`
@@ -140,7 +140,7 @@ export function readPlans(content: Fields, served: ReadonlySet<OperationId>): Pl
   }
 }
 
-/** The product that sells the plans, made by the plugin of the same name; null where there is neither list nor plan. */
+/** Creates the product that sells the plans, which the built-in plugin "plans" answers. Null if there is nothing to sell. */
 export function planProduct(
   content: Fields,
   catalog: PlanCatalog,
@@ -150,11 +150,11 @@ export function planProduct(
   if (!sellsPlans(content)) return null
   const family = (content['family'] as string | undefined) ?? null
   const shared = { product: PRODUCT, family, tags: [] }
-  const again = reissuePath(content)
+  const reissue = reissuePath(content)
   const operations = [
     ...(catalog.path === null ? [] : [{ ...listOperation(catalog.path), ...shared }]),
     ...catalog.plans.map((plan) => ({ ...purchaseOperation(plan, products), ...shared })),
-    ...(again === null ? [] : [{ ...reissueOperation(again), ...shared }]),
+    ...(reissue === null ? [] : [{ ...reissueOperation(reissue), ...shared }]),
   ]
   return {
     id: PRODUCT,
@@ -167,7 +167,7 @@ export function planProduct(
     settings: {
       lists: catalog.path !== null,
       sells: catalog.plans.length > 0,
-      ...(again === null ? {} : { reissues: true }),
+      ...(reissue === null ? {} : { reissues: true }),
     },
     uses: [],
     operations,
@@ -175,6 +175,7 @@ export function planProduct(
   }
 }
 
+/** An operation without the fields that it shares with its product. */
 type Own = Omit<Operation, 'product' | 'family' | 'tags'>
 
 const PLAIN = {
@@ -219,11 +220,11 @@ function reissueOperation(path: string): Own {
     ...PLAIN,
     ...routeFields(parseRoute(`POST ${path}`) as Route),
     id: REISSUE_ID,
-    summary: 'A lost access token again, for the wallet that paid: same plan, same end. Free.',
+    summary: 'Reissues lost access tokens to the wallet that paid for them, with the same plan and expiry. Free.',
     description:
-      'Sign this sentence with the paying wallet (personal_sign, EIP-191), with the address as you send it and the present time in ISO 8601: ' +
-      '"Give me my access tokens for {base_url} again.\n\nWallet: {address}\nIssued At: {issued_at}". A wallet that is a contract signs as its code accepts (ERC-1271). A signature is good once, ' +
-      'for ten minutes. The answer holds every token of the wallet that has not ended.',
+      'Sign this message with the wallet that paid (personal_sign, EIP-191). Use the address as you send it and the current time in ISO 8601: ' +
+      '"Give me my access tokens for {base_url} again.\n\nWallet: {address}\nIssued At: {issued_at}". A contract wallet signs in the way its code accepts (ERC-1271). A signature works once, ' +
+      'for ten minutes. The answer holds every token of the wallet that has not expired.',
     price: null,
     priceText: 'free',
     body: { $ref: 'plans.json#/$defs/Reissue' },
@@ -250,11 +251,12 @@ function purchaseOperation(plan: Plan, products: readonly Product[]): Own {
   }
 }
 
-/** The four forms of a route that an operation carries. */
+/** Returns the fields of an operation that describe its route. */
 export function routeFields(route: Route): Pick<Operation, 'method' | 'path' | 'route' | 'displayRoute'> {
   return { method: route.method, path: route.path, route: `${route.method} ${route.path}`, displayRoute: route.display }
 }
 
+/** The purchase in the example. */
 const DAY = Date.UTC(2026, 10, 20)
 
 /** The fields that the list of plans and the answer to a purchase share. */
@@ -262,7 +264,7 @@ export function termsOf({ plan, label, tier, maxFreshnessSeconds, durationSecond
   return { plan, label, tier, max_freshness_seconds: maxFreshnessSeconds, duration_seconds: durationSeconds }
 }
 
-/** The example of a purchase route: nothing is sent, and the answer holds a token (shortened) for the plan's window. */
+/** Creates the example of a purchase: no input, and an answer with a shortened token that is valid for the plan's time. */
 export function purchaseExample(plan: Plan, products: readonly Product[]): Example {
   const routes = new Map(products.flatMap(({ operations }) => operations.map((each) => [each.id, each.displayRoute])))
   return {

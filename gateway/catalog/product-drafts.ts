@@ -1,6 +1,6 @@
 /**
- * A product document read leniently: what can be said of it although some of it may be wrong. Rules look at drafts, so
- * that one mistake does not hide the others.
+ * Parses product documents leniently into drafts, which may be invalid. Validation reads drafts, so that one issue does
+ * not hide the others.
  */
 import type { CatalogDocument } from './documents.ts'
 import type { Method } from '../plugin/catalog.ts'
@@ -22,13 +22,13 @@ export interface OperationDraft {
   readonly product: string
   readonly pointer: string
   readonly fields: Readonly<Record<string, unknown>>
-  /** As written; "" where there is none. */
+  /** The route as written, or "" if there is none. */
   readonly routeText: string
   readonly route: Route | null
   readonly isPriced: boolean
   readonly isInternal: boolean
   readonly isRetired: boolean
-  /** Name of the tool it offers, or null. */
+  /** Name of its MCP tool, or null. */
   readonly tool: string | null
 }
 
@@ -98,7 +98,7 @@ function operationDraft(id: string, fields: Record<string, unknown>, file: strin
   }
 }
 
-/** The parts of an operation that hold a JSON Schema. */
+/** Lists the parts of an operation that are a JSON Schema. */
 export function schemaParts({ fields }: OperationDraft): (readonly [part: string, schema: JsonSchema])[] {
   return ['params', 'query', 'body', 'response'].flatMap((part) => {
     const schema = fields[part]
@@ -106,6 +106,7 @@ export function schemaParts({ fields }: OperationDraft): (readonly [part: string
   })
 }
 
+/** Returns the strings of a list, and an empty list for any other value. */
 export function strings(value: unknown): string[] {
   return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : []
 }
@@ -125,21 +126,22 @@ export function parsePrice(text: string): bigint | null {
   return units > 0n ? units : null
 }
 
+/** A parsed route. */
 export interface Route {
   readonly method: Method
   readonly path: string
   /** Names of the `{parameters}`, in order. */
   readonly params: readonly string[]
-  /** Equal for two routes that no router can tell apart: "GET /v1/x/gold/{}". */
+  /** Two routes with equal shapes match the same addresses: "GET /v1/x/gold/{}". */
   readonly shape: string
-  /** The form of price list, discovery and plans: "GET /v1/x/gold/*". */
+  /** The route as price list, discovery and plans show it: "GET /v1/x/gold/*". */
   readonly display: string
 }
 
 const ROUTE = /^(GET|POST|PUT|PATCH|DELETE) (\/|(?:\/(?:[\w.~-]+|\{[a-z]\w*\}))+)$/
 const PARAM = /\{(\w+)\}/g
 
-/** Null where the text is not a route: another method, a trailing slash, a query, an unfinished brace. */
+/** Parses a route. Null for another method, a trailing slash, a query, or an unclosed brace. */
 export function parseRoute(text: string): Route | null {
   const match = ROUTE.exec(text)
   if (!match || /\/\.\.?(\/|$)/.test(text)) return null
@@ -152,12 +154,12 @@ export function parseRoute(text: string): Route | null {
   }
 }
 
-/** @example paramsOf('http://host/{venue}/{day}') → ["venue", "day"] */
+/** Lists the names of the parameters in a path. @example paramsOf('http://host/{venue}/{day}') → ["venue", "day"] */
 export function paramsOf(path: string): string[] {
   return [...path.matchAll(PARAM)].map((match) => match[1] as string)
 }
 
-/** The MCP tool name of an operation. @example toolName('checkBarQuality') → "check_bar_quality" */
+/** Returns the name of an operation's MCP tool. @example toolName('checkBarQuality') → "check_bar_quality" */
 export function toolName(id: string): string {
   return id
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')

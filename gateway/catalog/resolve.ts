@@ -19,12 +19,12 @@ import { filesOf } from './schemas.ts'
 import type { Schemas } from '../validation/json-schema.ts'
 
 export interface ResolveOptions {
-  /** Files of product documents to leave out. What they name still exists for the other documents. */
+  /** Files of product documents to leave out. Other documents may still refer to their operations. */
   readonly without?: ReadonlySet<string>
 }
 
 const SECONDS = 10
-/** 1 USD: whoever pays so much gets an answer only once the payment is final, unless the document says otherwise. */
+/** 1 USD. From this price on, an answer is sent only when the payment is final, unless the document says otherwise. */
 const CONFIRMED_FROM = 1_000_000n
 const BYTES = 1_000_000
 
@@ -89,7 +89,7 @@ function withNetworks(product: Product, accepts: readonly string[] | undefined):
   return { ...product, operations: product.operations.map((each) => ({ ...each, accepts: each.accepts ?? accepts })) }
 }
 
-/** A hash of the content: equal documents and schemas have equal versions, whatever their white space. */
+/** Hashes the documents and the schemas they use. White space does not change the version. */
 function versionOf(documents: readonly CatalogDocument[], products: readonly Product[], schemas: Schemas): string {
   const used = filesOf(
     products.flatMap(({ operations }) => operations),
@@ -103,8 +103,8 @@ function versionOf(documents: readonly CatalogDocument[], products: readonly Pro
 }
 
 function serviceOf(content: Readonly<Record<string, unknown>>): Service {
-  const { $schema: _, notes, ...words } = content
-  return frozen({ ...(words as unknown as Omit<Service, 'notes'>), notes: strings(notes) })
+  const { $schema: _, notes, ...fields } = content
+  return frozen({ ...(fields as unknown as Omit<Service, 'notes'>), notes: strings(notes) })
 }
 
 function productOf({ file, product, content, uses, operations }: Draft): Product {

@@ -1,4 +1,4 @@
-/** JSON Schemas by file name, and references between them: "gold.json#/$defs/Price". */
+/** The JSON Schemas of the schemas folder, and references between them such as "gold.json#/$defs/Price". */
 import { readdir } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { JsonSchema } from '../plugin/plugin.ts'
@@ -6,10 +6,9 @@ import type { Operation } from '../plugin/catalog.ts'
 import { type Issue, stepsOf } from '../validation/issue.ts'
 import { readJson } from './documents.ts'
 import { isObject } from '../validation/json.ts'
+import type { Schemas } from '../validation/json-schema.ts'
 
-export type Schemas = ReadonlyMap<string, JsonSchema>
-
-/** Reads every *.json of a folder (not of its sub-folders). A schema is known by its file name; an `$id` must equal it. */
+/** Reads the *.json files of a folder, without its sub-folders. A schema is known by its file name, which its `$id` must equal. */
 export async function readSchemas(
   schemaDir: string,
 ): Promise<{ readonly schemas: Map<string, JsonSchema>; readonly issues: Issue[] }> {
@@ -32,13 +31,13 @@ export async function readSchemas(
 
 interface Found {
   readonly schema: unknown
-  /** What a reference without a file means inside the found schema. */
+  /** The schema that a reference without a file refers to, inside the found schema. */
   readonly root: JsonSchema
-  /** File of the root; "" for a schema written inline in a catalog document. */
+  /** File of the root, or "" for a schema that is written in a catalog document. */
   readonly file: string
 }
 
-/** Where a `$ref` leads, or null. */
+/** Finds the target of a `$ref`. Null if there is none. */
 function follow(ref: string, from: Omit<Found, 'schema'>, schemas: Schemas): Found | null {
   const [file = '', fragment = ''] = ref.split('#')
   const root = file === '' ? from.root : schemas.get(file)
@@ -49,12 +48,12 @@ function follow(ref: string, from: Omit<Found, 'schema'>, schemas: Schemas): Fou
   return schema === undefined ? null : { schema, root, file: file === '' ? from.file : file }
 }
 
-/** Names whose value is data, not a schema: a `$ref` in there is a word. */
+/** Keywords whose value is data: a `$ref` in there is not a reference. */
 const DATA = new Set(['const', 'enum', 'default', 'examples'])
 
 /**
- * Every reference of a schema that leads nowhere, each as "file#pointer" where it stands ("" file: the schema itself),
- * and the schema files it needs, directly or not.
+ * Lists the broken references of a schema, and the schema files that it needs, directly or indirectly. A broken reference
+ * is listed as it is written, with " in gold.json" if another file contains it.
  */
 export function references(
   schema: JsonSchema,
@@ -80,7 +79,7 @@ export function references(
   return { broken, files }
 }
 
-/** The schema files that operations need, in order. */
+/** Lists the schema files that operations need, sorted by name. */
 export function filesOf(operations: readonly Operation[], schemas: Schemas): string[] {
   const files = new Set<string>()
   for (const { params, query, body, response } of operations)
@@ -90,8 +89,8 @@ export function filesOf(operations: readonly Operation[], schemas: Schemas): str
 }
 
 /**
- * The schema with every `$ref` replaced by what it names, for readers that cannot follow references. Words beside a
- * `$ref` win over those of its target. A schema that contains itself is cut to "anything" at the second turn.
+ * Replaces every `$ref` of a schema by its target, for readers that cannot follow references. Keywords beside a `$ref`
+ * take precedence over those of its target. A schema that contains itself accepts anything at the second level.
  */
 export function dereference(schema: JsonSchema, schemas: Schemas): JsonSchema {
   function inline(node: unknown, from: Omit<Found, 'schema'>, within: readonly unknown[]): unknown {
@@ -110,7 +109,7 @@ export function dereference(schema: JsonSchema, schemas: Schemas): JsonSchema {
   return inline(schema, { root: schema, file: '' }, []) as JsonSchema
 }
 
-/** The named fields of an object schema, its `allOf` parts included, references resolved. */
+/** Returns the properties of an object schema, including those of its `allOf`, with references resolved. */
 export function fieldsOf(schema: JsonSchema | null, schemas: Schemas): Readonly<Record<string, JsonSchema>> {
   if (schema === null) return {}
   const fields: Record<string, JsonSchema> = {}

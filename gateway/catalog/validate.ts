@@ -59,15 +59,15 @@ export function isUnusable({ documents, service }: ParsedCatalog, invalid: Reado
 
 type Report = (pointer: string, rule: string, message: string) => void
 
-/** What the gateway serves before it looks at the catalog. */
+/** Paths that the gateway serves itself. */
 const RESERVED = /^\/(mcp|assets)(\/|$)/
 
-/** What a body is decoded from for a plugin; an upstream takes what it likes. */
+/** Media types that the gateway decodes for a plugin. An upstream may take any. */
 const READ_MEDIA = ['application/json', 'multipart/form-data', 'application/x-www-form-urlencoded', 'text/csv']
 
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
-/** The issues of one document, operation by operation. */
+/** Lists the issues of one product document that its schema cannot express. */
 export function productIssues(draft: Draft, schemas: Schemas): Issue[] {
   const issues: Issue[] = []
   const report: Report = (pointer, rule, message) => issues.push({ file: draft.file, pointer, rule, message })
@@ -83,7 +83,7 @@ export function productIssues(draft: Draft, schemas: Schemas): Issue[] {
         at(
           pointerOf(part),
           'reference',
-          `Nothing is at ${ref}. Write a file of the schemas folder and a pointer into it.`,
+          `There is no schema at ${ref}. Write a file of the schemas folder and a pointer into it.`,
         )
   }
   return issues
@@ -101,20 +101,24 @@ function checkSource({ content, operations }: Draft, report: Report): void {
       [fields['body_media'] ?? []].flat().forEach((media: unknown, index) => {
         const at = pointer + pointerOf('body_media', ...(Array.isArray(fields['body_media']) ? [index] : []))
         if (typeof media === 'string' && !READ_MEDIA.includes(media))
-          report(at, 'media', `A plugin is given ${READ_MEDIA.join(', ')}. Write one of these.`)
+          report(at, 'media', `A plugin can receive ${READ_MEDIA.join(', ')}. Write one of these.`)
       })
 }
 
-/** Who is called stays with the catalog: a caller fills in parts of the path and the query, and nothing before them. */
+/** The catalog decides which host is called. A caller can fill in parts of the path and the query, and nothing else. */
 function checkUpstream(url: string, operations: readonly OperationDraft[], report: Report): void {
   const [, authority = ''] = /^https?:\/\/([^/?#]*)/.exec(url) ?? []
   if (!URL.canParse(url.replace(/[{}]/g, '')) || url.includes('#') || authority.includes('@'))
-    report('/upstream/url', 'address', 'Is no address to call. Write "http://host/path", credentials as a header.')
+    report(
+      '/upstream/url',
+      'address',
+      'Is not an address that can be called. Write "http://host/path", and credentials as a header.',
+    )
   if (authority.includes('{'))
     report(
       '/upstream/url',
       'address',
-      'Lets the caller choose the host. Write the host out; parameters go into the path.',
+      'Lets the caller choose the host. Write the host, and use parameters in the path only.',
     )
   for (const { pointer, route, isInternal } of operations) {
     if (isInternal) report(`${pointer}/internal`, 'maker', 'An upstream has no internal operations. Remove it.')
@@ -128,12 +132,12 @@ function checkUpstream(url: string, operations: readonly OperationDraft[], repor
   }
 }
 
-/** Who may call it, at which route, and for how much. */
+/** Checks route, price, view and retirement of an operation, and that an internal operation has none of them. */
 function checkAccess({ fields, routeText, route, isPriced, isInternal, isRetired }: OperationDraft, at: Report): void {
   if (isInternal) {
     for (const field of ['route', 'price', 'tool', 'view', 'form', 'retired'])
       if (fields[field] !== undefined)
-        at(pointerOf(field), 'internal', 'An internal operation is only asked by other products. Remove this field.')
+        at(pointerOf(field), 'internal', 'Only other products can call an internal operation. Remove this field.')
     return
   }
   if (routeText === '') at('', 'route', 'Has no route. Write "GET /path", or mark it internal.')
@@ -148,7 +152,7 @@ function checkAccess({ fields, routeText, route, isPriced, isInternal, isRetired
   const { price } = fields
   if (price === undefined) at('', 'price', 'Has no price. Write "free" or US dollars, e.g. "0.005".')
   else if (typeof price === 'string' && isPriced && /^[0.]+$/.test(price) && parsePrice(price) === null)
-    at('/price', 'price', `Is ${JSON.stringify(price)}. Write "free" where nothing is charged.`)
+    at('/price', 'price', `Is ${JSON.stringify(price)}. Write "free" if nothing is charged.`)
   if (isPriced && fields['view'] !== undefined)
     at('/view', 'view', 'Pages are free. Write "price": "free", or answer with data.')
   if (isRetired && fields['replacement'] === undefined)
@@ -167,7 +171,7 @@ function checkFamily({ content }: Draft, { route }: OperationDraft, at: Report):
   )
 }
 
-/** Parameters fit the route; arguments of a tool keep apart; a body is there where one can be. */
+/** Checks that params match the route, that only methods with a body have one, and that arguments of a tool are distinct. */
 function checkInput({ fields, route, routeText, tool, isPriced }: OperationDraft, schemas: Schemas, at: Report): void {
   const [params, query, body] = ['params', 'query', 'body'].map((part) => {
     const schema = fields[part]
@@ -178,7 +182,7 @@ function checkInput({ fields, route, routeText, tool, isPriced }: OperationDraft
     if (!params.includes(name))
       at('/params', 'parameters', `{${name}} of the route is not described. Add it to the properties of params.`)
     else if (wanted.indexOf(name) !== wanted.lastIndexOf(name))
-      at('/route', 'parameters', `{${name}} stands twice. Give each parameter its own name.`)
+      at('/route', 'parameters', `The route has {${name}} twice. Give each parameter its own name.`)
   for (const name of params)
     if (routeText !== '' && !wanted.includes(name))
       at(
@@ -189,11 +193,11 @@ function checkInput({ fields, route, routeText, tool, isPriced }: OperationDraft
   const { body_media: media } = fields
   const medias = [media ?? []].flat() as string[]
   if (fields['body'] !== undefined && (route?.method === 'GET' || route?.method === 'DELETE'))
-    at('/body', 'body', `${route.method} carries no body. Write POST, or use query.`)
+    at('/body', 'body', `${route.method} has no body. Write POST, or use query.`)
   if (media !== undefined && fields['body'] === undefined)
     at('/body_media', 'body', 'There is no body. Describe one in body, or remove this field.')
   if (fields['form'] !== undefined && !medias.some((one) => FORMS.includes(one)))
-    at('/form', 'form', `A browser sends forms. Add ${FORMS.join(' or ')} to body_media.`)
+    at('/form', 'form', `Browsers send a form as ${FORMS.join(' or ')}. Add one of them to body_media.`)
   if (tool === null) return
   const names = [...params, ...query, ...body, ...(isPriced ? ['payment_signature'] : [])]
   for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index)))
@@ -206,16 +210,18 @@ function checkAnswer(
   at: Report,
 ): void {
   const streams = isObject(content['upstream']) && content['upstream']['stream'] === true
-  if (streams && tool !== null) at('/tool', 'stream', 'A stream is not offered as a tool. Remove this field.')
+  if (streams && tool !== null) at('/tool', 'stream', 'A stream cannot be a tool. Remove this field.')
   if (fields['response'] !== undefined && fields['view'] !== undefined)
     at('/view', 'answer', 'Has a response and a view. Keep one of them.')
-  if (fields['view'] !== undefined && tool !== null) at('/tool', 'answer', 'A page is not a tool. Remove this field.')
-  const mustSay = (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
-  if (mustSay && fields['response'] === undefined)
-    at('', 'answer', 'Has no response. Write the JSON Schema of the answer: buyers must see what they get.')
+  if (fields['view'] !== undefined && tool !== null)
+    at('/tool', 'answer', 'A page cannot be a tool. Remove this field.')
+  const needsResponse =
+    (isPriced || tool !== null) && !isInternal && !isRetired && !streams && fields['view'] === undefined
+  if (needsResponse && fields['response'] === undefined)
+    at('', 'answer', 'Has no response. Write the JSON Schema of the answer, so that buyers know what they get.')
 }
 
-/** A mistake for the service, and for each operation, whose networks are all of no use here. */
+/** Reports the service, and each operation, if payments are taken on none of the networks it names. */
 export function acceptsIssues(
   service: CatalogDocument | undefined,
   drafts: readonly Draft[],
@@ -229,7 +235,7 @@ export function acceptsIssues(
   return named.flatMap(({ file, pointer, fields }) => {
     const accepts = strings(fields['accepts'])
     if (accepts.length === 0 || accepts.some((name) => taken.has(name))) return []
-    const message = `Nothing is taken on ${accepts.join(' or ')}. Write a network of NETWORK: ${[...taken].join(', ')}.`
+    const message = `No payments are taken on ${accepts.join(' or ')}. Write a network of NETWORK: ${[...taken].join(', ')}.`
     return [{ file, pointer: pointer + pointerOf('accepts'), rule: 'accepts', message }]
   })
 }
@@ -243,7 +249,7 @@ function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
 
 const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
 
-/** Every way a document differs from its schema. */
+/** Lists the ways in which a document breaks its schema. */
 export function schemaIssuesOf({ file, kind, content }: CatalogDocument): Issue[] {
   return kind === 'networks' ? networksFileIssues(content) : schemaIssues(validators[kind], file, content)
 }

@@ -1,4 +1,4 @@
-/** Compiled checks of what an operation is given and what it answers. */
+/** Compiled validators for the input and the answer of an operation. */
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { dereference, fieldsOf } from './schemas.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
@@ -8,9 +8,9 @@ import { type Schemas, compile, createAjv, isFile, violationsOf } from '../valid
 import { isObject } from '../validation/json.ts'
 
 export interface Validators {
-  /** Defaults applied, strings coerced; `raw`, strings as they came, is left as it is. Throws InvalidInput listing every mistake. */
+  /** Applies defaults and coerces strings, in a copy of `raw`. Throws InvalidInput that lists every issue. */
   input(raw: Input): Input
-  /** Null where the answer matches its schema, else what is wrong. The value is judged as it goes over the wire. */
+  /** Describes what is wrong with an answer, as it is sent in JSON. Null if it matches its schema. */
   answer(value: unknown): string | null
 }
 
@@ -19,26 +19,26 @@ type Check = (value: unknown) => Checked
 type Fields = Readonly<Record<string, JsonSchema>>
 
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
-/** A larger body is refused at its first mistake: a list of millions of them would be an attack on our memory. */
+/** A larger body is refused at its first issue, because a list of millions of issues would exhaust memory. */
 const MAX_NODES = 5000
 const MAX_ITEMS = 100
 const MAX_SHOWN = 200
 
 /**
- * Compiles the checks of operations that share schemas. The function it returns throws SchemaError where a schema of
- * the operation is not one: an unknown keyword, a wrong value, a default that could not be applied.
+ * Creates the function that compiles the validators of an operation. The function throws SchemaError if a schema is
+ * invalid: an unknown keyword, a wrong value, or a default that cannot be applied.
  */
 export function createValidators(schemas: Schemas): (operation: Operation) => Validators {
-  // Made when first needed: where nothing has changed, nothing is compiled.
-  const thorough = once(() => createAjv(schemas, { useDefaults: true, allErrors: true }))
-  const hasty = once(() => createAjv(schemas, { useDefaults: true }))
+  // Created when first needed, so that a reload without changes compiles nothing.
+  const allIssues = once(() => createAjv(schemas, { useDefaults: true, allErrors: true }))
+  const firstIssue = once(() => createAjv(schemas, { useDefaults: true }))
   const answers = once(() => createAjv(schemas, {}))
-  let none: Check | undefined
+  let noQuery: Check | undefined
 
-  /** Strings by name, as paths, queries and forms bring them. */
+  /** Checks values that arrive as strings: path, query and form. */
   function flat(part: string, section: string, schema: JsonSchema, fields: Fields): Check {
     const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
-    const validate = compile(thorough(), schema, part)
+    const validate = compile(allIssues(), schema, part)
     return (sent) => {
       if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
       const value = coerceFields(sent ?? {}, fields)
@@ -50,14 +50,14 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
 
   function query(operation: Operation): Check {
     if (operation.plan) return () => ({ value: {}, items: [] })
-    return operation.query ? closed(operation.query) : (none ??= closed({ type: 'object', properties: {} }))
+    return operation.query ? closed(operation.query) : (noQuery ??= closed({ type: 'object', properties: {} }))
   }
 
-  /** A query has no fields beside those described, unless its schema says so. */
+  /** A query has no fields besides those described, unless its schema allows them. */
   function closed(described: JsonSchema): Check {
     const schema = dereference(described, schemas)
-    const strict = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
-    return flat('query', 'query', strict, fieldsOf(schema, schemas))
+    const closedSchema = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
+    return flat('query', 'query', closedSchema, fieldsOf(schema, schemas))
   }
 
   function params(operation: Operation): Check {
@@ -71,7 +71,7 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
     const fields = fieldsOf(schema, schemas)
     if (bodyMedia.some((media) => FORMS.includes(media)) || Object.values(fields).some(isUpload))
       return flat('body', 'body', withUploads(dereference(schema, schemas), fields), fields)
-    const [first, all] = [compile(hasty(), schema, 'body'), compile(thorough(), schema, 'body')]
+    const [first, all] = [compile(firstIssue(), schema, 'body'), compile(allIssues(), schema, 'body')]
     const copy = copier(dereference(schema, schemas), fields)
     return (sent) => {
       if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
@@ -120,10 +120,14 @@ function notAnObject(section: string, input: unknown): ValidationItem {
   return { loc: [section], msg: 'Must be an object.', type: 'object_type', ...(isScalar(input) ? { input } : {}) }
 }
 
-/** PostgreSQL keeps no null character, and nobody writes one who means well. */
+/** PostgreSQL cannot store a null character, and no sound input contains one. */
 function nullsIn(fields: Readonly<Record<string, unknown>>, section: string): ValidationItem[] {
   const named = Object.entries(fields).filter(([, value]) => [value].flat().some(holdsNull))
-  return named.map(([name]) => ({ loc: [section, name], msg: 'Must not hold a null character.', type: 'value_error' }))
+  return named.map(([name]) => ({
+    loc: [section, name],
+    msg: 'Must not contain a null character.',
+    type: 'value_error',
+  }))
 }
 
 const holdsNull = (value: unknown): boolean => typeof value === 'string' && value.includes('\0')
@@ -134,7 +138,7 @@ function isUpload(schema: JsonSchema | undefined): boolean {
   return schema?.['format'] === 'binary' || schema?.['contentMediaType'] === 'application/octet-stream'
 }
 
-/** The schema with its file fields checked as files. */
+/** Makes a schema check its file fields as files. */
 function withUploads(schema: JsonSchema, fields: Fields): JsonSchema {
   const files = Object.keys(fields).filter((name) => isUpload(fields[name]))
   if (files.length === 0) return schema
@@ -142,13 +146,13 @@ function withUploads(schema: JsonSchema, fields: Fields): JsonSchema {
   return { ...schema, properties: { ...(schema['properties'] as object), ...Object.fromEntries(replaced) } }
 }
 
-/** JSON and MCP send a file as text. */
+/** In JSON and over MCP a file is sent as text. */
 function asUpload(name: string, value: unknown): unknown {
   if (typeof value !== 'string' || isFile(value)) return value
   return { filename: name, mediaType: 'application/octet-stream', bytes: Buffer.from(value) }
 }
 
-/** Defaults are written into the value, so it is copied as deep as they go. */
+/** Validation writes defaults into the value, so it is copied as deep as the defaults are. */
 function copier(schema: JsonSchema, fields: Fields): (value: unknown) => unknown {
   const deep =
     holdsDefault(without(schema, 'properties')) ||
@@ -193,8 +197,8 @@ const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i
 const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false, 1: true, 0: false }
 
 /**
- * A copy with each string as number, boolean or list where the field's schema allows no string, and without empty
- * strings, which mean the default. What cannot be turned stays as it is, for the schema to refuse.
+ * Copies values and converts each string to a number, boolean or list if the schema of its field allows no string. Empty
+ * strings are left out, so that the default applies. A string that cannot be converted stays, and the schema refuses it.
  * @example coerceFields({ limit: '10', end: '' }, { limit: { type: 'integer' } }) → { limit: 10 }
  */
 export function coerceFields(values: Readonly<Record<string, unknown>>, fields: Fields): Record<string, unknown> {
@@ -220,7 +224,7 @@ function coerce(value: unknown, schema: JsonSchema): unknown {
   return value
 }
 
-/** The JSON types a schema lets through; empty where it does not say. */
+/** Lists the JSON types that a schema allows. Empty if it does not name any. */
 function typesOf(schema: JsonSchema): ReadonlySet<string> {
   if (schema['type'] !== undefined) return new Set([schema['type']].flat() as string[])
   const values = Array.isArray(schema['enum']) ? schema['enum'] : 'const' in schema ? [schema['const']] : []

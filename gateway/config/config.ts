@@ -186,10 +186,10 @@ function configIssues(config: Config, sampleSalesAllowed: boolean): string[] {
 
 /** @example isRange('203.0.113.0/24') → true */
 function isRange(text: string): boolean {
-  const [address = '', bits, ...more] = text.split('/')
+  const [address = '', bits, ...rest] = text.split('/')
   const maxBits = isIP(address) === 4 ? 32 : 128
   const isBits = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) >= 1 && Number(bits) <= maxBits)
-  return isIP(address) !== 0 && isBits && more.length === 0
+  return isIP(address) !== 0 && isBits && rest.length === 0
 }
 
 function isSafeAddress(address: string): boolean {

@@ -13,10 +13,6 @@ export interface Recipients extends Recipient {
 }
 
 /** Lists all recipients, the leading network first. */
-export function recipientsOf({
-  network,
-  payTo,
-  others: further = [],
-}: Recipients): readonly [Recipient, ...Recipient[]] {
-  return [{ network, payTo }, ...further]
+export function recipientsOf({ network, payTo, others = [] }: Recipients): readonly [Recipient, ...Recipient[]] {
+  return [{ network, payTo }, ...others]
 }

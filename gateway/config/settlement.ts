@@ -28,8 +28,8 @@ export const SANDBOX = 'sandbox'
 
 /** Lists the network names in NETWORK, the leading one first. */
 export function networkNames(text: string | undefined): readonly [string, ...string[]] {
-  const [leading = SANDBOX, ...further] = new Set((text ?? '').split(/\s+/).filter(Boolean))
-  return [leading, ...further]
+  const [leading = SANDBOX, ...others] = new Set((text ?? '').split(/\s+/).filter(Boolean))
+  return [leading, ...others]
 }
 
 /** @example ownVariable('RPC_URL', 'base-sepolia') → "RPC_URL_BASE_SEPOLIA" */
@@ -49,8 +49,8 @@ export function networkConfigs(
   names: readonly [string, ...string[]],
   value: (name: string) => string | null,
 ): readonly [NetworkConfig, ...NetworkConfig[]] {
-  const [leading, ...further] = names
-  const laneOf = (network: string, isLeading: boolean): NetworkConfig => {
+  const [leading, ...others] = names
+  const configOf = (network: string, isLeading: boolean): NetworkConfig => {
     const own = (variable: Variable): string | null => value(ownVariable(variable, network))
     const shared = (variable: Variable): string | null => own(variable) ?? value(variable)
     const node = isLeading ? shared : own
@@ -67,7 +67,7 @@ export function networkConfigs(
       maxGasPrice: weiOf(shared('SETTLE_MAX_GWEI')),
     }
   }
-  return [laneOf(leading, true), ...further.map((name) => laneOf(name, false))]
+  return [configOf(leading, true), ...others.map((name) => configOf(name, false))]
 }
 
 /** @example weiOf('0.05') → 50_000_000n */

@@ -1,10 +1,10 @@
-/** What a plugin is handed when it is set up: its stores, its way out to the network, its clock. */
+/** Creates the context that `setup` of a plugin receives: settings, stores, outbound fetch, log and clock. */
 import type { Config } from '../config/config.ts'
 import type { Database, KeyValueStore, Logger, PluginContext, Progress, WorkOptions } from '../plugin/plugin.ts'
 
 export interface ContextParts {
   readonly config: Pick<Config, 'dataMode' | 'replayDir' | 'replayShift'>
-  /** Name of the plugin; its keys in the shared store start with it. */
+  /** Name of the plugin. Keys in the shared store begin with the names of plugin and product. */
   readonly plugin: string
   readonly product: string
   readonly settings: Readonly<Record<string, unknown>>
@@ -17,6 +17,7 @@ export interface ContextParts {
 
 const USER_AGENT = 'tollgate/0.1'
 const FETCH_MS = 15_000
+/** Share of the work per log line. */
 const TENTH = 0.1
 
 export function createContext({ config, plugin, product, settings, db, kv, log, now }: ContextParts): PluginContext {
@@ -50,7 +51,7 @@ export function deploymentSettings({
   })
 }
 
-/** The global fetch with our user agent, ended after 15 seconds whatever else the caller's signal says. */
+/** The global fetch with our user agent and a timeout of 15 seconds, which a signal of the caller cannot extend. */
 const outbound: typeof fetch = (input, init = {}) => {
   const headers = new Headers(init.headers ?? (input instanceof Request ? input.headers : undefined))
   if (!headers.has('user-agent')) headers.set('user-agent', USER_AGENT)
@@ -59,17 +60,19 @@ const outbound: typeof fetch = (input, init = {}) => {
 }
 
 /**
- * Runs `context.work`. The function runs on the event loop for now, with the semantics of a worker: it gets a structured
- * clone of its input, and transferred buffers are detached.
+ * Implements `context.work`. For now the function runs on the event loop, with the semantics of a worker: it gets a
+ * structured clone of its input, and transferred buffers are detached.
+ *
+ * @throws TypeError if the default export of the module is not a function
  */
-export async function runWork<In, Out>(module: URL, input: In, options: WorkOptions = {}): Promise<Out> {
+export async function runWork<Out = unknown>(module: URL, input: unknown, options: WorkOptions = {}): Promise<Out> {
   const { transfer = [], signal } = options
   signal?.throwIfAborted()
   const { default: work } = (await import(module.href)) as { readonly default?: unknown }
   if (typeof work !== 'function') throw new TypeError(`${module.href} has no function as its default export.`)
   signal?.throwIfAborted()
   const result = Promise.resolve(
-    (work as (input: In) => Out | Promise<Out>)(structuredClone(input, { transfer: [...transfer] })),
+    (work as (input: unknown) => Out | Promise<Out>)(structuredClone(input, { transfer: [...transfer] })),
   )
   if (!signal) return result
   let abort = (): void => undefined
@@ -80,7 +83,7 @@ export async function runWork<In, Out>(module: URL, input: In, options: WorkOpti
   return Promise.race([result, aborted]).finally(() => signal.removeEventListener('abort', abort))
 }
 
-/** One line rewritten in place on a terminal; elsewhere a log line for each tenth that is done. */
+/** Reports progress: on a terminal in one line that is rewritten, otherwise with a log line for each tenth. */
 export function createProgress(
   log: Pick<Logger, 'info'>,
   label: string,

@@ -6,106 +6,128 @@
 /** A JSON Schema, draft 2020-12. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
+/** The id of an operation: verb and noun in camelCase, unique in the catalog, e.g. "getGoldPrice". */
 export type OperationId = string
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** Words of the whole service, from catalog/service.json. */
+/** What service.json of the catalog says about the whole service. */
 export interface Service {
   readonly name: string
+  /** The headline. */
   readonly title: string
+  /** What is sold, in one or two sentences. */
   readonly summary: string
   readonly description: string
+  /** Version of the interface, e.g. "0.1.0". */
   readonly version: string
+  /** An e-mail address or a URL. */
   readonly contact?: string
+  /** The terms of use, or their URL. */
   readonly license?: string
-  /** Names of the networks offered where an operation names none; absent: every one the gateway takes payments on. */
+  /** Networks to pay on, for operations that name none. Absent if the gateway offers all it takes payments on. */
   readonly accepts?: readonly string[]
-  /** Extra words for llms.txt and openapi, one paragraph each. */
+  /** Additional paragraphs for llms.txt and openapi.json. */
   readonly notes: readonly string[]
 }
 
+/** A product: one or more operations, answered by a plugin or by an upstream. */
 export interface Product {
-  /** Identity, e.g. "gold". */
+  /** E.g. "gold". */
   readonly id: string
   readonly title: string
   readonly summary: string
-  /** Products of one family are listed together at /v1/<family>. */
+  /** Products of a family are listed together at /v1/<family>. */
   readonly family: string | null
   readonly tags: readonly string[]
-  /** The plugin that makes it, or null for an upstream. `version` is the part after `@`. */
+  /** The plugin that answers, or null for an upstream. `version` is the part after `@`. */
   readonly plugin: { readonly name: string; readonly version: string | null } | null
+  /** The upstream that answers, or null for a plugin. */
   readonly upstream: Upstream | null
+  /** `settings` as the document writes them, before defaults and secrets. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** Operations of other products this one may ask. */
+  /** Operations of other products that this product may call with `ask`. */
   readonly uses: readonly OperationId[]
   readonly operations: readonly Operation[]
   /** Path of the document inside the catalog folder, for messages. */
   readonly file: string
 }
 
+/** A service that answers the operations of a product. */
 export interface Upstream {
+  /** The address, with parameters of the route in braces: "http://gold.internal/{day}". */
   readonly url: string
+  /** Headers to send. A value may contain `env:NAME` in place of a secret. */
   readonly headers: Readonly<Record<string, string>>
   readonly timeoutSeconds: number
+  /** Largest answer that is accepted. It does not limit streams. */
   readonly maxBytes: number
+  /** True to pass the answer on while it arrives. */
   readonly stream: boolean
 }
 
-/** One method and path with price, schemas and words; the unit everything is keyed by. */
+/** A method and path with its price and schemas. Quotes, payments, metrics and tools refer to an operation by its id. */
 export interface Operation {
-  /** camelCase verb + noun, unique in the catalog. */
   readonly id: OperationId
+  /** Id of the product. */
   readonly product: string
   readonly family: string | null
   readonly tags: readonly string[]
   readonly method: Method
   /** Path with `{name}` parameters, e.g. "/v1/x/gold/{day}". Empty for an internal operation. */
   readonly path: string
-  /** "GET /v1/x/gold/{day}". */
+  /** Method and path: "GET /v1/x/gold/{day}". */
   readonly route: string
-  /** The display form in price list, discovery and plans: "GET /v1/x/gold/*". */
+  /** The route as price list, discovery and plans show it: "GET /v1/x/gold/*". */
   readonly displayRoute: string
+  /** What one call returns, in one sentence. */
   readonly summary: string
   readonly description: string
-  /** Atomic units of USDC (6 decimals), or null where the operation is free: "0.005" is 5000n. */
+  /** Atomic units of USDC (6 decimals), or null if the operation is free: "0.005" is 5000n. */
   readonly price: bigint | null
-  /** The price as the catalog writes it, e.g. "0.005"; "free" where there is none. */
+  /** The price as the document writes it: "0.005" or "free". */
   readonly priceText: string
   readonly params: JsonSchema | null
   readonly query: JsonSchema | null
   readonly body: JsonSchema | null
-  /** Media types accepted, the first is the default. Empty where there is no body. */
+  /** Media types that the body may have; the first is the default. Empty if there is no body. */
   readonly bodyMedia: readonly string[]
   readonly response: JsonSchema | null
+  /** Name of the Pug view that renders the answer as a page, or null. */
   readonly view: string | null
+  /** Where a browser is sent after a form was handled, or null. */
   readonly form: { readonly success: string; readonly failure: string } | null
-  /** MCP tool name (the id in snake_case), or null where it is not offered. */
+  /** Name of the MCP tool (the id in snake_case), or null if there is none. */
   readonly tool: string | null
-  /** Minimum age of the data served without a token, in seconds. */
+  /** Minimum age of the data that callers without an access token get, in seconds. 0 is real time. */
   readonly maxFreshnessSeconds: number
   readonly timeoutSeconds: number
+  /** Largest request body that is accepted. */
   readonly maxBytes: number
+  /** How long a cache may keep the answer. 0 forbids it. */
   readonly cacheSeconds: number
-  /** Name of the handler in the plugin's registration. */
+  /** Name of the plugin's handler. */
   readonly handler: string
-  /** false keeps it out of the documents. */
+  /** False keeps the operation out of the documents. */
   readonly listed: boolean
-  /** true: no route, only to be asked by other products. */
+  /** True for an operation without a route, which only other products call. */
   readonly internal: boolean
   readonly example: Example | null
+  /** How far a payment must be before the answer is sent: sent to the chain, in a block, or final. */
   readonly wait: 'submitted' | 'mined' | 'confirmed'
-  /** Whether a payment must carry the buyer's own name for the purchase. */
+  /** Whether a buyer must name each purchase (Idempotency-Key or the x402 extension payment-identifier). */
   readonly identifier: 'optional' | 'required'
-  /** Names of the networks it can be paid on; null: every one the gateway takes payments on. */
+  /** Names of the networks to pay on, or null for every network that the gateway takes payments on. */
   readonly accepts: readonly string[] | null
+  /** True if the route answers 410. */
   readonly retired: boolean
-  /** On a retired operation: the route that 410 names. */
+  /** The route to call instead of a retired one. */
   readonly replacement: string | null
-  /** The plan this operation sells, on a purchase route; null elsewhere. */
+  /** The plan that this operation sells, or null. */
   readonly plan: Plan | null
 }
 
+/** An example call, shown in the documents. */
 export interface Example {
   readonly request: {
     readonly params?: Readonly<Record<string, unknown>>
@@ -115,41 +137,54 @@ export interface Example {
   readonly response?: unknown
 }
 
+/** A plan: one payment buys an access token that opens operations for a time. */
 export interface Plan {
+  /** Id of the plan, e.g. "live-24h". */
   readonly plan: string
+  /** Its name for people. */
   readonly label: string
   readonly tier: 'live' | 'archive'
+  /** Minimum age of the data that holders of the token get, in seconds. 0 is real time. */
   readonly maxFreshnessSeconds: number
+  /** How long a token is valid. */
   readonly durationSeconds: number
+  /** The purchase route, e.g. "POST /v1/x/subscribe/live-24h". */
   readonly route: string
+  /** Atomic units of USDC (6 decimals). */
   readonly price: bigint
+  /** The price as plans.json writes it, e.g. "50.00". */
   readonly priceText: string
-  /** Ids of the operations a token of this plan may call. */
+  /** Ids of the operations that a token of this plan may call. */
   readonly authorizes: readonly OperationId[]
+  /** False if the plan cannot be bought. Tokens issued before stay valid. */
   readonly enabled: boolean
 }
 
+/** The list of plans. */
 export interface PlanCatalog {
-  /** Path of the free plan list, e.g. "/v1/x/subscribe". Null where no plan is sold. */
+  /** Path of the free plan list, e.g. "/v1/x/subscribe". Null if no plan is sold. */
   readonly path: string | null
+  /** What one purchase gives, in a sentence. */
   readonly model: string
+  /** What a buyer should know. */
   readonly note: string
-  /** false where no plan is enabled. */
+  /** False if no plan can be bought. */
   readonly enabled: boolean
   readonly plans: readonly Plan[]
 }
 
+/** The catalog of an edition. */
 export interface Catalog {
-  /** Hash of everything the catalog says; documents carry it as version and ETag. */
+  /** Hash of the documents and the schemas they use. Documents carry it as their version and ETag. */
   readonly version: string
   readonly service: Service
   readonly products: readonly Product[]
-  /** Every operation by id, built-in and purchase operations included. */
+  /** Every operation by id, including built-in and purchase operations. */
   readonly operations: ReadonlyMap<OperationId, Operation>
   readonly plans: PlanCatalog
-  /** All JSON Schemas by file name or $id ("gold.json"), for references. */
+  /** The JSON Schemas that references name, by file name or $id, e.g. "gold.json". */
   readonly schemas: ReadonlyMap<string, JsonSchema>
 }
 
-/** The header an access token travels in (interface 5.4). */
+/** The header that carries an access token (docs/interface.md, section 5.4). */
 export const TOKEN_HEADER = 'X-SERVICE-TOKEN'

@@ -1,39 +1,46 @@
-/** Cursors for products that answer in pages: where a page ended and what was asked, opaque to callers. */
+/**
+ * Cursors for products that answer in pages. A cursor holds where a page ended and a hash of the query, so that it only
+ * fits the query it was made for. It is opaque to callers.
+ */
 import { createHash } from 'node:crypto'
 import { InvalidInput } from '../errors.ts'
 
+/** Where a page ended. */
 export interface Place {
-  /** Moment of the first page, epoch seconds. */
+  /** The asOf of the first page, in epoch seconds. All pages show the data of that moment. */
   readonly asOf: number
-  /** Sort key of the last item. */
+  /** The sort key of the last item. The next page begins after it. */
   readonly key: readonly (string | number)[]
 }
 
-const INVALID = 'is not a cursor of this query; send next_cursor of the page before with the same other parameters'
+const INVALID =
+  'Is not a cursor of this query. Send next_cursor of the previous page and leave the other parameters unchanged.'
 
-/** A word for a query without its cursor. */
-function wordOf(query: object): string {
+/** A hash of the parameters of a query, without its cursor. */
+function hashOf(query: object): string {
   const rest = Object.entries({ ...query, cursor: undefined }).filter(([, value]) => value !== undefined)
   const sorted = rest.toSorted(([a], [b]) => a.localeCompare(b))
   return createHash('sha256').update(JSON.stringify(sorted)).digest('base64url').slice(0, 12)
 }
 
 /**
- * @example writeCursor({ asOf: 1_700_000_000, key: ['BTC', 3] }, { limit: 10 }) // base64url, read back by readCursor
+ * Writes the cursor of the next page, as base64url.
+ *
+ * @example writeCursor({ asOf: 1_700_000_000, key: ['BTC', 3] }, { limit: 10 }) // readCursor reads it back
  */
 export function writeCursor({ asOf, key }: Place, query: object): string {
-  return Buffer.from(JSON.stringify([wordOf(query), asOf, ...key])).toString('base64url')
+  return Buffer.from(JSON.stringify([hashOf(query), asOf, ...key])).toString('base64url')
 }
 
-/** The place again. Throws InvalidInput for a cursor that is none, or one of another query. */
+/** Reads a cursor that a caller sent. Throws InvalidInput if it is malformed or belongs to another query. */
 export function readCursor(text: string, query: object): Place {
   try {
-    const [word, asOf, ...key] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown[]
+    const [hash, asOf, ...key] = JSON.parse(Buffer.from(text, 'base64url').toString('utf8')) as unknown[]
     const isPart = (part: unknown) => typeof part === 'string' || typeof part === 'number'
-    const sound = key.length > 0 && key.every(isPart)
-    if (word === wordOf(query) && typeof asOf === 'number' && sound) return { asOf, key }
+    const isKey = key.length > 0 && key.every(isPart)
+    if (hash === hashOf(query) && typeof asOf === 'number' && isKey) return { asOf, key }
   } catch {
-    // Said below.
+    // Malformed cursors are refused below, like those of another query.
   }
   throw new InvalidInput([{ loc: ['query', 'cursor'], msg: INVALID, type: 'value_error', input: text }])
 }

@@ -1,6 +1,7 @@
 /**
- * Everything a plugin may know, imported as `tollgate/plugin`. Plugins import this module, `plugins/quant`, generated types,
- * npm packages and Node; never the gateway's inside and never another plugin.
+ * The plugin API, imported as `tollgate/plugin`. A plugin imports this module, the types generated from the schemas, npm
+ * packages, Node and its own files. It never imports other modules of the gateway or another plugin; to use another
+ * product it calls `ask`. Our own plugins share pure code in `plugins/lib` besides.
  */
 import type { Catalog, JsonSchema, Operation, OperationId } from './catalog.ts'
 import type { Database } from './database.ts'
@@ -20,17 +21,22 @@ export type { Catalog, JsonSchema, Operation, OperationId, Plan, Product } from 
 export { readCursor, writeCursor, type Place } from './cursor.ts'
 export { InvalidInput, NotFound, ServiceError, Unavailable, type ValidationItem } from '../errors.ts'
 
-/** A file that a caller sent. */
+/** A file that a caller sent, in a form or as text in a JSON body. */
 export interface Upload {
+  /** The name that the caller gave the file, or the name of the field. Do not use it as a path. */
   readonly filename: string
+  /** The media type that the caller named, e.g. "text/csv". It is not checked against the content. */
   readonly mediaType: string
   readonly bytes: Buffer
 }
 
-/** Filled by schemas/types.d.ts: plugin name → operation id → { input, output }, and `asked` where defaults make a difference. */
+/**
+ * The types of every plugin, filled in by schemas/types.d.ts (`npm run types`): plugin name → handler name →
+ * `{ input, output }`. If the input has defaults, `asked` is the input in which they may be left out.
+ */
 export interface Plugins {}
 
-/** All operations of all typed plugins, by id. */
+/** The operations of all typed plugins, by id. */
 type Operations = UnionToIntersection<Plugins[keyof Plugins]>
 type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => void : never) extends (
   value: infer Both,
@@ -39,8 +45,8 @@ type UnionToIntersection<Union> = (Union extends unknown ? (value: Union) => voi
   : never
 
 /**
- * The `{ params, query, body }` that an operation is asked with: exact where generated types know it, open where they do
- * not. What has a default may be left out.
+ * The `{ params, query, body }` to call an operation with through `ask`. It is exact for operations with generated types
+ * and `Input` for all others. Fields with a default may be left out.
  */
 export type InputOf<Id extends OperationId> = Id extends keyof Operations
   ? Operations[Id] extends { asked: infer Asked }
@@ -49,36 +55,55 @@ export type InputOf<Id extends OperationId> = Id extends keyof Operations
       ? Input
       : Input
   : Input
+/** What an operation answers. It is exact for operations with generated types and `unknown` for all others. */
 export type OutputOf<Id extends OperationId> = Id extends keyof Operations
   ? Operations[Id] extends { output: infer Output }
     ? Output
     : unknown
   : unknown
 
-/** What a call brings when no generated type says more. */
+/** The input of a call. Handlers of typed plugins get the generated type instead. */
 export interface Input {
+  /** The parameters of the path, e.g. `{ day: '2026-06-01' }` for "/v1/x/gold/{day}". */
   readonly params: Readonly<Record<string, unknown>>
   readonly query: Readonly<Record<string, unknown>>
+  /** The decoded body. Undefined if the operation takes none. */
   readonly body: unknown
 }
 
+/** Changes the tables of a plugin. Must work on SQLite and on PostgreSQL. */
 export type Migration = (db: Database) => Promise<void>
 
+/** The code behind one or more products. The default export of `<plugins folder>/<name>/index.ts`. */
 export interface Plugin<Name extends string = string> {
-  /** The word in a product's `plugin` field, before any `@version`. */
+  /** The name of the plugin's folder. Catalog documents name it in `plugin`, where `@version` may follow. */
   readonly name: Name
-  /** Steps run once each, in order, before setup, on SQLite and PostgreSQL alike. Append only. */
+  /**
+   * Steps that create and change the plugin's tables. Each runs once per database, in order, before `setup`. Add new
+   * steps at the end; never change or remove one that was released.
+   */
   readonly migrations?: readonly Migration[]
-  /** JSON Schemas with an `$id`, for a plugin that travels on its own. First-party ones live in schemas/. */
+  /**
+   * JSON Schemas that come with the plugin. Each has an `$id` such as "gold.json", by which documents refer to it. A file
+   * of that name in the schemas folder takes precedence.
+   */
   readonly schemas?: readonly JsonSchema[]
-  /** JSON Schema of the `settings` object in the product's catalog document. */
+  /**
+   * JSON Schema of `settings` in the product's document. Settings are checked and get their defaults before `setup`.
+   * Without it, the product can have no settings.
+   */
   readonly settings?: JsonSchema
-  /** Folder of Pug views, for a plugin that travels on its own. */
+  /** Folder of Pug views that come with the plugin, e.g. `new URL('./views', import.meta.url)`. */
   readonly views?: URL
-  /** Called once per product that names this plugin. */
+  /**
+   * Prepares a product. Called once for each product that names this plugin, and again after a change of the plugin's
+   * code or of the product's settings or handlers. If it throws or exceeds its timeout, the product keeps its previous
+   * version, or is disabled if it has none.
+   */
   setup(context: PluginContext): Registration<Name> | Promise<Registration<Name>>
 }
 
+/** One handler per handler name of the catalog. Handlers of typed plugins have their exact input and output. */
 export type Handlers<Name extends string> = Name extends keyof Plugins
   ? {
       readonly [Id in keyof Plugins[Name]]: Plugins[Name][Id] extends { input: infer In; output: infer Out }
@@ -87,21 +112,30 @@ export type Handlers<Name extends string> = Name extends keyof Plugins
     }
   : Readonly<Record<string, Handler<never>>>
 
+/** What `setup` returns: how a product answers, and what it does on its own. */
 export interface Registration<Name extends string = string> {
-  /** One handler per operation id the catalog assigns: no fewer, no more. */
+  /**
+   * The handlers by name. The name is the operation's id, or its `handler` in the document. Every operation needs one
+   * (except retired ones), and every handler must belong to an operation.
+   */
   readonly handlers: Handlers<Name>
-  /** Work on a clock. Runs never overlap; a failure is logged and counted, never thrown. */
+  /** Work that is repeated at intervals. */
   readonly jobs?: readonly Job[]
-  /** Small numbers and words for /v1/stats and /health. */
+  /**
+   * Returns a few numbers and short texts about the product, which are shown in /v1/stats. If it throws or takes longer
+   * than two seconds, the last facts are shown.
+   */
   facts?(): Promise<Facts>
   /**
    * Reports how current the data are that an answer to this input would use. `asOf` is the newest moment the caller may
    * see, as in a call. `input` is validated, as a handler gets it.
    */
   freshness?(input: Input & { readonly operation: OperationId }, asOf: Date): Freshness | Promise<Freshness>
+  /** Releases what `setup` opened. Called when no call and no edition uses the product any more. */
   stop?(): Promise<void>
 }
 
+/** Facts by name. Values are JSON. */
 export type Facts = Readonly<Record<string, unknown>>
 
 /** How current the data behind an answer are, on the clock of the data. */
@@ -114,22 +148,28 @@ export interface Freshness {
   readonly coverage: number
 }
 
+/** What `setup` receives: the product's settings, and the services of the gateway. */
 export interface PluginContext {
-  /** The product this instance serves. */
+  /** The id of the product that is set up. */
   readonly product: string
+  /** The `settings` of the product's document, checked, with defaults applied and `env:NAME` replaced by the secret. */
   readonly settings: Readonly<Record<string, unknown>>
-  /** Tables prefixed by the plugin's name; the same code on SQLite and PostgreSQL. */
+  /**
+   * The database that all plugins share. Begin the names of your tables with the plugin's name ("gold_prices"). The same
+   * code runs on SQLite and PostgreSQL.
+   */
   readonly db: Database
-  /** Namespaced; may be emptied at any time. */
+  /** A cache of this product's own. Entries may vanish at any time. */
   readonly kv: KeyValueStore
-  /** Outbound, with a timeout and our user agent. */
+  /** The global `fetch` with the gateway's user agent and a timeout of 15 seconds. */
   readonly fetch: typeof fetch
+  /** A log whose lines name the product. */
   readonly log: Logger
   /**
-   * Settings of the whole deployment, by name. The gateway passes them on and does not read them for a plugin:
-   * `data_mode` is "sample", "replay" or "online". `replay_dir` is the folder of recordings, absent without one.
-   * `replay_shift` is REPLAY_SHIFT as it was configured; `replay_shift_seconds` is its meaning: the seconds to add to
-   * every recorded time, "0" to keep them. It is absent if the plugin moves its recording so that it goes on now.
+   * Settings of the whole deployment, by name. `data_mode` is "sample" (made-up data), "replay" (recordings) or "online".
+   * `replay_dir` is the folder of recordings. `replay_shift` is REPLAY_SHIFT as it was configured, and
+   * `replay_shift_seconds` is what it means: the seconds to add to every recorded time, "0" to keep them. It is absent if
+   * the plugin moves its recording so that it goes on now. A setting that is not configured is absent.
    */
   readonly deployment: Readonly<Record<string, string>>
   /**
@@ -138,10 +178,10 @@ export interface PluginContext {
    * function gets a structured clone of `input`; buffers in `transfer` move instead of being copied. It must use nothing
    * but its argument. An error it throws rejects the promise. Rejects with the signal's reason when the signal aborts.
    */
-  work<In, Out>(module: URL, input: In, options?: WorkOptions): Promise<Out>
-  /** Reports long work: one line on a terminal, or one log line for each tenth. */
+  work<Out = unknown>(module: URL, input: unknown, options?: WorkOptions): Promise<Out>
+  /** Shows the progress of long work: on a terminal as one line, otherwise as a log line for each tenth. */
   progress(label: string, total: number): Progress
-  /** The clock of the data: shifted or frozen in replay mode. Never read Date.now() in a plugin. */
+  /** The present on the clock of the data, which replay mode shifts or freezes. Use it in place of `Date.now()`. */
   now(): Date
 }
 
@@ -162,88 +202,137 @@ export interface LogMethod {
 
 /** A cache. Entries may vanish at any time, and with Redis they are shared by all processes. */
 export interface KeyValueStore {
+  /** Returns undefined if there is no entry, or none any more. */
   get<Value = unknown>(key: string): Promise<Value | undefined>
-  /** `ttl` in milliseconds; without it the entry stays until it is evicted. */
+  /** Stores a JSON value for `ttl` milliseconds. Without a `ttl`, the entry stays until it is evicted. */
   set(key: string, value: unknown, ttl?: number): Promise<unknown>
+  /** Returns true if there was an entry. */
   delete(key: string): Promise<boolean>
 }
 
 export interface WorkOptions {
+  /** Buffers of the input to move instead of copying. They are empty for the caller afterwards. */
   readonly transfer?: readonly ArrayBuffer[]
+  /** Rejects the promise when it aborts. */
   readonly signal?: AbortSignal
 }
 
+/** Progress of long work. */
 export interface Progress {
-  /** Adds to what is done. */
+  /** Adds to the amount that is done. */
   advance(count: number): void
+  /** Reports the work as done. */
   end(): void
 }
 
+/**
+ * Answers a call. It returns the body, or a Reply for another status, headers or a stream. Throw a ServiceError to refuse
+ * the call; any other error is answered as `product_failed`. A buyer is charged only for an answer with a
+ * 2xx status that matches its schema.
+ */
 export type Handler<In = Input, Out = unknown> = (call: Call<In>) => Out | Reply<Out> | Promise<Out | Reply<Out>>
 
+/** How a call is paid for. */
 export type Access =
   | { readonly kind: 'free' }
-  | { readonly kind: 'token'; readonly plan: string; readonly subject: string; readonly expiresAt: Date }
   | {
+      /** An access token, which a plan sells. */
+      readonly kind: 'token'
+      readonly plan: string
+      /** The wallet that bought the plan. */
+      readonly subject: string
+      readonly expiresAt: Date
+    }
+  | {
+      /** A payment for this call. */
       readonly kind: 'payment'
+      /** The wallet that pays. */
       readonly payer: string
+      /** Atomic units of USDC (6 decimals): 5000n is 0.005 USD. */
       readonly amount: bigint
-      /** When the payment was taken into work. */
+      /** When the gateway accepted the payment for processing. */
       readonly at?: Date
     }
 
-/** Runs another product's operation in this edition, at this asOf, free of charge. Named in the catalog's `uses`. */
+/**
+ * Calls an operation of another product, free of charge and with the caller's asOf. The document of the asking product
+ * names the operation in `uses`. Input is validated and gets its defaults. Throws Unavailable if the operation is disabled
+ * or paused, and the ServiceError that the operation throws.
+ */
 export type Ask = <Id extends OperationId>(operation: Id, input: InputOf<Id>) => Promise<OutputOf<Id>>
 
+/** A call that a handler answers. */
 export interface Call<In = Input> {
-  /** Shown to the caller, in logs and in errors. */
+  /** The id of the call. The caller receives it as X-CALL-ID, and logs and errors name it. */
   readonly id: string
+  /** The operation that is called. */
   readonly operation: Operation
-  /** The edition serving this call. */
+  /** The catalog that serves this call. It does not change during the call. */
   readonly catalog: Catalog
-  /** `{ params, query, body }`: validated, defaults applied. */
+  /** `{ params, query, body }`, validated, with defaults applied. */
   readonly input: In
   readonly access: Access
-  /** Newest moment of data this caller may see. */
+  /** The newest moment of data that this caller may see. Never answer with anything newer. */
   readonly asOf: Date
-  /** The time budget is spent, or the caller is gone. */
+  /** Aborts when the operation's timeout has passed or the caller has left. Pass it to `fetch` and other slow work. */
   readonly signal: AbortSignal
   readonly ask: Ask
-  /** Set where the caller would take server-sent events; `lastEventId` is the last one it had before. */
-  readonly stream?: StreamWish
+  /** Present if the caller accepts server-sent events. Answer with `Reply.events` then. */
+  readonly stream?: StreamRequest
 }
 
-export interface StreamWish {
+export interface StreamRequest {
+  /** The last event that the caller received before, from which to go on. Null for a new stream. */
   readonly lastEventId: string | null
 }
 
+/**
+ * Work that is repeated. Runs of one job never overlap, in any process. A run that throws is logged and counted, and the
+ * job runs again after its interval.
+ */
 export interface Job {
+  /** Unique within the product. */
   readonly name: string
+  /** Seconds from the start of one run to the start of the next. The first run begins when the gateway starts. */
   readonly everySeconds: number
-  /** `ask` works at the asOf of the moment the run began. */
+  /** Does one run. `signal` aborts when the job is stopped. The asOf of `ask` is the moment the run began. */
   run(job: { readonly signal: AbortSignal; readonly ask: Ask }): Promise<void>
 }
 
-/** Returns the plugin unchanged; the name is kept as a literal so that its handlers are typed. */
+/**
+ * Defines a plugin. It returns the plugin unchanged; its purpose is that handlers get their types from the name.
+ *
+ * @example
+ * export default definePlugin({
+ *   name: 'gold',
+ *   setup: () => ({ handlers: { getGold: ({ asOf }) => ({ as_of: asOf.toISOString(), price: 1900 }) } }),
+ * })
+ */
 export function definePlugin<const Name extends string>(plugin: Plugin<Name>): Plugin<Name> {
   return plugin
 }
 
 export interface ReplyInit {
+  /** An HTTP status from 200 to 599. The default is 200. */
   readonly status?: number
+  /** Headers of the answer. Those about the connection, the payment and CORS are reserved for the gateway. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** One server-sent event. */
 export interface ServerEvent {
+  /** The id that a caller sends as Last-Event-ID to go on after this event. */
   readonly id: string
+  /** A JSON value. */
   readonly data: unknown
 }
 
-/** A handler's answer when the plain value is not enough: another status, headers, or a stream of events. */
+/** An answer with a status, headers, or a stream of events. A handler that needs none of them returns the body itself. */
 export class Reply<Body = unknown> {
   readonly body: Body
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
+  /** The events of a stream. */
   readonly source: AsyncIterable<ServerEvent> | undefined
 
   constructor(body: Body, init: ReplyInit = {}, source?: AsyncIterable<ServerEvent>) {
@@ -254,8 +343,8 @@ export class Reply<Body = unknown> {
   }
 
   /**
-   * Server-sent events for token holders; each event has an id to resume from. The stream ends with the token, a
-   * revocation or an edition swap.
+   * Answers with server-sent events, for holders of an access token. The stream ends when the token expires or is revoked,
+   * and when a new edition replaces this one; clients then connect again with the id of the last event.
    */
   static events(source: AsyncIterable<ServerEvent>): Reply<never> {
     return new Reply(undefined as never, {}, source)

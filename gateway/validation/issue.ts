@@ -13,24 +13,24 @@ export interface Issue {
 export class CatalogError extends Error {
   readonly issues: readonly Issue[]
 
-  constructor(mistakes: readonly Issue[]) {
-    super(`The catalog cannot be used:\n${mistakes.map((issue) => `  - ${lineOf(issue)}`).join('\n')}`)
+  constructor(issues: readonly Issue[]) {
+    super(`The catalog cannot be used:\n${issues.map((issue) => `  - ${lineOf(issue)}`).join('\n')}`)
     this.name = 'CatalogError'
-    this.issues = mistakes
+    this.issues = issues
   }
 }
 
-/** @example lineOf({ file: 'a.json', pointer: '/price', rule: 'pattern', message: 'Wrong.' }) → "a.json#/price Wrong." */
+/** Writes an issue as one line. @example lineOf({ file: 'a.json', pointer: '/price', rule: 'pattern', message: 'Wrong.' }) → "a.json#/price Wrong." */
 export function lineOf({ file, pointer, message }: Issue): string {
   return `${file}${pointer === '' ? '' : `#${pointer}`} ${message}`
 }
 
-/** @example pointerOf('operations', 'a/b') → "/operations/a~1b" */
+/** Writes a JSON pointer (RFC 6901). @example pointerOf('operations', 'a/b') → "/operations/a~1b" */
 export function pointerOf(...steps: readonly (string | number)[]): string {
   return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** @example stepsOf("/operations/a~1b") → ["operations", "a/b"] */
+/** Reads the steps of a JSON pointer (RFC 6901). @example stepsOf("/operations/a~1b") → ["operations", "a/b"] */
 export function stepsOf(pointer: string): string[] {
   return pointer
     .split('/')

@@ -2,7 +2,8 @@
  * JSON with positions. JSON.parse decides what is valid; jsonc-parser finds where a syntax error is, and finds the
  * duplicate keys that JSON.parse drops without a warning.
  */
-import jsonc, { type ParseErrorCode } from 'jsonc-parser'
+// oxlint-disable-next-line import/default -- Node loads the CommonJS build, whose exports are the default export.
+import jsonc from 'jsonc-parser'
 import { pointerOf } from './issue.ts'
 
 /** A syntax error in a JSON text. */
@@ -99,7 +100,8 @@ function duplicateKeys(text: string): JsonIssue[] {
   return issues
 }
 
-const DESCRIPTIONS: Readonly<Partial<Record<ParseErrorCode, string>>> = {
+/** Descriptions of jsonc-parser's error codes (its const enum ParseErrorCode). */
+const DESCRIPTIONS: Readonly<Record<number, string | undefined>> = {
   3: 'Expected a key in double quotes',
   4: 'Expected a value',
   5: 'Expected ":"',
@@ -110,7 +112,7 @@ const DESCRIPTIONS: Readonly<Partial<Record<ParseErrorCode, string>>> = {
 }
 
 /** Codes 12 to 16 are errors inside a string. */
-function describe(code: ParseErrorCode, found: string): string {
+function describe(code: number, found: string): string {
   const expected = DESCRIPTIONS[code]
   if (expected !== undefined) return `${expected}, found ${found}`
   if (code === 12) return 'The string does not end'

@@ -97,7 +97,7 @@ describe('npm run check', () => {
     expect(stdout).to.contain('x/lead.json#/plugin The plugin handles getNobody, which no operation names.')
     expect(stdout).to.contain('teller.json#/uses/0 No product has the operation getSilver.')
     expect(stdout).to.contain(
-      'zinc.json#/operations/getGold The operation getGold is already at gold.json#/operations/getGold.',
+      'zinc.json#/operations/getGold The operation getGold is already defined at gold.json#/operations/getGold.',
     )
   })
 })

@@ -86,7 +86,7 @@ describe('new-product', () => {
   const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
     ['a product that is there', MADE, /plugins\/gold-price\/index\.ts.* are there already/],
     ['a folder that is there', ['half-done'], /plugins\/half-done is there already/],
-    ['an operation that another has', ['tin2'], /getTin2 is already at x\/tin-2\.json/],
+    ['an operation that another has', ['tin2'], /getTin2 is already defined at x\/tin-2\.json/],
     [
       'a wrong name, price and address, all at once',
       ['Gold 2', '--price', '0.0000001', '--upstream', 'http://{host}.internal/'],

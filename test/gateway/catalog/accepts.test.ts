@@ -21,23 +21,23 @@ describe('the networks of a route', () => {
     )
   const acceptsOf = (...built: Parameters<typeof build>) => build(...built).catalog.operations.get('getThing')?.accepts
 
-  it('are those it names, else those of the service, else all', () => {
+  it('are those it names, or those of the service, or all networks', () => {
     expect(acceptsOf({})).to.equal(null)
     expect(acceptsOf({}, { accepts: ['base'] })).to.deep.equal(['base'])
     expect(acceptsOf({ accepts: ['polygon'] }, { accepts: ['base'] })).to.deep.equal(['polygon'])
   })
 
-  it('are a mistake of the route where payments are taken on none of them, and of all where the service is meant', () => {
+  it('are an issue of the route, or of the whole catalog, if payments are taken on none of them', () => {
     const { catalog, issues } = build({ accepts: ['moon', 'mars'] })
     expect(issues.map(lineOf)).to.deep.equal([
-      'thing.json#/operations/getThing/accepts Nothing is taken on moon or mars. Write a network of NETWORK: base, polygon.',
+      'thing.json#/operations/getThing/accepts No payments are taken on moon or mars. Write a network of NETWORK: base, polygon.',
     ])
     expect(catalog.operations.size).to.equal(0)
     expect(build({ accepts: ['moon', 'base'] }).issues).to.deep.equal([])
     expect(() => build({}, { accepts: ['moon'] })).to.throw(CatalogError, 'service.json#/accepts')
   })
 
-  it('are all the same to a local chain, which stands for any', () => {
+  it('are not checked on the local chain, which stands for any network', () => {
     expect(build({ accepts: ['moon'] }, {}, null).issues).to.deep.equal([])
     const payees = [{ network: NETWORKS['base-sepolia'], payTo: PAYEE }] as const
     expect(offeredOn({ ...OPERATION, accepts: ['moon'] }, payees)).to.deep.equal(payees)

@@ -23,14 +23,14 @@ export const SCHEMAS = new Map<string, JsonSchema>([
   ],
 ])
 
-/** The operation "getThing" with these fields. */
+/** Resolves a catalog with the operation "getThing", which has these fields. */
 export function operationOf(fields: Readonly<Record<string, unknown>>): Operation {
   const documents = [
     { file: 'service.json', kind: 'service' as const, content: SERVICE },
     { file: 'thing.json', kind: 'product' as const, content: thing('thing', fields) },
   ]
-  const { catalog, issues: mistakes } = createCatalog(documents, SCHEMAS)
-  expect(mistakes).to.deep.equal([])
+  const { catalog, issues } = createCatalog(documents, SCHEMAS)
+  expect(issues).to.deep.equal([])
   return catalog.operations.get('getThing') as Operation
 }
 

@@ -3,7 +3,7 @@ import type { CatalogDocument } from '../../../gateway/catalog/documents.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { SERVICE } from '../../support/catalog.ts'
 
-/** Catalogs as objects, without files. */
+/** Catalogs that tests write as objects instead of files. */
 export type Contents = Readonly<Record<string, object>>
 
 export const SCHEMAS = new Map<string, JsonSchema>([

@@ -7,7 +7,7 @@ import { openCatalog, type TestCatalog } from '../../support/catalog.ts'
 import fc from 'fast-check'
 
 describe('the JSON reader', () => {
-  it('reads what JSON.parse reads', () => {
+  it('accepts every text that JSON.parse accepts', () => {
     fc.assert(
       fc.property(fc.json(), fc.constantFrom(undefined, 1, '\t'), (text, indent) => {
         const spaced = JSON.stringify(JSON.parse(text), null, indent)
@@ -16,7 +16,7 @@ describe('the JSON reader', () => {
     )
   })
 
-  it('refuses what JSON.parse refuses', () => {
+  it('refuses every text that JSON.parse refuses', () => {
     fc.assert(
       fc.property(fc.json(), fc.nat(), fc.constantFrom('', ',', '}', '"', '01', 'x', '\n'), (text, seed, noise) => {
         const at = seed % (text.length + 1)
@@ -33,7 +33,7 @@ describe('the JSON reader', () => {
     )
   })
 
-  it('says where a mistake stands and what belongs there', () => {
+  it('reports line and column of a syntax error, and what is expected there', () => {
     const wrong: readonly (readonly [string, string])[] = [
       ['{\n  "price": "1",\n}', 'Line 3, column 1: Expected a key in double quotes, found }.'],
       ['{\n  "price" "1"\n}', 'Line 2, column 11: Expected ":", found "1".'],
@@ -51,7 +51,7 @@ describe('the JSON reader', () => {
     }
   })
 
-  it('reports equal keys, which JSON.parse would drop', () => {
+  it('reports duplicate keys, which JSON.parse drops without a warning', () => {
     const { value, issues } = parseJson('{ "a": 1,\n  "a": { "b/c": 2, "b/c": 3 } }')
     expect(value).to.deep.equal({ a: { 'b/c': 3 } })
     expect(issues.map(({ pointer, rule }) => [pointer, rule])).to.deep.equal([
@@ -66,7 +66,7 @@ describe('the catalog folder', () => {
   let catalog: TestCatalog
   afterEach(() => catalog.close())
 
-  it('is read through links, which may lead nowhere or round in circles', async () => {
+  it('is read through links, even if some are broken or lead in a circle', async () => {
     catalog = openCatalog({ 'x/tin.json': { product: 'tin' }, '.releases/2/gold.json': { product: 'gold' } })
     const place = (file: string): string => join(catalog.catalogDir, file)
     symlinkSync('.releases/2/gold.json', place('gold.json'))
@@ -78,7 +78,7 @@ describe('the catalog folder', () => {
     expect(issues).to.deep.equal([])
   })
 
-  it('is read with its sub-folders, in the order of the file names', async () => {
+  it('is read with its sub-folders, sorted by file name', async () => {
     catalog = openCatalog({
       'plans.json': { plans: [] },
       'gold.json': { product: 'gold' },
@@ -95,7 +95,7 @@ describe('the catalog folder', () => {
     ])
   })
 
-  it('gives the documents that can be read and the issues of the others', async () => {
+  it('yields the documents that can be read, and the issues of the others', async () => {
     catalog = openCatalog({ 'gold.json': '{ "product": }', 'x/tin.json': '[]', 'zinc.json': { product: 'zinc' } })
     const { documents, issues } = await readDocuments(catalog.catalogDir)
     expect(documents.map(({ file }) => file)).to.deep.equal(['service.json', 'zinc.json'])
@@ -105,12 +105,12 @@ describe('the catalog folder', () => {
     ])
   })
 
-  it('is read without a file that has gone since, and with the reason for one that cannot be read', async () => {
+  it('is read without a file that has just been removed, and reports why a file cannot be read', async () => {
     catalog = openCatalog()
     expect(await readJson(join(catalog.catalogDir, 'gone.json'))).to.equal(null)
     const read = await readJson(catalog.catalogDir)
     expect(read?.issues.map(({ rule, message }) => [rule, message])).to.deep.equal([
-      ['read', 'Cannot be read (EISDIR). Give the gateway the right to, or remove it.'],
+      ['read', 'Cannot be read (EISDIR). Give the gateway permission to read it, or remove it.'],
     ])
   })
 

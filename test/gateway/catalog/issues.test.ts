@@ -4,8 +4,8 @@ import { CatalogError } from '../../../gateway/validation/issue.ts'
 import { gold, TELLER, thing } from '../../support/catalog.ts'
 import { at, type Contents, create, documentsOf, free, params, PLANS, SCHEMAS } from './contents.ts'
 
-/** [file, pointer, rule] of every mistake, of a refused catalog too. */
-function mistakesOf(contents: Contents): (readonly [string, string, string])[] {
+/** Lists [file, pointer, rule] of every issue, also if the catalog is refused. */
+function issuesOf(contents: Contents): (readonly [string, string, string])[] {
   try {
     return create(contents).issues.map(({ file, pointer, rule }) => [file, pointer, rule] as const)
   } catch (error) {
@@ -14,7 +14,7 @@ function mistakesOf(contents: Contents): (readonly [string, string, string])[] {
 }
 
 describe('issues of a catalog', () => {
-  it('are reported all at once, and only the mistaken product is missing', () => {
+  it('are reported all at once, and leave out only the products that have them', () => {
     const wrong = gold({ price: '0.0000001', prise: '1', summary: undefined, body: {} })
     const { catalog, issues } = create({ 'gold.json': wrong, 'tin.json': thing('tin') })
     expect(issues.map(({ pointer, rule }) => [pointer, rule])).to.deep.include.members([
@@ -207,15 +207,15 @@ describe('issues of a catalog', () => {
     ['a service without words', { 'service.json': { name: 'Shop' } }, ['service.json', '/title', 'required']],
   ]
   for (const [title, contents, expected] of cases)
-    it(`include ${title}`, () => {
-      expect(mistakesOf(contents)).to.deep.include(expected)
+    it(`report ${title}`, () => {
+      expect(issuesOf(contents)).to.deep.include(expected)
     })
 
-  it('in the service or the plans refuse the whole, with the issues of all documents', () => {
+  it('refuse the whole catalog if service.json or plans.json has one, and list those of all documents', () => {
     const refused = () =>
       create({ 'service.json': {}, 'gold.json': gold({ price: 'dear' }), 'plans.json': { plans: [{}] } })
     expect(refused).to.throw(CatalogError)
-    const files = mistakesOf({
+    const files = issuesOf({
       'service.json': {},
       'gold.json': gold({ price: 'dear' }),
       'plans.json': { plans: [{}] },
@@ -223,7 +223,7 @@ describe('issues of a catalog', () => {
     expect(new Set(files.map(([file]) => file))).to.deep.equal(new Set(['service.json', 'gold.json', 'plans.json']))
   })
 
-  it('do not follow from another product that is missing', () => {
+  it('are not reported for a product whose uses name a product that is left out', () => {
     const { issues } = createCatalog(documentsOf({ 'gold.json': gold(), 'teller.json': TELLER }), SCHEMAS, {
       without: new Set(['gold.json']),
     })

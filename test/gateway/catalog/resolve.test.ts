@@ -4,7 +4,7 @@ import { gold } from '../../support/catalog.ts'
 import { create, documentsOf, params, PLANS, SCHEMAS } from './contents.ts'
 
 describe('the catalog', () => {
-  it('has every operation with route, price in atomic units, tool name and defaults', () => {
+  it('resolves every operation with its route, price in atomic units, tool name and defaults', () => {
     const { catalog, issues } = create({ 'gold.json': gold({ route: 'GET /v1/gold/{day}', params: params('day') }) })
     expect(issues).to.deep.equal([])
     expect(catalog.operations.get('getGold')).to.include({
@@ -31,7 +31,7 @@ describe('the catalog', () => {
     })
   })
 
-  it('answers from 1 USD on only once the payment is final, unless the document says otherwise', () => {
+  it('waits for a final payment from 1 USD on, unless the document says otherwise', () => {
     const waitOf = (change: Parameters<typeof gold>[0]): string | undefined =>
       create({ 'gold.json': gold(change) }).catalog.operations.get('getGold')?.wait
     expect(waitOf({ price: '0.999999' })).to.equal('mined')
@@ -40,7 +40,7 @@ describe('the catalog', () => {
     expect(waitOf({ price: '50', wait: 'submitted' })).to.equal('submitted')
   })
 
-  it('sells each plan at a priced route of its own, without query and body', () => {
+  it('sells each plan at its own priced route, without query and body', () => {
     const { catalog, issues } = create({ 'gold.json': gold(), 'plans.json': PLANS })
     expect(issues).to.deep.equal([])
     const purchase = catalog.operations.get('purchasePlanLive24h')
@@ -56,7 +56,7 @@ describe('the catalog', () => {
     expect(catalog.plans.enabled).to.equal(true)
   })
 
-  it('sells no plan while something it opens is left out', () => {
+  it('does not sell a plan while a product that it opens is left out', () => {
     const { catalog } = createCatalog(documentsOf({ 'gold.json': gold(), 'plans.json': PLANS }), SCHEMAS, {
       without: new Set(['gold.json']),
     })
@@ -64,7 +64,7 @@ describe('the catalog', () => {
     expect(catalog.plans.plans[0]).to.deep.include({ enabled: false, authorizes: [] })
   })
 
-  it('sells no plan that is not enabled, nor any where the list is not', () => {
+  it('does not sell a plan that is disabled, or any plan if the list is disabled', () => {
     const off = { ...PLANS, plans: PLANS.plans.map((plan) => ({ ...plan, enabled: false })) }
     expect(create({ 'gold.json': gold(), 'plans.json': off }).catalog.plans.plans[0]?.enabled).to.equal(false)
     expect(create({ 'gold.json': gold(), 'plans.json': { ...PLANS, enabled: false } }).catalog.plans.enabled).to.equal(
@@ -72,13 +72,13 @@ describe('the catalog', () => {
     )
   })
 
-  it('has no plan product where there is neither list nor plan', () => {
+  it('has no product for plans if there is neither a list nor a plan', () => {
     const { catalog } = create({ 'gold.json': gold(), 'plans.json': { path: null, plans: [] } })
     expect(catalog.products.map(({ id }) => id)).to.deep.equal(['gold'])
     expect(catalog.plans).to.include({ path: null, enabled: false })
   })
 
-  it('changes its version with a price or a schema in use, and with nothing else', () => {
+  it('gets a new version if a price or a schema in use changes, and for nothing else', () => {
     const priced = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
     const { version } = create({ 'gold.json': priced }).catalog
     expect(version).to.match(/^[0-9a-f]{16}$/)
@@ -91,7 +91,7 @@ describe('the catalog', () => {
     expect(create({ 'gold.json': dearer }).catalog.version).not.to.equal(version)
   })
 
-  it('is frozen to its leaves', () => {
+  it('is deeply frozen', () => {
     const { catalog } = create({ 'gold.json': gold() })
     const operation = catalog.operations.get('getGold') as { price: bigint }
     expect(() => (operation.price = 1n)).to.throw(TypeError)

@@ -21,18 +21,18 @@ const SCHEMAS = new Map<string, JsonSchema>([
 ])
 
 describe('references between schemas', () => {
-  it('are followed through files, each relative to where it stands', () => {
+  it('are followed across files, each relative to the file that contains it', () => {
     const { broken, files } = references({ items: { $ref: 'gold.json#/$defs/Day' } }, SCHEMAS)
     expect(broken).to.deep.equal([])
     expect(files).to.deep.equal(new Set(['gold.json', 'tin.json']))
   })
 
-  it('that lead nowhere are named with the file they stand in', () => {
+  it('are reported with the file that contains them if they lead nowhere', () => {
     const schema = { properties: { a: { $ref: 'gold.json#/$defs/Lost' }, b: { $ref: '#/$defs/None' } } }
     expect(references(schema, SCHEMAS).broken).to.deep.equal(['zinc.json in gold.json', '#/$defs/None'])
   })
 
-  it('are replaced by what they name; words beside a reference win', () => {
+  it('are replaced by their target, and keywords beside a reference take precedence', () => {
     const schema = {
       $defs: { Own: { type: 'null' } },
       items: { $ref: 'gold.json#/$defs/Day' },
@@ -49,21 +49,21 @@ describe('references between schemas', () => {
     expect(dereference(named, SCHEMAS)).to.deep.equal({ type: 'number', description: 'Euros.' })
   })
 
-  it('of a schema to itself end at the second turn', () => {
+  it('are cut at the second level if a schema contains itself', () => {
     expect(dereference({ $ref: 'gold.json#/$defs/Tree' }, SCHEMAS)).to.deep.equal({
       type: 'object',
       properties: { left: {} },
     })
   })
 
-  it('are followed for the fields of an object and its parts', () => {
+  it('are followed to collect the fields of an object and of its allOf', () => {
     const schema = { allOf: [{ $ref: 'gold.json#/$defs/Day' }], properties: { note: { type: 'string' } } }
     expect(Object.keys(fieldsOf(schema, SCHEMAS))).to.deep.equal(['price', 'of', 'note'])
   })
 })
 
 describe('the schema folder', () => {
-  it('knows a schema by its file name, which its $id repeats', async () => {
+  it('names a schema by its file, and refuses an $id that differs', async () => {
     const catalog = openCatalog()
     catalog.writeSchema('gold.json', { $id: 'gold.json' })
     catalog.writeSchema('tin.json', { $id: 'zinc.json' })
@@ -79,20 +79,20 @@ describe('the schema folder', () => {
 })
 
 describe('a price', () => {
-  it('becomes atomic units of six decimals', () => {
+  it('is converted to atomic units with six decimals', () => {
     expect(parsePrice('0.005')).to.equal(5000n)
     expect(parsePrice('50.00')).to.equal(50_000_000n)
     expect(parsePrice('0.000001')).to.equal(1n)
   })
 
-  it('is none with a seventh decimal, a sign, an exponent, a leading zero, or of nothing', () => {
+  it('is refused with a seventh decimal, a sign, an exponent or a leading zero, and if it is zero', () => {
     for (const text of ['0.0000001', '-1', '+1', '1e3', '01', '.5', '1.', '1,5', '', '0', '0.00', 'free', ' 1'])
       expect(parsePrice(text), text).to.equal(null)
   })
 })
 
 describe('a route', () => {
-  it('has its parameters, a display form and a shape without their names', () => {
+  it('is parsed into its parameters, a display form, and a shape without parameter names', () => {
     expect(parseRoute('GET /v1/x/gold/{day}')).to.deep.equal({
       method: 'GET',
       path: '/v1/x/gold/{day}',
@@ -104,7 +104,7 @@ describe('a route', () => {
     expect(parseRoute('GET /.well-known/x402')?.path).to.equal('/.well-known/x402')
   })
 
-  it('is none with another method, a query, a half parameter or a step up', () => {
+  it('is refused with another method, a query, an unclosed parameter or a step to the parent path', () => {
     for (const text of [
       'HEAD /',
       'get /',
@@ -120,7 +120,7 @@ describe('a route', () => {
       expect(parseRoute(text), text).to.equal(null)
   })
 
-  it('gives a tool its name in snake_case', () => {
+  it('gives its tool the id of the operation in snake_case', () => {
     const ids = ['getPricing', 'checkBarQuality', 'getX402', 'getURLList', 'audit']
     expect(ids.map(toolName)).to.deep.equal(['get_pricing', 'check_bar_quality', 'get_x402', 'get_url_list', 'audit'])
   })

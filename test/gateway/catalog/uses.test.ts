@@ -9,17 +9,17 @@ const document = (product: string, ids: readonly string[], uses: readonly string
     content: { product, uses, operations: Object.fromEntries(ids.map((id) => [id, {}])) },
   }) as unknown as CatalogDocument
 
-describe('what a product may ask', () => {
+describe('the uses of a product', () => {
   const usesOf = (...documents: CatalogDocument[]): readonly string[] =>
     draftsOf(documents).find(({ product }) => product === 'pages')?.uses ?? []
 
-  it('is what it names', () => {
+  it('are the operations that its document names', () => {
     expect(usesOf(document('pages', [], ['getGold']), document('gold', ['getGold', 'getMine']))).to.deep.equal([
       'getGold',
     ])
   })
 
-  it('is, with a *, whatever others offer under such a name', () => {
+  it('include every matching operation of other products if they contain a *', () => {
     const gold = document('gold', ['getGold', 'getGoldMethod'])
     const tin = document('tin', ['getTinMethod'])
     expect(usesOf(document('pages', ['getPageMethod'], ['get*Method']), gold, tin)).to.deep.equal([
@@ -28,7 +28,7 @@ describe('what a product may ask', () => {
     ])
   })
 
-  it('is nothing, with a *, where nobody offers such a thing, and that is no mistake', () => {
+  it('may contain a * that matches nothing', () => {
     expect(usesOf(document('pages', [], ['get*Method']))).to.deep.equal([])
   })
 })

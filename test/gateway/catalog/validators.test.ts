@@ -21,7 +21,7 @@ const QUERY = {
 }
 
 describe('a query', () => {
-  it('is turned from strings into the types of its schema, defaults applied', () => {
+  it('is converted from strings to the types of its schema, with defaults applied', () => {
     const query = { symbol: 'BTC', limit: '10', share: '1.5e-3', full: 'true', years: ['2024', '2025'] }
     expect(validate(QUERY, { query }).query).to.deep.equal({
       symbol: 'BTC',
@@ -33,19 +33,19 @@ describe('a query', () => {
     })
   })
 
-  it('takes one value for a list of one, and keeps a string where a string is allowed', () => {
+  it('accepts one value in place of a list, and keeps a string if the schema allows one', () => {
     const query = { symbol: 'BTC', years: '2024', start: '2026-02-01T00:00:00Z' }
     expect(validate(QUERY, { query }).query)
       .to.include({ start: '2026-02-01T00:00:00Z' })
       .and.deep.include({ years: [2024] })
   })
 
-  it('takes an empty string for the default', () => {
+  it('takes the default for an empty string', () => {
     expect(validate(QUERY, { query: { symbol: 'BTC', limit: '' } }).query).to.include({ limit: 100 })
   })
 
-  it('holds no null character, which no database of ours could be asked for', () => {
-    const wrong = { msg: 'Must not hold a null character.', type: 'value_error' }
+  it('is refused if it contains a null character, which a database cannot store', () => {
+    const wrong = { msg: 'Must not contain a null character.', type: 'value_error' }
     expect(detailOf(QUERY, { query: { symbol: 'BTC', err: 'a\0' } })).to.deep.equal([
       { loc: ['query', 'err'], ...wrong },
     ])
@@ -53,13 +53,13 @@ describe('a query', () => {
     expect(detailOf(days, { params: { day: 'a\0b' } })).to.deep.equal([{ loc: ['path', 'day'], ...wrong }])
   })
 
-  it('leaves what was sent as it was', () => {
+  it('does not change the object that was sent', () => {
     const query = Object.freeze({ symbol: 'BTC', limit: '10' })
     validate(QUERY, { query })
     expect(query.limit).to.equal('10')
   })
 
-  it('is refused with every mistake in the shape of the interface', () => {
+  it('is refused with the list of all issues that docs/interface.md describes', () => {
     const query = { limit: '1001', share: 'much', full: 'maybe', side: 'hold', extra: '1' }
     const detail = detailOf(QUERY, { query })
     expect(detail.map(({ loc, type }) => [loc.join('.'), type])).to.have.deep.members([
@@ -98,7 +98,7 @@ describe('a query', () => {
     ['__proto__', 'x', 'extra_forbidden'],
   ]
   for (const [name, value, type] of refused)
-    it(`is refused for ${name}=${JSON.stringify(value)} as ${type}`, () => {
+    it(`is refused with ${type} for ${name}=${JSON.stringify(value)}`, () => {
       const query = Object.fromEntries([
         ['symbol', 'BTC'],
         [name, value],
@@ -107,17 +107,17 @@ describe('a query', () => {
       expect(detail.map((item) => [item.loc, item.type])).to.deep.equal([[['query', name], type]])
     })
 
-  it('says that a field was given more than once', () => {
+  it('is refused with a hint if a field was given more than once', () => {
     expect(detailOf(QUERY, { query: { symbol: ['A', 'B'] } })[0]?.msg).to.equal('Must be a string, given once.')
   })
 
-  it('says what each form of a choice wants', () => {
+  it('is refused with a description of every allowed form if it matches none', () => {
     expect(detailOf(QUERY, { query: { symbol: 'BTC', start: 'yesterday' } })[0]?.msg).to.match(
       /a time in ISO 8601.*, or an integer\.$/,
     )
   })
 
-  it('has no field where the operation describes none', () => {
+  it('must be empty if the operation describes no fields', () => {
     expect(detailOf({}, { query: { a: '1' } })).to.deep.include({
       loc: ['query', 'a'],
       msg: 'Is not known here; remove it.',
@@ -133,11 +133,11 @@ describe('path parameters', () => {
     params: { type: 'object', required: ['day'], properties: { day: { type: 'integer', minimum: 1 } } },
   }
 
-  it('are coerced', () => {
+  it('are converted to the types of their schema', () => {
     expect(validate(fields, { params: { day: '3' } }).params).to.deep.equal({ day: 3 })
   })
 
-  it('are refused at "path"', () => {
+  it('are reported at "path" if they are invalid', () => {
     expect(detailOf(fields, { params: { day: '0' } })[0]).to.deep.include({
       loc: ['path', 'day'],
       type: 'greater_than_equal',
@@ -157,7 +157,7 @@ describe('a schema', () => {
     ],
   ]
   for (const [title, fields, part] of wrong)
-    it(`is refused for ${title}`, () => {
+    it(`is refused if it has ${title}`, () => {
       const compiling = () => createValidators(SCHEMAS)(operationOf(fields))
       expect(compiling).to.throw(SchemaError).with.property('part', part)
     })

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { ConfigError, readConfig } from '../../../gateway/config/config.ts'
 
-const mistakes = (environment: Record<string, string>): readonly string[] => {
+const issues = (environment: Record<string, string>): readonly string[] => {
   try {
     readConfig(environment)
     return []
@@ -22,19 +22,19 @@ const production = {
 }
 
 describe('the configuration', () => {
-  it('needs nothing for the sandbox', () => {
+  it('needs no variables for the sandbox', () => {
     const config = readConfig({})
     expect(config).to.include({ network: 'sandbox', dataMode: 'sample', port: 4021, baseUrl: 'http://127.0.0.1:4021' })
     expect(config.dataDir).to.match(/data[\\/]sandbox-sample$/)
     expect(Object.isFrozen(config)).to.equal(true)
   })
 
-  it('takes an empty variable as an absent one', () => {
+  it('treats an empty variable as absent', () => {
     expect(readConfig({ PORT: '', PAY_TO: '' }).port).to.equal(4021)
   })
 
-  it('reports every wrong value at once, each with what the variable is for', () => {
-    const found = mistakes({ PORT: 'eighty', PAY_TO: '0x12', DATA_MODE: 'guess' })
+  it('reports every invalid value at once, each with the description of its variable', () => {
+    const found = issues({ PORT: 'eighty', PAY_TO: '0x12', DATA_MODE: 'guess' })
     expect(found).to.have.length(3)
     expect(found.join('\n'))
       .to.match(/PORT.*listen/)
@@ -42,13 +42,13 @@ describe('the configuration', () => {
       .and.match(/DATA_MODE.*feeds/)
   })
 
-  it('reports a time to freeze the data at that is not valid', () => {
-    expect(mistakes({ REPLAY_SHIFT: 'frozen:soon' })).to.deep.equal(['REPLAY_SHIFT: soon is not an ISO 8601 time.'])
+  it('reports an invalid time at which to freeze the data', () => {
+    expect(issues({ REPLAY_SHIFT: 'frozen:soon' })).to.deep.equal(['REPLAY_SHIFT: soon is not an ISO 8601 time.'])
     expect(readConfig({ REPLAY_SHIFT: '-3600' }).replayShift.seconds).to.equal(-3600)
   })
 
-  it('lists everything production lacks', () => {
-    const found = mistakes({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
+  it('lists everything that production needs and does not have', () => {
+    const found = issues({ NETWORK: 'base', BASE_URL: 'http://shop.example' }).join('\n')
     expect(found)
       .to.match(/PAY_TO is missing/)
       .and.match(/Payments cannot be settled/)
@@ -56,7 +56,7 @@ describe('the configuration', () => {
       .and.match(/ALLOW_SAMPLE_SALES/)
   })
 
-  it('gives each of several networks a lane: what is shared, and what carries its name', () => {
+  it('configures each of several networks from the shared variables and from those with its name', () => {
     const { networks, ...config } = readConfig({
       ...production,
       NETWORK: 'base base-sepolia polygon',
@@ -85,19 +85,19 @@ describe('the configuration', () => {
     })
   })
 
-  it('names the variable that a further network lacks, and networks nobody knows', () => {
-    const found = mistakes({ ...production, NETWORK: 'base base-sepolia moon', PAY_TO_BASE_SEPOLIA: '0x1' })
+  it('names the variable that another network lacks, and unknown networks', () => {
+    const found = issues({ ...production, NETWORK: 'base base-sepolia moon', PAY_TO_BASE_SEPOLIA: '0x1' })
     expect(found.join()).to.match(/PAY_TO_BASE_SEPOLIA.*receives/)
-    const rest = mistakes({ ...production, NETWORK: 'base base-sepolia moon' }).join('\n')
+    const rest = issues({ ...production, NETWORK: 'base base-sepolia moon' }).join('\n')
     expect(rest)
       .to.match(/SETTLE_RPC_URL_BASE_SEPOLIA/)
       .and.match(/moon is not a known network.*networks\.json/)
-    expect(mistakes({ NETWORK: 'sandbox base' }).join()).to.include('cannot be combined')
-    expect(mistakes({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' })).to.deep.equal([])
-    expect(mistakes({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
+    expect(issues({ NETWORK: 'sandbox base' }).join()).to.include('cannot be combined')
+    expect(issues({ ...production, NETWORK: 'base-sepolia', DATA_MODE: 'sample' })).to.deep.equal([])
+    expect(issues({ ...production, NETWORK: 'polygon', DATA_MODE: 'sample' }).join()).to.include('real money')
   })
 
-  it('accepts a complete production set', () => {
+  it('accepts a complete production configuration', () => {
     expect(readConfig(production)).to.include({
       network: 'base',
       baseUrl: 'https://shop.example',
@@ -105,14 +105,14 @@ describe('the configuration', () => {
     })
   })
 
-  it('counts who is paid among the own wallets, since paying oneself is no revenue', () => {
+  it('counts PAY_TO among the own wallets of the operator, because paying oneself is not revenue', () => {
     const [payTo, own] = [`0x${'A1'.repeat(20)}`, `0x${'B2'.repeat(20)}`]
     const config = readConfig({ ...production, PAY_TO: payTo, OWN_WALLETS: `${own} ${payTo.toLowerCase()}` })
     expect(config.ownWallets).to.deep.equal([own.toLowerCase(), payTo.toLowerCase()])
     expect(readConfig({}).ownWallets).to.deep.equal([])
   })
 
-  it('takes lists of nodes and factories, and limits of settling', () => {
+  it('reads lists of nodes and wallet factories, and the limits of settlement', () => {
     const [first, second] = [`0x${'c'.repeat(40)}`, `0x${'d'.repeat(40)}`]
     const config = readConfig({
       ...production,
@@ -128,15 +128,15 @@ describe('the configuration', () => {
     expect(readConfig(production)).to.include({ confirmBlocks: 1, maxGasPrice: null, settleBatch: 1 })
   })
 
-  it('takes proxies as addresses and ranges, and nothing else', () => {
+  it('accepts proxies as addresses and ranges, and nothing else', () => {
     const { trustedProxies } = readConfig({ TRUSTED_PROXIES: ' 203.0.113.7  2001:db8::/32 ' })
     expect(trustedProxies).to.deep.equal(['203.0.113.7', '2001:db8::/32'])
     expect(readConfig({}).trustedProxies).to.deep.equal([])
-    const found = mistakes({ TRUSTED_PROXIES: '203.0.113.0/33 1.2.3 10.0.0.0/8 fe80::1/0' })
+    const found = issues({ TRUSTED_PROXIES: '203.0.113.0/33 1.2.3 10.0.0.0/8 fe80::1/0' })
     expect(found.map((line) => line.split(' ')[1])).to.deep.equal(['203.0.113.0/33', '1.2.3', 'fe80::1/0'])
   })
 
-  it('refuses limits and lists that make no sense, each by its name', () => {
+  it('refuses invalid limits and lists, and names each variable', () => {
     const wrong = {
       RPC_URL: 'https://one.example, two.example',
       CONFIRM_BLOCKS: '0',
@@ -144,32 +144,32 @@ describe('the configuration', () => {
       SETTLE_BATCH: 'many',
       WALLET_FACTORIES: '0x12',
     }
-    const found = mistakes({ ...production, ...wrong })
+    const found = issues({ ...production, ...wrong })
     expect(found.map((line) => line.split(' ')[0])).to.have.members(Object.keys(wrong))
   })
 
-  it('refuses half a settler', () => {
+  it('refuses a settler that lacks its key or its node', () => {
     const { SETTLE_KEY: _, ...half } = production
-    expect(mistakes(half).join()).to.match(/SETTLE_KEY is missing/)
+    expect(issues(half).join()).to.match(/SETTLE_KEY is missing/)
   })
 
-  it('sells made-up data for real money only where that is allowed', () => {
-    expect(mistakes({ ...production, DATA_MODE: 'sample' }).join()).to.match(/ALLOW_SAMPLE_SALES=true/)
-    expect(mistakes({ ...production, DATA_MODE: 'sample', ALLOW_SAMPLE_SALES: 'true' })).to.deep.equal([])
+  it('sells made-up data for real money only if ALLOW_SAMPLE_SALES is set', () => {
+    expect(issues({ ...production, DATA_MODE: 'sample' }).join()).to.match(/ALLOW_SAMPLE_SALES=true/)
+    expect(issues({ ...production, DATA_MODE: 'sample', ALLOW_SAMPLE_SALES: 'true' })).to.deep.equal([])
   })
 
-  it('wants a chain to read beside a facilitator', () => {
+  it('requires a node to read the chain if a facilitator settles', () => {
     const { SETTLE_RPC_URL: _url, SETTLE_KEY: _key, ...rest } = production
-    expect(mistakes({ ...rest, FACILITATOR_URL: 'https://facilitator.example' }).join()).to.match(/RPC_URL is missing/)
+    expect(issues({ ...rest, FACILITATOR_URL: 'https://facilitator.example' }).join()).to.match(/RPC_URL is missing/)
   })
 
-  it('keeps one folder for each network and data mode', () => {
+  it('uses one data folder for each network and data mode', () => {
     const folders = ['sample', 'online'].map((DATA_MODE) => readConfig({ DATA_MODE }).dataDir)
     expect(new Set(folders).size).to.equal(2)
   })
 
-  it('accepts http only on loopback', () => {
-    expect(mistakes({ BASE_URL: 'http://localhost:4021' })).to.deep.equal([])
-    expect(mistakes({ BASE_URL: 'http://localhost.example' }).join()).to.match(/https/)
+  it('accepts http in BASE_URL only on loopback', () => {
+    expect(issues({ BASE_URL: 'http://localhost:4021' })).to.deep.equal([])
+    expect(issues({ BASE_URL: 'http://localhost.example' }).join()).to.match(/https/)
   })
 })

@@ -34,7 +34,7 @@ describe('the networks', () => {
     }
   }
 
-  it('are those the x402 clients know, with the same token and the same domain', () => {
+  it('match the networks, tokens and EIP-712 domains of the x402 clients', () => {
     cpSync(join(catalog, 'networks.json'), join(folder, 'networks.json'))
     const networks = readNetworks(folder)
     expect(networks.map(({ name }) => name)).to.include.members(['base', 'base-sepolia', 'polygon', 'arbitrum'])
@@ -44,14 +44,14 @@ describe('the networks', () => {
     }
   })
 
-  it('are Base and Base Sepolia where the catalog adds none', () => {
+  it('are Base and Base Sepolia if the catalog adds none', () => {
     expect(readNetworks(join(folder, 'nowhere')).map(({ caip2 }) => caip2)).to.deep.equal([
       'eip155:8453',
       'eip155:84532',
     ])
   })
 
-  it('become one more by one more entry', () => {
+  it('include every network that networks.json adds', () => {
     const gnosis = findNetwork(read(GNOSIS), 'eip155:100')
     expect(gnosis).to.deep.equal({
       name: 'gnosis',
@@ -64,7 +64,7 @@ describe('the networks', () => {
     expect(createDigest(gnosis as never)).to.be.a('function')
   })
 
-  it('are refused with their place where the entry is wrong or there already', () => {
+  it('are refused, with the place in the file, if an entry is invalid or repeats a network', () => {
     expect(mistakesOf({ ...GNOSIS, decimals: 18 })).to.match(/networks\.json#\/networks\/0\/decimals .*Write 6/)
     expect(mistakesOf({ ...GNOSIS, asset: '0x12' })).to.include('/networks/0/asset')
     expect(mistakesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is already known')

@@ -8,7 +8,7 @@ const place = fc.record({ asOf: fc.integer({ min: 0 }), key: fc.array(part, { mi
 const query = fc.record({ limit: fc.integer(), sort: fc.string() })
 
 describe('a cursor', () => {
-  it('is read back by the query it was written for, whatever the order of its parameters', () => {
+  it('is read back with the query it was written for, whatever the order of the parameters', () => {
     fc.assert(
       fc.property(place, query, (written, { limit, sort }) => {
         const cursor = writeCursor(written, { limit, sort })
@@ -17,12 +17,12 @@ describe('a cursor', () => {
     )
   })
 
-  it('is refused by another query', () => {
+  it('is refused with another query', () => {
     const cursor = writeCursor({ asOf: 1, key: ['BTC'] }, { limit: 10 })
     expect(() => readCursor(cursor, { limit: 11 })).to.throw(InvalidInput)
   })
 
-  it('is refused as input where it is any other text', () => {
+  it('is refused as invalid input if it is any other text', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(() => readCursor(text, {})).to.throw(InvalidInput)
