@@ -1,5 +1,5 @@
 /** A stream whose gateway is killed between the moment its upstream has begun to answer and the first byte. */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
@@ -21,13 +21,16 @@ describe('a stream of a gateway killed with SIGKILL', function () {
   let port: number
   let running: Started | undefined
 
-  const open = async (crashAt?: string): Promise<void> => {
+  /** Names the step at which the running gateway crashes; "" means that it does not. */
+  const crashAt = (step: string): void => writeFileSync(join(dataDir, 'crash'), step)
+  const open = async (): Promise<void> => {
+    crashAt('')
     running = await start('test/support/crasher.ts', /ready/, {
       PORT: String(port),
       DATA_DIR: dataDir,
       CATALOG_DIR: catalog.catalogDir,
       FILES_KEY: 'key',
-      ...(crashAt ? { CRASH_AT: crashAt } : {}),
+      CRASH_FILE: join(dataDir, 'crash'),
     })
   }
 
@@ -37,17 +40,18 @@ describe('a stream of a gateway killed with SIGKILL', function () {
     source.answer = (response) => response.end('all the bytes')
     catalog = openCatalog({ 'files.json': FILES(source.url) })
     port = await freePort()
+    await open()
   })
-  afterEach(() => running?.stop())
   after(async () => {
+    await running?.stop()
     await source?.close()
     catalog?.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
 
   for (const step of ['answered', 'sent'])
-    it(`right after "${step}" is passed on to the same payment after a restart, charged once`, async () => {
-      await open(step)
+    it(`right after "${step}" serves the same payment after a restart, charged once`, async () => {
+      crashAt(step)
       const { rpc_url, buyer } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/sandbox.json'), 'utf8')) as {
         rpc_url: string
         buyer: { address: Hex; private_key: Hex }
@@ -59,10 +63,7 @@ describe('a stream of a gateway killed with SIGKILL', function () {
       expect(await running?.ended).to.equal('SIGKILL')
       await open()
       let response = await send(url, header)
-      while (response.status === 503) {
-        await new Promise((wake) => setTimeout(wake, 500))
-        response = await send(url, header)
-      }
+      while (response.status === 503) response = await send(url, header)
       expect([response.status, await response.text()]).to.deep.equal([200, 'all the bytes'])
       expect(receipt(response)).to.include({ success: true })
       expect(before - (await balanceOf(rpc_url, buyer.address))).to.equal(10_000n)

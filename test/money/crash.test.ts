@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
@@ -24,13 +24,16 @@ describe('a gateway killed with SIGKILL', function () {
   let port: number
   let url: string
   let running: Started | undefined
-  const open = async (crashAt?: string): Promise<void> => {
+  /** Names the step at which the running gateway crashes; "" means that it does not. */
+  const crashAt = (step: (typeof steps)[number] | ''): void => writeFileSync(join(dataDir, 'crash'), step)
+  const open = async (): Promise<void> => {
+    crashAt('')
     running = await start('test/support/crasher.ts', /ready/, {
       PORT: String(port),
       DATA_DIR: dataDir,
       CATALOG_DIR: join(shop, 'catalog'),
       PLUGIN_DIRS: join(shop, 'plugins'),
-      ...(crashAt ? { CRASH_AT: crashAt } : {}),
+      CRASH_FILE: join(dataDir, 'crash'),
     })
   }
   const sandbox = (): SandboxFile =>
@@ -44,13 +47,16 @@ describe('a gateway killed with SIGKILL', function () {
     dataDir = mkdtempSync(join(tmpdir(), 'tollgate-crash-'))
     port = await freePort()
     url = `http://127.0.0.1:${port}/v1/echo/crash`
+    await open()
   })
-  afterEach(() => running?.stop())
-  after(() => rmSync(dataDir, { recursive: true, force: true }))
+  after(async () => {
+    await running?.stop()
+    rmSync(dataDir, { recursive: true, force: true })
+  })
 
   for (const step of steps)
     it(`right after "${step}" delivers the answer to the same payment after a restart, charged once`, async () => {
-      await open(step)
+      crashAt(step)
       const account = privateKeyToAccount(sandbox().buyer.private_key)
       const before = { buyer: await balance('buyer'), payee: await balance('payee') }
       const header = await payment(url, account)
@@ -60,10 +66,7 @@ describe('a gateway killed with SIGKILL', function () {
 
       await open()
       let response = await send(url, header)
-      for (let tries = 0; response.status === 503 && tries < 20; tries++) {
-        await new Promise((wake) => setTimeout(wake, 500))
-        response = await send(url, header)
-      }
+      while (response.status === 503) response = await send(url, header)
       expect(response.status).to.equal(200)
       expect(await json(response)).to.include({ said: 'crash' })
       expect(receipt(response)).to.include({ success: true })

@@ -1,19 +1,19 @@
 /**
- * A real gateway on the real sandbox that kills itself with SIGKILL at one exact step, the first time it gets there.
- * Run as a process: CRASH_AT names the step, none where it is absent.
+ * A real gateway on the real sandbox that kills itself with SIGKILL at one exact step, the first time it gets there. Run
+ * it as a process. CRASH_FILE is a file that holds the name of the step; an empty file means that it does not crash.
  */
+import { readFileSync } from 'node:fs'
 import { readConfig } from '../../gateway/config/config.ts'
 import { createGateway, openSettlement } from '../../gateway/compose.ts'
 import { createLog } from '../../gateway/observe/log.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 
-/** Steps in order: each is the moment right after that thing has happened. */
-export const STEPS = ['reserved', 'answered', 'submitted', 'sent', 'settled'] as const
+const crashFile = process.env['CRASH_FILE'] ?? ''
 
-const { CRASH_AT } = process.env
+/** Called right after a step: reserved, answered, submitted, sent, settled. */
 const die = (step: string): void => {
-  if (step === CRASH_AT) process.kill(process.pid, 'SIGKILL')
+  if (readFileSync(crashFile, 'utf8') === step) process.kill(process.pid, 'SIGKILL')
 }
 
 const crashing = (journal: Journal): Journal => ({
