@@ -1,8 +1,8 @@
 /**
  * The port for ways to pay. A way to pay is a folder beside this file that brings two parts: a `PaymentMethod`, which
- * writes requirements and reads payments without asking anybody, and a `Settler`, which moves the money. Everything
- * above knows a payment only as the `Payment` below; what its identity and proof mean, only the method knows. Each
- * network has one method.
+ * writes requirements and reads payments offline, and a `Settler`, which moves the money. The rest of the gateway knows
+ * a payment only as the `Payment` below; only the method knows what its identity and proof mean. Each network has one
+ * method.
  */
 import type { Hex, Network } from '../config/networks.ts'
 import { decodeEnvelope, type PaymentEnvelope } from '../x402/payment-envelope.ts'
@@ -24,21 +24,21 @@ export function paymentKey(network: Network, payer: string, identity: string): P
   return `${network.caip2}/${network.asset}/${payer}/${identity}`.toLowerCase()
 }
 
-/** One payment, whichever method made it. The journal stores exactly these fields. */
+/** A payment of any method. The journal stores exactly these fields. */
 export interface Payment {
   readonly key: PaymentKey
   /** CAIP-2. */
   readonly network: string
   readonly payer: Hex
   readonly payTo: Hex
-  /** What the payer authorised, in atomic units. */
+  /** The amount that the payer authorised, in atomic units. */
   readonly amount: bigint
-  /** Tells this payment from the payer's others; the method defines it. */
+  /** Distinguishes this payment from the payer's other payments, e.g. a nonce. */
   readonly identity: string
-  /** It settles only after this second and before `expiresAt`: seconds since the epoch. */
+  /** The payment can settle only after `startsAt` and before `expiresAt`, both in seconds since the epoch. */
   readonly startsAt: bigint
   readonly expiresAt: bigint
-  /** What proves that the payer agreed, as text that only the method reads. */
+  /** Proves that the payer agreed, e.g. a signature. Only the method reads it. */
   readonly proof: string
 }
 
@@ -58,15 +58,15 @@ export interface SubmittedPayment extends Payment {
  */
 export interface Intent {
   readonly kind: string
-  /** The transaction, where it is known before it is sent. */
+  /** The transaction, if it is known before it is sent. */
   readonly transaction?: Hex
-  /** The service that is asked to send it. */
+  /** The service that sends it, if it is not sent from here. */
   readonly url?: string
 }
 
-/** A refusal by a check that asked nobody. */
+/** The refusal of an offline check. */
 export interface OfflineRefusal extends Refusal {
-  /** True where the settler may accept the proof all the same, e.g. the signature of a contract wallet. */
+  /** True if the settler may still accept the proof, e.g. the signature of a contract wallet. */
   readonly needsSettler?: boolean
 }
 
@@ -77,13 +77,13 @@ export interface PaymentMethod extends RequirementFormat {
    * @throws ServiceError `payment_invalid` with an x402 reason and advice
    */
   decode(envelope: PaymentEnvelope): DecodedPayment
-  /** Checks a payment against what was asked without asking anybody. Null: it is what was asked, and proved. */
+  /** Checks a payment against the requirements, offline. Null: it meets them and its proof is valid. */
   verify(payment: DecodedPayment, requirements: PaymentRequirements, nowSeconds: number): OfflineRefusal | null
-  /** The x402 reason of a payment that ends before it can be settled. */
+  /** The x402 reason of a payment that expires before it can be settled. */
   readonly expiredReason: string
 }
 
-/** The method of a network, by its CAIP-2 id. Throws where payments are not taken there. */
+/** The method of a network, by its CAIP-2 id. Throws if payments are not accepted on it. */
 export function methodOf(methods: readonly PaymentMethod[], caip2: string): PaymentMethod {
   return formatOf(methods, { caip2 })
 }
@@ -98,15 +98,15 @@ export function decodePayment(presented: string | object, methods: readonly Paym
   return methodOf(methods, envelope.network).decode(envelope)
 }
 
-/** How far a settlement must be before the answer leaves: sent, in a block, or in a block as deep as CONFIRM_BLOCKS. */
+/** How far a settlement must get before the answer leaves: sent, in a block, or CONFIRM_BLOCKS deep. */
 export type Wait = 'submitted' | 'mined' | 'confirmed'
 
-/** What became of a settlement. `refused` proves that nothing was transferred and nothing can be. */
+/** What became of a settlement. `refused` means that nothing was transferred and nothing can be. */
 export type Outcome =
   | {
       readonly state: 'settled'
       readonly transaction: Hex
-      /** Sent, or in a block that may yet be replaced: the answer may leave, but the payment stays open. */
+      /** Sent, or in a block that a reorganisation may replace: the answer may leave, but the payment stays open. */
       readonly provisional?: true
       /** The final outcome, once it is certain or the settler stops watching. Never rejects. */
       readonly later?: Promise<Outcome>
@@ -116,14 +116,16 @@ export type Outcome =
       readonly reason: string
       readonly message: string
       readonly transaction?: Hex
-      /** The intent was recorded and could not be sent: true only while nobody else has taken the payment over. */
+      /**
+       * The intent was recorded and the payment could not be sent. Only valid if no other process has claimed it since.
+       */
       readonly unsent?: true
     }
   | { readonly state: 'pending'; readonly transaction: Hex | null }
 
 export type RefusedOutcome = Extract<Outcome, { state: 'refused' }>
 
-/** A node or a facilitator as of the last time it was asked. */
+/** The state of a node or facilitator when it was last checked. */
 export interface NodeState {
   /** Host and port only: the address of a node may hold a key. */
   readonly node: string
@@ -134,15 +136,15 @@ export interface NodeState {
 export interface SettlerHealth {
   readonly ready: boolean
   readonly reason?: string
-  /** The state of each node or facilitator, where there are several. */
+  /** The state of each node or facilitator, if there are several. */
   readonly nodes?: readonly NodeState[]
 }
 
-/** What another payment in progress will take from the payer's balance. */
+/** The amount that another payment in progress will take from the payer's balance. */
 export type Commitment = Pick<Payment, 'identity' | 'amount'>
 
 export interface CheckOptions {
-  /** False where `verify` could not prove the payment, so that the settler must. */
+  /** False if `verify` could not verify the proof, so that the settler has to. */
   readonly proven: boolean
   /** Payments of the same payer on this network that are in progress and were committed before this one. */
   readonly ahead: readonly Commitment[]
@@ -151,22 +153,22 @@ export interface CheckOptions {
 /** Moves the money of one method's payments. */
 export interface Settler {
   readonly kind: 'chain' | 'facilitator' | 'scripted'
-  /** Checks what only the network knows, e.g. the balance and whether the payment is used. Null: it can be settled. */
+  /** Checks a payment on the network, e.g. the balance and whether the payment is used. Null: it can be settled. */
   check(payment: DecodedPayment, requirements: PaymentRequirements, options?: CheckOptions): Promise<Refusal | null>
   /**
-   * Sends a payment. `record` is awaited before anything is sent; when it resolves to false, nothing is sent and the
-   * outcome is pending. A settlement that does not get as far as `wait` in time is pending.
+   * Sends a payment. `record` stores the intent before anything is sent; if it resolves to false, nothing is sent and
+   * the outcome is pending. The outcome is also pending if the settlement does not get as far as `wait` in time.
    */
   settle(
     payment: DecodedPayment,
     requirements: PaymentRequirements,
     options: { readonly record: (intent: Intent) => Promise<boolean>; readonly wait: Wait },
   ): Promise<Outcome>
-  /** Finds out what became of a submitted payment, and sends it again where it was lost. Never guesses. */
+  /** Finds out what became of a submitted payment, and sends it again if it was lost. Never guesses. */
   status(payment: SubmittedPayment): Promise<Outcome>
   /**
-   * Whether payments can be settled: on this network, or on any. `reason` says why not; beside `ready: true` it names
-   * the networks that are down. Cheap: answered from the last look.
+   * Whether payments can be settled on this network, or on any network if none is given. `reason` explains why not;
+   * with `ready: true` it names the networks that are down. Cheap, because it returns the result of the last check.
    */
   health(network?: Network): SettlerHealth
   close(): Promise<void>

@@ -1,4 +1,4 @@
-/** One settler for several networks: each payment goes to the settler of its network. */
+/** Combines several settlers into one: each payment goes to the settler of its network. */
 import type { Settler } from './payment-method.ts'
 import type { Network } from '../config/networks.ts'
 
@@ -13,7 +13,7 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
 
   function on(caip2: string): Settler {
     const settler = byNetwork.get(caip2)
-    if (!settler) throw new Error(`Nothing settles on ${caip2}.`)
+    if (!settler) throw new Error(`There is no settler for ${caip2}.`)
     return settler
   }
 
@@ -21,15 +21,15 @@ export function createSettlerByNetwork(settlers: readonly [NetworkSettler, ...Ne
     kind: settlers[0].settler.kind,
     check: (payment, requirements, options) => on(payment.network).check(payment, requirements, options),
     settle: (payment, requirements, options) => on(payment.network).settle(payment, requirements, options),
-    // A payment of a network that is taken no more stays open until its settler is back.
+    // A payment on a network that is no longer configured stays open until the network is configured again.
     status: async (record) => (await byNetwork.get(record.network)?.status(record)) ?? UNKNOWN,
     health(network) {
       if (network) return on(network.caip2).health()
-      const looks = settlers.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))
-      const down = looks.filter(({ ready }) => !ready)
+      const states = settlers.map(({ network: { name }, settler }) => ({ name, ...settler.health() }))
+      const down = states.filter(({ ready }) => !ready)
       if (down.length === 0) return { ready: true }
       const reason = down.map(({ name, reason: why = 'not ready' }) => `${name}: ${why}`).join('; ')
-      return { ready: down.length < looks.length, reason }
+      return { ready: down.length < states.length, reason }
     },
     async close() {
       await Promise.all(settlers.map(({ settler }) => settler.close()))

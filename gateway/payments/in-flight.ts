@@ -1,7 +1,7 @@
 /**
- * The payments that this process is working on. A payment that arrives twice at once runs once: the first request works
- * for it, and its duplicates wait for the outcome. What each payment will take from its payer's balance is held until
- * the chain shows it, so that one balance does not pay for several answers.
+ * The payments that this process is working on. If the same payment arrives in several requests at once, the first one
+ * does the work and the others wait for its outcome. The amount of each payment is held on its payer's balance until
+ * the chain shows the transfer, so that one balance cannot pay for several answers.
  */
 import type { Commitment, DecodedPayment, PaymentKey } from '../methods/payment-method.ts'
 import type { PresentedPayment } from './presented-payment.ts'
@@ -9,7 +9,7 @@ import type { PresentedPayment } from './presented-payment.ts'
 /** What duplicates get: a result or an error to share, or null if each of them has to try for itself. */
 export type SharedOutcome<Result> = { readonly result: Result } | { readonly error: unknown } | null
 
-/** What has to be known of a request to tell its duplicates from other requests. */
+/** The parts of a request that identify its duplicates. */
 export type InFlightRequest = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
 
 export interface InFlightPayment<Result> {
@@ -23,7 +23,10 @@ export interface InFlightPayment<Result> {
 }
 
 export interface InFlightPayments<Result> {
-  /** Starts the work, or returns null if the payment is in progress. Synchronous, so that two requests cannot both start. */
+  /**
+   * Starts the work, or returns null if the payment is in progress. Synchronous, so that two requests cannot both
+   * start.
+   */
   start(request: InFlightRequest): InFlightPayment<Result> | null
   find(
     key: PaymentKey,
@@ -88,7 +91,7 @@ function createBalanceHolds(nowSeconds: () => number) {
     if (held?.delete(payment.key) && held.size === 0) byBalance.delete(balanceOf(payment))
   }
 
-  /** Holds that were kept for payments which nobody asked about again. */
+  /** Removes holds that were kept for payments without a further request. */
   function removeExpired(): void {
     for (const held of byBalance.values()) for (const payment of held.values()) if (isOver(payment)) remove(payment)
   }

@@ -1,7 +1,7 @@
 /**
- * Payments that settle after they were released. Once our own transaction has failed, anybody who saw the signed payment
- * can still send it until it expires, although the buyer was told that nothing was charged. Such money is recorded as a
- * sale without an answer, which is a debt to the buyer.
+ * Payments that settle after they were released. When our transaction fails, the buyer learns that nothing was charged.
+ * But anybody who saw the signed payment can still send it until it expires. If that happens, the buyer has paid
+ * without getting an answer, so the payment is recorded as a debt to the buyer.
  */
 import { ServiceError } from '../errors.ts'
 import type { Hex } from '../config/networks.ts'
@@ -10,14 +10,14 @@ import type { Journal, PaymentRecord } from './journal/journal.ts'
 
 type LateJournal = Pick<Journal, 'settledLate' | 'owed'>
 
-/** Whether a payment may still settle late: it was sent from here, so others may have seen it, and was then released. */
+/** Whether a released payment may still settle: it was sent, so others may have seen it. */
 export function mayStillSettle(record: PaymentRecord | null): record is PaymentRecord {
   return record?.state === 'released' && record.intent !== null
 }
 
 /**
- * Records a late settlement as a debt. Returns false if the payment is in use again or is recorded already. If the
- * process stops between the two steps, recovery finishes the second.
+ * Records a late settlement as a debt. Returns false if the payment is in use again or already recorded. If the process
+ * stops between the two steps, recovery does the second.
  */
 export async function recordLateSettlement(
   journal: LateJournal,
@@ -25,22 +25,22 @@ export async function recordLateSettlement(
   transaction: Hex,
 ): Promise<boolean> {
   if (!(await journal.settledLate(key, attempt, transaction))) return false
-  await journal.owed(key, attempt, 'paid after it was given back')
+  await journal.owed(key, attempt, 'settled after it was released')
   return true
 }
 
-/** The refusal for a buyer who paid and whose answer is lost. */
+/** The error for a buyer who paid and whose answer is lost. */
 export function owedError(transaction: Hex | null): ServiceError {
   return new ServiceError(
     'payment_already_used',
-    'This payment was settled and its answer is lost. It is listed as a debt to you; write to the operator.',
+    'This payment was settled and its answer is lost. It is recorded as a debt to you. Contact the operator.',
     { fields: { transaction } },
   )
 }
 
 /**
- * Call it when the token reports a payment as used. If it paid us after it was released, this records the debt and throws
- * `payment_already_used`: the buyer must never read that nothing was charged.
+ * Call this when the token reports a payment as used. If the payment settled after it was released, this records the
+ * debt and throws `payment_already_used`, because it would be wrong to report that nothing was charged.
  */
 export async function assertNotSettledLate(
   journal: LateJournal & Pick<Journal, 'find'>,

@@ -1,7 +1,7 @@
 /**
- * The payment of one call: what was presented, what it has already bought, and permission to work for it. Nobody is
- * charged before the answer is on disk, no byte of the product leaves before the settlement, and an unclear outcome is
- * never called a failure.
+ * The payment of one call: reads the presented payment, returns the answer it has already bought, or admits it so that
+ * the call may do its work. No buyer is charged before the answer is stored, no part of a paid answer leaves before the
+ * settlement, and an unknown outcome is never reported as a failure.
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Network } from '../config/networks.ts'
@@ -42,31 +42,31 @@ export interface PaymentsParts extends Recipients {
   readonly methods: readonly PaymentMethod[]
   readonly settler: Settler
   readonly now: () => Date
-  /** Waits some milliseconds; a timer if absent. */
+  /** Waits this many milliseconds; a timer if absent. */
   readonly pause?: (ms: number) => Promise<unknown>
-  /** Amounts accepted besides the price: those of former prices within their grace period. */
+  /** Amounts accepted besides the current price: former prices in their grace period. */
   readonly formerPrices?: (operation: Operation) => FormerPrices
-  /** Signs the requirements of a 402; nothing is signed if absent. */
+  /** Signs the requirements of a 402; they are not signed if absent. */
   readonly offers?: Offers
 }
 
 export interface Payments {
-  /** Builds the 402 of an operation. `error` says why it is sent. */
+  /** Builds the 402 of an operation. `error` is the reason it is sent. */
   quote(catalog: Catalog, operation: Operation, url: string, error: ServiceError): Quote
   /** Reads the payment of a request; null if there is none. Throws `payment_invalid`, or 422 for a malformed header. */
   present(request: PaymentRequest, fingerprint: string): PresentedPayment | null
   /**
-   * Returns the answer that this payment has bought, or is buying right now; null if it has bought nothing. Throws 409
-   * if it was used for another request, 503 while its settlement is unclear.
+   * Returns the answer that this payment has bought or is buying right now; null if it has bought nothing. Throws 409
+   * if it was used for another request, 503 while the outcome of its settlement is unknown.
    */
   replay(operation: Operation, presented: PresentedPayment): Promise<PaidAnswer | null>
   /**
-   * Checks and reserves a payment. Returns the purchase to work for, or the answer that a duplicate request bought
-   * meanwhile. Throws 409 if the payer has used the identifier for another payment.
-   * @param version of the catalog whose price is asked
+   * Checks and reserves a payment. Returns the purchase, or the answer that a duplicate request bought in the meantime.
+   * Throws 409 if the payer has used the identifier for another payment.
+   * @param version of the catalog that the price comes from
    */
   admit(operation: Operation, presented: PresentedPayment, version: string): Promise<Purchase | PaidAnswer>
-  /** Records that the answer of a payment reached its buyer in full. */
+  /** Records that a buyer received the complete answer. */
   delivered(key: PaymentKey): Promise<void>
   /** Whether a call of this process is working on a payment. */
   isWorking(key: PaymentKey): boolean
@@ -109,7 +109,10 @@ export function createPayments(parts: PaymentsParts): Payments {
   }
 }
 
-/** If the journal cannot be read, nobody knows what the payment has done: it must not be called uncharged. */
+/**
+ * Reports an unreadable journal as `ledger_unavailable`: the payment may have settled, so no error may call it
+ * uncharged.
+ */
 async function withJournal<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -141,17 +144,17 @@ async function admit(
   if (!work) return boughtOrAdmit(context, operation, presented, version)
   try {
     await untilValid(context, payment)
-    const doubt = await checkOnline(context, work, payment, requirements, refusal === null)
-    if (doubt) {
-      // A duplicate request may have settled the payment meanwhile, here or in another process: then its outcome counts.
+    const problem = await checkOnline(context, work, payment, requirements, refusal === null)
+    if (problem) {
+      // A duplicate request, here or in another process, may have settled the payment: then its outcome counts.
       const current = await journal.find(payment.key)
       if (current && current.state !== 'released') {
         work.finish(null)
         const bought = await replay(context, operation, presented)
         if (bought) return bought
       }
-      if (doubt.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, payment.key)
-      throw invalidError(refusal?.reason === doubt.reason ? refusal : doubt)
+      if (problem.reason === 'invalid_transaction_state') await assertNotSettledLate(journal, settler, payment.key)
+      throw invalidError(refusal?.reason === problem.reason ? refusal : problem)
     }
     const reservation = reservationOf(operation, presented, requirements, priceVersion)
     const { reserved, record } = await journal.reserve(reservation)
@@ -165,7 +168,7 @@ async function admit(
     work.finish(signal.aborted ? null : { error })
     throw error
   }
-  // Another process has the row, or a call that finished between `replay` and `start`: its outcome counts.
+  // The record belongs to another process, or to a call that ended between `replay` and `start`: its outcome counts.
   work.finish(null)
   return boughtOrAdmit(context, operation, presented, version)
 }
@@ -180,7 +183,10 @@ async function boughtOrAdmit(
   return bought ?? admit(context, operation, presented, version)
 }
 
-/** The requirements that a payment meets, at the price or at a former price still accepted, and the catalog they are of. */
+/**
+ * The requirements to check a payment against, at the current or an accepted former price, and that price's catalog
+ * version.
+ */
 function requirementsMet(
   { recipients, methods, formerPrices }: Context,
   operation: Operation,
@@ -195,16 +201,17 @@ function requirementsMet(
   return { requirements: { ...requirements, amount }, priceVersion: former }
 }
 
-/** A payment settles only after the second it starts in: one signed for this very second would fail. */
+/** Waits until a payment is valid. A token accepts it only after the second of `startsAt`. */
 async function untilValid({ now, pause }: Context, { startsAt }: DecodedPayment): Promise<void> {
   const remainingMs = (Number(startsAt) + 1) * 1000 - now().getTime()
-  // A timer may wake a moment early.
+  // A timer may fire slightly early.
   if (remainingMs > 0) await pause(remainingMs + 10)
 }
 
 /**
- * Asks the network whether the payment can be settled, beside the payer's other payments in progress.
- * @param proven whether the payment was proved offline: only then does it count for the payments that follow it
+ * Checks with the settler whether a payment can be settled together with the payer's other payments in progress.
+ * @param proven whether the offline check verified the signature. Only then is its amount held before the check:
+ *   otherwise anybody could block a payer's balance
  */
 async function checkOnline(
   { settler, inFlight, limitSignatureChecks }: Context,
@@ -218,7 +225,7 @@ async function checkOnline(
   const ahead = inFlight.heldBefore(payment)
   const refusal = await settler.check(payment, requirements, { proven, ahead })
   if (refusal || proven) return refusal
-  // Proved only now: payments that were held during the check were not counted by it.
+  // The check has verified the signature. It did not count the payments that were held while it ran.
   work.holdBalance()
   const since = inFlight.heldBefore(payment)
   if (since.every((each) => ahead.includes(each))) return null
@@ -240,7 +247,7 @@ function reservationOf(
 
 const OTHER_ROUTE: Refusal = {
   reason: 'invalid_payment_requirements',
-  message: 'The payment was made for the quote of another route. Ask this one.',
+  message: 'The payment was signed for another route. Request a quote from this route and sign that.',
 }
 
 function invalidError({ reason, message }: Refusal): ServiceError {

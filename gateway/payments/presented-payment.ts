@@ -1,24 +1,24 @@
-/** A payment as it comes with one request, and what tells its caller from others. */
+/** The payment of one request, with the data that identifies its caller. */
 import { createHash } from 'node:crypto'
 import { ServiceError } from '../errors.ts'
 import { decodePayment, type DecodedPayment, type PaymentMethod } from '../methods/payment-method.ts'
 import { identifierOf } from '../x402/payment-identifier.ts'
 
-/** What tells one caller from another. */
+/** Identifies the caller who presents a payment. */
 export interface Caller {
-  /** The payer's own name for this purchase. */
+  /** The payer's identifier of this purchase: Idempotency-Key or payment-identifier. */
   readonly identifier: string | null
-  /** Digest of the address that the call comes from. */
+  /** Digest of the network address that the call comes from. */
   readonly place: string | null
 }
 
-/** A payment, bound to the request that it came with. */
+/** A payment with the request that it came with. */
 export interface PresentedPayment extends Caller {
   readonly payment: DecodedPayment
   /** Digest of the operation and its input. */
   readonly fingerprint: string
   readonly callId: string
-  /** Aborts when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
@@ -34,7 +34,8 @@ export interface PaymentRequest {
 }
 
 /**
- * Reads the payment of a request; null if there is none. One payment may come several times, e.g. in two headers.
+ * Reads the payment of a request; null if there is none. The same payment may be sent more than once, e.g. in two
+ * headers.
  * @throws ServiceError `payment_invalid`; InvalidInput (422) for a malformed Idempotency-Key
  */
 export function presentedPayment(
@@ -46,7 +47,7 @@ export function presentedPayment(
   const [payment, ...others] = decoded
   if (!payment) return null
   if (others.some(({ key }) => key !== payment.key))
-    throw new ServiceError('payment_invalid', 'Two different payments came with one call. Send one of them.', {
+    throw new ServiceError('payment_invalid', 'The call has two different payments. Send one of them.', {
       reason: 'invalid_payload',
     })
   const identifier = identifierOf(payment.envelope, idempotencyKey)

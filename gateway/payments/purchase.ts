@@ -1,6 +1,6 @@
 /**
- * One reserved payment on its way to settled. The answer is stored, the intent is written, the payment is sent, and only
- * then does the answer leave. After a crash at any point the journal still says what has to be done.
+ * One purchase, from the reserved payment to the settled one. The order is: store the answer, record the intent, send
+ * the payment, deliver the answer. After a crash at any point, the journal shows what is left to do.
  */
 import { ServiceError } from '../errors.ts'
 import type { Hex, Network } from '../config/networks.ts'
@@ -15,13 +15,13 @@ import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
 export interface PaidAnswer extends StoredAnswer {
   /** Absent if nothing was charged: the product answered outside 2xx or with an empty body. */
   readonly receipt?: Receipt
-  /** The journal's record of the payment, as it is when the answer leaves. Set with a successful receipt. */
+  /** The payment's record in the journal when the answer leaves. Set with a successful receipt. */
   readonly record?: PaymentRecord
-  /** The payment bought a stream, of which no copy is stored: it has to be fetched again. */
+  /** The payment bought a stream. Streams are not stored, so the product has to produce it again. */
   readonly mustRefetch?: true
 }
 
-/** An answer to be paid for. A stream has no body to store; an empty one is stored for it. */
+/** An answer to settle for. A stream is stored with an empty body. */
 export type Deliverable = StoredAnswer & { readonly stream?: object }
 
 export interface Purchase {
@@ -30,13 +30,15 @@ export interface Purchase {
   readonly amount: bigint
   /** When the payment was reserved. */
   readonly reservedAt: Date
-  /** Stores the answer, settles, and returns the answer with its receipt. Throws SettlementError if it cannot leave. */
+  /**
+   * Stores the answer, settles, and returns the answer with its receipt. Throws SettlementError if it must not leave.
+   */
   settle(answer: Deliverable): Promise<PaidAnswer>
   /** Releases the reservation. Does nothing once the answer is stored. */
   release(error: unknown): Promise<void>
 }
 
-/** The 402 or 503 of a settlement, with the receipt that says how far it came. */
+/** The 402 or 503 of a settlement that did not succeed, with its receipt. */
 export class SettlementError extends ServiceError {
   readonly receipt: Receipt
 
@@ -72,7 +74,7 @@ export interface PurchaseParts {
   /** This payment's entry in `inFlight`. */
   readonly work: InFlightPayment<PaidAnswer>
   readonly now: () => Date
-  /** Aborts when the caller is gone. */
+  /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
 }
 
@@ -87,7 +89,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
     try {
       await journal.released(key, attempt, reasonOf(error))
     } finally {
-      // A caller that hung up leaves nothing to share: a waiting duplicate tries for itself.
+      // If the caller disconnected, there is nothing to share: a waiting duplicate tries for itself.
       work.finish(signal.aborted ? null : { error })
     }
   }
@@ -98,12 +100,12 @@ export function createPurchase(parts: PurchaseParts): Purchase {
       await release(new ServiceError('product_failed', `the product answered ${answer.status}; not charged`))
       return answer
     }
-    if (signal.aborted) throw new ServiceError('internal', 'the caller left before the answer was stored')
+    if (signal.aborted) throw new ServiceError('internal', 'the caller disconnected before the answer was stored')
     if (!(await journal.answered(key, attempt, answer))) throw new ServiceError('internal', 'the reservation was lost')
     isStored = true
     if (signal.aborted) {
       work.finish(null)
-      throw new ServiceError('internal', 'the caller left before the payment was sent')
+      throw new ServiceError('internal', 'the caller disconnected before the payment was sent')
     }
     return settleStored(parts, answer)
   }
@@ -111,15 +113,15 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
 }
 
-/** A transaction needs a block to get into. */
+/** A payment must be valid for at least this long, so that its transaction gets into a block. */
 const BLOCK_SECONDS = 2
 
-/** Settles a payment whose answer is stored, and finishes its work whatever happens. */
+/** Settles a payment whose answer is stored. Always finishes the work in `inFlight`. */
 export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
   const { journal, settler, method, record, payment, requirements, wait, now } = parts
   let submittedAt: number | null = null
   try {
-    // A slow product may leave too little of a short signature. The transaction would fail, at our expense.
+    // After a slow product, a short payment may be about to expire. Its transaction would fail and cost us gas.
     const isExpired = Number(payment.expiresAt) < Math.floor(now().getTime() / 1000) + BLOCK_SECONDS
     const outcome: Outcome = isExpired
       ? { state: 'refused', reason: method.expiredReason, message: EXPIRED }
@@ -140,14 +142,16 @@ export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): 
   }
 }
 
-const EXPIRED = 'The payment ended while its answer was made. Let a new one live longer.'
+const EXPIRED = 'The payment expired while the answer was produced. Sign a new one that is valid for longer.'
 
-/** Whether the money may still move although the caller got an error: then it stays held on the payer's balance. */
+/** Whether the money may still move after this error. Then the amount stays held on the payer's balance. */
 export function mayMoveLater(error: unknown): boolean {
   return error instanceof SettlementError && error.code === 'settlement_pending'
 }
 
-/** Records what became of a settlement and returns the answer to all who wait for it. Throws what the caller is told. */
+/**
+ * Records the outcome of a settlement and shares the answer with waiting duplicates. Throws the error for the caller.
+ */
 export async function finishSettlement(
   parts: PurchaseParts,
   record: PaymentRecord,
@@ -170,7 +174,7 @@ export async function finishSettlement(
       return paid
     }
     case 'refused':
-      // The journal refuses if another process has taken the payment over: it may be sending the payment.
+      // The journal returns false if another process has claimed the payment and may be sending it.
       if (!(await journal.refused(record.key, record.attempt, outcome)) && outcome.unsent)
         throw pendingError(receipt('', 'settlement_pending'))
       throw new SettlementError(
@@ -184,7 +188,9 @@ export async function finishSettlement(
   }
 }
 
-/** Records a settlement and returns the record as it is then. Reads it only if another process recorded it first. */
+/**
+ * Records a settlement and returns the new record. Reads it from the journal only if another process recorded it first.
+ */
 async function settledRecord(
   { journal, log, now }: PurchaseParts,
   record: PaymentRecord,
@@ -197,8 +203,8 @@ async function settledRecord(
 }
 
 /**
- * Records in the journal that a payment is settled, and logs the one line that stands for a sale. Returns false without
- * logging if another process has recorded it.
+ * Records in the journal that a payment is settled, and logs the sale: one line per settled payment. Returns false
+ * without logging if another process has recorded it.
  * @param at milliseconds since the epoch; now if absent
  */
 export async function recordSettlement(
@@ -214,7 +220,7 @@ export async function recordSettlement(
   return true
 }
 
-/** Records the final outcome of a payment whose answer has left already. */
+/** Records the final outcome of a payment whose answer has already left. */
 async function recordLater(
   { journal, log, inFlight, payment }: PurchaseParts,
   record: PaymentRecord,
@@ -228,23 +234,24 @@ async function recordLater(
       await recordSettlement(journal, log, record, outcome.transaction)
     if (outcome?.state === 'refused') await journal.refused(record.key, record.attempt, outcome)
   } catch {
-    // Recovery finds the payment open and records it.
+    // Recovery will find the payment open and record its outcome.
   }
 }
 
-/** The 503 that asks for the same request again, with the same payment. */
+/** The 503 that tells the client to repeat the same request with the same payment. */
 export function pendingError(receipt: Receipt): SettlementError {
   return new SettlementError(
     'settlement_pending',
-    'The payment was sent and is not confirmed yet. Repeat this very request with the same payment; do not sign a new one.',
+    'The payment was sent and is not confirmed yet. Repeat this request with the same payment; do not sign a new one.',
     'settlement_pending',
     receipt,
   )
 }
 
 /**
- * The settler threw. If the payment can be released, no intent was recorded and so nothing was sent. Otherwise the
- * outcome is open: a write that was reported as failed may have been done, and what is recorded may still be sent.
+ * Handles an error thrown during a settlement. If the journal can release the payment, no intent was recorded and
+ * nothing was sent. Otherwise the outcome is unknown: a write that failed may still have been stored, and a recorded
+ * payment may still be sent.
  */
 async function interrupted(parts: PurchaseParts, thrown: unknown, isSubmitted: boolean): Promise<ServiceError> {
   const { journal, record, payment, requirements } = parts

@@ -1,6 +1,6 @@
 /**
- * Finishes the payments that a crash or a timeout left open. It never guesses: the settler's `status` decides what became
- * of a payment that may have been sent, and a payment that was never sent is released.
+ * Finishes the payments that a crash or a timeout left open. It never guesses: the settler's `status` decides what
+ * became of a payment that may have been sent, and a payment that was never sent is released.
  */
 import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'

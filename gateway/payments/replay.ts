@@ -1,6 +1,6 @@
 /**
- * What a payment has already bought. This comes before everything that may have changed since: a buyer who paid gets the
- * stored answer even if the price, the schema or the route is another one by now.
+ * Idempotent replay: returns the answer that a payment has already bought. It runs before all other checks, so that a
+ * buyer gets the stored answer even if the price, the schema or the route has changed since.
  */
 import { ServiceError } from '../errors.ts'
 import { type DecodedPayment, methodOf, type OfflineRefusal, type PaymentMethod } from '../methods/payment-method.ts'
@@ -27,11 +27,11 @@ export interface ReplayParts extends Pick<PurchaseParts, 'journal' | 'log' | 'se
 
 /** How often the journal is read while another process works on a payment. */
 const POLL_MS = 100
-/** How long an answer may take to its buyer. */
+/** How long the delivery of an answer may take. */
 const DELIVERY_MS = 10_000
 
 /**
- * Returns the answer that a payment has bought, or is buying right now; null if it has bought nothing.
+ * Returns the answer that a payment has bought or is buying right now; null if it has bought nothing.
  * @throws ServiceError `payment_conflict` if it was used for another request, `settlement_pending` while its outcome is
  *   open, `payment_already_used` if its answer is gone, `forbidden` if the answer belongs to another caller
  */
@@ -55,7 +55,7 @@ export async function replay(
     if (!provesRecord(methods, payment, record)) return null
     if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
     if (inFlight.find(key)) continue
-    // Another process works on it, or its answer is on the way to the buyer: only the journal knows.
+    // Another process is working on it, or its answer is being delivered: wait for the journal to show the outcome.
     const isFresh = now().getTime() - record.updatedAt < DELIVERY_MS
     const mustWait = record.state === 'reserved' || (mustWaitForDelivery(operation, record, presented) && isFresh)
     if (!mustWait) {
@@ -82,19 +82,19 @@ async function outcomeInProgress(
   const isProved = entry.request.payment.proof === payment.proof || isSigned(methods, payment)
   if (isProved && entry.request.fingerprint !== presented.fingerprint) throw otherRequestError(null)
   const outcome = await entry.outcome
-  // A caller who cannot prove the payment waits all the same, and then gets what any caller gets.
+  // A caller who cannot prove the payment waits too, and is then treated like any other caller.
   if (!isProved || !outcome) return null
   if ('error' in outcome) throw outcome.error
   return isBuyer(entry.request, presented) ? replayed(outcome.result) : null
 }
 
-/** Whether the caller can prove the payment of a record. One payment may have several valid signatures. */
+/** Whether the presented payment proves the one of the record. The same payment may have several valid signatures. */
 function provesRecord(methods: readonly PaymentMethod[], payment: DecodedPayment, record: PaymentRecord): boolean {
   if (record.proof === payment.proof) return true
   return verifyAt(methods, payment, requirementsOf(methods, record), record.startsAt) === null
 }
 
-/** Whether a payment is proved in itself, whatever was asked. */
+/** Whether the signature of a payment is valid, independent of any requirements. */
 function isSigned(methods: readonly PaymentMethod[], payment: DecodedPayment): boolean {
   const { amount, payTo, startsAt } = payment
   const { scheme, network } = methodOf(methods, payment.network)
@@ -118,7 +118,7 @@ function requirementsOf(methods: readonly PaymentMethod[], record: PaymentRecord
   return { scheme, network, amount, payTo, maxTimeoutSeconds: Number(expiresAt - startsAt) }
 }
 
-/** Delivers the stored answer of a record, after settling it if that is still to be done. Null: look again. */
+/** Returns the stored answer of a record, and settles it first if necessary. Null: read the journal again. */
 async function finishRecord(
   parts: ReplayParts,
   operation: Operation,
@@ -131,7 +131,7 @@ async function finishRecord(
   if (record.state === 'owed') throw owedError(record.transaction)
   if (record.state === 'settled') return replayed(settledAnswer(parts, record, payment))
   if (answer?.body.length === 0 && record.state === 'answered') {
-    // A stream that was never sent: there is nothing stored to give, so it is bought anew.
+    // The payment of a stream that never started. Nothing is stored, so the stream is bought again.
     await journal.released(record.key, record.attempt, 'the stream was not delivered')
     return null
   }
@@ -146,7 +146,7 @@ async function finishRecord(
   try {
     if (record.state === 'answered') {
       const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))
-      // The settler accepted this very proof when the payment was reserved.
+      // The settler accepted the same proof when the payment was reserved.
       const isAccepted = refusal?.needsSettler === true && record.proof === payment.proof
       if (!refusal || isAccepted) return await settleStored(purchase, answer)
       if (!(await journal.released(record.key, record.attempt, refusal.reason))) {
@@ -172,29 +172,33 @@ function isFailed(error: unknown): boolean {
   return error instanceof ServiceError && error.code === 'settlement_failed' && !mayMoveLater(error)
 }
 
-/** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer there to be given. */
+/** The stored answer of a settled payment. Throws `payment_already_used` if it is no longer available. */
 function settledAnswer({ methods, now }: ReplayParts, record: PaymentRecord, payment: DecodedPayment): PaidAnswer {
   const { answer, transaction } = record
   const fields = { fields: { transaction } }
   if (!answer)
-    throw new ServiceError('payment_already_used', 'This payment is spent and its answer is no longer kept.', fields)
+    throw new ServiceError(
+      'payment_already_used',
+      'This payment was settled and its answer is no longer stored.',
+      fields,
+    )
   if (answer.body.length === 0 && Math.floor(now().getTime() / 1000) >= Number(record.expiresAt))
     throw new ServiceError(
       'payment_already_used',
-      'This payment is spent, and its time to fetch the stream again is over.',
+      'This payment was settled, and the time to fetch its stream again is over.',
       fields,
     )
   const { network } = methodOf(methods, record.network)
   return { ...answer, receipt: receiptOf(record, network, payment.envelope.version, transaction ?? ''), record }
 }
 
-/** Marks an answer as made for an earlier request. No RFC has a header for it yet; this name is the one in use. */
+/** Marks an answer as a replay. No RFC defines a header for this yet; `idempotent-replay` is the name in common use. */
 function replayed(paid: PaidAnswer): PaidAnswer {
   if (paid.body.length === 0) return { ...paid, mustRefetch: true }
   return { ...paid, headers: { ...paid.headers, 'idempotent-replay': 'true' } }
 }
 
-/** The refusal of a second payment under an identifier: one purchase must not be charged twice. */
+/** The error for a second payment under the same identifier, because one purchase must not be charged twice. */
 export function identifierConflict({ route, state }: PaymentRecord): ServiceError {
   return new ServiceError(
     'idempotency_conflict',

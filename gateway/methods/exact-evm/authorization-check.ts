@@ -1,6 +1,7 @@
 /**
- * The offline check of scheme "exact" on EVM: an EIP-3009 TransferWithAuthorization against the requirements. Cheap checks
- * come first and the one signature recovery last. Recovery is native (libsecp256k1) where the package has a build.
+ * The offline check of scheme "exact" on EVM: an EIP-3009 TransferWithAuthorization against the requirements. Cheap
+ * checks come first and the one signature recovery last. Recovery is native (libsecp256k1) where the package has a
+ * build.
  */
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import secp256k1 from 'secp256k1'
@@ -12,8 +13,8 @@ import { type Authorization, type Transfer, transferOf } from './eip3009.ts'
 /** A signature must be valid for at least this long, so that its transaction can get into a block. */
 export const SETTLE_SECONDS = 6
 /**
- * A signature may be valid this much longer than maxTimeoutSeconds, because a clock is ahead or a client has a default of
- * its own. The limit makes sure that every payment is settled or expired within a known time.
+ * A signature may be valid this much longer than maxTimeoutSeconds, because a clock is ahead or a client has a default
+ * of its own. The limit makes sure that every payment is settled or expired within a known time.
  */
 export const SLACK_SECONDS = 3_600
 
@@ -86,7 +87,7 @@ function checkTerms(payment: DecodedPayment, requirements: PaymentRequirements):
   const side = payment.amount < amount ? 'below' : 'above'
   return refusal(
     'invalid_exact_evm_payload_authorization_value_mismatch',
-    `The amount ${payment.amount} is ${side} the price of ${amount}; ask for a fresh quote.`,
+    `The amount ${payment.amount} is ${side} the price of ${amount}; request a new quote.`,
   )
 }
 

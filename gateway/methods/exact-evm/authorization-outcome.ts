@@ -1,7 +1,7 @@
 /**
- * What became of an authorization, read from the token's logs. The token's `authorizationState` alone proves nothing: it
- * is also true after a cancellation and after a transfer to somebody else. The logs show which it was: AuthorizationUsed
- * of this payer and nonce, followed by the Transfer it allowed.
+ * What became of an authorization, read from the token's logs. The token's `authorizationState` alone proves nothing:
+ * it is also true after a cancellation and after a transfer to somebody else. The logs show which it was:
+ * AuthorizationUsed of this payer and nonce, followed by the Transfer it allowed.
  */
 import type { Outcome } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
@@ -71,7 +71,7 @@ export function createOutcomeReader(rpc: Rpc, network: Network, depth = 1): Read
   }
 }
 
-/** The log that says the authorization was used or cancelled, if there is one from `fromBlock` to `height`. */
+/** Finds the log of the authorization's use or cancellation between `fromBlock` and `height`. */
 async function findLog(
   rpc: Rpc,
   { asset }: Network,
@@ -115,8 +115,8 @@ export function settledOutcome(transaction: Hex, isShallow: boolean): Outcome {
 }
 
 /**
- * Whether a transaction settled this payment. The token logs AuthorizationUsed and the Transfer it allowed one after the
- * other, so a Transfer of another nonce in the same transaction does not count.
+ * Whether a transaction settled this payment. The token logs AuthorizationUsed and the Transfer it allowed one after
+ * the other, so a Transfer of another nonce in the same transaction does not count.
  */
 export function hasTransfer(
   { status, logs }: TransactionReceipt,

@@ -1,7 +1,7 @@
 /**
- * The check on the chain before any work is done for a payment: whether the token would accept the transfer now, whether
- * a contract wallet can have signed it, and whether the balance covers it together with the payer's other payments in
- * progress.
+ * The check on the chain before any work is done for a payment: whether the token would accept the transfer now,
+ * whether a contract wallet can have signed it, and whether the balance covers it together with the payer's other
+ * payments in progress.
  */
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Refusal } from '../../x402/payment-requirements.ts'
@@ -14,7 +14,9 @@ import type { ContractWallets } from './contract-wallets.ts'
 /** Simulates a transfer. Null: the token would accept it now. Throws RpcError if the chain cannot be read. */
 export type Simulate = (transfer: Transfer) => Promise<Refusal | null>
 
-/** Creates the simulation of transfers: one call covers balance, used nonce, contract wallets and the token's blacklist. */
+/**
+ * Creates the simulation of transfers: one call covers balance, used nonce, contract wallets and the token's blacklist.
+ */
 export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
   return async (transfer) => {
     const settlement = await wallets.settlementOf(transfer)
@@ -36,7 +38,7 @@ export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
   }
 }
 
-/** The revert text; null if the error is the node's own and says nothing about the payment. */
+/** The revert text; null if the error is about the node and not about the payment. */
 function revertOf(error: unknown): string | null {
   if (!(error instanceof RpcError) || error.fault !== 'refused') return null
   return revertText(error.data) ?? (/revert|out of gas/i.test(error.message) ? error.message : null)
@@ -91,8 +93,8 @@ async function coversAll(
 const MAX_NONCES = 100
 
 /**
- * Reads several values of the token in one call, so that all are of one state. Several calls that name the same block do
- * not suffice: while a node adds a block, some answer from the state before it and some from the state after it.
+ * Reads several values of the token in one call, so that all are of one state. Several calls that name the same block
+ * do not suffice: while a node adds a block, some answer from the state before it and some from the state after it.
  */
 async function readTogether(rpc: Rpc, asset: Hex, calls: readonly Hex[]): Promise<readonly Hex[]> {
   const data = aggregateData(calls.map((callData) => ({ target: asset, allowFailure: false, callData })))

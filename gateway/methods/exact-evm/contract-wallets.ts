@@ -1,7 +1,7 @@
 /**
- * Payments of contract wallets. The code of such a wallet decides which signatures it accepts (ERC-1271). The wallet may
- * not be deployed yet (ERC-6492), and an ordinary account may have been given code (EIP-7702). So only a call to the
- * chain can verify these signatures.
+ * Payments of contract wallets. The code of such a wallet decides which signatures it accepts (ERC-1271). The wallet
+ * may not be deployed yet (ERC-6492), and an ordinary account may have been given code (EIP-7702). So only a call to
+ * the chain can verify these signatures.
  */
 import { LRUCache } from 'lru-cache'
 import { isErc6492Signature, parseErc6492Signature } from 'viem/utils'
@@ -24,9 +24,9 @@ export interface ContractWallets {
   /** Returns the call that settles a payment, or why its wallet cannot be deployed. Throws RpcError. */
   settlementOf(transfer: Transfer): Promise<Settlement | Refusal>
   /**
-   * Refuses a signature that failed the offline check if no contract can have made it. Null: the payer may be a contract
-   * wallet. Anybody can claim to be the payer, so an account without code is looked up once a minute at most. Throws
-   * RpcError.
+   * Refuses a signature that failed the offline check if no contract can have made it. Null: the payer may be a
+   * contract wallet. Anybody can claim to be the payer, so an account without code is looked up once a minute at most.
+   * Throws RpcError.
    */
   refuseWithoutCode(payer: Hex, signature: Hex): Promise<Refusal | null>
 }

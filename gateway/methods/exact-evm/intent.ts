@@ -25,7 +25,10 @@ export interface FacilitatorIntent {
 
 export type EvmIntent = ChainIntent | FacilitatorIntent
 
-/** The intent of a payment of this method. A chain settler may have to finish what a facilitator started, and vice versa. */
+/**
+ * The intent of a payment of this method. A chain settler may have to finish what a facilitator started, and vice
+ * versa.
+ */
 export function intentOf({ intent }: SubmittedPayment): EvmIntent | null {
   return intent as EvmIntent | null
 }

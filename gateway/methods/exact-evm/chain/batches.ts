@@ -106,7 +106,9 @@ function isTrue(result: PromiseSettledResult<boolean> | undefined): boolean {
   return result?.status === 'fulfilled' && result.value
 }
 
-/** A batch that was sent: the result of each item in order, and a promise that resolves when the next batch may follow. */
+/**
+ * A batch that was sent: the result of each item in order, and a promise that resolves when the next batch may follow.
+ */
 export interface SentBatch<Result> {
   readonly results: readonly PromiseSettledResult<Result>[]
   readonly finished: Promise<unknown>

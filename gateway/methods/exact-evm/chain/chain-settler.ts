@@ -45,7 +45,9 @@ export interface ChainSettlerOptions {
   readonly stuckMs?: number
 }
 
-/** Each transaction reserves several times the current gas price, so this many must be affordable to accept payments. */
+/**
+ * Each transaction reserves several times the current gas price, so this many must be affordable to accept payments.
+ */
 const MIN_SETTLEMENTS = 5n
 const HEALTH_SECONDS = 15
 
@@ -110,7 +112,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
   }
 }
 
-/** Why batches cannot be sent, or null. Null also if no node can be asked: payments that fail in a batch are sent alone. */
+/** Why batches cannot be sent, or null. Also null if no node answers: payments that fail in a batch are sent alone. */
 async function whyNoBatches(rpc: Nodes): Promise<string | null> {
   const code = await rpc.call<Hex>('eth_getCode', MULTICALL3, 'latest').catch(() => null)
   return code === '0x' ? `SETTLE_BATCH needs Multicall3 at ${MULTICALL3}, where there is no code` : null
@@ -131,8 +133,8 @@ async function inspectAccount(rpc: Nodes, sender: Sender, address: Hex, gas: big
 }
 
 /**
- * Turns failures of the node and high gas prices into `settler_unavailable`. It also refreshes the health at once, so that
- * no work is done for payments that cannot be settled.
+ * Turns failures of the node and high gas prices into `settler_unavailable`. It also refreshes the health at once, so
+ * that no work is done for payments that cannot be settled.
  */
 async function orUnavailable<Result>(health: SettlerHealthCheck, work: () => Promise<Result>): Promise<Result> {
   try {
@@ -222,8 +224,8 @@ async function resend(context: Context, sent: SentPayment, intent: ChainIntent):
 }
 
 /**
- * Sends a recorded payment in a transaction of its own. Null: it is being sent already, would fail, or costs too much gas
- * now. Throws RpcError.
+ * Sends a recorded payment in a transaction of its own. Null: it is being sent already, would fail, or costs too much
+ * gas now. Throws RpcError.
  */
 async function sendAlone(context: Context, { transfer }: SentPayment): Promise<PendingTransaction | null> {
   const { log, sender, simulate, wallets, sentAlone } = context

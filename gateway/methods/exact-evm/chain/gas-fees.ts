@@ -28,7 +28,10 @@ export class GasPriceTooHigh extends Error {
 const FRESH_MS = 3_000
 /** 0.001 gwei, the minimum on Base. */
 const MIN_TIP = 1_000_000n
-/** The base fee rises by at most an eighth per block (EIP-1559), so four times the base fee lasts for eleven full blocks. */
+/**
+ * The base fee rises by at most an eighth per block (EIP-1559), so four times the base fee lasts for eleven full
+ * blocks.
+ */
 const HEADROOM = 4n
 
 /**

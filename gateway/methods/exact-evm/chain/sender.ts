@@ -29,13 +29,13 @@ export interface Sender {
   /** Returns the nonce of a prepared transaction that will not be sent. */
   abandon(tx: PendingTransaction): void
   /**
-   * Sends a prepared transaction. True: the node has it. False: the node may have it. If it was certainly not sent, this
-   * throws RpcError `unsent` or `refused` and the nonce is free again.
+   * Sends a prepared transaction. True: the node has it. False: the node may have it. If it was certainly not sent,
+   * this throws RpcError `unsent` or `refused` and the nonce is free again.
    */
   send(tx: PendingTransaction): Promise<boolean>
   /**
-   * Sends a recorded transaction again unchanged and tracks it, unless it is tracked already. False: another transaction
-   * has used its nonce, so it can never be mined.
+   * Sends a recorded transaction again unchanged and tracks it, unless it is tracked already. False: another
+   * transaction has used its nonce, so it can never be mined.
    */
   resend(intent: ChainIntent): Promise<boolean>
   close(): void
@@ -198,8 +198,8 @@ async function resendStuck(context: Context, count: number): Promise<void> {
 }
 
 /**
- * Stops tracking a transaction that the node does not accept, so that it does not block the ones behind it. Its payment's
- * outcome is read from the token's logs.
+ * Stops tracking a transaction that the node does not accept, so that it does not block the ones behind it. Its
+ * payment's outcome is read from the token's logs.
  */
 function giveUp({ log, tracker, nonces }: Context, tx: OwnTransaction): void {
   log.error({ nonce: tx.nonce, transaction: tx.hash }, 'the node does not accept a transaction; it is given up')

@@ -37,8 +37,8 @@ export interface OutcomeParts {
 
 /**
  * Finds out what a transaction in a block did for a payment. Only a deep block refuses, because a reorganisation may
- * replace a shallow one by a block in which the payment succeeds. A failed transaction proves nothing by itself: another
- * transaction may have settled the same payment.
+ * replace a shallow one by a block in which the payment succeeds. A failed transaction proves nothing by itself:
+ * another transaction may have settled the same payment.
  * @param height of the chain when the receipt was read
  * @throws RpcError if the chain cannot be read
  */

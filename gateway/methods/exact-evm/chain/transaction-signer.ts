@@ -1,4 +1,6 @@
-/** Signs EIP-1559 transactions with the gas key. Native code (libsecp256k1) does it many times faster than JavaScript. */
+/**
+ * Signs EIP-1559 transactions with the gas key. Native code (libsecp256k1) does it many times faster than JavaScript.
+ */
 import secp256k1 from 'secp256k1'
 import { getAddress, hexToBytes, keccak256, serializeTransaction } from 'viem/utils'
 import type { Hex } from '../../../config/networks.ts'

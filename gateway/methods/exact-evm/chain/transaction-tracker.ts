@@ -1,7 +1,7 @@
 /**
  * Tracks the pending transactions of one account with one request per interval, however many there are. The account's
- * transaction count shows which of them are in a block, and only their receipts are fetched. A transaction in a block is
- * tracked until a reorganisation is no longer expected to remove it.
+ * transaction count shows which of them are in a block, and only their receipts are fetched. A transaction in a block
+ * is tracked until a reorganisation is no longer expected to remove it.
  */
 import type { Hex } from '../../../config/networks.ts'
 import { depthOf, type TransactionReceipt } from '../authorization-outcome.ts'

@@ -3,7 +3,7 @@ import type { Logger } from '../../../plugin/plugin.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import type { PaymentEnvelope } from '../../../x402/payment-envelope.ts'
-import type { DecodedPayment } from '../../payment-method.ts'
+import type { DecodedPayment, PaymentMethod } from '../../payment-method.ts'
 import { type Transfer, transferOf } from '../eip3009.ts'
 import { createExactEvm } from '../exact-evm.ts'
 import { isUnsent } from '../nodes/rpc.ts'
@@ -38,7 +38,7 @@ export interface FacilitatorClientOptions {
 
 type Fields = Readonly<Record<string, unknown>>
 
-const REFRESH_SECONDS = 10
+const SUPPORTED_TIMEOUT_SECONDS = 10
 /** Client errors (4xx) that do not prove that the facilitator did nothing. */
 const UNCLEAR_STATUS = new Set([408, 409, 425])
 
@@ -54,42 +54,15 @@ export function createFacilitatorClient({
   const method = createExactEvm(network)
   let versions: ReadonlySet<unknown> | null = null
 
-  /** The request in the payer's x402 version, or in the other one if the facilitator only supports that. The signature fits both. */
-  function requestOf({ envelope, ...payment }: DecodedPayment, requirements: PaymentRequirements): Fields {
-    const isSpoken = versions === null || versions.size === 0 || versions.has(envelope.version)
-    const version = isSpoken ? envelope.version : 3 - envelope.version
-    const signed = payloadOf(transferOf(payment))
-    if (version === 1)
-      return {
-        x402Version: 1,
-        paymentPayload: { x402Version: 1, scheme: envelope.scheme, network: network.name, payload: signed },
-        paymentRequirements: method.acceptsV1(requirements, { url: resourceOf(envelope) ?? baseUrl, description: '' }),
-      }
-    const requirement = method.acceptsV2(requirements)
-    const { resource, extensions } = envelope
-    const accepted = envelope.accepted ?? requirement
-    const described = resource ? { resource } : {}
-    return {
-      x402Version: 2,
-      paymentPayload: { x402Version: 2, ...described, accepted, payload: signed, extensions },
-      paymentRequirements: requirement,
-    }
-  }
-
-  function logRejectedExtensions(header: string | null): void {
-    if (header === null) return
-    const outcome = Buffer.from(header, 'base64').toString('utf8')
-    if (outcome.includes('"rejected"'))
-      log.warn({ facilitator: url, outcome: outcome.slice(0, 500) }, 'the facilitator rejected an extension')
-  }
-
   return {
     url,
     isSupported: () => (versions === null ? null : versions.size > 0),
 
     async refresh() {
       try {
-        const response = await fetch(`${url}/supported`, { signal: AbortSignal.timeout(REFRESH_SECONDS * 1000) })
+        const response = await fetch(`${url}/supported`, {
+          signal: AbortSignal.timeout(SUPPORTED_TIMEOUT_SECONDS * 1000),
+        })
         const { kinds } = (await response.json()) as { readonly kinds: readonly Fields[] }
         const own = kinds.filter(
           (kind) => kind['scheme'] === 'exact' && [network.name, network.caip2].includes(String(kind['network'])),
@@ -106,13 +79,13 @@ export function createFacilitatorClient({
         const response = await fetch(`${url}/settle`, {
           method: 'POST',
           headers: { 'content-type': 'application/json' },
-          body: JSON.stringify(requestOf(payment, requirements)),
+          body: JSON.stringify(settleRequest(method, versions, baseUrl, payment, requirements)),
           redirect: 'error',
           signal: AbortSignal.timeout(timeoutSeconds * 1000),
         })
         const { status } = response
         const answer = (await response.json().catch(() => null)) as Fields | null
-        logRejectedExtensions(response.headers.get('extension-responses'))
+        logRejectedExtensions(log, url, response.headers.get('extension-responses'))
         if (status >= 500 || UNCLEAR_STATUS.has(status)) return { kind: 'unknown' }
         if (typeof answer?.['success'] !== 'boolean') return { kind: status >= 400 ? 'unsent' : 'unknown' }
         const [reason, transaction] = [reasonOf(answer['errorReason']), hashOf(answer['transaction'])]
@@ -123,6 +96,47 @@ export function createFacilitatorClient({
       }
     },
   }
+}
+
+/**
+ * Builds the request in the payer's x402 version, or in the other one if the facilitator only supports that. The
+ * signature is valid in both.
+ * @param versions that the facilitator supports; null if unknown
+ */
+function settleRequest(
+  method: PaymentMethod,
+  versions: ReadonlySet<unknown> | null,
+  baseUrl: string,
+  { envelope, ...payment }: DecodedPayment,
+  requirements: PaymentRequirements,
+): Fields {
+  const isSupported = versions === null || versions.size === 0 || versions.has(envelope.version)
+  const version = isSupported ? envelope.version : 3 - envelope.version
+  const { network } = requirements
+  const payload = payloadOf(transferOf(payment))
+  if (version === 1)
+    return {
+      x402Version: 1,
+      paymentPayload: { x402Version: 1, scheme: envelope.scheme, network: network.name, payload },
+      paymentRequirements: method.acceptsV1(requirements, { url: resourceOf(envelope) ?? baseUrl, description: '' }),
+    }
+  const requirement = method.acceptsV2(requirements)
+  const { resource, extensions } = envelope
+  const accepted = envelope.accepted ?? requirement
+  const described = resource ? { resource } : {}
+  return {
+    x402Version: 2,
+    paymentPayload: { x402Version: 2, ...described, accepted, payload, extensions },
+    paymentRequirements: requirement,
+  }
+}
+
+/** Logs the header `extension-responses` (base64 of JSON) if the facilitator rejected an extension. */
+function logRejectedExtensions(log: Logger, facilitator: string, header: string | null): void {
+  if (header === null) return
+  const outcome = Buffer.from(header, 'base64').toString('utf8')
+  if (outcome.includes('"rejected"'))
+    log.warn({ facilitator, outcome: outcome.slice(0, 500) }, 'the facilitator rejected an extension')
 }
 
 function payloadOf({ signature, from, to, value, validAfter, validBefore, nonce }: Transfer): Fields {

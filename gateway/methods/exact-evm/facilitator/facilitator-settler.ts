@@ -45,7 +45,9 @@ const HEALTH_SECONDS = 60
 const POLL_MS = 500
 /** Extra time to wait for each further block of confirmation depth. */
 const BLOCK_SECONDS = 3
-/** Failure reasons that a facilitator gives before it broadcasts. Others may hide a transaction that is still pending. */
+/**
+ * Failure reasons that a facilitator gives before it broadcasts. Others may hide a transaction that is still pending.
+ */
 const BEFORE_BROADCAST = /^(insufficient_funds|invalid_|unsupported_|asset_not_|eip6492_)(?!.*transaction)/
 
 /** What the functions of this file share. */
@@ -107,7 +109,9 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   }
 }
 
-/** Why payments cannot be settled, or null: no facilitator answers, none supports this network, or no node is usable. */
+/**
+ * Why payments cannot be settled, or null: no facilitator answers, none supports this network, or no node is usable.
+ */
 async function inspectFacilitators(
   clients: readonly FacilitatorClient[],
   rpc: Nodes,
@@ -148,7 +152,7 @@ async function askToSettle(
   for (const client of usable(clients)) {
     const answer = await client.settle(payment, requirements)
     if (!isNotTaken(answer)) return answer
-    log.warn({ facilitator: client.url }, 'the facilitator did not take a settlement; the next one is asked')
+    log.warn({ facilitator: client.url }, 'the facilitator did not take a settlement; trying the next one')
   }
   void health.refresh()
   return { kind: 'unsent' }

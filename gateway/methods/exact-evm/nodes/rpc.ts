@@ -61,7 +61,8 @@ export function createRpc(url: string, timeoutSeconds = 10): Rpc {
   const timeouts = { headersTimeout: milliseconds, bodyTimeout: milliseconds }
   const headers = { 'content-type': 'application/json' }
 
-  // undici's request instead of fetch: a settlement makes many small calls, and the streams of fetch cost more than they do.
+  // undici's request instead of fetch: a settlement makes many small calls, and the streams of fetch cost more than
+  // they do.
   async function post(message: unknown): Promise<unknown> {
     try {
       const { body } = await request(url, { method: 'POST', headers, body: JSON.stringify(message), ...timeouts })

@@ -77,7 +77,7 @@ describe('the offline check of the exact scheme', () => {
     ] as const) {
       const refusal = verify(await sign({ signed: { value } }), requirements, NOW)
       expect(refusal?.reason).to.equal('invalid_exact_evm_payload_authorization_value_mismatch')
-      expect(refusal?.message).to.equal(`The amount ${value} is ${side} the price of 5000; ask for a fresh quote.`)
+      expect(refusal?.message).to.equal(`The amount ${value} is ${side} the price of 5000; request a new quote.`)
     }
     expect(reason(await sign(), NOW, { ...requirements, network: NETWORKS.base })).to.equal('invalid_network')
   })
