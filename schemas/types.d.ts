@@ -42,7 +42,7 @@ export type FundingVenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dy
 export type MarketSymbol = string
 export type Levels = readonly readonly (readonly [price: number, quantity: number])[]
 /**
- * ISO 8601 (UTC where no zone is given), or seconds or milliseconds since 1970.
+ * ISO 8601 (UTC without a zone), or seconds or milliseconds since 1970.
  */
 export type PotusMoment = string | number
 /**
@@ -2556,7 +2556,7 @@ export type TradingSession = {
   next_open: number | null
 }
 /**
- * The family: routes, prices, sources, and figures a day old.
+ * The index of the feeds: routes, prices, sources, and counts that are a day old.
  */
 export type PotusIndex = {
   /**
@@ -2576,7 +2576,7 @@ export type PotusIndex = {
    */
   max_freshness_seconds: number
   /**
-   * What is sold per call.
+   * Routes sold per call.
    *
    * Items: A priced route.
    */
@@ -2586,15 +2586,15 @@ export type PotusIndex = {
      */
     route: string
     /**
-     * What it gives.
+     * What it returns.
      */
     summary: string
     /**
-     * US dollars a call.
+     * Price per call, US dollars.
      */
     price_usd: number
     /**
-     * Least age of what a single call is served.
+     * Minimum age of the data for a single paid call, seconds.
      */
     max_freshness_seconds: number
   }[]
@@ -2609,23 +2609,23 @@ export type PotusIndex = {
    */
   sources: readonly {
     /**
-     * Id.
+     * Id, as in the records.
      */
     id: string
     /**
-     * Name.
+     * Display name.
      */
     name: string
     /**
-     * Whether it is asked.
+     * True if it is polled.
      */
     enabled: boolean
     /**
-     * False where no payload of it was recorded and tried.
+     * False if it was never tested with a recorded payload.
      */
     verified: boolean
     /**
-     * Who runs it.
+     * `official`: published by the government itself; `third_party`: published by somebody else.
      */
     affiliation: 'official' | 'third_party'
   }[]
@@ -2642,20 +2642,20 @@ export type PotusIndex = {
    */
   versions: {
     /**
-     * Sources.
+     * Version of the list of sources.
      */
     sources: string
     /**
-     * Names.
+     * Version of the gazetteer.
      */
     gazetteer: string
     /**
-     * Topics.
+     * Version of the lexicon.
      */
     lexicon: string
   }
   /**
-   * Where the facts of the gazetteer come from.
+   * Sources of the gazetteer.
    */
   gazetteer_sources: readonly string[]
   /**
@@ -2663,22 +2663,22 @@ export type PotusIndex = {
    */
   counts: {
     /**
-     * All.
+     * Number of events.
      */
     events: number
     /**
-     * Of the 30 days before as_of.
+     * Number of events in the 30 days before as_of.
      */
     events_30d: number
     /**
-     * The same by kind.
+     * Number of events by kind.
      */
     by_kind_30d: {
       [k: string]: number
     }
   }
   /**
-   * The newest event at least a day old.
+   * Time of the newest event that is at least a day old.
    */
   newest_available_at: string | null
 }
@@ -3044,19 +3044,19 @@ export type PotusEntitiesQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Only this type.
+   * Only entities of this type.
    */
   type?: 'person' | 'organization' | 'place'
   /**
-   * Most entities in one answer.
+   * Maximum number of entities.
    */
   limit: number
   /**
-   * Only those named by at least so many events.
+   * Only entities that at least this many events name.
    */
   min_count: number
   /**
-   * Only names that contain this.
+   * Only entities whose name contains this text.
    */
   q?: string
 }
@@ -3064,24 +3064,24 @@ export type AskedPotusEntitiesQuery = {
   from?: PotusMoment
   to?: PotusMoment
   /**
-   * Only this type.
+   * Only entities of this type.
    */
   type?: 'person' | 'organization' | 'place'
   /**
-   * Most entities in one answer.
+   * Maximum number of entities.
    */
   limit?: number
   /**
-   * Only those named by at least so many events.
+   * Only entities that at least this many events name.
    */
   min_count?: number
   /**
-   * Only names that contain this.
+   * Only entities whose name contains this text.
    */
   q?: string
 }
 /**
- * Who and what was named, the most frequent first.
+ * Persons, organizations and places named in the range, most frequent first.
  */
 export type PotusEntities = {
   /**
@@ -3109,25 +3109,25 @@ export type PotusEntities = {
    */
   to: string
   /**
-   * Entities that fit.
+   * Number of entities that match the query.
    */
   total: number
   /**
-   * Entities here.
+   * Number of entities in this answer.
    */
   count: number
   /**
-   * The most frequent first.
+   * Most frequent first.
    *
-   * Items: An entity and how often it was named.
+   * Items: An entity and how often events name it.
    */
   items: readonly {
     /**
-     * Stable name.
+     * Stable id, such as place:CN or person:jerome-powell.
      */
     id: string
     /**
-     * What it is.
+     * Type of the entity.
      */
     type: 'person' | 'organization' | 'place'
     /**
@@ -3135,31 +3135,31 @@ export type PotusEntities = {
      */
     name: string
     /**
-     * Events that name it.
+     * Number of events that name it.
      */
     count: number
     /**
-     * Times it is named in them.
+     * Number of mentions in them.
      */
     mentions: number
     /**
-     * Distinct days, UTC.
+     * Number of days (UTC) on which it is named.
      */
     days: number
     /**
-     * First event in the range.
+     * Time of the first event in the range.
      */
     first_seen: string
     /**
-     * Last event in the range.
+     * Time of the last event in the range.
      */
     last_seen: string
     /**
-     * Its last and its first event.
+     * Ids of its last and its first event.
      */
     sample_event_ids: readonly string[]
     /**
-     * Events in the stretch of the same length before.
+     * Number of events in the previous range of the same length.
      */
     count_before: number
     /**
@@ -3227,28 +3227,28 @@ export type PotusEventDetails = {
     role: 'lead' | 'member'
   }[]
   /**
-   * Null where the source gives none.
+   * Null if the source reports none.
    */
   engagement: {
     /**
-     * When they were seen.
+     * When they were observed.
      */
     observed_at: string
     /**
-     * Replies.
+     * Number of replies.
      */
     replies: number
     /**
-     * Reposts.
+     * Number of reposts.
      */
     reblogs: number
     /**
-     * Likes.
+     * Number of likes.
      */
     favourites: number
   } | null
   /**
-   * Null where no asset of the event is covered.
+   * Null if no asset of the event is covered.
    */
   bars: {
     /**
@@ -3256,11 +3256,11 @@ export type PotusEventDetails = {
      */
     asset: string
     /**
-     * What was read.
+     * Symbol whose bars these are.
      */
     symbol: string
     /**
-     * Length of a bar.
+     * Length of a bar in seconds.
      */
     interval_seconds: 60
     /**
@@ -3345,27 +3345,27 @@ export type PotusDifference = {
  */
 export type PotusBar = {
   /**
-   * Open.
+   * Open time of the bar.
    */
   time: string
   /**
-   * Price.
+   * Opening price.
    */
   open: number
   /**
-   * Price.
+   * Highest price.
    */
   high: number
   /**
-   * Price.
+   * Lowest price.
    */
   low: number
   /**
-   * Price.
+   * Closing price.
    */
   close: number
   /**
-   * Volume.
+   * Traded volume.
    */
   volume: number
 }
@@ -3705,12 +3705,12 @@ export type PotusCompactEvent = {
 }
 export type PotusFeedsQuery = {
   /**
-   * Only sources in this state.
+   * Only sources with this status.
    */
   status?: 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 }
 /**
- * The sources.
+ * All sources and their health.
  */
 export type PotusFeeds = {
   /**
@@ -3730,24 +3730,24 @@ export type PotusFeeds = {
    */
   max_freshness_seconds: number
   /**
-   * Sources here.
+   * Number of sources in this answer.
    */
   count: number
   /**
-   * Every source, those that are off too.
+   * Every source, including disabled ones.
    */
   feeds: readonly PotusFeed[]
 }
 /**
- * A source and how it does.
+ * A source and its health.
  */
 export type PotusFeed = {
   /**
-   * Id, as records name it.
+   * Id, as in the records.
    */
   id: string
   /**
-   * Name for people.
+   * Display name.
    */
   name: string
   /**
@@ -3755,11 +3755,11 @@ export type PotusFeed = {
    */
   url: string
   /**
-   * Form of what it sends.
+   * Format of its bodies.
    */
   format: string
   /**
-   * Terms.
+   * Licence of the source.
    */
   licence: string
   /**
@@ -3767,67 +3767,67 @@ export type PotusFeed = {
    */
   attribution: string
   /**
-   * What it is read for.
+   * What we read it for.
    */
   tier: 'breaking' | 'record' | 'archive'
   /**
-   * Whether it is asked.
+   * True if it is polled.
    */
   enabled: boolean
   /**
-   * False where no payload of it was recorded and tried.
+   * False if it was never tested with a recorded payload.
    */
   verified: boolean
   /**
-   * Who runs it.
+   * `official`: published by the government itself; `third_party`: published by somebody else.
    */
   affiliation: 'official' | 'third_party'
   /**
-   * Pace.
+   * Seconds between polls.
    */
   poll_seconds: number
   /**
-   * Last time it was asked.
+   * Time of the last poll.
    */
   last_attempt: string | null
   /**
-   * Last good answer.
+   * Time of the last successful answer.
    */
   last_success: string | null
   /**
-   * Last answer that was new.
+   * Time of the last answer that had changed.
    */
   last_change: string | null
   /**
-   * Its newest item.
+   * Time of its newest item.
    */
   last_item_at: string | null
   /**
-   * Items of the last 24 hours.
+   * Number of items in the last 24 hours.
    */
   items_24h: number
   /**
-   * Median seconds from publication to our first sight, over its last 200 live items.
+   * Median seconds from publication to our first fetch, over its last 200 live items.
    */
   lag_p50_s: number | null
   /**
-   * 95th percentile of the same.
+   * 95th percentile of the same delay.
    */
   lag_p95_s: number | null
   /**
-   * Bad answers since the last good one.
+   * Number of failed polls since the last success.
    */
   consecutive_failures: number
   /**
-   * What was wrong with the last bad one since then.
+   * Error of the last failed poll since then.
    */
   last_failure: string | null
   /**
-   * Share of the last day's answers that said nothing has changed.
+   * Share of the answers of the last 24 hours that reported no change.
    */
   http_304_share: number | null
   /**
-   * late: longer without a good answer than its own limit.
+   * late: no successful answer for longer than the limit of the source.
    */
   status: 'ok' | 'late' | 'failing' | 'disabled' | 'replay' | 'sample'
 }

@@ -1,4 +1,4 @@
-/** Sets plugins up on a database of their own, without a gateway: what their tests stand on. */
+/** Sets up plugins on a database of their own, without a gateway. */
 import type { Ask, Call, Logger, OperationId, OutputOf, Plugin, PluginContext, Registration } from 'tollgate/plugin'
 import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
@@ -27,18 +27,18 @@ export interface Placed {
 export interface Stand {
   readonly db: OpenDatabase
   readonly registrations: readonly Registration[]
-  /** Runs an operation at this moment, `maxFreshnessSeconds` late. */
+  /** Calls an operation as of `asOf`. Default: `maxFreshnessSeconds` before now. */
   call<Id extends OperationId>(
     operation: Id,
     query?: object,
     more?: { asOf?: Date; maxFreshnessSeconds?: number },
   ): Promise<OutputOf<Id>>
-  /** Runs every job of that name once. */
+  /** Runs every job with this name once. */
   run(job: string, signal?: AbortSignal): Promise<void>
   stop(): Promise<void>
 }
 
-/** Sets the plugins up in order; each may ask every operation of all of them. */
+/** Sets up the plugins in this order. Each of them may ask for every operation of all of them. */
 export async function stand(placed: readonly Placed[], setting: Setting): Promise<Stand> {
   const db = setting.db ?? openDatabase(setting.database ?? { file: ':memory:' })
   const registrations: Registration[] = []

@@ -16,11 +16,11 @@ export interface Internet {
   readonly dialled: string[]
   /** Requests in order: "GET http://shop.example.org/path". */
   readonly requests: string[]
-  /** Most requests that were open at once, in all and to one neighbourhood. */
+  /** Maximum number of requests open at once, in total and per neighbourhood. */
   readonly most: { all: number; near: Record<string, number> }
-  /** A site at an address; several names may share one. */
+  /** Adds a site at an address. Several names may share it. */
   site(host: string, address: string, answer?: Answer): void
-  /** What a name resolves to from now on, one answer after the other; the last one stays. */
+  /** Sets what a name resolves to: one answer per lookup; the last one repeats. */
   name(host: string, ...answers: readonly (readonly string[])[]): void
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** The directory online: a local server that is every source, a small internet, and a clock that stands until it is moved. */
+/** The directory in online mode, with a local server as every source, a small internet, and a clock that tests set. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { definePlugin } from 'tollgate/plugin'
@@ -18,15 +18,15 @@ export interface Scene {
   readonly net: Internet
   readonly db: OpenDatabase
   clock: number
-  /** What the sources hold: listings of `bazaar` and `second`, servers of `registry`. */
+  /** What the sources serve: listings of `bazaar` and `second`, servers of `registry`. */
   readonly sources: Record<'bazaar' | 'second' | 'registry', unknown[]>
-  /** Answers in place of pages, by source. */
+  /** Answers that replace a page, by source. */
   readonly faults: Map<string, (page: number) => { status: number; text: string } | null>
-  /** Requests of pages: "bazaar offset=100". */
+  /** Requested pages: "bazaar 100" is the page of `bazaar` at offset 100. */
   readonly pages: string[]
   run(...jobs: readonly string[]): Promise<void>
   find(query?: object, asOf?: number): Promise<Directory>
-  /** The one record of an address. */
+  /** The only record of an address. Throws if there are none or several. */
   record(url: string, query?: object): Promise<DirectoryRecord>
   close(): Promise<void>
 }
@@ -37,7 +37,7 @@ export function item(url: string, more: object = {}): object {
   return { resource: url, type: 'http', x402Version: 2, lastUpdated: NOON - 3600, accepts, ...more }
 }
 
-/** Our own discovery document, as the gateway's own product would tell it. */
+/** Our own discovery document, as the gateway's own product would answer it. */
 const documents = definePlugin({
   name: 'documents',
   setup: () => ({

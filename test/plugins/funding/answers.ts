@@ -1,4 +1,4 @@
-/** Answers in the form of each venue, taken three minutes past an hour; and a local server that gives them. */
+/** Answers in the format of each venue, three minutes past an hour, and a local server that serves them. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
@@ -198,9 +198,9 @@ export interface FakeVenues {
   urlOf(venue: VenueName): string
   /** Requests so far: "binance GET /fapi/v1/premiumIndex". */
   readonly requests: string[]
-  /** What a venue answers until it is taken out. */
+  /** Answers that replace those of a venue until they are removed. */
   readonly faults: Map<VenueName, Fault>
-  /** Payloads in place of the usual ones, by "venue/word". */
+  /** Payloads that replace the usual ones, by "venue/word". */
   readonly payloads: Map<string, unknown>
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Online funding rates on a database of their own, against local venues, with a clock that stands until it is moved. */
+/** Funding rates in online mode on a database of their own, with local venues and a clock that tests set. */
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import funding from '../../../plugins/funding/index.ts'
 import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
@@ -52,7 +52,7 @@ export async function openScene(): Promise<Scene> {
   return scene
 }
 
-/** What a refused call is refused with. */
+/** The error of a call that must fail. */
 export function failure(asking: Promise<unknown>): Promise<Error> {
   return asking.then(
     () => {

@@ -1,6 +1,6 @@
 /**
- * The feeds and their plans in a real gateway, beside every other priced route of the catalog. The others are there to be
- * refused: what would make them is left out, so that a test need not wait for it.
+ * The feeds and their plans in a real gateway, with every other priced route of the catalog. Tests only check that the
+ * other routes refuse tokens, so slow products are replaced and no test waits for their data.
  */
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,10 +20,10 @@ const DAY = 86_400_000
 /** At least as far as the sample reaches back. */
 const HISTORY_DAYS = 32
 
-/** Documents kept whole. */
+/** Documents that are kept unchanged. */
 const WHOLE = ['potus.json', 'market.json', 'plans.json', 'service.json', 'documents.json']
 
-/** A catalog in a folder of its own; `change` sees the documents kept whole. */
+/** Writes a catalog to a folder of its own. `change` may edit the documents that are kept. */
 export function stallCatalog(change: (name: string, document: Json) => void = () => {}): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-stall-'))
   for (const file of readdirSync(join(root, 'catalog'), { recursive: true })
@@ -86,8 +86,8 @@ export async function openStall(
 }
 
 /**
- * Notes in the database that the sample has written every day but the last three, so that a test need not wait until
- * the month before has been generated.
+ * Marks every day but the last three as written by the sample, so that tests do not wait until the month before has been
+ * generated.
  */
 async function skipHistory(dataDir: string): Promise<void> {
   mkdirSync(dataDir, { recursive: true })

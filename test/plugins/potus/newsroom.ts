@@ -1,4 +1,4 @@
-/** A store of its own with the real writer and the real handlers, asked as the gateway would ask them. */
+/** A database of its own with the real writer and the real handlers, called as the gateway calls them. */
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Access, Handler } from 'tollgate/plugin'
@@ -32,19 +32,19 @@ export const PAID: Access = { kind: 'payment', payer: '0xb2', amount: 1n }
 export interface Asked {
   readonly params?: object
   readonly query?: object
-  /** Default: the clock, minus what the operation holds back from a payer. */
+  /** Default: the clock, minus the delay of the operation for a payer. */
   readonly asOf?: number
   readonly access?: Access
-  /** The answer is large and its form was looked at elsewhere. */
+  /** Skips the check against the schema, for large answers that other tests check. */
   readonly unchecked?: boolean
 }
 
 export interface Newsroom {
   readonly db: OpenDatabase
   readonly sources: ReadonlyMap<string, Source>
-  /** The clock; tests move it. */
+  /** The clock, which tests set. */
   time: number
-  /** A body as the source would send it, fetched now. */
+  /** Writes a body as if it was fetched from the source now. */
   poll(
     source: string,
     body: Buffer | string | null,
@@ -52,7 +52,7 @@ export interface Newsroom {
   ): Promise<WriteResult>
   readonly write: Writer['write']
   readonly add: Writer['add']
-  /** The answer of an operation, checked against its schema. */
+  /** Calls an operation and checks the answer against its schema. */
   ask<Answer = Record<string, never>>(operation: string, asked?: Asked): Promise<Answer>
   close(): Promise<void>
 }
@@ -131,10 +131,10 @@ export async function openNewsroom({
   })
 }
 
-/** What was there before a story begins: the first look at a source is back-fill. */
+/** What a source already has at its first poll, which counts as backfill. */
 export const OLD = { key: 'old', text: 'An old release.', at: Date.UTC(2026, 3, 1, 12) }
 
-/** A store that has looked at the White House and the mirror once, an hour ago: on 1 May 2026 at 13:00. */
+/** A newsroom that polled the White House and the mirror once, an hour ago. It is 1 May 2026, 13:00. */
 export async function openRunningNewsroom(): Promise<Newsroom> {
   const time = Date.UTC(2026, 4, 1, 12)
   const room = await openNewsroom({ time })
@@ -145,7 +145,7 @@ export async function openRunningNewsroom(): Promise<Newsroom> {
   return room
 }
 
-/** An RSS feed of the White House's form. */
+/** An RSS feed in the format of the White House. */
 export function feedOf(
   items: readonly { key: string; title?: string; text: string; at: number; path?: string; label?: string }[],
   built = 'Fri, 02 Oct 2026 13:40:11 +0000',
@@ -159,7 +159,7 @@ ${label ? `<category><![CDATA[${label}]]></category>` : ''}<guid isPermaLink="fa
   return `<?xml version="1.0" encoding="UTF-8"?><rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><title>News</title><lastBuildDate>${built}</lastBuildDate>${entries.join('')}</channel></rss>`
 }
 
-/** A mirror's feed of posts. */
+/** A feed of posts in the format of the mirror. */
 export function postsOf(posts: readonly { id?: string; text: string; at: number; guid?: string }[]): string {
   const items = posts.map(
     ({
@@ -173,5 +173,5 @@ export function postsOf(posts: readonly { id?: string; text: string; at: number;
   return `<rss version="2.0" xmlns:truth="https://truthsocial.com/ns"><channel><title>Posts</title>${items.join('')}</channel></rss>`
 }
 
-/** A post id that carries a time. */
+/** A post id that contains a time. */
 export const postId = (at: number, salt = 7): string => String((BigInt(at) << 16n) + BigInt(salt))

@@ -50,15 +50,15 @@ const paper = {
 
 describe('a feed in an unusual form', () => {
   const encodings: Readonly<Record<string, (title: string) => Buffer>> = {
-    'UTF-16 with its mark': (title) =>
+    'UTF-16 with a byte-order mark': (title) =>
       Buffer.from(
         `\uFEFF${rss(elements({ ...release, title }), '<?xml version="1.0" encoding="UTF-16"?>')}`,
         'utf16le',
       ),
-    'Latin 1 as declared': (title) =>
+    'a declared Latin-1 encoding': (title) =>
       Buffer.from(rss(elements({ ...release, title }), '<?xml version="1.0" encoding="ISO-8859-1"?>'), 'latin1'),
-    'the Western code page, undeclared': (title) => Buffer.from(rss(elements({ ...release, title }), ''), 'latin1'),
-    'an encoding that does not exist, in UTF-8': (title) =>
+    'an undeclared Windows-1252 encoding': (title) => Buffer.from(rss(elements({ ...release, title }), ''), 'latin1'),
+    'UTF-8 with an unknown declared encoding': (title) =>
       Buffer.from(rss(elements({ ...release, title }), '<?xml version="1.0" encoding="x-none"?>')),
   }
   for (const [name, write] of Object.entries(encodings))
