@@ -6,6 +6,8 @@
 import { scaleLinear, scaleLog, scaleUtc } from 'd3-scale'
 import { area, curveLinear, curveStepAfter, line } from 'd3-shape'
 
+// plugins/lib/charts.ts declares the same shapes for plugins. See there.
+
 /** The meaning of a colour; views/assets/chart.css defines the colour. */
 export type Tone = 'main' | 'second' | 'third' | 'muted' | 'good' | 'bad'
 

@@ -1,13 +1,14 @@
 /** Formats numbers, times and code for views. Every view gets it as `format`. */
 import { STATUS_CODES } from 'node:http'
+import { dollars } from '../documents/listed-operations.ts'
 
 const GROUPED = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
 
 export const format = {
-  /** Formats atomic USDC as dollars with at least two decimals: 5000n is "$0.005", 750000000n is "$750.00". */
+  /** Formats atomic USDC as dollars with at least two decimals: 5000n is "$0.005", 7500000000n is "$7,500.00". */
   usd(amount: bigint | string): string {
-    const digits = amount.toString().padStart(7, '0')
-    return `$${GROUPED.format(BigInt(digits.slice(0, -6)))}.${digits.slice(-6).replace(/0{1,4}$/, '')}`
+    const [whole = '0', fraction = ''] = dollars(BigInt(amount)).split('.')
+    return `$${GROUPED.format(BigInt(whole))}.${fraction}`
   },
 
   /** Formats a price; null is "Free". */

@@ -32,7 +32,7 @@ describe('a payment', () => {
       const sent = { method: 'POST', body: { text: 'a', fault: 'throw' } }
       const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
       const responses = await Promise.all(Array.from({ length: 50 }, () => send(`${url}/v1/echo`, header, 2, sent)))
-      // Whoever comes after the first has failed tries again, until the product rests.
+      // A request that arrives after the first failure runs the handler again, until the circuit breaker opens.
       expect(responses.every((response) => [502, 503].includes(response.status))).to.equal(true)
       expect((await runs())['postEcho']).to.be.lessThan(6)
       expect(shop.settler.transfers).to.have.length(0)
@@ -51,18 +51,18 @@ describe('a payment', () => {
   })
 
   it('lets a waiting duplicate request continue if the first caller disconnects', async () => {
-    const sent = { method: 'POST', body: { text: 'twin', fault: 'gate' } }
+    const sent = { method: 'POST', body: { text: 'duplicate', fault: 'gate' } }
     const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
     const leaving = new AbortController()
     const first = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
     await new Promise((wake) => setTimeout(wake, 50))
-    const twin = send(`${url}/v1/echo`, header, 2, sent)
+    const duplicate = send(`${url}/v1/echo`, header, 2, sent)
     await new Promise((wake) => setTimeout(wake, 50))
     leaving.abort()
     expect(await first).to.equal('gone')
     await new Promise((wake) => setTimeout(wake, 100))
     await ask(`${url}/v1/gate`, { method: 'POST' })
-    expect((await twin).status).to.equal(200)
+    expect((await duplicate).status).to.equal(200)
     expect(shop.settler.transfers).to.have.length(1)
   })
 
@@ -119,7 +119,7 @@ describe('a payment', () => {
     expect(shop.settler.transfers).to.have.length(1)
   })
 
-  it('that cannot be settled gets no answer, but the reason', async () => {
+  it('gets the reason instead of an answer if it cannot be settled', async () => {
     shop.settler.next('revert')
     const header = await payment(`${url}/v1/echo/poor`, shop.wallet)
     const { response, v1 } = await offer(`${url}/v1/echo/poor`, { headers: { 'payment-signature': header } })

@@ -11,7 +11,7 @@ describe('the same payment at two processes that share a journal', () => {
   let there: TestGateway
 
   before(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'tollgate-twins-'))
+    folder = mkdtempSync(join(tmpdir(), 'tollgate-two-'))
     here = await openGateway({ DATA_DIR: folder }, { inMemory: false })
     there = await openGateway({ DATA_DIR: folder }, { inMemory: false })
   })
@@ -21,14 +21,14 @@ describe('the same payment at two processes that share a journal', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  /** While the chain is asked here, the twin is served there; then the chain says what it has come to. */
-  function overtake(twin: () => Promise<Response>, reason: string): { served: Response | null } {
+  /** Lets the other process serve the payment while this one checks it. The check then fails with `reason`. */
+  function overtake(sendToOther: () => Promise<Response>, reason: string): { served: Response | null } {
     const { settler } = here
     const check = settler.check.bind(settler)
     const overtaken: { served: Response | null } = { served: null }
     settler.check = async () => {
       settler.check = check
-      overtaken.served = await twin()
+      overtaken.served = await sendToOther()
       return { reason, message: 'No.' }
     }
     return overtaken

@@ -1,4 +1,4 @@
-/** A buyer that speaks x402 step by step, so that tests see each one: 402, signature, paid request. */
+/** An x402 buyer in single steps, so that tests can look at each: 402, signature, paid request. */
 import type { LocalAccount } from 'viem'
 import { signPayment } from './wallet.ts'
 

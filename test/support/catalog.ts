@@ -1,4 +1,4 @@
-/** Catalogs in temporary folders, built with the plugins of test/fixtures. Nothing of the shipped catalog is used. */
+/** Catalogs in temporary folders with the plugins of test/fixtures. They use nothing of the shipped catalog. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
@@ -26,7 +26,7 @@ export const SERVICE = {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** One operation "getThing" at a route of its own, made by the plugin of that name. */
+/** Returns a product with one operation "getThing" at its own route, served by the plugin of that name. */
 export function thing(plugin: string, operation: Fields = {}, product: Fields = {}) {
   return {
     product: plugin,
@@ -96,7 +96,7 @@ export function openCatalog(documents: Fields = {}) {
     folder,
     catalogDir,
     schemaDir,
-    /** A text is written as it is, anything else as JSON. */
+    /** Writes text unchanged and anything else as JSON. */
     write: (file: string, content: unknown) => write(catalogDir, file, content),
     writeSchema: (file: string, content: unknown) => write(schemaDir, file, content),
     remove: (file: string) => rmSync(join(catalogDir, file)),
@@ -106,7 +106,7 @@ export function openCatalog(documents: Fields = {}) {
 
 export type TestCatalog = ReturnType<typeof openCatalog>
 
-/** A workshop that builds editions of one catalog again and again, on one database, with a clock that is set by hand. */
+/** Builds editions of one catalog repeatedly on one database, with a clock that tests set. */
 export async function openWorkshop(catalog: TestCatalog, secrets: Readonly<Record<string, string>> = {}) {
   const log = createLog('silent')
   const db = openDatabase({ file: ':memory:' })

@@ -47,7 +47,7 @@ const settler: Settler = {
   ...settlement.settler,
   async settle(payload, requirements, options) {
     const outcome = await settlement.settler.settle(payload, requirements, options)
-    // The transfer is on the chain; the journal does not know it yet.
+    // The transfer is on the chain, but the journal does not have it yet.
     die('sent')
     return outcome
   },

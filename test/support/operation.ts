@@ -1,4 +1,4 @@
-/** An operation and a catalog written by hand, for tests of what is made of them. */
+/** A hand-written operation and catalog, for tests of the code that uses them. */
 import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 
 export const OPERATION: Operation = {

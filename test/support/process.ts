@@ -1,4 +1,4 @@
-/** Child processes for tests: started, waited for, and ended by pid. */
+/** Starts child processes for tests, waits for them, and ends them by pid. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** A chain settler on a real chain behind a proxy that can fail; each test gets a new buyer, payee and gas key. */
+/** A chain settler on a real chain behind a proxy that can fail. Each test gets a new buyer, payTo and gas key. */
 import type { PrivateKeyAccount } from 'viem/accounts'
 import { createLog } from '../../gateway/observe/log.ts'
 import type { DecodedPayment, Intent, Outcome, Settler } from '../../gateway/methods/payment-method.ts'
@@ -15,11 +15,11 @@ export interface Scene {
   buyer: PrivateKeyAccount
   key: Hex
   requirements: PaymentRequirements
-  /** Opens a settler with the gas key of the test; it is closed when the test ends. */
+  /** Opens a settler with the gas key of the test. It closes when the test ends. */
   open(change?: Partial<ChainSettlerOptions>): Promise<Settler>
   pay(account?: PrivateKeyAccount): Promise<DecodedPayment>
   settle(settler: Settler, payload: DecodedPayment, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
-  /** Returns what the payee of this test received. */
+  /** Returns what payTo of this test has received, in atomic units. */
   received(): Promise<bigint>
 }
 
@@ -77,7 +77,7 @@ export async function crashed(scene: Scene, settler: Settler, payload: DecodedPa
     wait: 'confirmed',
     record: async (intent) => {
       await record(intent)
-      throw new Error('killed')
+      throw new Error('The process was killed.')
     },
   })
   await dying.catch(() => {})

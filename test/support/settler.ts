@@ -114,10 +114,10 @@ export function createScriptedSettler(options: {
       const transfer = { key, from: payer, to: payTo, amount, transaction }
       switch (behaviour) {
         case 'crash':
-          throw new Error('the settler died before it sent anything')
+          throw new Error('The settler failed before it sent anything.')
         case 'late':
           move(transfer)
-          throw new Error('the settler died after the transfer')
+          throw new Error('The settler failed after the transfer.')
         case 'timeout':
           move(transfer)
           return { state: 'pending', transaction }

@@ -37,7 +37,7 @@ export interface Signed {
   pay(): Promise<Response>
   /** Its record in the journal. */
   row(): Promise<PaymentRecord>
-  /** The states the payment went through. */
+  /** Returns the states of the payment in the journal, in order. */
   path(): Promise<readonly PaymentState[]>
 }
 

@@ -1,6 +1,6 @@
 /**
- * A second way to pay, for tests of the port: vouchers with a serial number, proved by an HMAC of their issuer. Nothing
- * about them is a nonce, an address that signs or an EIP-3009 signature.
+ * A second payment method, for tests of the interface: vouchers with a serial number and an HMAC of their issuer. They
+ * have no nonce, no signing address and no EIP-3009 signature.
  */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Hex, Network } from '../../gateway/config/networks.ts'
@@ -32,7 +32,7 @@ const codeOf = ({ serial, holder, shop, worth, endsAt }: Voucher): string =>
     .update(JSON.stringify([serial, holder, shop, worth, endsAt]))
     .digest('base64')
 
-/** The payload object of a new voucher for one entry of `accepts`. */
+/** Returns the payload object of a new voucher for one entry of `accepts`. */
 export function createVoucher(
   accepted: { readonly amount: string; readonly payTo: Hex },
   holder: Hex,

@@ -50,7 +50,7 @@ const TYPES = {
 
 export function chainIdOf(network: string): number {
   const known = Object.values(NETWORKS).find(({ name, caip2 }) => network === name || network === caip2)
-  if (!known) throw new Error(`no network ${network}`)
+  if (!known) throw new Error(`Unknown network ${network}.`)
   return known.chainId
 }
 

@@ -1,4 +1,4 @@
-/** Lost tokens given again to wallets that are contracts, which only a real chain can judge. */
+/** Lost tokens reissued to contract wallets. Only a real chain can check their signatures. */
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -19,7 +19,7 @@ const shop = resolve(import.meta.dirname, '../../fixtures/shop/catalog')
 const REISSUE = '/v1/passes/reissue'
 const RICH = 10_000_000n
 
-describe('a lost access token of a wallet that is a contract', () => {
+describe('a lost access token of a contract wallet', () => {
   let chain: TestChain
   let proxy: Proxy
   let maker: WalletMaker
@@ -59,8 +59,8 @@ describe('a lost access token of a wallet that is a contract', () => {
   }
 
   const wallets: Readonly<Record<string, () => Promise<LocalAccount>>> = {
-    'that exists (ERC-1271)': () => maker.newWallet({ exists: true, balance: RICH }),
-    'that its purchase made, and that wraps its signatures still (ERC-6492)': () =>
+    'that is deployed (ERC-1271)': () => maker.newWallet({ exists: true, balance: RICH }),
+    'that the purchase deployed, and that still wraps its signatures (ERC-6492)': () =>
       maker.newWallet({ exists: false, balance: RICH }),
     'at the address of a key (EIP-7702)': async () => {
       const account = await maker.newDelegated()
@@ -69,7 +69,7 @@ describe('a lost access token of a wallet that is a contract', () => {
     },
   }
   for (const [name, newAccount] of Object.entries(wallets))
-    it(`${name} is given again, with the same id and the same end`, async () => {
+    it(`is reissued to a wallet ${name}, with the same id and the same expiry`, async () => {
       const account = await newAccount()
       const purchase = await bought(account)
       const response = await again(account)
@@ -79,16 +79,16 @@ describe('a lost access token of a wallet that is a contract', () => {
       expect(decodeJwt(String(tokens[0]?.['token']))).to.deep.equal(decodeJwt(String(purchase['token'])))
     })
 
-  it('is given to no other wallet, to no key, and to no contract that says nothing', async () => {
+  it('is refused to another wallet, to a key, and for a contract that cannot verify signatures', async () => {
     const account = await maker.newWallet({ exists: true, balance: RICH })
     await bought(account)
     const other = await maker.newWallet({ exists: true, balance: RICH })
     for (const forger of [other, newWallet()]) expect((await again(forger, account.address)).status).to.equal(422)
-    // Of a contract that knows no isValidSignature: the token itself holds code.
+    // The USDC contract has code, but no isValidSignature.
     expect((await again(other, chain.network.asset)).status).to.equal(422)
   })
 
-  it('that has ended is not given again', async () => {
+  it('is not reissued once it has expired', async () => {
     const account = await maker.newWallet({ exists: true, balance: RICH })
     await bought(account)
     open.advance(3601)
@@ -96,20 +96,20 @@ describe('a lost access token of a wallet that is a contract', () => {
     open.advance(-3601)
   })
 
-  it('costs a stranger’s nonsense no look at the chain, and a flood of it few', async () => {
-    const looks = (): number => proxy.requests.filter((body) => body.includes('0x1626ba7e')).length
-    const before = looks()
+  it('causes no chain request for an address that bought nothing, and few for a flood of wrong signatures', async () => {
+    const signatureChecks = (): number => proxy.requests.filter((body) => body.includes('0x1626ba7e')).length
+    const before = signatureChecks()
     const stranger = await maker.newWallet({ exists: true, balance: 0n })
     expect((await again(stranger)).status).to.equal(422)
-    expect(looks()).to.equal(before)
+    expect(signatureChecks()).to.equal(before)
     const payer = await maker.newWallet({ exists: true, balance: RICH })
     await bought(payer)
     const answers = await Promise.all(Array.from({ length: 80 }, () => again(newWallet(), payer.address)))
     expect(answers.filter(({ status }) => status === 429).length).to.be.greaterThan(5)
-    expect(looks() - before).to.be.at.most(60)
+    expect(signatureChecks() - before).to.be.at.most(60)
   })
 
-  it('waits while the chain cannot be asked', async () => {
+  it('answers 503 with a Retry-After header while the chain is unreachable', async () => {
     const account = await maker.newWallet({ exists: true, balance: RICH })
     await bought(account)
     await proxy.close()

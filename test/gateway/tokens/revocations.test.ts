@@ -1,11 +1,14 @@
-/** A token taken back at one of two gateways that share a database: real processes. */
+/** Revoked access tokens, within one process and between two real gateways that share a database. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { pino } from 'pino'
 import { generatePrivateKey } from 'viem/accounts'
+import { openDatabase } from '../../../gateway/stores/database.ts'
 import { createTokens, type Tokens } from '../../../gateway/tokens/access-tokens.ts'
 import { createKey } from '../../../gateway/tokens/key-set.ts'
+import { createRevocations } from '../../../gateway/tokens/revocations.ts'
 import { openSchema, type Schema } from '../../contracts/postgres.ts'
 import { ask, json } from '../../support/agent.ts'
 import { freePort, PAY_TO } from '../../support/gateway.ts'
@@ -36,7 +39,7 @@ describe('a token that is revoked at one of two gateways', () => {
     return made
   }
 
-  /** Two gateways with one public address and one set of keys; nothing settles, since a token needs no chain. */
+  /** Starts two gateways with the same base URL and keys. Nothing settles, because tokens need no chain. */
   async function openTwo(shared: (nth: number) => Record<string, string>): Promise<{ urls: string[]; tokens: Tokens }> {
     const ports = [await freePort(), await freePort()]
     const baseUrl = `http://127.0.0.1:${ports[0]}`
@@ -63,33 +66,34 @@ describe('a token that is revoked at one of two gateways', () => {
     return { urls: ports.map((port) => `http://127.0.0.1:${port}`), tokens }
   }
 
-  async function isFelt({ urls, tokens }: { urls: string[]; tokens: Tokens }): Promise<void> {
+  /** Revokes a token at the first gateway and expects both to refuse it. */
+  async function expectRevocation({ urls, tokens }: { urls: string[]; tokens: Tokens }): Promise<void> {
     const [here = '', there = ''] = urls
-    const [taken, kept] = [await tokens.issue({ ...HOUR, id: 'taken' }), await tokens.issue({ ...HOUR, id: 'kept' })]
+    const [lost, valid] = [await tokens.issue({ ...HOUR, id: 'lost' }), await tokens.issue({ ...HOUR, id: 'valid' })]
     const late = (url: string, { token }: { token: string }): Promise<Response> =>
       ask(`${url}/v1/late`, { headers: { 'x-service-token': token } })
-    for (const url of urls) expect((await late(url, taken)).status).to.equal(200)
+    for (const url of urls) expect((await late(url, lost)).status).to.equal(200)
     const revoked = await ask(`${here}/operator/subscriptions/revoke`, {
       method: 'POST',
-      body: { id: 'taken' },
+      body: { id: 'lost' },
       headers: { authorization: `Bearer ${OPERATOR}`, accept: 'application/json' },
     })
     expect(revoked.status).to.equal(200)
-    expect((await late(here, taken)).status).to.equal(402)
-    let response = await late(there, taken)
-    // Two seconds at most on a machine with nothing else to do; five are promised.
-    for (let looks = 0; response.status === 200 && looks < 100; looks += 1) {
+    expect((await late(here, lost)).status).to.equal(402)
+    let response = await late(there, lost)
+    // An idle machine takes at most two seconds; the promise is five.
+    for (let attempts = 0; response.status === 200 && attempts < 100; attempts += 1) {
       await new Promise((wake) => setTimeout(wake, 50))
-      response = await late(there, taken)
+      response = await late(there, lost)
     }
     expect(response.status).to.equal(402)
     expect((await json(response))['code']).to.equal('token_invalid')
-    for (const url of urls) expect((await late(url, kept)).status).to.equal(200)
+    for (const url of urls) expect((await late(url, valid)).status).to.equal(200)
   }
 
   it('is refused by the other within seconds if they share a data folder', async () => {
     const dataDir = folder()
-    await isFelt(await openTwo(() => ({ DATA_DIR: dataDir })))
+    await expectRevocation(await openTwo(() => ({ DATA_DIR: dataDir })))
   })
 
   it('is refused by the other within seconds if they share a PostgreSQL database', async function () {
@@ -98,6 +102,39 @@ describe('a token that is revoked at one of two gateways', () => {
       this.skip()
     }
     const { url } = schema
-    await isFelt(await openTwo(() => ({ DATA_DIR: folder(), DATABASE_URL: url })))
+    await expectRevocation(await openTwo(() => ({ DATA_DIR: folder(), DATABASE_URL: url })))
+  })
+})
+
+describe('revoked access tokens', () => {
+  it('are refused by other processes after their next read, and after a restart', async function () {
+    this.timeout(5000)
+    const db = openDatabase({ file: ':memory:' })
+    const log = pino({ level: 'silent' })
+    const [here, there] = [createRevocations(db, log), createRevocations(db, log, 50)]
+    await there.start()
+    await here.revoke('a', 'lost')
+    await here.revoke('a', 'lost twice')
+    expect([...here.ids]).to.deep.equal(['a'])
+    while (!there.ids.has('a')) await new Promise((wake) => setTimeout(wake, 10))
+    const later = createRevocations(db, log)
+    await later.read()
+    expect([...later.ids]).to.deep.equal(['a'])
+    there.stop()
+    await db.destroy()
+  })
+
+  it('stay refused while the database table cannot be read', async () => {
+    const db = openDatabase({ file: ':memory:' })
+    const warnings: string[] = []
+    const log = { warn: (_: unknown, text: string) => void warnings.push(text) } as never
+    const revocations = createRevocations(db, log, 5)
+    await revocations.revoke('a', 'lost')
+    await revocations.start()
+    await db.schema.dropTable('revoked_tokens')
+    while (warnings.length === 0) await new Promise((wake) => setTimeout(wake, 5))
+    expect(revocations.ids.has('a')).to.equal(true)
+    revocations.stop()
+    await db.destroy()
   })
 })

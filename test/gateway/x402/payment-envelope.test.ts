@@ -41,7 +41,7 @@ describe('a presented payment', () => {
   })
 
   for (const version of [1, 2] as const)
-    it(`is read in version ${version}, as base64 and as an object alike`, () => {
+    it(`is decoded in x402 version ${version}, from base64 and from an object`, () => {
       const read = decodePayment(base64(payments[version]), [method])
       expect(read).to.deep.equal(decodePayment(payments[version], [method]))
       expect(read).to.include({ network: 'eip155:84532', amount: 5000n })
@@ -51,7 +51,7 @@ describe('a presented payment', () => {
       expect(read.envelope.accepted).to.deep.equal(version === 1 ? null : offers[2])
     })
 
-  it('keeps the extensions and the resource a v2 client sends along, and takes null for none', () => {
+  it('keeps the extensions and the resource of a v2 client, and treats null as absent', () => {
     const resource = { url: 'https://a.example/v1/x' }
     const extensions = { bazaar: { info: {} } }
     expect(decodePayment({ ...payments[2], resource, extensions }, [method]).envelope).to.deep.include({
@@ -63,7 +63,7 @@ describe('a presented payment', () => {
     ).to.deep.equal({})
   })
 
-  it('may lack the padding of base64', () => {
+  it('is accepted without base64 padding', () => {
     const padded = [0, 1, 2].map(
       (spaces) => base64(payments[1]) && btoa(JSON.stringify(payments[1]) + ' '.repeat(spaces)),
     )
@@ -77,7 +77,7 @@ describe('a presented payment', () => {
     return copy
   }
 
-  it('is refused where it is not base64 of a JSON object', () => {
+  it('is refused if it is not base64 of a JSON object', () => {
     for (const text of ['', '   ', 'garbage!', '{"x402Version":1}', base64([1]), base64(null), base64('x'), 'AAAA'])
       expect(refusalOf(text)).to.include({ code: 'payment_invalid', reason: 'invalid_payload' })
     const urlSafe = Buffer.from(JSON.stringify({ ...payments[1], note: '???>>>' })).toString('base64url')
@@ -85,7 +85,7 @@ describe('a presented payment', () => {
     expect(refusalOf(urlSafe).reason).to.equal('invalid_payload')
   })
 
-  it('is refused with the reason that fits', () => {
+  it('is refused with the x402 reason for its error', () => {
     for (const version of [undefined, 0, 3, '1', null, 1.5])
       expect(refusalOf(change(1, (payment) => (payment['x402Version'] = version))).reason).to.equal(
         'invalid_x402_version',
@@ -98,7 +98,7 @@ describe('a presented payment', () => {
     expect(refusalOf(unsigned).reason).to.equal('invalid_exact_evm_payload_signature')
   })
 
-  it('takes decimal text only for numbers', () => {
+  it('accepts numbers only as decimal text', () => {
     const wrong = [5000, '0x1388', '5e3', '-1', '+1', ' 1', '01', '', '1.0', '١', null, {}, ['1'], `1${'0'.repeat(78)}`]
     for (const field of ['value', 'validAfter', 'validBefore'])
       for (const value of [...wrong, String(1n << 256n)]) {
@@ -115,7 +115,7 @@ describe('a presented payment', () => {
     ).to.equal(most)
   })
 
-  it('takes addresses of 20 bytes and a nonce of 32', () => {
+  it('requires addresses of 20 bytes and a nonce of 32 bytes', () => {
     for (const [field, wrong] of [
       ['from', `0x${'1'.repeat(39)}`],
       ['to', `0x${'1'.repeat(42)}`],
@@ -127,13 +127,13 @@ describe('a presented payment', () => {
       expect(refusalOf(change(1, (_, authorization) => (authorization[field] = wrong))).message).to.contain(field)
   })
 
-  it('is refused where it is too long, as text and as an object', () => {
+  it('is refused if it is too long, as text and as an object', () => {
     const long = { ...payments[2], extensions: { filler: 'x'.repeat(20_000) } }
     expect(refusalOf(base64(long)).message).to.contain('16384')
     expect(refusalOf(long).message).to.contain('16384')
   })
 
-  it('is read or refused in our words, whatever comes', () => {
+  it('is decoded or refused with one of our messages, whatever the input is', () => {
     const ours = /^[A-Z0-9x][^\n]*\.$|^(payload|accepted|x402Version|the payment)[^\n]*\.$/
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.jsonValue().map(base64), fc.object()), (presented) => {

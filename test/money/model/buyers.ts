@@ -1,13 +1,16 @@
 /**
- * Buyers who behave: they believe what they are told. After a lost connection or a pending settlement they repeat the
- * same payment; only where they were told that nothing was charged do they sign a new one. Whoever is charged twice
- * under these rules was charged twice by us. Each call comes from another place.
+ * Buyers who follow the rules and trust the answers. After a lost connection or a pending settlement they repeat the same
+ * payment. They sign a new one only after the gateway said that nothing was charged. A buyer who is charged twice under
+ * these rules was charged twice by the gateway. Every call comes from a different address.
  */
 import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
 import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'
 
-/** What a buyer makes of an answer. `uncharged`: it said that this payment took no money. `withheld`: delivered before. */
+/**
+ * How a buyer understands an answer. `uncharged`: the gateway said that it took no money. `withheld`: the answer was
+ * already delivered to another address.
+ */
 export type Verdict = 'delivered' | 'uncharged' | 'pending' | 'conflict' | 'spent' | 'withheld' | 'lost'
 
 export interface Call {
@@ -19,21 +22,21 @@ export interface Call {
 export interface Bought {
   readonly payment: Payment
   readonly calls: Call[]
-  /** What the last call that ended said. */
+  /** Verdict of the call that ended last. */
   last: Verdict | null
-  /** Never presented again: the buyer was told that it took no money. */
+  /** True if the buyer never presents the payment again, because the gateway said that it took no money. */
   abandoned: boolean
-  /** The answer it bought, and the request it was bought for. */
+  /** The answer that the payment bought, and the word of the request that it was bought for. */
   body: string | null
   boughtFor: string | null
-  /** Every request it was presented with. The first that came through is the one it is bound to. */
+  /** The words of all requests that carried the payment. It is bound to the first one that was accepted. */
   readonly words: Set<string>
 }
 
 export interface Purchase {
   readonly payer: number
   readonly word: string
-  /** Bought where the answer may leave before the payment is final. */
+  /** True if the route delivers before the payment is final. */
   readonly fast: boolean
   readonly identifier: string | null
   readonly payments: Bought[]
@@ -41,11 +44,11 @@ export interface Purchase {
 
 export interface Buyers {
   readonly purchases: Purchase[]
-  /** A new purchase, or the next thing its buyer would do. */
+  /** Starts a new purchase, or takes the next step of one. */
   act(pick: number): void
-  /** Sends a payment once more, for its own word or another. */
+  /** Sends a payment again, for the same word or another one. */
   present(purchase: Purchase, bought: Bought, gateway: Gateway, word?: string): Call
-  /** The calls of a process that is no more. */
+  /** Ends the calls of a process that died. */
   lose(id: string): void
   calls(): readonly Call[]
 }
@@ -85,21 +88,21 @@ export function createBuyers(
     bought.calls.push(call)
     bought.words.add(word)
     world().steps.story.push(`buyer presents ${bought.payment.key.slice(-4)} for ${word} to ${gateway.id}`)
-    let hear = (): void => {}
+    let confirmSent = (): void => {}
     const request: CallRequest = {
       id: `call-${bought.calls.length}`,
       transport: 'http',
       url: `https://gate.test/v1/${purchase.fast ? 'fast' : 'word'}?word=${word}`,
       credential: { payments: [bought.payment.payload], token: null },
-      client: `place ${bought.calls.length}`,
+      client: `address ${bought.calls.length}`,
       signal: call.hangUp.signal,
-      onSent: (listener) => void (hear = listener),
+      onSent: (listener) => void (confirmSent = listener),
       read: async () => ({ params: {}, query: { word }, body: null }),
       ...(purchase.identifier === null ? {} : { idempotencyKey: purchase.identifier }),
     }
     void gateway.call(request).then((answer) => {
       if (gateway.dead || call.verdict !== null) return
-      hear()
+      confirmSent()
       end(call, bought, verdictOf(answer))
       onAnswer(bought, answer, word)
     })
@@ -132,7 +135,7 @@ export function createBuyers(
       bought.abandoned = true
       present(chosen, sign(chosen), gateway)
     } else if (whim === 1 && chosen.identifier !== null && bought.body === null) {
-      // An impatient agent signs anew under the same name without waiting to hear of the first.
+      // An impatient agent signs a new payment with the same identifier before it hears about the first.
       present(chosen, sign(chosen), gateway)
     } else present(chosen, bought, gateway)
   }

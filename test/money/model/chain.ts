@@ -1,11 +1,11 @@
 /**
- * A chain with a token, small enough to be right at a glance: transactions wait in a pool, blocks take some of them, the
- * last block may be undone, and an authorization moves money once. It outlives every process.
+ * A minimal chain with a token. Transactions wait in a pool, a block takes some of them, the last block can be undone, and
+ * an authorization moves money once. The chain outlives every process.
  */
 import type { PaymentKey } from '../../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../../gateway/config/networks.ts'
 
-/** What a transaction asks of the token. */
+/** A transaction of the token. */
 export interface Tx {
   readonly hash: Hex
   readonly key: PaymentKey
@@ -20,22 +20,22 @@ export interface Chain {
   readonly height: () => number
   readonly balances: Map<Hex, bigint>
   readonly pool: Map<Hex, Tx>
-  /** Every authorization that was ever broadcast: whoever saw it can send it as long as it is valid. */
+  /** All authorizations ever broadcast. Anyone who saw one can send it while it is valid. */
   readonly seen: Map<PaymentKey, Tx>
   /** Payments whose block was undone. */
   readonly undone: Set<PaymentKey>
-  /** Transactions that fail in their block whatever they ask: too little gas, for one. */
+  /** Transactions that fail in their block in any case, for example with too little gas. */
   readonly failing: Set<Hex>
   broadcast(tx: Tx): void
-  /** A block with those of the pool, in their order, that `takes` picks. */
+  /** Mines a block with the transactions of the pool that `takes` selects, in their order. */
   mine(takes: (tx: Tx) => boolean): void
-  /** Undoes the last block, never one below it; its transactions are back in the pool, unless `lost`. */
+  /** Undoes the last block, never an earlier one. Its transactions return to the pool, unless `lost`. */
   reorganise(lost: boolean): void
-  /** What became of an authorization, counting blocks at least `depth` deep. `tx` is the transaction we sent for it. */
+  /** Returns the outcome of an authorization in blocks at least `depth` deep. `tx` is the transaction we sent for it. */
   judge(tx: Tx, depth: number): { readonly state: 'settled' | 'refused' | 'pending'; readonly transaction?: Hex }
-  /** Transfers at least so many blocks deep. */
+  /** Returns the transfers in blocks at least this deep. */
   deep(depth: number): ReadonlyMap<PaymentKey, Tx>
-  /** The transfer of an authorization in whichever block, or null. */
+  /** Returns the transfer of an authorization in any block, or null. */
   transferOf(key: PaymentKey): { readonly transaction: Hex; readonly amount: bigint } | null
   transfers(): ReadonlyMap<PaymentKey, bigint>
 }
@@ -50,7 +50,7 @@ interface Block {
   readonly done: readonly Done[]
 }
 
-/** A block's time is trusted this long after an authorization has expired by it. */
+/** An authorization counts as expired only once the block time is this much later. */
 const REORGANISATION_SECONDS = 10
 
 /** @param clock time of the chain in seconds; it never goes back */

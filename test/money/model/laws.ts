@@ -1,35 +1,39 @@
-/** What must hold, whatever happened. Pure: facts in, sentences about what is broken out. */
+/** The laws of the simulation. Pure functions that take facts and return a sentence for each broken law. */
 import type { JournalEvent, PaymentRecord } from '../../../gateway/payments/journal/journal.ts'
 import type { Bought, Purchase } from './buyers.ts'
 
 export interface Facts {
   readonly purchases: readonly Purchase[]
-  /** The ledger's row and events of every payment that has one. */
+  /** Row and events of every payment in the journal. */
   readonly rows: ReadonlyMap<string, { readonly record: PaymentRecord; readonly events: readonly JournalEvent[] }>
-  /** What the chain has moved, by payment. */
+  /** Amounts that the chain has moved, by payment. */
   readonly transfers: ReadonlyMap<string, bigint>
-  /** Of those, payments that somebody else sent, who had seen the authorization. */
+  /** Payments among `transfers` that a stranger sent after seeing the authorization. */
   readonly strangers: ReadonlySet<string>
-  /** Payments whose block was undone after the fact. */
+  /** Payments whose block was undone after they had been settled. */
   readonly undone: ReadonlySet<string>
 }
 
-/** One attempt: given back before anything was sent, or sent and judged. What comes after it was given back is owed. */
+/**
+ * The states of one attempt: released before anything was sent, or sent and settled or released. A transfer that arrives
+ * after the release is owed.
+ */
 const ATTEMPT =
   /^reserved( released| answered released| answered submitted( released| settled| owed| settled owed)?| answered)?((?<=released) settled( owed)?)?$/
 
-/** Holds at every moment. */
+/** Checks the laws that hold at every moment. */
 export function always({ purchases, rows, transfers, strangers, undone }: Facts): string[] {
   const broken: string[] = []
   for (const purchase of purchases) {
-    // What a stranger sends may come after the buyer was told that nothing was charged: then it must be a debt at last.
+    // A stranger may send a payment after its buyer was told that nothing was charged. In the end it must then be owed.
     const charged = purchase.payments.filter(({ payment: { key } }) => transfers.has(key) && !strangers.has(key))
     if (charged.length > 1) broken.push(`${purchase.word} was charged ${charged.length} times`)
     for (const { abandoned, payment } of charged)
       if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not`)
     for (const { payment, body, last } of purchase.payments) {
-      if (last === 'withheld' && body === null) broken.push(`${payment.key} was withheld from who never had its answer`)
-      // Whoever does not wait for finality gives to whom a reorganisation sets free; no other way leads there.
+      if (last === 'withheld' && body === null)
+        broken.push(`${payment.key} was withheld from a buyer who never got its answer`)
+      // Only a route that does not wait for finality may deliver without payment, and only after a reorganisation.
       if (body !== null && !transfers.has(payment.key) && !(purchase.fast && undone.has(payment.key)))
         broken.push(`${payment.key} was delivered unpaid`)
     }
@@ -44,12 +48,12 @@ export function always({ purchases, rows, transfers, strangers, undone }: Facts)
     }
     const last = events.at(-1)
     if (last?.state !== record.state || last.attempt !== record.attempt)
-      broken.push(`${key} is not what its last event says`)
+      broken.push(`${key} is not in the state of its last event`)
   }
   return broken
 }
 
-/** Holds once everything has come to rest and every buyer has come back. */
+/** Checks the laws that hold once nothing is in progress and every buyer has come back. */
 export function atLast({ purchases, rows, transfers, strangers }: Facts): string[] {
   const broken: string[] = []
   const isOwed = (key: string): boolean => rows.get(key)?.record.state === 'owed'
@@ -60,11 +64,11 @@ export function atLast({ purchases, rows, transfers, strangers }: Facts): string
       if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not, and is not owed`)
   }
   const settled = [...rows.values()].filter(({ record }) => record.state === 'settled' || record.state === 'owed')
-  const [ledger, chain] = [
+  const [inJournal, onChain] = [
     settled.reduce((sum, { record }) => sum + record.amount, 0n),
     [...transfers.values()].reduce((sum, amount) => sum + amount, 0n),
   ]
-  if (ledger !== chain) broken.push(`the ledger has ${ledger} settled and the chain moved ${chain}`)
+  if (inJournal !== onChain) broken.push(`the journal has ${inJournal} settled and the chain moved ${onChain}`)
   for (const [key, { record }] of rows) {
     if (!['settled', 'released', 'owed'].includes(record.state)) broken.push(`${key} is left ${record.state}`)
     if (record.state === 'settled' && record.answer === null) broken.push(`${key} has no answer and is not owed`)
@@ -81,7 +85,7 @@ export function atLast({ purchases, rows, transfers, strangers }: Facts): string
   return broken
 }
 
-/** Events may be added, never changed. */
+/** Returns true if events were only added and none was changed. */
 export function appended(before: readonly JournalEvent[], after: readonly JournalEvent[]): boolean {
   return before.every((event, at) => JSON.stringify(event) === JSON.stringify(after[at]))
 }

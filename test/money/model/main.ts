@@ -1,4 +1,6 @@
-/** The long run: `npm run model -- 10000 [seed [shrink]]`. Prints what the runs did, and exits 1 where a law was broken. */
+/**
+ * `npm run model -- 10000 [seed [shrink]]`: many random runs. Prints what they did and exits with 1 if a law was broken.
+ */
 import { prove } from './prove.ts'
 
 const [runs = '1000', seed, shrink] = process.argv.slice(2)

@@ -31,11 +31,11 @@ const operation = {
   example: null,
   timeoutSeconds: 30,
 }
-/** Its answer may leave as soon as the payment is in a block, which may yet be replaced. */
+/** A route that delivers as soon as the payment is in a block, even though the block may still be replaced. */
 const fast = { ...operation, id: 'getFastWord', route: 'GET /v1/fast', path: '/v1/fast', wait: 'mined' } as const
 const catalog = catalogOf(operation, fast)
 const log = createLog('silent')
-/** Blocks a transfer must be deep; one block can be undone. */
+/** Depth in blocks at which a transfer is final. Only the last block can be undone. */
 export const DEPTH = 2
 
 export function createGateway(world: World, id: string): Gateway {
@@ -86,7 +86,7 @@ export function createGateway(world: World, id: string): Gateway {
 
 async function watch({ chain, journal: ledger }: World, journal: Journal): Promise<void> {
   for (const [key, tx] of chain.deep(DEPTH)) {
-    // What is booked already is not looked at again.
+    // Skip transfers that are already recorded.
     if ((await ledger.find(key))?.state !== 'released') continue
     const record = await journal.find(key)
     if (mayStillSettle(record) && record.amount === tx.amount) await recordLateSettlement(journal, record, tx.hash)
@@ -94,17 +94,17 @@ async function watch({ chain, journal: ledger }: World, journal: Journal): Promi
 }
 
 const unused = (): never => {
-  throw new Error('the model has no tokens')
+  throw new Error('The simulation has no access tokens.')
 }
 
-/** Mostly the product works; its answers differ, so that nobody can be given another's unnoticed. */
+/** The product, which mostly succeeds. All answers differ, so that a buyer who gets another's answer is noticed. */
 function answer(world: World, choice: number): unknown {
   if (choice % 8 === 1) throw new ServiceError('product_failed')
   if (choice % 8 === 2) return new Reply({ short: true }, { status: 418 })
   return { run: world.nextRun() }
 }
 
-/** The ledger, held before and after everything it does. Which process moved a row last is noted as the ledger would. */
+/** The journal with a step before and after each operation. Notes which process changed a row last, as the journal does. */
 function held(world: World, process: Process): Journal {
   const { journal, steps, owners } = world
   const gate = <Result>(name: string, work: () => Promise<Result>): Promise<Result> =>
@@ -136,7 +136,7 @@ function held(world: World, process: Process): Journal {
     released: (key, ...rest) => move('released', key, () => journal.released(key, ...rest)),
     refused: (key, attempt, outcome) =>
       move('refused', key, async () => {
-        // All processes of the model share one opening of the ledger, so who owns a row is compared here.
+        // All processes of the simulation share one open journal, so the owner of a row is compared here.
         if (outcome.unsent && owners.get(key) !== process.id) return false
         return journal.refused(key, attempt, outcome)
       }),
@@ -152,7 +152,7 @@ function held(world: World, process: Process): Journal {
   }
 }
 
-/** Settles on the model's chain as the real settlers do on theirs: record, send, wait, and judge by the chain alone. */
+/** Settles on the simulated chain like the real settlers: record, send, wait, and take the outcome from the chain only. */
 function createSettler(world: World, process: Process): Settler {
   const { steps, chain, sent } = world
   const gate = <Result>(name: string, work: (choice: number) => Result): Promise<Result> =>
@@ -198,7 +198,7 @@ function createSettler(world: World, process: Process): Settler {
       const way = await gate('send', (choice) => {
         const chosen = (['sent', 'sent', 'sent', 'limbo', 'lost', 'unsent'] as const)[choice % 6]
         if (chosen === 'sent') chain.broadcast(tx)
-        // Whoever took it may send it at any time, or never.
+        // The receiver may send it at any time, or never.
         if (chosen === 'limbo') world.limbo.push(tx)
         return chosen
       })

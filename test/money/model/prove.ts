@@ -1,4 +1,4 @@
-/** Many random runs, counted; where one breaks a law, the shortest that still does. */
+/** Many random runs with counts. If one breaks a law, finds the shortest run that still does. */
 import * as fc from 'fast-check'
 import { type Choice, run, type Tally } from './run.ts'
 
@@ -9,13 +9,13 @@ const choice: fc.Arbitrary<Choice> = fc.record({
 })
 
 export interface Proof {
-  /** What all runs did together. */
+  /** Counts over all runs. */
   readonly figures: Readonly<Record<string, number>>
-  /** How a law was broken, with the choices that lead there; null where all runs obeyed. */
+  /** The broken law with the choices that lead there; null if no law was broken. */
   readonly failure: string | null
 }
 
-/** @param shrink look for the shortest run that breaks the same law; takes minutes */
+/** @param shrink whether to find the shortest run that breaks the same law, which takes minutes */
 export async function prove(runs: number, seed?: number, shrink = false): Promise<Proof> {
   const total: Record<string, number> = { runs: 0 }
   const steps = new Map<string, number>()

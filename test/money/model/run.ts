@@ -1,4 +1,4 @@
-/** One random run: everything happens in an order nobody chose, then comes to rest, and the laws are asked. */
+/** One random run: events happen in random order, then everything in progress ends, and the laws are checked. */
 import type { JournalEvent } from '../../../gateway/payments/journal/journal.ts'
 import { type Bought, type Buyers, createBuyers } from './buyers.ts'
 import { always, appended, atLast, type Facts } from './laws.ts'
@@ -6,14 +6,14 @@ import type { Fate } from './steps.ts'
 import { createGateway } from './process.ts'
 import { createWorld, type Gateway, PAYERS, PRICE, type World } from './world.ts'
 
-/** Three numbers decide what happens next: what, to which, and how. */
+/** Three random numbers that decide what happens next, to which object, and how. */
 export interface Choice {
   readonly what: number
   readonly which: number
   readonly how: number
 }
 
-/** What a run did, in numbers. */
+/** Counts of what a run did. */
 export interface Tally {
   payments: number
   calls: number
@@ -21,7 +21,7 @@ export interface Tally {
   faults: number
   transfers: number
   delivered: number
-  /** Delivered before it was final, and its block undone for good. */
+  /** Payments delivered before they were final, whose block was then undone for good. */
   undone: number
   replayed: number
   released: number
@@ -95,7 +95,7 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
     )
     return { purchases: buyers.purchases, rows, transfers, strangers: new Set(strangers), undone: world.chain.undone }
   }
-  const obey = (more: readonly string[] = []): void => {
+  const expectLaws = (more: readonly string[] = []): void => {
     const all = [...broken, ...more]
     if (all.length > 0) throw new LawBroken(`${all.join('; ')}\n${world.steps.story.join('\n')}`)
   }
@@ -103,12 +103,12 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
   try {
     for (const choice of choices) {
       await happen(world, buyers, choice)
-      if (choice.what % 16 === 0) obey(always(await facts()))
+      if (choice.what % 16 === 0) expectLaws(always(await facts()))
     }
-    obey(always(await facts()))
+    expectLaws(always(await facts()))
     await rest(world, buyers)
     const last = await facts()
-    obey([...always(last), ...atLast(last)])
+    expectLaws([...always(last), ...atLast(last)])
     const states = [...last.rows.values()].map(({ record }) => record.state)
     tally.payments = states.length
     tally.calls = buyers.calls().length
@@ -126,7 +126,7 @@ export async function run(choices: readonly Choice[]): Promise<Tally> {
   }
 }
 
-/** A gateway takes calls once its first look at the ledger is over, as a real one listens only then. */
+/** Starts a gateway. Like a real one, it accepts calls once its first reconciliation of the journal has ended. */
 async function boot(world: World): Promise<void> {
   const gateway = world.boot()
   void gateway.reconcile(true).then(
@@ -159,7 +159,7 @@ async function happen(world: World, buyers: Buyers, { what, which, how }: Choice
   await new Promise((wake) => setImmediate(wake))
 }
 
-/** Somebody else sends an authorization seen in the pool, and is first; or one seen long ago. */
+/** A stranger sends an authorization before its owner does: one that is in the pool, or one that was seen long ago. */
 function frontRun({ chain, newHash }: World, which: number, how: number): void {
   const known = how % 2 === 0 ? chain.pool : chain.seen
   const tx = [...known.values()][which % Math.max(1, known.size)]
@@ -169,14 +169,14 @@ function frontRun({ chain, newHash }: World, which: number, how: number): void {
   chain.mine(({ hash }) => hash === copy.hash)
 }
 
-/** A payer takes an authorization back; the chain decides who was first. */
+/** A payer cancels an authorization. The order on the chain decides whether the cancellation comes in time. */
 function cancel({ chain, newHash }: World, { purchases }: Buyers, which: number): void {
   const all = purchases.flatMap(({ payments }) => payments)
   const bought = all[which % Math.max(1, all.length)]
   if (bought) chain.broadcast({ ...bought.payment.tx, hash: newHash(), cancels: true })
 }
 
-/** Nothing breaks any more: what is under way ends, blocks come, and every buyer returns until he knows. */
+/** Ends the run without further faults: pending steps succeed, blocks are mined, and every buyer repeats until served. */
 async function rest(world: World, buyers: Buyers): Promise<void> {
   const { chain, limbo } = world
   const drain = async (): Promise<void> => {
@@ -184,8 +184,8 @@ async function rest(world: World, buyers: Buyers): Promise<void> {
       await new Promise((wake) => setImmediate(wake))
       const [step] = world.steps.pending
       if (!step) return
-      if (rounds > MOST_ROUNDS) throw new LawBroken('the gateway never comes to rest')
-      // 3: the product works, transactions are sent.
+      if (rounds > MOST_ROUNDS) throw new LawBroken('the gateway never becomes idle')
+      // With choice 24 the product succeeds and transactions are sent.
       await step.happen('done', 24)
     }
   }

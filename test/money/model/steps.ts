@@ -1,19 +1,23 @@
 /**
- * Where a process can be stopped. Every call that leaves the code under test (journal, settler, handler, pause) waits
- * here as a step until the run lets it happen, fail, or be the last thing its process ever did.
+ * The points where the simulation can stop a process. Every call that leaves the code under test (journal, settler,
+ * handler, pause) waits here as a step. The run then decides whether the step succeeds, fails, or is the last thing that
+ * its process does.
  */
 export interface Process {
   readonly id: string
   dead: boolean
 }
 
-/** `before` and `after`: the process dies, the work undone or done. `fail` and `failAfter`: it throws instead. */
+/**
+ * What happens to a step. `before` and `after`: the process dies before or after the work. `fail` and `failAfter`: the
+ * step throws before or after the work.
+ */
 export type Fate = 'done' | 'before' | 'after' | 'fail' | 'failAfter'
 
 export interface Step {
   readonly process: Process
   readonly name: string
-  /** Does it, and lets the code run on to its next steps. `choice` decides what is open about it. */
+  /** Runs the step, then lets the code continue to its next steps. `choice` is the source of randomness of the work. */
   happen(fate: Fate, choice: number): Promise<void>
 }
 
@@ -21,27 +25,27 @@ export interface Steps {
   readonly pending: readonly Step[]
   /** How often each step happened in each way, by "name fate". */
   readonly counts: Map<string, number>
-  /** What happened, in order, for people. */
+  /** What happened, in order, as text. */
   readonly story: string[]
-  /** Puts a call of a process on hold. In a dead process it stays there for ever. */
+  /** Holds a call of a process until the run lets it happen. A call of a dead process never returns. */
   gate<Result>(process: Process, name: string, work: (choice: number) => Result | Promise<Result>): Promise<Result>
-  /** Ends a process: nothing of it runs on. Each write it had under way is done or not, as the bits of `choice` say. */
+  /** Kills a process. The bits of `choice` decide which of its pending writes still reach the journal. */
   kill(process: Process, choice: number): Promise<void>
 }
 
-/** Writes of the ledger: several can be in one commit when the process dies. */
+/** Writes to the journal. Several can be in one commit when the process dies. */
 const WRITES = /^journal\.(reserve|answered|submitted|settled|released|refused|claim|late|owed)$/
-/** What cannot throw: it is not a call to the outside. */
-const SURE = new Set(['pause', 'handle', 'open', 'living'])
+/** Steps that cannot fail, because they do not leave the process. */
+const NEVER_FAILS = new Set(['pause', 'handle', 'open', 'living'])
 
 export class StepFailed extends Error {}
 
 export function createSteps(onKill: (process: Process) => void): Steps {
-  const pending: Held[] = []
+  const pending: PendingStep[] = []
   const counts = new Map<string, number>()
   const story: string[] = []
 
-  interface Held extends Step {
+  interface PendingStep extends Step {
     work(choice: number): Promise<unknown>
   }
 
@@ -64,12 +68,12 @@ export function createSteps(onKill: (process: Process) => void): Steps {
     gate<Result>(process: Process, name: string, work: (choice: number) => Result | Promise<Result>): Promise<Result> {
       return new Promise((resolve, reject) => {
         if (process.dead) return
-        const step: Held = {
+        const step: PendingStep = {
           process,
           name,
           work: async (choice) => work(choice),
           async happen(wanted, choice) {
-            const fate = SURE.has(name) && wanted.startsWith('fail') ? 'done' : wanted
+            const fate = NEVER_FAILS.has(name) && wanted.startsWith('fail') ? 'done' : wanted
             pending.splice(pending.indexOf(step), 1)
             story.push(`${process.id} ${name} ${fate}`)
             counts.set(`${name} ${fate}`, (counts.get(`${name} ${fate}`) ?? 0) + 1)
@@ -92,7 +96,7 @@ export function createSteps(onKill: (process: Process) => void): Steps {
   }
 }
 
-/** Lets everything run that waits for nothing. */
+/** Waits until all code that is ready to run has run. */
 export function quiet(): Promise<void> {
   return new Promise((wake) => setImmediate(wake))
 }

@@ -1,4 +1,4 @@
-/** Everything that outlives a process: the clock, the chain, the ledger, the buyers and what they have been given. */
+/** Everything that outlives a process: the clock, the chain, the journal, the buyers and their answers. */
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
@@ -17,7 +17,7 @@ import { createSteps, type Process, type Steps } from './steps.ts'
 export const NETWORK = NETWORKS['base-sepolia']
 export const PRICE = 5_000n
 const START = 1_790_000_000_000
-/** A block's time lags behind the clock of the gateway. */
+/** How far the time of a block lags behind the clock of the gateway. */
 const LAG_SECONDS = 4
 
 const KEYS: readonly Hex[] = [`0x${'11'.repeat(32)}`, `0x${'22'.repeat(32)}`]
@@ -26,20 +26,20 @@ const digestOf = createDigest(NETWORK)
 const method = createExactEvm(NETWORK)
 const accepted = method.acceptsV2(createRequirements(OPERATION, method, PAY_TO))
 
-/** A signed authorization, as the buyer holds it. */
+/** A signed authorization of a buyer. */
 export interface Payment {
   readonly key: PaymentKey
   readonly payload: Readonly<Record<string, unknown>>
   readonly tx: Omit<Tx, 'hash'>
 }
 
-/** One gateway process of the model. */
+/** One gateway process of the simulation. */
 export interface Gateway extends Process {
-  /** True once its recovery at the start is over, so that it takes calls. */
+  /** True once its recovery at the start has ended and it accepts calls. */
   open: boolean
   call(request: CallRequest): Promise<Answer>
   reconcile(atStart: boolean): Promise<unknown>
-  /** Reads the chain's transfers as reconciliation does, and records late ones. */
+  /** Reads the transfers on the chain and records late ones, as reconciliation does. */
   watch(): Promise<void>
 }
 
@@ -47,17 +47,17 @@ export interface World {
   readonly steps: Steps
   readonly chain: Chain
   readonly journal: Journal
-  /** The process that moved each row last. */
+  /** The process that changed each row last. */
   readonly owners: Map<PaymentKey, string>
-  /** Signed transactions by hash: what an intent holds. */
+  /** Signed transactions by hash, as recorded in intents. */
   readonly sent: Map<Hex, Tx>
-  /** Taken by somebody who may send them yet. */
+  /** Transactions accepted by a node that has not broadcast them yet. */
   readonly limbo: Tx[]
   readonly gateways: Gateway[]
   now(): number
   advance(seconds: number): void
   living(): ReadonlySet<string>
-  /** Starts a process. It reconciles before anything else. */
+  /** Starts a process, which first runs its recovery. */
   boot(): Gateway
   nextRun(): number
   newHash(): Hex
