@@ -4,8 +4,8 @@ import { createPauses, RequestError, requestJson } from '../lib/feeds/requests.t
 import { quarantine, type Poll, type VenueName, type RateSource } from './funding-rate.ts'
 import type { Settings } from './funding-settings.ts'
 import type { RateStore } from './rate-store.ts'
-import { VENUES } from './venues/venues.ts'
-import { PayloadError, type Venue } from './venues/venue.ts'
+import { VENUES } from './venues/funding-venues.ts'
+import { PayloadError, type Venue } from './venues/funding-venue.ts'
 
 const EVERY_SECONDS = 60
 /** How long a venue is left alone after a failure: as it asks, at most an hour, and always an hour after a refusal. */

@@ -7,7 +7,7 @@ import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
 import type { VenueName, RateSource, VenueState } from './funding-rate.ts'
 import { spreadsOf, type VenueRate } from './spreads.ts'
 import { symbolOf } from './payload-values.ts'
-import { VENUES } from './venues/venues.ts'
+import { VENUES } from './venues/funding-venues.ts'
 
 /** A predicted rate is current for an hour: after that, an hourly venue has the next one. */
 const HOLDS_SECONDS = 3600

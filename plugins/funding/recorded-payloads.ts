@@ -1,9 +1,9 @@
 /** Reads recorded answers of the venues from REPLAY_DIR. Streamed and shortened recordings become full request payloads. */
 import type { VenueName } from './funding-rate.ts'
 import { type History, readHistory, readTable, type Settlement, type TableRow } from './recorded-settlements.ts'
-import { type Parsed, textOf, type Venue } from './venues/venue.ts'
+import { type Parsed, textOf, type Venue } from './venues/funding-venue.ts'
 import { isRow, type Row } from '../lib/feeds/payloads.ts'
-import { VENUES } from './venues/venues.ts'
+import { VENUES } from './venues/funding-venues.ts'
 import { findRecordings, readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 

@@ -1,7 +1,7 @@
 /** Reads recorded settlements of Binance. The gaps between settlements tell the funding interval. */
 import type { Excluded, FundingRate } from './funding-rate.ts'
 import { decimalOf, splitPair, symbolOf } from './payload-values.ts'
-import type { Parsed } from './venues/venue.ts'
+import type { Parsed } from './venues/funding-venue.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 
 export interface Settlement {

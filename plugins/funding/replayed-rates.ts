@@ -11,8 +11,8 @@ import {
   type VenueState,
 } from './funding-rate.ts'
 import { readFundingRecordings, type Recording } from './recorded-payloads.ts'
-import { VENUES } from './venues/venues.ts'
-import type { Parsed } from './venues/venue.ts'
+import { VENUES } from './venues/funding-venues.ts'
+import type { Parsed } from './venues/funding-venue.ts'
 
 const HOUR = 3600
 const EIGHT_HOURS = 8 * HOUR

@@ -7,7 +7,7 @@ import type { Database, Logger } from 'tollgate/plugin'
 import { RequestError } from '../lib/feeds/requests.ts'
 import { createColumns, FILLED, type Columns, badPrints } from './bars.ts'
 import { createBarStore, type Bar, type Series } from './bar-store.ts'
-import { PAUSE_SECONDS, type Venue } from './venues/venue.ts'
+import { PAUSE_SECONDS, type Venue } from './venues/bar-venue.ts'
 
 export interface BackfillPlan {
   /** Adds the full windows of [from, until) that are missing in the plan; epoch seconds. */

@@ -6,8 +6,8 @@ import { createBackfillPlan, storeNew, type BackfillPlan } from './backfill.ts'
 import { SAMPLE_START } from './sample-bars.ts'
 import type { Series, BarStore } from './bar-store.ts'
 import type { CoveredSymbol, Settings, VenueSettings } from './symbols.ts'
-import { isRefusal, PAUSE_SECONDS, type Venue } from './venues/venue.ts'
-import { type ListedVenue, type VenueName, VENUES } from './venues/venues.ts'
+import { isRefusal, PAUSE_SECONDS, type Venue } from './venues/bar-venue.ts'
+import { type ListedVenue, type VenueName, VENUES } from './venues/bar-venues.ts'
 
 export interface OnlineBars {
   readonly jobs: readonly Job[]

@@ -1,6 +1,6 @@
 import { NotFound } from 'tollgate/plugin'
 import type { SampleSymbol } from './sample-bars.ts'
-import { VENUES, type VenueName } from './venues/venues.ts'
+import { VENUES, type VenueName } from './venues/bar-venues.ts'
 
 /** One entry of `symbols` in the product's settings. */
 export interface CoveredSymbol extends SampleSymbol {

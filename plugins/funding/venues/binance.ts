@@ -1,5 +1,5 @@
 import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-values.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** Interval of contracts missing in the list of adjusted intervals: Binance publishes eight hours for them. */

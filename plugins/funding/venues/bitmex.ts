@@ -1,6 +1,6 @@
 import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
 import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
 
 /** Perpetual contracts and perpetual contracts on currencies, by CFI code. */
 const PERPETUAL = new Set(['FFWCSX', 'FFWCSF'])

@@ -1,5 +1,5 @@
 import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
-import { createParsed, nextHour, PayloadError, textOf, type Venue } from './venue.ts'
+import { createParsed, nextHour, PayloadError, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** dYdX v4 pays every hour on the hour. No field says so. */

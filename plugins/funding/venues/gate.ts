@@ -1,5 +1,5 @@
 import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
-import { createParsed, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
 
 /**
  * Gate: every USDT perpetual in one list, with intervals and times in seconds.

@@ -1,6 +1,6 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
 import { decimalOf, priceOf, secondsOf, symbolOf } from '../payload-values.ts'
-import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */

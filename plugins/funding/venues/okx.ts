@@ -1,5 +1,5 @@
 import { decimalOf, secondsOf, symbolOf } from '../payload-values.ts'
-import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './venue.ts'
+import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
 /**

@@ -1,8 +1,8 @@
-/** Reads fields of JSON that somebody else wrote. */
+/** Reads fields of JSON from other services. */
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** True for a JSON object that is no list. */
+/** True for a JSON object. A list is not one. */
 export function isRow(value: unknown): value is Row {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -19,13 +19,13 @@ export async function findRecordings(folder: string, accepts: (name: string) => 
     .toSorted((a, b) => (a.path < b.path ? -1 : 1))
 }
 
-/** Reads a file, decompressed where its name ends in .gz. Throws where the file cannot be read or decompressed. */
+/** Reads a file. Decompresses it if its name ends in .gz. Throws if it cannot be read or decompressed. */
 export async function readRecording(path: string): Promise<Buffer> {
   const bytes = await readFile(path)
   return path.endsWith('.gz') ? promisify(gunzip)(bytes) : bytes
 }
 
-/** As `readRecording`, as UTF-8 text. */
+/** Reads a file like `readRecording` and returns it as UTF-8 text. */
 export async function readRecordedText(path: string): Promise<string> {
   return (await readRecording(path)).toString('utf8')
 }

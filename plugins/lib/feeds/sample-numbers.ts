@@ -1,8 +1,8 @@
-/** Numbers for made-up data: pure functions of a text, the same on every machine and after every restart. */
+/** Numbers for sample data: pure functions of a text, the same on every machine and after every restart. */
 import { createHash } from 'node:crypto'
 
 /**
- * A whole number below 2^32, evenly spread over texts: the first 32 bits of SHA-256.
+ * A whole number below 2^32, evenly distributed over texts: the first 32 bits of SHA-256.
  *
  * @example hashOf('abc') // 3128432319
  */
@@ -10,7 +10,7 @@ export function hashOf(text: string): number {
   return createHash('sha256').update(text).digest().readUInt32BE()
 }
 
-/** The item of the list that belongs to a text. */
+/** Picks an item of the list by the hash of a text. */
 export function pickFor<Value>(list: readonly Value[], text: string): Value {
   return list[hashOf(text) % list.length]!
 }

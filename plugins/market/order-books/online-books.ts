@@ -2,8 +2,8 @@
 import type { Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, RequestError } from '../../lib/feeds/requests.ts'
 import type { CoveredSymbol, Settings } from '../symbols.ts'
-import { isRefusal, PAUSE_SECONDS } from '../venues/venue.ts'
-import { type VenueName, VENUES } from '../venues/venues.ts'
+import { isRefusal, PAUSE_SECONDS } from '../venues/bar-venue.ts'
+import { type VenueName, VENUES } from '../venues/bar-venues.ts'
 import type { BookSnapshot, OrderBooks } from './order-book.ts'
 
 const EVERY_SECONDS = 15

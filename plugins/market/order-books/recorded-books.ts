@@ -7,7 +7,7 @@ import { pairName, parseRecording, recordingFormat, recordedTime } from '../bar-
 import type { Bar, Series, BarStore } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
 import { type BookSnapshot, type OrderBooks, type Quotes } from './order-book.ts'
-import { isSound } from '../venues/venue.ts'
+import { isSound } from '../venues/bar-venue.ts'
 
 /** venue_spot_pair_yyyymmdd.json. Books of derivatives have other units and prices and are not read. */
 const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i

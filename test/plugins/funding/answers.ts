@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
-import { VENUES } from '../../../plugins/funding/venues/venues.ts'
+import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
 
 /** 2026-11-20T12:03:03Z, epoch seconds. */
 export const AT = Date.UTC(2026, 10, 20, 12, 3, 3) / 1000

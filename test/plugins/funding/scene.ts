@@ -2,7 +2,7 @@
 import { openDatabase, type OpenDatabase } from '../../../gateway/stores/database.ts'
 import funding from '../../../plugins/funding/index.ts'
 import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
-import { VENUES } from '../../../plugins/funding/venues/venues.ts'
+import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
 import type { FundingRates, FundingVenue } from '../../../schemas/types.d.ts'
 import { stand, type Stand } from '../stand.ts'
 import { AT, type FakeVenues, openVenues } from './answers.ts'

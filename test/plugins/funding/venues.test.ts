@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { aprOf } from '../../../plugins/funding/rate-arithmetic.ts'
 import { quarantine, type FundingRate, type VenueName } from '../../../plugins/funding/funding-rate.ts'
-import { VENUES } from '../../../plugins/funding/venues/venues.ts'
-import { PayloadError } from '../../../plugins/funding/venues/venue.ts'
+import { VENUES } from '../../../plugins/funding/venues/funding-venues.ts'
+import { PayloadError } from '../../../plugins/funding/venues/funding-venue.ts'
 import { ANSWERS, AT } from './answers.ts'
 
 const parse = (venue: VenueName, payloads: Readonly<Record<string, unknown>>) => VENUES[venue].parse(payloads, AT)

@@ -7,7 +7,7 @@ import { SHARED } from '../newsroom.ts'
 
 const ids = (text: string): string[] => recogniseEntities(text).map(({ id }) => id)
 
-describe('the entities of a text', () => {
+describe('the rules that recognise entities', () => {
   let recorded: Texts
   before(async () => {
     if (existsSync(SHARED)) recorded = await recordedTexts(SHARED)
@@ -72,7 +72,7 @@ describe('the entities of a text', () => {
     ],
     ['recognise a county that is named after a town', 'The sheriff of Palm Beach County.', ['place:palm-beach-county']],
     [
-      'somebody else of the family',
+      'do not take another member of a family for the best-known one',
       'They remember Davy Crockett and Colin Powell.',
       ['person:davy-crockett', 'person:colin-powell'],
     ],

@@ -1,5 +1,5 @@
 import { CLOSED, createColumns } from '../bars.ts'
-import { requestBook, requestRows, type Venue, type VenueOptions } from './venue.ts'
+import { requestBook, requestRows, type Venue, type VenueOptions } from './bar-venue.ts'
 
 /**
  * Coinbase Exchange. One request returns 300 minutes, newest first, as rows `[time, low, high, open, close, volume]` with

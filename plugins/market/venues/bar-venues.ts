@@ -1,15 +1,15 @@
 /** The venues that bars and order books are read from. To add one, write its file in this folder and list it here. */
-import { createBinance } from './binance.ts'
-import { createCoinbase } from './coinbase.ts'
-import type { Venue, VenueOptions } from './venue.ts'
+import { createBinance } from './binance-bars.ts'
+import { createCoinbase } from './coinbase-bars.ts'
+import type { Venue, VenueOptions } from './bar-venue.ts'
 
 export type VenueName = 'coinbase' | 'binance'
 
 export interface ListedVenue {
   readonly create: (options: VenueOptions) => Venue
-  /** Base address of the public API; the settings may name another. */
+  /** Base address of the public API, unless the settings name another. */
   readonly url: string
-  /** Requests a second during back-fill, unless the settings say otherwise. */
+  /** Requests per second during back-fill, unless the settings state another number. */
   readonly per_second: number
 }
 

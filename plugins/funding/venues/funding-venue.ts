@@ -1,3 +1,4 @@
+/** What a venue must offer so that its funding rates can be read, and what the parsers of venues share. */
 import { isRow, type Row } from '../../lib/feeds/payloads.ts'
 import type { Excluded, FundingRate, VenueName } from '../funding-rate.ts'
 
@@ -5,7 +6,7 @@ export interface VenueRequest {
   readonly path: string
   /** A JSON body makes it a POST. */
   readonly body?: object
-  /** Refresh period of a payload that changes seldom; without it every poll fetches it. */
+  /** Refresh period of a payload that rarely changes. Without it every poll fetches the payload. */
   readonly everySeconds?: number
   /** Returns true for a usable answer; otherwise the last one is used. */
   readonly fits?: (payload: unknown) => boolean
@@ -20,11 +21,11 @@ export interface Parsed {
   readonly untold: readonly Excluded[]
 }
 
-/** How one venue is asked and read. */
+/** Requests and parser of one venue. */
 export interface Venue {
   readonly name: VenueName
   readonly url: string
-  /** Requests by a name of ours; `parse` gets the payloads by the same names. */
+  /** Requests by our own names. `parse` gets the payloads by the same names. */
   readonly requests: Readonly<Record<string, VenueRequest>>
   /**
    * Reads the payloads of one poll at `at`, epoch seconds. Skips everything but perpetuals. A perpetual without a rate or
@@ -45,7 +46,7 @@ export function requireList(payload: unknown, ...path: readonly string[]): reado
   return found as unknown[]
 }
 
-/** The objects of that list. Throws as `requireList` does. */
+/** The objects of the list at a path. Throws PayloadError like `requireList`. */
 export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
   return requireList(payload, ...path).filter(isRow)
 }

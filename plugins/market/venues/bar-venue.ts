@@ -4,7 +4,7 @@ import { listOf, rowOf } from '../../lib/feeds/payloads.ts'
 import { RequestError, requestJson } from '../../lib/feeds/requests.ts'
 import type { Columns } from '../bars.ts'
 
-/** How one venue is asked. `signal` ends the request. Every method throws RequestError where there is no usable answer. */
+/** Requests data from one venue. `signal` ends a request. Every method throws RequestError if there is no usable answer. */
 export interface Venue {
   readonly name: string
   /** The largest number of minutes that one request returns. */
@@ -14,7 +14,7 @@ export interface Venue {
    * Minutes without a trade may be missing.
    */
   minutes(symbol: string, from: number, to: number, signal: AbortSignal): Promise<Columns>
-  /** The order book of the venue's symbol, best levels first, at most MAX_LEVELS a side. */
+  /** The order book of the venue's symbol, best levels first, at most MAX_LEVELS per side. */
   book(symbol: string, signal: AbortSignal): Promise<Book>
 }
 
@@ -24,12 +24,12 @@ export interface VenueOptions {
   readonly fetch: typeof fetch
 }
 
-/** What Binance returns in one request of moderate weight. */
+/** The largest book that Binance returns in a request of moderate weight. */
 export const MAX_LEVELS = 1000
-/** How long a venue is left alone after a failure, when it does not say. */
+/** How long a venue is not asked after a failure, unless it states a time. */
 export const PAUSE_SECONDS = 10
 
-/** True for a status that says never to ask again: banned (418) or not allowed from here (451). */
+/** True for a status after which a venue must not be asked again: banned (418) or not allowed from here (451). */
 export const isRefusal = (status: number): boolean => status === 418 || status === 451
 
 /** Rows of an answer that is a list of lists. Throws RequestError for an answer of another shape. */
@@ -44,7 +44,7 @@ export async function requestRows(
   throw new RequestError(`${name} answered something else than a list of bars`, 200)
 }
 
-/** The book of an answer `{bids, asks}` whose levels begin with price and quantity. */
+/** Requests a book: `{bids, asks}` with levels that begin with price and quantity. Throws RequestError for any other answer. */
 export async function requestBook(name: string, url: URL, { fetch }: VenueOptions, signal: AbortSignal): Promise<Book> {
   const { bids, asks } = rowOf(await requestJson({ url, label: name, fetch, signal }))
   const book = { bids: levelsOf(bids), asks: levelsOf(asks) }

@@ -1,3 +1,4 @@
+/** The venues that funding rates are read from. To add one, write its file in this folder and list it here. */
 import type { VenueName } from '../funding-rate.ts'
 import { binance } from './binance.ts'
 import { bitmex } from './bitmex.ts'
@@ -7,7 +8,7 @@ import { gate } from './gate.ts'
 import { hyperliquid } from './hyperliquid.ts'
 import { kraken } from './kraken.ts'
 import { okx } from './okx.ts'
-import type { Venue } from './venue.ts'
+import type { Venue } from './funding-venue.ts'
 
 export const VENUES: Readonly<Record<VenueName, Venue>> = {
   binance,

@@ -1,5 +1,5 @@
 import { CLOSED, createColumns } from '../bars.ts'
-import { MAX_LEVELS, requestBook, requestRows, type Venue, type VenueOptions } from './venue.ts'
+import { MAX_LEVELS, requestBook, requestRows, type Venue, type VenueOptions } from './bar-venue.ts'
 
 /**
  * Binance spot market data. One request returns 1,000 minutes, oldest first, as rows `[open time in ms, open, high, low,
