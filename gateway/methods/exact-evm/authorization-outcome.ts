@@ -46,7 +46,10 @@ const LOOK_BACK_BLOCKS = 43_200
 /** A reorganisation may replace the newest block by one with an earlier time. This much later, its time is certain. */
 const REORGANISATION_SECONDS = 10n
 
-/** @param depth how many blocks deep an event must be to be final; 1: the newest block is enough */
+/**
+ * Creates the reader of one network.
+ * @param depth how many blocks deep an event must be to be final; 1: the newest block is enough
+ */
 export function createOutcomeReader(rpc: Rpc, network: Network, depth = 1): ReadOutcome {
   return async (sent) => {
     const { from: payer, nonce, validBefore } = sent
@@ -104,7 +107,10 @@ async function outcomeOfLog(
   return refused('invalid_transaction_state', 'The authorization was used for another transfer.')
 }
 
-/** How many blocks deep a log or receipt is at this height of the chain; 1 in the newest block. */
+/**
+ * How many blocks deep a log or receipt is at this height of the chain.
+ * @example depthOf({ blockNumber: '0x64' }, 100) → 1, depthOf({ blockNumber: '0x64' }, 102) → 3
+ */
 export function depthOf({ blockNumber }: Pick<Log, 'blockNumber'>, height: number): number {
   return Math.max(1, height - Number(blockNumber) + 1)
 }

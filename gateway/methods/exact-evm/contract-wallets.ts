@@ -65,7 +65,7 @@ export function createContractWallets(rpc: Rpc, asset: Hex, factories: readonly 
       const { signature } = transfer
       const gas = isKeySignature(signature) ? KEY_GAS : CONTRACT_GAS
       if (!isErc6492Signature(signature)) return { to: asset, data: settleData(transfer), gas }
-      const unwrapped = unwrap(signature)
+      const unwrapped = unwrapErc6492(signature)
       if (!unwrapped) return UNREADABLE
       const data = settleData({ ...transfer, signature: unwrapped.signature })
       if (await hasCode(transfer.from)) return { to: asset, data, gas: CONTRACT_GAS }
@@ -95,7 +95,7 @@ const UNREADABLE: Refusal = {
 }
 
 /** Decodes an ERC-6492 signature: the factory, its call data and the wallet's signature. Null if it is malformed. */
-function unwrap(wrapped: Hex): { factory: Hex; factoryData: Hex; signature: Hex } | null {
+export function unwrapErc6492(wrapped: Hex): { factory: Hex; factoryData: Hex; signature: Hex } | null {
   try {
     const { address, data, signature } = parseErc6492Signature(wrapped)
     return address && data ? { factory: address, factoryData: data, signature } : null

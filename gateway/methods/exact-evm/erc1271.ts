@@ -1,7 +1,8 @@
 /** Asks a contract wallet whether it accepts a signature (ERC-1271). */
-import { encodeFunctionData, isErc6492Signature, parseAbi, parseErc6492Signature } from 'viem'
+import { encodeFunctionData, isErc6492Signature, parseAbi } from 'viem/utils'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Hex, Network } from '../../config/networks.ts'
+import { unwrapErc6492 } from './contract-wallets.ts'
 import { createNodes } from './nodes/nodes.ts'
 import { RpcError } from './nodes/rpc.ts'
 
@@ -38,8 +39,9 @@ export function createErc1271Check(networks: readonly NodesOfNetwork[], log: Log
   return async ({ caip2 }, account, digest, signature) => {
     const rpc = nodes.get(caip2)
     if (!rpc) return false
-    const own = ownSignature(signature)
-    if (own === null) return false
+    // Some wallets still wrap their signatures (ERC-6492) after their deployment.
+    const own = isErc6492Signature(signature) ? unwrapErc6492(signature)?.signature : signature
+    if (own === undefined) return false
     const data = encodeFunctionData({ abi: ABI, functionName: 'isValidSignature', args: [digest, own] })
     try {
       const answer = await rpc.call<Hex>('eth_call', { to: account, data, gas: GAS }, 'latest')
@@ -48,16 +50,6 @@ export function createErc1271Check(networks: readonly NodesOfNetwork[], log: Log
       if (isRevert(error)) return false
       throw error
     }
-  }
-}
-
-/** Unwraps an ERC-6492 signature, which some wallets still use after their deployment. Null if it is malformed. */
-function ownSignature(signature: Hex): Hex | null {
-  if (!isErc6492Signature(signature)) return signature
-  try {
-    return parseErc6492Signature(signature).signature
-  } catch {
-    return null
   }
 }
 

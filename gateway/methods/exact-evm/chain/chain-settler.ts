@@ -64,7 +64,10 @@ interface Context extends Omit<OutcomeParts, 'sendAlone'> {
   readonly sentAlone: Set<Hex>
 }
 
-/** Throws if a reachable node is of another chain. If all nodes are down, the settler opens and is not ready. */
+/**
+ * Opens a settler with its own gas key. If all nodes are down, it opens and is not ready.
+ * @throws Error if a reachable node is of another chain, or if batches are requested on a network without Multicall3
+ */
 export async function createChainSettler(options: ChainSettlerOptions): Promise<Settler> {
   const { rpcUrl, key, network, log, confirmSeconds, confirmBlocks: depth = 1, batch = 1, factories = [] } = options
   const rpc = createNodes({ addresses: rpcUrl, network, log })

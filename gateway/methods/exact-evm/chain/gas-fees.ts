@@ -84,6 +84,8 @@ export function createFeeReader({
  * @param offered fees of the waiting transaction
  * @param limit in wei; null: no limit
  * @param always replaces even if the offered fees still suffice
+ * @example replacementFees({ maxFeePerGas: 101n, maxPriorityFeePerGas: 8n }, { maxFeePerGas: 100n, maxPriorityFeePerGas: 8n })
+ *   → { maxFeePerGas: 125n, maxPriorityFeePerGas: 10n }
  */
 export function replacementFees(
   current: Fees,

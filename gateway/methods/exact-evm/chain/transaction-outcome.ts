@@ -1,7 +1,7 @@
 /** What became of one payment that was sent, read from the receipt of its transaction or from the token's logs. */
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { Outcome } from '../../payment-method.ts'
-import type { Hex, Network } from '../../../config/networks.ts'
+import type { Network } from '../../../config/networks.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
 import {
   depthOf,
