@@ -1,7 +1,7 @@
 /**
- * Copies of plugin code, each in a folder named by its content. An ES module is known by its address: imported once it
- * never changes, and once failed it stays failed. A new content at a new address makes an edit, a mend and a rollback
- * work while the process runs. Copies lie inside the project, so that `tollgate/plugin` and packages resolve from them.
+ * Copies plugin code into folders named by its content. Node caches an ES module by its URL: once imported it never
+ * changes, and once failed it fails for ever. With a new URL for new content, an edit, a fix and a roll-back work without a
+ * restart. Copies are inside the project, so that `tollgate/plugin` and packages resolve from them.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
@@ -9,41 +9,41 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import type { Logger } from '../plugin/plugin.ts'
 
 /**
- * The copy of the plugin of `folder` in `dir` as it is at this moment. Code that failed may get another chance at a new
- * address: its second copy is numbered 1.
+ * Copies the plugin in `folder` of `dir` as it is now, and returns the path of the copy. `number` is 0 for the first copy.
+ * Code that failed to load gets another attempt at a new URL: its second copy has number 1.
  */
 export type Copy = (dir: string, folder: string, number: number) => Promise<string>
 
-/** Where copies lie: inside the project, and in no repository. */
+/** The folder of the copies. Git ignores it. */
 export const COPIES = resolve(import.meta.dirname, '../../.plugins')
 
-/** Copies nobody asked for this long are removed: they are releases of the past. */
+/** Copies that were not used for this long are removed. */
 const KEPT_DAYS = 7
 const DAY_MS = 86_400_000
 const CODE = /\.[cm]?[jt]s$/
-/** Any quoted path that leads upwards: an import, or the address of a file beside the code. */
+/** Any quoted path that leads upwards: an import, or the path of a file beside the code. */
 const UPWARDS = /['"`](\.\.\/[^'"`\n]+)['"`]/g
 
 /**
- * Makes copies below `root`. A copy holds the plugin's folder and the folders beside it that its code refers to
- * ("../shared/..."), at the same distance from each other. A package.json is left out, so that `tollgate/plugin` means ours;
- * `node_modules` of the plugin's own are linked. Where nothing can be written, as on a read-only disk, code is used from
- * where it lies: it works, and an edit shows after a restart.
+ * Creates the function that copies plugins below `root`. A copy contains the plugin's folder and the sibling folders that
+ * its code refers to ("../shared/..."), in the same relative places. It omits package.json, so that `tollgate/plugin`
+ * resolves to the running gateway, and links the plugin's own `node_modules`. On a read-only disk the code is used in
+ * place: it works, and an edit takes effect after a restart.
  */
 export function createCopies(root: string, log?: Pick<Logger, 'warn'>): Copy {
   let isWritable = true
-  let tidied: Promise<void> | null = null
+  let cleaned: Promise<void> | null = null
   const inUse = new Set<string>()
 
-  /** Whoever tidies meanwhile, here or in another process, sees by its time that a copy is still used. */
-  async function use(home: string): Promise<void> {
+  /** Renews the time of a copy every day, so that no process removes it while it is used. */
+  async function keepInUse(home: string): Promise<void> {
     if (inUse.size === 0) setInterval(() => inUse.forEach((one) => void touch(one)), DAY_MS).unref()
     inUse.add(home)
     await touch(home)
   }
 
   return async (dir, folder, number) => {
-    tidied ??= tidy(root).catch(() => {})
+    cleaned ??= removeUnused(root).catch(() => {})
     const files = await collect(dir, folder)
     const links = await packagesOf(dir, files)
     const hash = hashOf(files, links)
@@ -52,19 +52,19 @@ export function createCopies(root: string, log?: Pick<Logger, 'warn'>): Copy {
       if (!(await exists(home))) await write(home, files, links)
     } catch (error) {
       if (isWritable)
-        log?.warn({ err: error, root }, 'plugin code cannot be copied: an edit of it shows after a restart')
+        log?.warn({ err: error, root }, 'plugin code cannot be copied; an edit of it takes effect after a restart')
       isWritable = false
       return join(dir, folder)
     }
-    await use(home)
-    await tidied
+    await keepInUse(home)
+    await cleaned
     return join(home, folder)
   }
 }
 
 type Files = ReadonlyMap<string, Buffer>
 
-/** The files of the folder, and of what its code refers to beside it, by path below `dir`. */
+/** Reads the files of the folder and of the sibling folders that its code refers to, by path below `dir`. */
 async function collect(dir: string, folder: string): Promise<Files> {
   const files = new Map<string, Buffer>()
   const wanted = [folder]
@@ -82,7 +82,7 @@ async function collect(dir: string, folder: string): Promise<Files> {
   return new Map([...files].sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Paths below `dir` of everything in `name`, which may be a file. */
+/** Lists the files in `name`, as paths below `dir`. `name` may be a file itself. */
 async function filesOf(dir: string, name: string): Promise<string[]> {
   const found = await stat(join(dir, name))
   if (found.isFile()) return [name]
@@ -97,7 +97,7 @@ async function filesOf(dir: string, name: string): Promise<string[]> {
   return (await Promise.all(nested)).flat()
 }
 
-/** Folders of packages of a copy's own, by the name of the folder they belong to. */
+/** The plugin's own `node_modules` folders, by the name of the folder that contains them. */
 type Links = ReadonlyMap<string, string>
 
 async function packagesOf(dir: string, files: Files): Promise<Links> {
@@ -109,7 +109,7 @@ async function packagesOf(dir: string, files: Files): Promise<Links> {
   return links
 }
 
-/** The same code beside other packages is another copy: what it was linked to may be gone. */
+/** Hashes code and links. The same code with other packages is another copy, because a linked folder may be gone. */
 function hashOf(files: Files, links: Links): string {
   const hash = createHash('sha256')
   for (const [name, packages] of links) hash.update(`${name}\0${packages}\0`)
@@ -117,29 +117,30 @@ function hashOf(files: Files, links: Links): string {
   return hash.digest('hex').slice(0, 24)
 }
 
-/** Written aside and moved into place whole: another process may be making the same copy. */
+/** Writes a copy under a temporary name and renames it, because another process may be writing the same copy. */
 async function write(home: string, files: Files, links: Links): Promise<void> {
-  const aside = `${home}.${randomUUID()}`
+  const temporary = `${home}.${randomUUID()}`
   try {
     for (const [file, bytes] of files) {
-      await mkdir(dirname(join(aside, file)), { recursive: true })
-      await writeFile(join(aside, file), bytes)
+      await mkdir(dirname(join(temporary, file)), { recursive: true })
+      await writeFile(join(temporary, file), bytes)
     }
-    for (const [name, packages] of links) await symlink(packages, join(aside, name, 'node_modules'), 'junction')
-    await rename(aside, home)
+    for (const [name, packages] of links) await symlink(packages, join(temporary, name, 'node_modules'), 'junction')
+    await rename(temporary, home)
   } catch (error) {
-    await rm(aside, { recursive: true, force: true }).catch(() => {})
+    await rm(temporary, { recursive: true, force: true }).catch(() => {})
     if (!(await exists(home))) throw error
   }
 }
 
 async function touch(home: string): Promise<void> {
   const now = new Date()
-  // It may be another user's.
+  // The copy may belong to another user.
   await utimes(home, now, now).catch(() => {})
 }
 
-async function tidy(root: string): Promise<void> {
+/** Removes copies that were not used for a week. */
+async function removeUnused(root: string): Promise<void> {
   const before = Date.now() - KEPT_DAYS * DAY_MS
   for (const name of await readdir(root)) {
     const { mtimeMs } = await stat(join(root, name))

@@ -1,4 +1,4 @@
-/** Finds and imports plugins by the name a catalog document gives. Code that nothing names is never imported. */
+/** Finds and imports plugins by the name in a catalog document. Code that no document names is never imported. */
 import { stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -10,19 +10,19 @@ import { createTimeouts, TimedOut } from './timeout.ts'
 export type PluginName = NonNullable<Product['plugin']>
 
 export interface PluginSources {
-  /** Found by name before any folder. */
+  /** Plugins of the gateway itself. They are found before any folder is searched. */
   readonly builtins: readonly Plugin[]
   /** Folders that hold plugins, in the order they are searched. */
   readonly pluginDirs: readonly string[]
-  /** Where code is imported from; absent: from where it lies, once and for all. */
+  /** Copies code before it is imported. Without it, an edit of the code takes effect after a restart. */
   readonly copy?: Copy
-  /** Seconds a plugin has to load. */
+  /** Timeout for loading a plugin. */
   readonly loadSeconds: number
-  /** Called when a plugin has loaded after its time was over. */
+  /** Called when a plugin has loaded after its timeout. */
   readonly onLate?: () => unknown
 }
 
-/** A plugin that cannot be used; the message is a sentence for the operator. */
+/** A plugin cannot be used. The message tells the operator why. */
 export class PluginError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, { cause })
@@ -31,34 +31,36 @@ export class PluginError extends Error {
 }
 
 /**
- * The plugin of that name: a built-in, else the first folder that has it, `<dir>/<name>/index.ts` (or `.js`), with a
- * version `<dir>/<name>@<version>/index.ts`. Throws PluginError where it is not there, does not load, or is not one.
+ * Loads the plugin of a name: a built-in, or `<dir>/<name>/index.ts` (or `.js`) of the first folder that has it. With a
+ * version the folder is `<name>@<version>`.
+ *
+ * @throws PluginError if there is no such plugin, it does not load in time, or its default export is not a plugin
  */
-export async function loadPlugin({ name, version }: PluginName, places: PluginSources): Promise<Plugin> {
-  const { builtins, pluginDirs, copy } = places
+export async function loadPlugin({ name, version }: PluginName, sources: PluginSources): Promise<Plugin> {
+  const { builtins, pluginDirs, copy } = sources
   const builtin = version === null ? builtins.find((plugin) => plugin.name === name) : undefined
   if (builtin) return builtin
   const folder = version === null ? name : `${name}@${version}`
   const found = await find(folder, pluginDirs)
   if (found === null)
     throw new PluginError(
-      `No plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
+      `There is no plugin ${folder}. Put its index.ts into ${pluginDirs.map((dir) => join(dir, folder)).join(' or ')}.`,
     )
   const { first, home } = await locate(found.dir, folder, copy)
-  const module = await importWithin(places, join(home, found.index)).catch((error: unknown) => {
+  const module = await importWithTimeout(sources, join(home, found.index)).catch((error: unknown) => {
     if (error instanceof TimedOut) throw new PluginError(`The plugin ${folder} ${error.message}`)
     failures.set(first, (failures.get(first) ?? 0) + 1)
-    const words = firstLineOf(error).replaceAll(dirname(home), found.dir)
-    throw new PluginError(`The plugin ${folder} does not load: ${words}${placeIn(home, error)}`, error)
+    const reason = firstLineOf(error).replaceAll(dirname(home), found.dir)
+    throw new PluginError(`The plugin ${folder} does not load: ${reason}${placeIn(home, error)}`, error)
   })
   const plugin = (module as { default?: unknown }).default
   if (!isPlugin(plugin))
     throw new PluginError(
-      `The plugin ${folder} is not one. Write "export default definePlugin({ name, setup })" in its index.ts.`,
+      `The plugin ${folder} has no plugin as its default export. Write "export default definePlugin({ name, setup })" in its index.ts.`,
     )
   if (plugin.name !== name)
     throw new PluginError(
-      `The plugin in ${folder} calls itself ${plugin.name}. Write name: '${name}', or rename the folder.`,
+      `The plugin in ${folder} has the name ${plugin.name}. Write name: '${name}', or rename the folder.`,
     )
   return plugin
 }
@@ -72,7 +74,7 @@ async function find(folder: string, dirs: readonly string[]) {
   return null
 }
 
-/** Where the code is imported from, and the name its failures are counted under. */
+/** Returns the folder to import from (`home`), and the first copy of the code, by which failures are counted. */
 async function locate(dir: string, folder: string, copy: Copy | undefined) {
   if (!copy) return { first: join(dir, folder), home: join(dir, folder) }
   try {
@@ -84,13 +86,13 @@ async function locate(dir: string, folder: string, copy: Copy | undefined) {
   }
 }
 
-/** How often code has failed to load. The reason may lie outside it, so the same code gets another chance. */
+/** How often code has failed to load. The cause may be outside the code, so the same code is tried again. */
 const failures = new Map<string, number>()
-const patience = createTimeouts()
+const timeouts = createTimeouts()
 
-async function importWithin({ loadSeconds, onLate }: PluginSources, entry: string): Promise<unknown> {
+async function importWithTimeout({ loadSeconds, onLate }: PluginSources, entry: string): Promise<unknown> {
   const address = pathToFileURL(entry).href
-  return patience(address, {
+  return timeouts(address, {
     seconds: loadSeconds,
     what: 'does not load',
     run: () => import(address),
@@ -104,13 +106,13 @@ function isPlugin(value: unknown): value is Plugin {
   return typeof name === 'string' && typeof setup === 'function'
 }
 
-/** The first line of what an error says; with the next one where it only announces that. */
+/** Returns the first line of an error message, and the second one too if the first ends with a colon. */
 export function firstLineOf(error: unknown): string {
   const [first = '', second = ''] = (error instanceof Error ? error.message : String(error)).split('\n')
   return first.endsWith(':') ? `${first} ${second.trim()}` : first
 }
 
-/** Where in the folder an error was thrown, as " (index.ts:3:7)"; "" where it does not say, or has said so in words. */
+/** Returns where in the folder an error was thrown, as " (index.ts:3:7)". Empty if unknown, or if the message names it. */
 function placeIn(folder: string, error: unknown): string {
   if (!(error instanceof Error) || error.message.includes(folder)) return ''
   const place = error.stack?.split(`${folder}${sep}`)[1]?.match(/^[^\s)]+:\d+/)?.[0]

@@ -1,4 +1,4 @@
-/** A product without code: its operations are answered by an address of ours, whole or as a stream. */
+/** Products without code: an upstream answers their operations, as a whole or as a stream. */
 import type { Writable } from 'node:stream'
 import { paramsOf } from '../catalog/product-drafts.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
@@ -10,27 +10,27 @@ import { isObject } from '../validation/json.ts'
 const JSON_MEDIA = 'application/json'
 const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
-/** What is known of one operation before any call. `headers` hold their secrets already. */
-interface Way {
+/** An operation and its upstream. Secrets in `headers` are filled in. */
+interface Route {
   readonly upstream: Upstream
   readonly headers: Readonly<Record<string, string>>
   readonly operation: Operation
 }
 
-/** One handler per operation of the product. */
+/** Creates one handler for each operation of the product. */
 export function createUpstream(product: Product, headers: Readonly<Record<string, string>>): Record<string, Handler> {
   const upstream = product.upstream as Upstream
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   return Object.fromEntries(
     product.operations.map((operation) => {
-      const way = { upstream, headers: lower, operation }
-      return [operation.handler, (call: Call) => (upstream.stream ? stream(way, call) : forward(way, call))]
+      const route = { upstream, headers: lower, operation }
+      return [operation.handler, (call: Call) => (upstream.stream ? stream(route, call) : forward(route, call))]
     }),
   )
 }
 
-/** Asks, and waits for the whole answer. */
-async function forward({ upstream, headers, operation }: Way, { input, signal, id }: Call): Promise<unknown> {
+/** Calls the upstream and reads the whole answer. */
+async function forward({ upstream, headers, operation }: Route, { input, signal, id }: Call): Promise<unknown> {
   const sent = await bodyOf(operation, input)
   const type = sent ? { 'content-type': sent.type } : {}
   const isText = operation.response?.['type'] === 'string'
@@ -43,7 +43,7 @@ async function forward({ upstream, headers, operation }: Way, { input, signal, i
       signal: until,
     }).then(async (answer) => ({
       answer,
-      bytes: answer.ok ? await whole(answer, upstream.maxBytes) : await none(answer),
+      bytes: answer.ok ? await readAll(answer, upstream.maxBytes) : await discard(answer),
     })),
   )
   const { answer, bytes } = response
@@ -52,12 +52,12 @@ async function forward({ upstream, headers, operation }: Way, { input, signal, i
   return new Reply(bytes, { headers: { 'content-type': answer.headers.get('content-type') ?? 'text/plain' } })
 }
 
-/** Asks, and waits until the answer has begun. */
-async function stream({ upstream, headers, operation }: Way, { input, signal, id }: Call): Promise<StreamedReply> {
+/** Calls the upstream and resolves when the answer begins. */
+async function stream({ upstream, headers, operation }: Route, { input, signal, id }: Call): Promise<StreamedReply> {
   const { forwarded } = input as ForwardedInput
-  if (!forwarded) throw new Error('a stream is only passed on over HTTP')
+  if (!forwarded) throw new Error('a stream can only be sent over HTTP')
   const { body } = forwarded
-  const carried = await within(upstream.timeoutSeconds, signal, (until) =>
+  const response = await within(upstream.timeoutSeconds, signal, (until) =>
     forwarded.request({
       url: address(upstream.url, input),
       method: operation.method,
@@ -67,9 +67,9 @@ async function stream({ upstream, headers, operation }: Way, { input, signal, id
       signal: until,
     }),
   )
-  if (carried.status >= 200 && carried.status < 300 && carried.status !== 204) return new StreamedReply(carried)
-  carried.discard()
-  throw refusal(carried.status, carried.headers['retry-after'] ?? null)
+  if (response.status >= 200 && response.status < 300 && response.status !== 204) return new StreamedReply(response)
+  response.discard()
+  throw refusal(response.status, response.headers['retry-after'] ?? null)
 }
 
 async function within<Value>(
@@ -87,18 +87,18 @@ async function within<Value>(
   }
 }
 
-/** The upstream answered, and not as it should. */
+/** The upstream answered with more than the product accepts. */
 class BadAnswer extends Error {}
 
 /**
- * The upstream's address with path parameters encoded and the query of the call added. Whatever the caller sends, it
- * stays below the address that the catalog gives.
+ * Fills path parameters into the upstream's address, encoded, and adds the query. Whatever the caller sends, the result
+ * stays below the address in the catalog.
  */
 function address(template: string, { params, query }: Call['input']): URL {
   let filled = template
   for (const name of paramsOf(template)) {
     const value = String(params[name])
-    if (/^\.{0,2}$/.test(value)) throw new InvalidInput('Must name something.', ['path', name])
+    if (/^\.{0,2}$/.test(value)) throw new InvalidInput('Must not be empty, "." or "..".', ['path', name])
     filled = filled.replaceAll(`{${name}}`, () => encodeURIComponent(value))
   }
   const url = new URL(filled)
@@ -107,7 +107,7 @@ function address(template: string, { params, query }: Call['input']): URL {
   return url
 }
 
-/** The body as it was sent; a call that did not come over HTTP brings a value, which is written in the first media type. */
+/** Returns the body as it was sent. A call that did not arrive over HTTP has a value, which is written in the first media type. */
 async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Call['input']): Promise<RawBody | null> {
   const { body, forwarded } = input as ForwardedInput
   if (forwarded) return forwarded.body
@@ -124,7 +124,7 @@ async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Cal
   return { type: written.headers.get('content-type') ?? media, bytes: Buffer.from(await written.arrayBuffer()) }
 }
 
-async function whole(response: Response, maxBytes: number): Promise<Buffer> {
+async function readAll(response: Response, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {
@@ -135,7 +135,7 @@ async function whole(response: Response, maxBytes: number): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-async function none(response: Response): Promise<Buffer> {
+async function discard(response: Response): Promise<Buffer> {
   await response.body?.cancel()
   return Buffer.alloc(0)
 }
@@ -149,8 +149,8 @@ function parsed(bytes: Buffer): unknown {
 }
 
 /**
- * What a status outside 2xx means to the caller. A redirect could lead anywhere with our secrets, so it is a failure;
- * what the upstream says against the request is the caller's to mend, and no failure of the product.
+ * Translates a status outside 2xx for the caller. A redirect is a failure, because it could lead anywhere with our
+ * secrets. A refusal of the request is for the caller to correct, and not a failure of the product.
  */
 function refusal(status: number, retryAfter: string | null): Error {
   if (status === 404) return new NotFound()

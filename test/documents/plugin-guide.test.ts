@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { buy, json, offer } from '../support/agent.ts'
-import { openPlace, type Place, until } from '../dynamic/place.ts'
+import { openLiveGateway, type LiveGateway, until } from '../dynamic/live-gateway.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const guide = readFileSync(join(root, 'docs/plugins.md'), 'utf8')
@@ -21,9 +21,9 @@ const fileOf = (path: string): string => files.get(path) ?? ''
 
 describe('the guide for plugin authors', () => {
   describe('in a running gateway', () => {
-    let place: Place
+    let place: LiveGateway
     before(async () => {
-      place = await openPlace()
+      place = await openLiveGateway()
       place.plugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
       place.catalog('x/tides.json', fileOf('catalog/x/tides.json'))
       await until(async () => (await place.get('/v1/x/tides')).status === 402)

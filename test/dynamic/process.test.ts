@@ -1,4 +1,4 @@
-/** What happens to a real process: signals, and failures that nobody waits for. */
+/** Tests of a real process: signals, unhandled rejections and uncaught errors. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -7,7 +7,7 @@ import { generatePrivateKey } from 'viem/accounts'
 import { gold, SERVICE } from '../support/catalog.ts'
 import { freePort, PAY_TO } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
-import { until, word } from './place.ts'
+import { until, word } from './live-gateway.ts'
 
 const WAITS = (seed: string): string => `import { readFileSync } from 'node:fs'
 import { definePlugin } from 'tollgate/plugin'
@@ -23,7 +23,7 @@ export default definePlugin({ name: 'careless', setup: () => ({ handlers: {
 } }) })
 `
 
-/** Leaves in every way a plugin can, and spoils what belongs to all. */
+/** A plugin that tries to end the process and to change what all code shares. */
 const HOSTILE = `import { definePlugin, Reply } from 'tollgate/plugin'
 const ways = {
   exit: () => process.exit(3),
@@ -96,7 +96,7 @@ describe('the process of a gateway', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('builds a new edition at SIGHUP, for what no watch can see, and serves on meanwhile', async () => {
+  it('builds a new edition on SIGHUP, for changes that a watch cannot see, and serves calls meanwhile', async () => {
     expect([await get('/v1/late'), await get('/v1/gold')]).to.deep.equal([404, 402])
     write('seed', 'grown')
     running.child.kill('SIGHUP')
@@ -106,7 +106,7 @@ describe('the process of a gateway', () => {
     })
   })
 
-  it('names file, pointer and rule of a mistake in its log, and serves on', async () => {
+  it('logs file, pointer and rule of an issue, and goes on serving', async () => {
     write('catalog/x/tin.json', gold({ price: '0.0000001' }, { product: 'tin' }))
     const said = (): string | undefined =>
       running
@@ -123,32 +123,32 @@ describe('the process of a gateway', () => {
     expect(await get('/v1/gold')).to.equal(402)
   })
 
-  it('outlives a failure that nobody waits for, and says so', async () => {
+  it('survives an unhandled rejection and logs it', async () => {
     expect(await get('/v1/careless')).to.equal(200)
     await until(() => running.output().includes('nobody waits for this'))
     expect([await get('/v1/careless'), await get('/v1/gold')]).to.deep.equal([200, 402])
   })
 
-  it('outlives an error that a plugin throws on its own time, and says so', async () => {
+  it('survives an error that a plugin throws in a timer, and logs it', async () => {
     expect(await get('/v1/hostile/timer')).to.equal(200)
-    await until(() => running.output().includes('a failure nobody caught'))
+    await until(() => running.output().includes('uncaught error of a plugin'))
     expect([await get('/v1/hostile/timer'), await get('/v1/gold')]).to.deep.equal([200, 402])
   })
 
-  it('is not ended by a plugin, nor are the objects of others altered', async () => {
+  it('cannot be ended by a plugin, and a plugin cannot change the prototype of all objects', async () => {
     for (const way of ['exit', 'pollute']) expect(await get(`/v1/hostile/${way}`), way).to.equal(502)
     expect(await (await fetch(`${url}/v1/careless`)).json()).to.deep.equal({ word: 'done' })
     expect(await get('/v1/gold')).to.equal(402)
   })
 
-  it('sends no answer that HTTP has no form for, or that speaks for the gateway', async () => {
-    // Five failures running would suspend it.
+  it('never sends a malformed HTTP answer, or one with headers reserved for the gateway', async () => {
+    // Five failures in a row would open its circuit breaker.
     const ways = ['timer', 'status', 'header', 'line', 'timer', 'length', 'receipt']
     for (const way of ways) expect(await get(`/v1/hostile/${way}`), way).to.equal(way === 'timer' ? 200 : 502)
   })
 
-  it('names the handler that held every other call up', async () => {
+  it('logs the name of a handler that blocks the event loop', async () => {
     expect(await get('/v1/hostile/hold')).to.equal(200)
-    await until(() => /"operation":"getHostility","ms":1\d\d\d,"msg":"a handler held/.test(running.output()))
+    await until(() => /"operation":"getHostility","ms":1\d\d\d,"msg":"a handler blocked/.test(running.output()))
   })
 })

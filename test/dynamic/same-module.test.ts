@@ -1,8 +1,8 @@
 import { expect } from 'chai'
 import { json } from '../support/agent.ts'
-import { openPlace, type Place, until, word } from './place.ts'
+import { openLiveGateway, type LiveGateway, until, word } from './live-gateway.ts'
 
-/** A plugin that throws errors of the public API, imported under a name, and runs `work` from a module of its own. */
+/** Returns the source of a plugin that throws errors of the public API, imported as `api`, and runs `context.work`. */
 const plugin = (name: string, api: string): string => `import { definePlugin, Unavailable, ServiceError } from '${api}'
 
 export default definePlugin({
@@ -29,14 +29,14 @@ const query = { type: 'object', properties: { fail: { type: 'string' } } }
 const APIS = { lark: 'tollgate/plugin', wren: '#gateway' }
 
 describe('the plugin API outside the project', () => {
-  let place: Place
+  let place: LiveGateway
 
   before(async () => {
-    place = await openPlace()
+    place = await openLiveGateway()
     for (const [name, api] of Object.entries(APIS)) {
       place.plugin(`${name}/index.ts`, plugin(name, api))
       place.plugin(`${name}/repeat.ts`, repeat(api))
-      // A package of its own, with another copy of the API among its packages.
+      // The plugin is a package with another copy of the API in its node_modules.
       place.plugin(`${name}/package.json`, JSON.stringify({ name, imports: { '#gateway': './other.ts' } }))
       place.plugin(
         `${name}/node_modules/tollgate/package.json`,
@@ -55,7 +55,7 @@ describe('the plugin API outside the project', () => {
 
       before(() => until(async () => (await call()).status === 200))
 
-      it('is the module of the running gateway, so its errors are answered as what they are', async () => {
+      it('is the module of the running gateway, so that its errors are recognised', async () => {
         const unavailable = await call('unavailable')
         expect([unavailable.status, unavailable.headers.get('retry-after')]).to.deep.equal([503, '7'])
         expect(await json(unavailable)).to.include({ code: 'product_suspended', message: 'Not yet.' })
@@ -64,7 +64,7 @@ describe('the plugin API outside the project', () => {
         expect(await json(gone)).to.include({ code: 'not_found', message: 'It is gone.' })
       })
 
-      it('runs work from a module beside the plugin, and keeps the type of an error thrown there', async () => {
+      it('runs work in a module beside the plugin, and keeps the type of an error thrown there', async () => {
         expect(await json(await call())).to.deep.equal({ word: 'lala' })
         const wrong = await call('wrong')
         expect(wrong.status).to.equal(422)

@@ -1,4 +1,4 @@
-/** A stream whose gateway is killed between the moment its upstream has begun to answer and the first byte. */
+/** A gateway that is killed after its upstream has begun to answer and before the first byte is passed on. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -10,13 +10,13 @@ import { openCatalog, type TestCatalog } from '../support/catalog.ts'
 import { balanceOf } from '../support/chain.ts'
 import { freePort } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
-import { openSource, type Source } from './source.ts'
-import { FILES } from './stream.ts'
+import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
+import { FILES } from './stream-gateway.ts'
 
-describe('a stream of a gateway killed with SIGKILL', function () {
+describe('a stream whose gateway is killed with SIGKILL', function () {
   this.timeout(90_000)
   let dataDir: string
-  let source: Source
+  let source: UpstreamServer
   let catalog: TestCatalog
   let port: number
   let running: Started | undefined
@@ -36,7 +36,7 @@ describe('a stream of a gateway killed with SIGKILL', function () {
 
   before(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tollgate-stream-'))
-    source = await openSource()
+    source = await openUpstreamServer()
     source.answer = (response) => response.end('all the bytes')
     catalog = openCatalog({ 'files.json': FILES(source.url) })
     port = await freePort()
@@ -50,7 +50,7 @@ describe('a stream of a gateway killed with SIGKILL', function () {
   })
 
   for (const step of ['answered', 'sent'])
-    it(`right after "${step}" serves the same payment after a restart, charged once`, async () => {
+    it(`right after "${step}" is delivered for the same payment after a restart, and charged once`, async () => {
       crashAt(step)
       const { rpc_url, buyer } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/sandbox.json'), 'utf8')) as {
         rpc_url: string

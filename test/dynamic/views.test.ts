@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { openPlace, type Place, root, until } from './place.ts'
+import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
 
 const PAGE = (name: string, view: string) => ({
   product: name,
@@ -16,7 +16,7 @@ export default definePlugin({ name: '${name}', ${views} setup: () => ({ handlers
 `
 
 describe('a view', () => {
-  let place: Place
+  let place: LiveGateway
   let viewDir: string
   const shows = (path: string, text: string) => until(async () => (await (await place.get(path)).text()).includes(text))
 
@@ -24,7 +24,7 @@ describe('a view', () => {
     viewDir = mkdtempSync(join(tmpdir(), 'tollgate-views-'))
     cpSync(join(root, 'views'), viewDir, { recursive: true })
     writeFileSync(join(viewDir, 'word.pug'), 'p The word is #{word}.')
-    place = await openPlace({ config: { viewDir } })
+    place = await openLiveGateway({ config: { viewDir } })
     place.plugin('words/index.ts', SHOWS('words'))
     place.catalog('words.json', PAGE('words', 'word'))
     await shows('/words', 'The word is tin.')
@@ -34,7 +34,7 @@ describe('a view', () => {
     rmSync(viewDir, { recursive: true })
   })
 
-  it('shows an edit while the gateway runs, and an edit of what it includes', async () => {
+  it('is rendered with an edit of itself or of a file that it includes, without a restart', async () => {
     writeFileSync(join(viewDir, 'word.pug'), 'include part\np It is #{word}.')
     writeFileSync(join(viewDir, 'part.pug'), 'p One part.')
     await shows('/words', 'It is tin.')
@@ -43,7 +43,7 @@ describe('a view', () => {
     await shows('/words', 'Another part.')
   })
 
-  it('may come with its plugin, which draws over none of ours', async () => {
+  it('may come with its plugin, and never replaces a view of the gateway', async () => {
     place.plugin('own/index.ts', SHOWS('own', `views: new URL('./views', import.meta.url),`))
     place.plugin('own/views/card.pug', 'p Own: #{word}.')
     place.plugin('own/views/word.pug', 'p Stolen.')

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
 import { diagnose, type Diagnosis } from '../../scripts/doctor/diagnose.ts'
-import { openPlace, type Place } from '../dynamic/place.ts'
-import { openSource } from '../dynamic/source.ts'
+import { openLiveGateway, type LiveGateway } from '../dynamic/live-gateway.ts'
+import { openUpstreamServer } from '../dynamic/upstream-server.ts'
 import { gold, PRICED, thing } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
 import { on, PLANTED } from './planted.ts'
@@ -19,14 +19,14 @@ const DOCUMENTS = {
 const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => isFault)
 
 describe('the doctor', () => {
-  let place: Place
+  let place: LiveGateway
   let tamper: Tamper
 
   before(async () => {
     tamper = await openTamper()
     const order = { type: 'object', required: ['grams'], properties: { grams: { type: 'number' } } }
     const example = { request: { body: { grams: 1 } }, response: { price: 1 } }
-    place = await openPlace({
+    place = await openLiveGateway({
       catalog: {
         'documents.json': DOCUMENTS,
         'gold.json': gold({ example: { request: {}, response: { price: 1900 } } }),
@@ -62,7 +62,7 @@ describe('the doctor', () => {
     })
 
   it('finds no fault in our own catalog', async () => {
-    const own = await openPlace({ own: true })
+    const own = await openLiveGateway({ own: true })
     try {
       const diagnosis = await diagnose(own.url)
       expect(faultsOf(diagnosis)).to.deep.equal([])
@@ -100,7 +100,7 @@ describe('the doctor', () => {
 
     it('checks a service from inside while buyers use another address', async () => {
       const gate = 'https://gate.example'
-      const inner = await openPlace({
+      const inner = await openLiveGateway({
         catalog: {
           'documents.json': DOCUMENTS,
           'gold.json': gold({ example: { request: {}, response: { price: 1 } } }),
@@ -121,7 +121,7 @@ describe('the doctor', () => {
     })
 
     it('reports an address that is not a seller with one finding, and exits with 1', async () => {
-      const source = await openSource()
+      const source = await openUpstreamServer()
       for (const answer of ['<h1>It works!</h1>', '{"openapi_version": 3}', '']) {
         source.answer = (response) => response.end(answer)
         expect((await diagnose(source.url)).findings.map(({ rule }) => rule)).to.deep.equal(['service'])

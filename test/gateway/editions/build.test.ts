@@ -45,12 +45,12 @@ describe('an edition', () => {
     expect(log).to.deep.equal(['migrated', 'set up gold', 'set up gold-2'])
   })
 
-  it('takes the release of a plugin that the document names', async () => {
+  it('uses the version of a plugin that the document names', async () => {
     const { edition } = await open({ 'gold.json': gold({}, { plugin: 'gold@2' }) })
     expect(await callOperation(edition, 'getGold', { asOf: new Date(0) })).to.include({ price: 2 })
   })
 
-  it('gives settings with their defaults and their secrets', async () => {
+  it('gives plugins their settings with defaults and secrets filled in', async () => {
     const settings = { key: 'env:GOLD_KEY' }
     const { edition } = await open({ 'gold.json': gold({}, { settings }) }, { GOLD_KEY: 's3cret' })
     expect(await callOperation(edition, 'getGold', { asOf: new Date(0) })).to.include({ unit: 'ounce', key: 's3cret' })
@@ -62,9 +62,9 @@ describe('an edition', () => {
     ['throws in its set-up', thing('throws-in-setup'), '/plugin', /could not be set up: the source asks for a key/],
     ['lacks a handler', thing('missing-handler'), '/plugin', /no handler for getThing\./],
     ['has a handler left over', thing('surplus-handler'), '/plugin', /handles getNobody, which no operation names/],
-    ['is not there', thing('nowhere'), '/plugin', /No plugin nowhere\. Put its index\.ts into/],
+    ['is not there', thing('nowhere'), '/plugin', /There is no plugin nowhere\. Put its index\.ts into/],
     ['is no plugin', thing('not-a-plugin'), '/plugin', /export default definePlugin/],
-    ['calls itself otherwise', thing('misnamed'), '/plugin', /calls itself silver/],
+    ['has another name than its folder', thing('misnamed'), '/plugin', /has the name silver/],
     ['is set wrongly', gold({}, { settings: { unit: 'stone' } }), '/settings/unit', /Must be one of ounce, gram/],
     ['is set in an unknown way', gold({}, { settings: { colour: 1 } }), '/settings/colour', /not known here/],
     [
@@ -100,7 +100,7 @@ describe('an edition', () => {
         upstream: { url: 'http://{host}/' },
       },
       '/upstream/url',
-      /Write the host out/,
+      /Write the host, and/,
     ],
     [
       'has credentials in the address of its upstream',
@@ -122,7 +122,7 @@ describe('an edition', () => {
     ],
   ]
   for (const [title, document, pointer, message] of faulty)
-    it(`withholds a product that ${title}, and serves the others`, async () => {
+    it(`disables a product that ${title}, and serves the others`, async () => {
       const good = { ...thing('throws', { route: 'GET /v1/good' }), product: 'good', operations: {} as object }
       good.operations = {
         getGood: { route: 'GET /v1/good', summary: 'Good.', price: 'free', response: {}, handler: 'getThing' },
@@ -140,24 +140,24 @@ describe('an edition', () => {
       expect(edition.status()).to.deep.include({ product, status: 'withheld', reason: edition.disabled[0]?.reason })
     })
 
-  it('stops a set-up that it refuses', async () => {
+  it('stops a plugin that it refuses after its set-up', async () => {
     const before = stops.count
     await open({ 'bad.json': thing('surplus-handler') })
     expect(stops.count).to.equal(before + 1)
   })
 
-  it('never imports what the catalog does not name', async () => {
+  it('never imports a plugin that the catalog does not name', async () => {
     const { issues: mistakes } = await open({ 'gold.json': gold() })
     expect(mistakes).to.deep.equal([])
   })
 
-  it('withholds what cannot be parsed, and names it by its file', async () => {
+  it('disables a product whose document cannot be parsed, and names it by its file', async () => {
     const { edition } = await open({ 'x/tin.json': '{', 'gold.json': gold() })
     expect(edition.disabled.map(({ product, file }) => [product, file])).to.deep.equal([['x/tin', 'x/tin.json']])
     expect(idsOf(edition)).to.deep.equal(['gold'])
   })
 
-  it('needs no handler for what is retired, and answers it with 410', async () => {
+  it('needs no handler for a retired operation, and answers it with 410', async () => {
     const document = gold()
     const old = { route: 'GET /v1/old', summary: 'Old.', price: '0.01', retired: true, replacement: 'GET /v1/gold' }
     const { edition, issues: mistakes } = await open({
@@ -168,7 +168,7 @@ describe('an edition', () => {
     expect(failure).to.include({ code: 'retired' })
   })
 
-  it('is refused with every mistake where the service has one', async () => {
+  it('cannot be built if service.json has an issue, and every issue is listed', async () => {
     const wrong = { 'service.json': { name: 'Shop' }, 'gold.json': gold({ price: 'dear' }), 'tin.json': '{' }
     const refusal = await open(wrong).catch((error: unknown) => error)
     expect(refusal).to.be.instanceOf(CatalogError)
@@ -176,7 +176,7 @@ describe('an edition', () => {
     expect(new Set(files)).to.deep.equal(new Set(['service.json', 'gold.json', 'tin.json']))
   })
 
-  it('leaves a plan unsold while a product it opens is withheld', async () => {
+  it('does not sell a plan while a product that it opens is disabled', async () => {
     const plan = {
       plan: 'day',
       label: 'A day',

@@ -47,7 +47,7 @@ describe('a call of a product', () => {
     }
   }
 
-  it('ends as product_failed where the handler throws, the cause kept for the log only', async () => {
+  it('is answered with product_failed if the handler throws, and only the log has the cause', async () => {
     await open({ 'throws.json': thing('throws') })
     const error = await failure('getThing')
     expect(error).to.include({ code: 'product_failed', status: 502 })
@@ -55,7 +55,7 @@ describe('a call of a product', () => {
     expect((error.cause as Error).message).to.equal('a detail nobody outside may read')
   })
 
-  it('ends as product_failed where the answer breaks its schema', async () => {
+  it('is answered with product_failed if the answer breaks its schema', async () => {
     await open({ 'wrong-answer.json': thing('wrong-answer') })
     const error = await failure('getThing')
     expect(error.code).to.equal('product_failed')
@@ -64,7 +64,7 @@ describe('a call of a product', () => {
     )
   })
 
-  it('is checked by sample where not every answer is: the first of a hundred', async () => {
+  it('has its answer checked once in a hundred calls if not every answer is checked', async () => {
     await open({ 'wrong-answer.json': thing('wrong-answer') })
     const sampled = (await workshop.build({ checkAnswers: false })).edition
     const outcomes: string[] = []
@@ -79,7 +79,7 @@ describe('a call of a product', () => {
     await sampled.stop()
   })
 
-  it('ends as product_timeout where the handler hangs, and its signal aborts', async () => {
+  it('is answered with product_timeout if the handler hangs, and its signal aborts', async () => {
     await open({ 'hangs.json': thing('hangs', { timeout_seconds: 0.02 }) })
     const error = await failure('getThing')
     expect(error).to.include({ code: 'product_timeout', status: 504 })
@@ -97,7 +97,7 @@ describe('a call of a product', () => {
     expect(signals.every(({ aborted }) => aborted)).to.equal(true)
   })
 
-  it('ends as the handler says where it throws one of our errors', async () => {
+  it('is answered with the ServiceError that the handler throws', async () => {
     await open({
       'throws.json': thing('throws', { query: { type: 'object', properties: { missing: { type: 'boolean' } } } }),
     })
@@ -107,12 +107,12 @@ describe('a call of a product', () => {
     })
   })
 
-  describe('and the breaker', () => {
+  describe('and its circuit breaker', () => {
     const fail = async (times: number): Promise<void> => {
       for (let call = 0; call < times; call += 1) await failure('getThing')
     }
 
-    it('opens after five failures running, for a minute', async () => {
+    it('opens for a minute after five failures in a row', async () => {
       await open({ 'throws.json': thing('throws') })
       await fail(4)
       expect(rest('getThing')).to.equal(null)
@@ -128,7 +128,7 @@ describe('a call of a product', () => {
       expect(edition.status()).to.deep.equal([{ product: 'throws', status: 'ok' }])
     })
 
-    it('opens again at the first failure after that, and closes with a success', async () => {
+    it('opens again at the first failure after that minute, and closes after a success', async () => {
       await open({ 'throws.json': thing('throws') })
       await fail(5)
       workshop.advance(61)
@@ -142,7 +142,7 @@ describe('a call of a product', () => {
       expect(rest('getThing')).to.equal(null)
     })
 
-    it('counts hangs, but neither refusals of the handler nor callers who leave', async () => {
+    it('counts timeouts, but not refusals of the handler or callers who leave', async () => {
       await open({
         'throws.json': thing('throws', { query: { type: 'object', properties: { missing: { type: 'boolean' } } } }),
         'hangs.json': {
@@ -158,7 +158,7 @@ describe('a call of a product', () => {
       expect(rest('hang')).not.to.equal(null)
     })
 
-    it('stays open over a new edition that keeps the product', async () => {
+    it('stays open in a new edition that keeps the product', async () => {
       await open({ 'throws.json': thing('throws') })
       await fail(5)
       const next = (await workshop.build({ previous: edition })).edition
@@ -167,27 +167,27 @@ describe('a call of a product', () => {
     })
   })
 
-  describe('that asks another', () => {
+  describe('that uses another product', () => {
     const ask = async (operation: string) => callOperation(edition, 'askFor', { query: { operation }, asOf })
 
-    it('gets its answer at the same asOf, with the defaults of its input', async () => {
+    it('gets its answer for the same asOf, with defaults applied to the input', async () => {
       await open({ 'gold.json': gold(), 'teller.json': TELLER })
       const { answer } = (await ask('getGold')) as { answer: object }
       expect(answer).to.include({ as_of: asOf.toISOString(), price: 1900, days: 7 })
     })
 
-    it('gets nothing newer than the other may serve: a delay holds whoever asks', async () => {
+    it('gets nothing newer than the delay of the other product allows', async () => {
       await open({ 'gold.json': gold({ max_freshness_seconds: 3600 }), 'teller.json': TELLER })
       const asked = await callOperation(edition, 'askFor', { query: { operation: 'getGold' }, asOf: workshop.now() })
       expect((asked as { answer: object }).answer).to.include({ as_of: '2026-06-01T11:00:00.000Z' })
     })
 
-    it('gets typed arrays as they are', async () => {
+    it('gets typed arrays of internal operations unchanged', async () => {
       await open({ 'gold.json': gold(), 'teller.json': TELLER })
       expect(await ask('getGoldColumns')).to.include({ isTyped: true })
     })
 
-    it('fails where its document does not name the operation', async () => {
+    it('fails if its document does not name the operation in uses', async () => {
       await open({ 'gold.json': gold(), 'teller.json': { ...TELLER, uses: ['getGold'] } })
       const error = await ask('getGoldColumns').catch((thrown: unknown) => thrown)
       expect((error as ServiceError).code).to.equal('product_failed')
@@ -196,7 +196,7 @@ describe('a call of a product', () => {
       )
     })
 
-    it('is unavailable, before any payment, while the other is withheld', async () => {
+    it('is unavailable, before any payment, while the other product is disabled', async () => {
       await open({ 'gold.json': gold({}, { plugin: 'throws-in-setup' }), 'teller.json': TELLER })
       expect(rest('askFor')).to.include({ code: 'product_suspended' })
       expect((rest('askFor') as Error).message).to.contain('teller needs getGold')
@@ -208,14 +208,14 @@ describe('a call of a product', () => {
       expect(await failure('askFor', { query: { operation: 'getGold' } })).to.include({ code: 'product_suspended' })
     })
 
-    it('is unavailable while the other rests', async () => {
+    it('is unavailable while the circuit breaker of the other product is open', async () => {
       const teller = { ...TELLER, uses: ['getThing'] }
       await open({ 'throws.json': thing('throws'), 'teller.json': teller })
       for (let call = 0; call < 5; call += 1) await ask('getThing').catch(() => {})
       expect(rest('askFor')).to.include({ code: 'product_suspended' })
     })
 
-    it('goes on unpaid while the other is withheld, for a page that can do without', async () => {
+    it('still serves its free page while the other product is disabled', async () => {
       const free = { ...TELLER, operations: { askFor: { ...TELLER.operations.askFor, price: 'free' } } }
       await open({ 'gold.json': gold({}, { plugin: 'throws-in-setup' }), 'teller.json': free })
       expect(rest('askFor')).to.equal(null)

@@ -36,7 +36,7 @@ describe('the copies of plugin code', () => {
   })
   afterEach(() => rmSync(folder, { recursive: true }))
 
-  it('lie at one address for one content, and at another for another', async () => {
+  it('have the same path for the same content, and another path for other content', async () => {
     const one = await copy(dir, 'gold', 0)
     expect(read(one, 'deep/price.ts')).to.equal('export const price = 1')
     expect(await copy(dir, 'gold', 0)).to.equal(one)
@@ -50,7 +50,7 @@ describe('the copies of plugin code', () => {
     expect(await copy(dir, 'gold', 1)).not.to.equal(one)
   })
 
-  it('take along the folders beside that the code refers to, and theirs, and nothing else', async () => {
+  it('include the sibling folders that the code refers to, directly or indirectly, and no others', async () => {
     write(
       'gold/deep/price.ts',
       `import { mean } from '../../sums/mean.ts'\nnew URL("../../table.json", import.meta.url)`,
@@ -67,7 +67,7 @@ describe('the copies of plugin code', () => {
     expect(dirname(await copy(dir, 'gold', 0))).not.to.equal(home)
   })
 
-  it('leave out what is hidden, and a package.json that would change what imports mean', async () => {
+  it('leave out hidden files, and a package.json that would change how imports resolve', async () => {
     write('gold/package.json', '{}')
     write('gold/.secret', 'x')
     write('gold/node_modules/tin/index.js', '')
@@ -76,7 +76,7 @@ describe('the copies of plugin code', () => {
     expect(existsSync(join(home, 'node_modules/tin/index.js'))).to.equal(true)
   })
 
-  it('are whole, also when several processes make the same one at once', async () => {
+  it('are complete, even if several processes write the same copy at once', async () => {
     const homes = await Promise.all(Array.from({ length: 10 }, () => createCopies(root)(dir, 'gold', 0)))
     expect(new Set(homes).size).to.equal(1)
     expect(readdirSync(root)).to.have.length(1)
@@ -91,12 +91,12 @@ describe('the copies of plugin code', () => {
     expect(readdirSync(root)).to.deep.equal([dirname(next).slice(root.length + 1)])
   })
 
-  it('fail where the folder is gone', async () => {
+  it('fail if the folder is gone', async () => {
     const failure = await copy(dir, 'silver', 0).catch((error: unknown) => error)
     expect((failure as NodeJS.ErrnoException).code).to.equal('ENOENT')
   })
 
-  it('are done without where nothing can be written, which is said once', async () => {
+  it('are not used on a read-only disk, which is logged once', async () => {
     writeFileSync(join(folder, 'file'), '')
     const said: unknown[] = []
     const log = { warn: (...words: unknown[]) => void said.push(words.at(-1)) } as unknown as Logger

@@ -20,7 +20,7 @@ function contextOf(plugin: string, product: string) {
 describe('the context of a plugin', () => {
   after(() => db.destroy())
 
-  it('keeps the keys of two products apart', async () => {
+  it('keeps the cache keys of two products apart', async () => {
     await contextOf('gold', 'gold').kv.set('price', 1900)
     expect(await contextOf('gold', 'gold').kv.get('price')).to.equal(1900)
     expect(await contextOf('gold', 'gold-2').kv.get('price')).to.equal(undefined)
@@ -37,7 +37,7 @@ describe('the context of a plugin', () => {
     expect(shiftIn('none')).to.deep.equal({ ...common, replay_shift: 'none', replay_shift_seconds: '0' })
   })
 
-  it('fetches under our name, and stops when its caller does', async () => {
+  it('fetches with our user agent, and stops when the caller aborts', async () => {
     const seen: IncomingHttpHeaders[] = []
     const server = createServer((request, response) => {
       seen.push(request.headers)
@@ -103,7 +103,7 @@ describe('progress', () => {
     }
   }
 
-  it('is one line on a terminal', () => {
+  it('is shown in one line on a terminal', () => {
     const { written, logged, progress } = watch(true)
     progress.advance(1)
     progress.advance(1)
@@ -113,7 +113,7 @@ describe('progress', () => {
     expect(logged).to.deep.equal([])
   })
 
-  it('is a log line for each tenth elsewhere', () => {
+  it('is logged once for each tenth without a terminal', () => {
     const { written, logged, progress } = watch(false)
     for (let bar = 0; bar < 200; bar += 1) progress.advance(1)
     progress.end()

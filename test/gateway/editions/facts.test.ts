@@ -3,7 +3,7 @@ import { definePlugin, type Facts } from '../../../gateway/plugin/plugin.ts'
 import { openCatalog, openWorkshop, thing } from '../../support/catalog.ts'
 
 describe('the facts of a product', () => {
-  it('are the last ones where it fails to give new ones, and none where it never gave any', async () => {
+  it('are the last ones if new ones cannot be read, and empty if there were never any', async () => {
     const catalog = openCatalog({ 'moody.json': thing('moody') })
     const workshop = await openWorkshop(catalog)
     const moods: (() => Facts)[] = []

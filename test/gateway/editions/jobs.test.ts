@@ -42,7 +42,7 @@ describe('a job', () => {
     expect(job.runs).to.deep.equal([])
   })
 
-  it('runs at once and again and again, and asks others at the asOf of each run', async () => {
+  it('runs at once and then at its interval, and calls other products with the asOf of each run', async () => {
     edition.start()
     await until(() => job.runs.length >= 1)
     expect(job.runs[0]).to.deep.equal({ price: 1900, asOf: '2026-06-01T12:00:00.000Z' })
@@ -65,7 +65,7 @@ describe('a job', () => {
     await until(() => job.runs.length >= 2)
   })
 
-  it('is counted and tried again when it fails', async () => {
+  it('counts a failure and runs again after it', async () => {
     job.fail = true
     edition.start()
     await until(async () => (await counts()).count.failures >= 2)
@@ -73,7 +73,7 @@ describe('a job', () => {
     await until(() => job.runs.length >= 1)
   })
 
-  it('stops with the last edition that holds its product', async () => {
+  it('stops with the last edition that uses its product', async () => {
     edition.start()
     const next = (await workshop.build({ previous: edition })).edition
     next.start()
@@ -86,7 +86,7 @@ describe('a job', () => {
     expect(job.runs.length).to.equal(end)
   })
 
-  it('asks in the edition that was started last', async () => {
+  it('calls other products in the edition that was started last', async () => {
     edition.start()
     catalog.write('gold.json', gold({}, { plugin: 'gold@2' }))
     const next = (await workshop.build({ previous: edition })).edition

@@ -4,10 +4,10 @@ import { log } from '../../fixtures/plugins/gold/index.ts'
 import { gold, PRICED, thing } from '../../support/catalog.ts'
 import { idsOf, useShop } from './shop.ts'
 
-describe('an edition after another', () => {
+describe('an edition that follows another', () => {
   const { open, build, write, writeSchema, remove } = useShop()
 
-  it('keeps what has not changed, its migrations and set-up', async () => {
+  it('reuses a product that has not changed, without migrations or set-up', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     const next = await build(edition)
     await edition.stop()
@@ -16,7 +16,7 @@ describe('an edition after another', () => {
     expect(log).to.deep.equal(['migrated', 'set up gold'])
   })
 
-  it('takes a new price without a new set-up', async () => {
+  it('applies a new price without a new set-up', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('gold.json', gold({ price: '0.006' }))
     const next = await build(edition)
@@ -25,7 +25,7 @@ describe('an edition after another', () => {
     expect(log).to.deep.equal(['migrated', 'set up gold'])
   })
 
-  it('sets up anew what is set differently, and stops the old when it is let go', async () => {
+  it('sets a product up again if its settings change, and stops the old one when it is released', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('gold.json', gold({}, { settings: { unit: 'gram' } }))
     const next = await build(edition)
@@ -36,7 +36,7 @@ describe('an edition after another', () => {
     expect(log.filter((line) => line === 'stopped gold')).to.have.length(1)
   })
 
-  it('adds a product and takes one away', async () => {
+  it('adds and removes products', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('tin.json', thing('throws'))
     const two = await build(edition)
@@ -58,7 +58,7 @@ describe('an edition after another', () => {
     ['a plugin that is not there', gold({}, { plugin: 'nowhere' })],
   ]
   for (const [title, document] of spoils)
-    it(`leaves a product as it was when its document comes with ${title}`, async () => {
+    it(`keeps a product as it was if its new document has ${title}`, async () => {
       const { edition } = await open({ 'gold.json': gold(), 'tin.json': thing('throws') })
       const spoiled =
         title === 'a handler too many' ? { ...gold(), operations: { getGold: gold().operations.getGold } } : document
@@ -88,7 +88,7 @@ describe('an edition after another', () => {
     ],
   ]
   for (const [what, thief] of thefts)
-    it(`leaves the ${what} with the product that has it, whatever the newcomer's file is called`, async () => {
+    it(`leaves the ${what} with the product that has it, whatever the file of the new product is called`, async () => {
       const { edition } = await open({ 'gold.json': gold() })
       write('a.json', thief)
       const next = await build(edition)
@@ -105,7 +105,7 @@ describe('an edition after another', () => {
     ['refuses the example', { $id: 'gold.json', $defs: { Price: { type: 'string' } } }],
   ]
   for (const [title, schema] of schemas)
-    it(`goes on with the schema as it was where its file ${title}`, async () => {
+    it(`keeps the previous schema if its file ${title}`, async () => {
       const response = { $ref: 'gold.json#/$defs/Price' }
       const document = gold({ response, example: { request: {}, response: { price: 1 } } })
       const sound = { $id: 'gold.json', $defs: { Price: PRICED } }
@@ -122,7 +122,7 @@ describe('an edition after another', () => {
       expect((await build(next.edition)).issues).to.deep.equal([])
     })
 
-  it('is the old one where the service or the plans are mistaken', async () => {
+  it('is not built if service.json or plans.json has an issue: the previous edition stays', async () => {
     const { edition } = await open({ 'gold.json': gold() })
     write('service.json', '{}')
     const next = await build(edition)
@@ -130,7 +130,7 @@ describe('an edition after another', () => {
     expect(next.issues[0]?.file).to.equal('service.json')
   })
 
-  it('compiles a schema that has changed', async () => {
+  it('compiles a schema again if it has changed', async () => {
     const document = gold({ response: { $ref: 'gold.json#/$defs/Price' } })
     const priced = { $id: 'gold.json', $defs: { Price: PRICED } }
     const { edition } = await open({ 'gold.json': document }, {}, { 'gold.json': priced })

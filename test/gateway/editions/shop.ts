@@ -5,7 +5,7 @@ import { openCatalog, openWorkshop, type TestCatalog } from '../../support/catal
 type Documents = Readonly<Record<string, unknown>>
 type Workshop = Awaited<ReturnType<typeof openWorkshop>>
 
-/** A catalog for each test, its editions stopped and its folder removed behind it. Call it inside a `describe`. */
+/** Opens a catalog for each test, and stops its editions and removes its folder afterwards. Call it inside a `describe`. */
 export function useShop() {
   let catalog: TestCatalog
   let workshop: Workshop

@@ -68,7 +68,7 @@ describe('an upstream product', () => {
     callOperation(edition, 'getBasis', { params: { venue }, query, asOf })
   const failure = async (venue?: string) => ask(venue).catch((error: unknown) => error)
 
-  it('is asked at its address with parameters, query and secret, and its JSON is the answer', async () => {
+  it('is called with parameters, query and secret, and its JSON is the answer', async () => {
     let seen: IncomingMessage | undefined
     respond = (request, response) => {
       seen = request
@@ -79,7 +79,7 @@ describe('an upstream product', () => {
     expect(seen?.headers).to.include({ authorization: 'Bearer s3cret', accept: 'application/json' })
   })
 
-  it('is sent the body as JSON', async () => {
+  it('receives the body as JSON', async () => {
     const chunks: Buffer[] = []
     respond = (request, response) => {
       request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => response.end('{}'))
@@ -88,7 +88,7 @@ describe('an upstream product', () => {
     expect(Buffer.concat(chunks).toString()).to.equal('{"a":1}')
   })
 
-  it('is never asked above its path', async () => {
+  it('is never called above its path', async () => {
     respond = (_, response) => response.end('{"basis": 1}')
     expect(await failure('..')).to.include({ code: 'validation_failed' })
   })
@@ -105,7 +105,7 @@ describe('an upstream product', () => {
     ['hangs up', (response) => response.destroy(), 'product_failed'],
   ]
   for (const [title, answer, code] of answers)
-    it(`ends as ${code} where it ${title}`, async () => {
+    it(`is answered with ${code} if it ${title}`, async () => {
       respond = (_, response) => answer(response)
       edition = (await workshop.build()).edition
       expect(await failure()).to.include({ code })

@@ -27,7 +27,7 @@ describe('the watch on folders', () => {
     while (!isTrue()) await new Promise((wake) => setTimeout(wake, 10))
   }
 
-  it('tells once of many changes, when they have come to rest', async () => {
+  it('reports many changes once, when they have come to rest', async () => {
     for (let count = 0; count < 30; count++) writeFileSync(join(folder, `views/${count}.pug`), 'p')
     await until(() => rests > 0)
     await rest()
@@ -38,20 +38,20 @@ describe('the watch on folders', () => {
     await until(() => rests > 2)
   })
 
-  it('does not wait for ever where changes never rest', async () => {
+  it('reports changes that never come to rest after a while', async () => {
     const busy = setInterval(() => writeFileSync(join(folder, 'views/log.pug'), String(Math.random())), 20)
     await until(() => rests > 0)
     clearInterval(busy)
   })
 
-  it('overlooks hidden files, packages, generated types and backups', async () => {
+  it('ignores hidden files, packages, generated types and backups', async () => {
     mkdirSync(join(folder, 'node_modules'))
     for (const name of ['.swp', 'types.d.ts', 'index.ts~', 'node_modules/a.js']) writeFileSync(join(folder, name), '')
     await rest()
     expect(rests).to.equal(0)
   })
 
-  it('sees what changed after the folders were read, before it was there', async () => {
+  it('sees changes between the reading of the folders and its own start', async () => {
     await watch.close()
     writeFileSync(join(folder, 'views/old.pug'), 'p')
     const [before, after] = [Date.now() - 60_000, Date.now() + 60_000]
@@ -66,7 +66,7 @@ describe('the watch on folders', () => {
     expect(await watchSince(before)).to.equal(1)
   })
 
-  it('sees a folder that is put in the place of another, what happens in it, and one that was not there', async () => {
+  it('sees that a folder is replaced or created, and the changes in it', async () => {
     renameSync(folder, `${folder}-old`)
     mkdirSync(join(folder, 'views'), { recursive: true })
     await until(() => rests > 0)
@@ -80,7 +80,7 @@ describe('the watch on folders', () => {
     rmSync(`${folder}-old`, { recursive: true })
   })
 
-  it('sees a link that leads elsewhere from now on', async () => {
+  it('sees that a folder that is a link gets a new target', async () => {
     await watch.close()
     const link = join(folder, 'current')
     for (const release of ['one', 'two']) mkdirSync(join(folder, release))
@@ -94,7 +94,7 @@ describe('the watch on folders', () => {
     await until(() => rests > 0)
   })
 
-  it('sees a link inside a folder that leads elsewhere from now on, and what happens there', async () => {
+  it('sees that a link inside a folder gets a new target, and the changes there', async () => {
     const elsewhere = mkdtempSync(join(tmpdir(), '.watch-'))
     const link = join(folder, 'views/x')
     for (const release of ['one', 'two']) mkdirSync(join(elsewhere, release))
@@ -113,7 +113,7 @@ describe('the watch on folders', () => {
     rmSync(elsewhere, { recursive: true })
   })
 
-  it('tells nothing once it is closed', async () => {
+  it('reports nothing after it is closed', async () => {
     writeFileSync(join(folder, 'views/a.pug'), 'p')
     await watch.close()
     await rest()

@@ -1,4 +1,4 @@
-/** A real gateway on a catalog and a plugin folder of its own, outside the project, to be changed while it runs. */
+/** A real gateway with its own catalog and plugin folder outside the project, which tests change while it runs. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
@@ -10,22 +10,22 @@ import { openGateway, type TestGateway } from '../support/gateway.ts'
 export const root = resolve(import.meta.dirname, '../..')
 const FIXTURES = join(root, 'test/fixtures/plugins')
 
-export interface PlaceOptions {
-  /** Documents of the catalog by file name, beside service.json. */
+export interface LiveGatewayOptions {
+  /** Documents of the catalog besides service.json, by file name. */
   readonly catalog?: Readonly<Record<string, unknown>>
-  /** Folders of test/fixtures/plugins that lie in the plugin folder from the start. */
+  /** Folders of test/fixtures/plugins that are in the plugin folder from the start. */
   readonly plugins?: readonly string[]
-  /** Begin with the catalog that is sold. */
+  /** Starts with the shipped catalog. */
   readonly own?: boolean
-  /** The project's own plugins may be named too. */
+  /** Documents may name the project's own plugins too. */
   readonly ownPlugins?: boolean
   readonly environment?: Readonly<Record<string, string>>
   readonly overrides?: Overrides
   readonly config?: Partial<Config>
 }
 
-export interface Place extends TestGateway {
-  /** Writes a catalog document; a text as it is, anything else as JSON. */
+export interface LiveGateway extends TestGateway {
+  /** Writes a catalog document: a string as it is, anything else as JSON. */
   catalog(file: string, content: unknown): void
   plugin(file: string, source: string): void
   /** Copies a fixture into the plugin folder. */
@@ -35,7 +35,7 @@ export interface Place extends TestGateway {
   json(path: string): Promise<Record<string, unknown>>
 }
 
-export async function openPlace(options: PlaceOptions = {}): Promise<Place> {
+export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise<LiveGateway> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-place-'))
   const [catalogDir, pluginDir] = [join(folder, 'catalog'), join(folder, 'plugins')]
   mkdirSync(pluginDir)
@@ -71,13 +71,13 @@ export async function openPlace(options: PlaceOptions = {}): Promise<Place> {
   }
 }
 
-/** Waits until something is so. Mocha's time-out ends it. */
+/** Waits until a condition holds. Mocha's timeout ends the wait. */
 export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 20))
 }
 
-/** The source of a plugin whose free operation "getWord" says what `word.ts` beside it says. */
-export const SAYS = (name: string, also = ''): string => `import { definePlugin } from 'tollgate/plugin'
+/** Returns the source of a plugin whose free operation "getWord" answers with the word in `word.ts` beside it. */
+export const pluginSaying = (name: string, also = ''): string => `import { definePlugin } from 'tollgate/plugin'
 import { word } from './word.ts'
 ${also}
 export default definePlugin({ name: '${name}', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })

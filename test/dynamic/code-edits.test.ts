@@ -1,8 +1,8 @@
 import { expect } from 'chai'
-import { openPlace, type Place, SAYS, until, word } from './place.ts'
+import { openLiveGateway, type LiveGateway, pluginSaying, until, word } from './live-gateway.ts'
 
 describe('plugin code, edited while the gateway runs', () => {
-  let place: Place
+  let place: LiveGateway
   const said = async (path = '/v1/parrot'): Promise<unknown> => {
     const answer = await place.get(path)
     return answer.status === 200 ? ((await answer.json()) as { word: unknown }).word : answer.status
@@ -10,20 +10,20 @@ describe('plugin code, edited while the gateway runs', () => {
   const says = (text: unknown, path?: string) => until(async () => (await said(path)) === text)
 
   beforeEach(async () => {
-    place = await openPlace()
-    place.plugin('parrot/index.ts', SAYS('parrot'))
+    place = await openLiveGateway()
+    place.plugin('parrot/index.ts', pluginSaying('parrot'))
     place.plugin('parrot/word.ts', `export const word = 'one'`)
   })
   afterEach(() => place.close())
 
-  it('sleeps until a document names it, and wakes without a restart', async () => {
+  it('is not imported until a document names it, and then works without a restart', async () => {
     await place.gateway.reload()
     expect(await said()).to.equal(404)
     place.catalog('parrot.json', word('parrot'))
     await says('one')
   })
 
-  it('serves an edit of a module it imports, and the edit taken back', async () => {
+  it('is served with an edit of a module that it imports, and after the edit is undone', async () => {
     place.catalog('parrot.json', word('parrot'))
     await says('one')
     place.plugin('parrot/word.ts', `export const word = 'two'`)
@@ -32,7 +32,7 @@ describe('plugin code, edited while the gateway runs', () => {
     await says('one')
   })
 
-  it('goes on as it was while an edit does not load, and takes the mended one', async () => {
+  it('is served as it was while an edit does not load, and is replaced once the edit is fixed', async () => {
     place.catalog('parrot.json', word('parrot'))
     await says('one')
     place.plugin('parrot/word.ts', `throw new Error('half done')\nexport const word = ''`)
@@ -45,7 +45,7 @@ describe('plugin code, edited while the gateway runs', () => {
     expect(place.gateway.issues).to.deep.equal([])
   })
 
-  it('is refused with file and line where it is no code, or imports what is not there', async () => {
+  it('is refused with file and line if it has a syntax error or imports a missing module', async () => {
     place.catalog('parrot.json', word('parrot'))
     await says('one')
     const message = async (source: string): Promise<string> => {
@@ -63,7 +63,7 @@ describe('plugin code, edited while the gateway runs', () => {
     expect(await message(`export { word } from './lost.ts'`)).to.match(/Cannot find module .*plugins\/parrot\/lost\.ts/)
   })
 
-  it('loads what failed for a reason outside, once the reason is gone', async () => {
+  it('is loaded again after a failure whose cause was outside the code', async () => {
     place.plugin('parrot/word.ts', `if (!globalThis.seed) throw new Error('no seed')\nexport const word = 'four'`)
     place.catalog('parrot.json', word('parrot'))
     await until(() => place.gateway.issues.length === 1)
@@ -73,7 +73,7 @@ describe('plugin code, edited while the gateway runs', () => {
     expect(await said()).to.equal('four')
   })
 
-  it('may use a folder beside it, and follows its edits', async () => {
+  it('may import a sibling folder, and is reloaded if that changes', async () => {
     place.plugin('shared/noise.ts', `export const noise = 'squawk'`)
     place.plugin('parrot/word.ts', `export { noise as word } from '../shared/noise.ts'`)
     place.catalog('parrot.json', word('parrot'))
@@ -82,7 +82,7 @@ describe('plugin code, edited while the gateway runs', () => {
     await says('screech')
   })
 
-  it('reads files that lie beside it', async () => {
+  it('can read the files beside it', async () => {
     place.plugin(
       'parrot/word.ts',
       `import { readFileSync } from 'node:fs'\nexport const word = readFileSync(new URL('./data/word.txt', import.meta.url), 'utf8')`,
@@ -94,7 +94,7 @@ describe('plugin code, edited while the gateway runs', () => {
     await says('rewritten')
   })
 
-  it('may have packages and a package.json of its own', async () => {
+  it('may have its own packages and package.json', async () => {
     place.plugin('parrot/package.json', '{ "name": "parrot", "type": "commonjs" }')
     place.plugin('parrot/node_modules/cracker/package.json', '{ "name": "cracker", "main": "index.js" }')
     place.plugin('parrot/node_modules/cracker/index.js', `module.exports = 'crunch'`)
@@ -103,9 +103,9 @@ describe('plugin code, edited while the gateway runs', () => {
     await says('crunch')
   })
 
-  it('lives in two releases at once', async () => {
+  it('can be served in two versions at once', async () => {
     place.catalog('parrot.json', word('parrot'))
-    place.plugin('parrot@2/index.ts', SAYS('parrot'))
+    place.plugin('parrot@2/index.ts', pluginSaying('parrot'))
     place.plugin('parrot@2/word.ts', `export const word = 'second'`)
     const second = { ...word('parrot', {}, { product: 'parrot-2', plugin: 'parrot@2' }) }
     const { getWord } = second.operations
@@ -117,7 +117,7 @@ describe('plugin code, edited while the gateway runs', () => {
     await says('one')
   })
 
-  it('is not sold any more when its document is gone', async () => {
+  it('is no longer sold after its document is removed', async () => {
     place.catalog('parrot.json', word('parrot'))
     await says('one')
     place.remove('catalog', 'parrot.json')

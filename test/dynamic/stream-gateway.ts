@@ -1,8 +1,8 @@
-/** A gateway that sells streams, and the service they come from. */
+/** A gateway that sells streams, and the upstream that sends them. */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
-import { openPlace, type Place } from './place.ts'
-import { openSource, type Source } from './source.ts'
+import { openLiveGateway, type LiveGateway } from './live-gateway.ts'
+import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
 const NAME = { type: 'object', required: ['name'], properties: { name: { type: 'string', maxLength: 50 } } }
 
@@ -29,8 +29,8 @@ export const FILES = (url: string) => ({
 })
 
 export interface StreamShop {
-  place: Place
-  source: Source
+  place: LiveGateway
+  source: UpstreamServer
   url: string
   /** Settlements so far. */
   transfers(): number
@@ -38,7 +38,7 @@ export interface StreamShop {
   head(header: string, headers?: Record<string, string>): Promise<IncomingMessage>
 }
 
-/** Registers the hooks of the suite it is called in; the fields are there once they have run. */
+/** Registers hooks in the current suite. The fields are set once the hooks have run. */
 export function useStreams(): StreamShop {
   const shop = {
     transfers: () => shop.place.settler.transfers.length,
@@ -51,9 +51,9 @@ export function useStreams(): StreamShop {
   } as StreamShop
 
   before(async () => {
-    shop.source = await openSource()
+    shop.source = await openUpstreamServer()
     const catalog = { 'files.json': FILES(shop.source.url) }
-    shop.place = await openPlace({ catalog, environment: { FILES_KEY: 'Bearer s3cret' } })
+    shop.place = await openLiveGateway({ catalog, environment: { FILES_KEY: 'Bearer s3cret' } })
     shop.url = `${shop.place.url}/v1/files/big`
   })
   after(async () => {

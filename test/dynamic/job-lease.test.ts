@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { openPlace, type Place, until, word } from './place.ts'
+import { openLiveGateway, type LiveGateway, until, word } from './live-gateway.ts'
 
 const state: { ticks: string[] } = { ticks: [] }
 
@@ -14,10 +14,10 @@ export default definePlugin({ name: 'parrot', setup: () => ({
 
 describe('the jobs of two gateways on one database', () => {
   let dataDir: string
-  const places: Place[] = []
+  const places: LiveGateway[] = []
 
-  async function open(name: string): Promise<Place> {
-    const place = await openPlace({ environment: { DATA_DIR: dataDir }, overrides: { inMemory: false } })
+  async function open(name: string): Promise<LiveGateway> {
+    const place = await openLiveGateway({ environment: { DATA_DIR: dataDir }, overrides: { inMemory: false } })
     places.push(place)
     place.plugin('parrot/index.ts', TICKS(name))
     place.catalog('parrot.json', word('parrot'))
@@ -34,7 +34,7 @@ describe('the jobs of two gateways on one database', () => {
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('run in one of them, and go on in the other when that one is closed', async () => {
+  it('run in one gateway, and continue in the other when that one is closed', async () => {
     const first = await open('first')
     await until(() => state.ticks.includes('first'))
     await open('second')

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { gold } from '../support/catalog.ts'
 import { buy, json, offer, payment, send } from '../support/agent.ts'
-import { openPlace, type Place, root, until } from './place.ts'
+import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
 
 const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 const GRACE = 100
@@ -19,12 +19,12 @@ interface Change {
 }
 
 describe('a change of a price', () => {
-  let place: Place
+  let place: LiveGateway
   let url: string
-  const start = async (options: Parameters<typeof openPlace>[0] = {}): Promise<void> => {
+  const start = async (options: Parameters<typeof openLiveGateway>[0] = {}): Promise<void> => {
     const catalog = { 'documents.json': DOCUMENTS, 'gold.json': gold(), ...options.catalog }
     const environment = { QUOTE_GRACE_SECONDS: String(GRACE), ...options.environment }
-    place = await openPlace({ plugins: ['gold'], ...options, catalog, environment })
+    place = await openLiveGateway({ plugins: ['gold'], ...options, catalog, environment })
     url = `${place.url}/v1/gold`
   }
   const change = async (document: object): Promise<void> => {
@@ -38,7 +38,7 @@ describe('a change of a price', () => {
 
   afterEach(() => place.close())
 
-  it('honours for a while a quote that was signed before it, then refuses it with a new quote', async () => {
+  it('honours a signed older quote for a while, and then refuses it with a new quote', async () => {
     await start()
     const before = place.gateway.current.catalog.version
     const [early, late] = [await payment(url, place.wallet), await payment(url, place.wallet)]
@@ -61,7 +61,7 @@ describe('a change of a price', () => {
     expect((await versions())[0]).to.equal(place.gateway.current.catalog.version)
   })
 
-  it('honours each of several former prices for its own time, a dearer one too', async () => {
+  it('honours each of several former prices for its own time, even a higher one', async () => {
     await start()
     const first = await payment(url, place.wallet)
     await change(gold({ price: '0.008' }))
@@ -73,7 +73,7 @@ describe('a change of a price', () => {
     expect(paid()).to.deep.equal([8000n, 5000n])
   })
 
-  it('takes nobody’s word for a price that never was, nor zero where it was free', async () => {
+  it('does not honour a price that was never offered, or zero for a route that was free', async () => {
     await start({ catalog: { 'gold.json': gold({ price: 'free' }) } })
     await change(gold({ price: '0.005' }))
     const signed = await payment(url, place.wallet)
@@ -86,7 +86,7 @@ describe('a change of a price', () => {
     expect(paid()).to.deep.equal([])
   })
 
-  it('is in the history, with the old and the new price, the time and the version', async () => {
+  it('is in the price history, with the old and the new price, the time and the version', async () => {
     await start()
     const [appeared] = await history('?route=GET%20%2Fv1%2Fgold')
     expect(appeared).to.deep.include({ operation: 'getGold', old_price_usd: null, new_price_usd: 0.005 })
@@ -108,7 +108,7 @@ describe('a change of a price', () => {
     expect((await place.get('/v1/prices/history?limit=0')).status).to.equal(422)
   })
 
-  it('is none where a product is withheld for a while, or its route is not listed', async () => {
+  it('is not recorded if a product is disabled for a while or its route is not listed', async () => {
     await start({ catalog: { 'gold.json': gold({ listed: false }) } })
     expect(await history()).to.deep.equal([])
     await change(gold())
@@ -123,7 +123,7 @@ describe('a change of a price', () => {
     const lasting = { environment: { DATA_DIR: dataDir }, overrides: { inMemory: false } }
     after(() => rmSync(dataDir, { recursive: true, force: true }))
 
-    it('counts from the next start, and honours what was signed before', async () => {
+    it('takes effect at the next start, and quotes signed before are honoured', async () => {
       await start(lasting)
       const before = place.gateway.current.catalog.version
       const signed = await payment(url, place.wallet)
@@ -142,7 +142,7 @@ describe('a change of a price', () => {
 })
 
 describe('a retired route', () => {
-  let place: Place
+  let place: LiveGateway
   let url: string
   const { getGold, getGoldColumns } = gold().operations
   const RETIRED = {
@@ -154,12 +154,12 @@ describe('a retired route', () => {
     },
   }
   before(async () => {
-    place = await openPlace({ catalog: { 'gold.json': gold(), 'documents.json': DOCUMENTS }, plugins: ['gold'] })
+    place = await openLiveGateway({ catalog: { 'gold.json': gold(), 'documents.json': DOCUMENTS }, plugins: ['gold'] })
     url = `${place.url}/v1/gold`
   })
   after(() => place.close())
 
-  it('names what replaces it, leads nowhere by itself, and still gives what was paid for', async () => {
+  it('names its replacement with 410, does not redirect, and still delivers what was paid for', async () => {
     const spent = await payment(url, place.wallet)
     const bought = await (await send(url, spent)).text()
     const unspent = await payment(url, place.wallet)

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { buy, json, offer, payment, receipt, send } from '../support/agent.ts'
-import { until } from './place.ts'
-import type { Source } from './source.ts'
-import { useStreams } from './stream.ts'
+import { until } from './live-gateway.ts'
+import type { UpstreamServer } from './upstream-server.ts'
+import { useStreams } from './stream-gateway.ts'
 
-describe('a stream of an upstream, and its payment', () => {
+describe('the payment for a stream', () => {
   const shop = useStreams()
 
-  it('is settled once the upstream has begun to answer well, and only then passed on, while it arrives', async () => {
+  it('is settled once the upstream begins a successful answer, which is passed on only then, while it arrives', async () => {
     const before = shop.transfers()
     let finish = (): void => {}
     shop.source.answer = (response) => {
@@ -29,12 +29,12 @@ describe('a stream of an upstream, and its payment', () => {
     expect(last.toString()).to.equal('last')
   })
 
-  it('asks for payment before the upstream hears of the call', async () => {
+  it('is required before the upstream is called', async () => {
     expect((await offer(shop.url)).response.status).to.equal(402)
     expect(shop.source.asked).to.deep.equal([])
   })
 
-  const failures: readonly (readonly [string, Source['answer'], number, string])[] = [
+  const failures: readonly (readonly [string, UpstreamServer['answer'], number, string])[] = [
     ['fails', (response) => response.writeHead(500).end('no'), 502, 'product_failed'],
     [
       'redirects',
@@ -51,7 +51,7 @@ describe('a stream of an upstream, and its payment', () => {
     ['hangs up', (response) => response.destroy(), 502, 'product_failed'],
   ]
   for (const [title, answer, status, code] of failures)
-    it(`costs nothing where the upstream ${title}: ${status}`, async () => {
+    it(`is not taken if the upstream ${title}, and the answer is ${status}`, async () => {
       const before = shop.transfers()
       shop.source.answer = answer
       const refused = await buy(shop.url, shop.place.wallet)
@@ -62,7 +62,7 @@ describe('a stream of an upstream, and its payment', () => {
       expect((await buy(shop.url, shop.place.wallet)).status).to.equal(200)
     })
 
-  it('is dropped, and nothing of it leaves, where the payment cannot be settled', async () => {
+  it('cannot be settled: the stream is dropped and no byte of it is sent', async () => {
     shop.place.settler.next('revert')
     let closed = false
     shop.source.answer = (response) => {
@@ -75,7 +75,7 @@ describe('a stream of an upstream, and its payment', () => {
     await until(() => closed)
   })
 
-  it('may be fetched again with the same payment while that is valid, and is charged once', async () => {
+  it('opens the stream again while it is valid, and is charged once', async () => {
     const before = shop.transfers()
     const header = await payment(shop.url, shop.place.wallet)
     const first = await send(shop.url, header)
@@ -96,7 +96,7 @@ describe('a stream of an upstream, and its payment', () => {
     shop.place.advance(-301)
   })
 
-  it('is charged once for twins at the same time, and given to both', async () => {
+  it('is charged once for two identical requests at the same time, and both get the stream', async () => {
     const before = shop.transfers()
     const header = await payment(shop.url, shop.place.wallet)
     const answers = await Promise.all([send(shop.url, header), send(shop.url, header), send(shop.url, header)])
@@ -104,7 +104,7 @@ describe('a stream of an upstream, and its payment', () => {
     expect(shop.transfers()).to.equal(before + 1)
   })
 
-  it('goes on from where it was broken off, with the same payment', async () => {
+  it('resumes a stream that was broken off', async () => {
     shop.source.answer = (response, { headers }) =>
       headers.range === 'bytes=3-'
         ? response.writeHead(206, { 'content-range': 'bytes 3-4/5', 'content-length': '2' }).end('es')

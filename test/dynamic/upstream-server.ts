@@ -1,25 +1,25 @@
-/** A service of somebody else's, for upstream products: it remembers what it was asked, and answers as it is told. */
+/** A service for upstream products: it records the requests that it receives, and answers as a test tells it to. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-export interface Asked {
+export interface ReceivedRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
 }
 
-export interface Source {
+export interface UpstreamServer {
   readonly url: string
-  readonly asked: Asked[]
+  readonly asked: ReceivedRequest[]
   /** Connections that were opened so far. */
   readonly connections: ReadonlySet<Socket>
   /** How the next requests are answered. */
-  answer: (response: ServerResponse, asked: Asked, request: IncomingMessage) => void
+  answer: (response: ServerResponse, asked: ReceivedRequest, request: IncomingMessage) => void
   close(): Promise<void>
 }
 
-export async function openSource(): Promise<Source> {
+export async function openUpstreamServer(): Promise<UpstreamServer> {
   const connections = new Set<Socket>()
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
@@ -33,7 +33,7 @@ export async function openSource(): Promise<Source> {
   })
   server.on('connection', (socket) => connections.add(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const source: Source = {
+  const source: UpstreamServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     asked: [],
     connections,

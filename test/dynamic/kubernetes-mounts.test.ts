@@ -1,4 +1,4 @@
-/** Files as Kubernetes mounts a ConfigMap: each name leads through `..data`, a link that one rename puts elsewhere. */
+/** Files as Kubernetes mounts a ConfigMap: each is a link through `..data`, which one rename points elsewhere. */
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -6,9 +6,9 @@ import { expect } from 'chai'
 import { json } from '../support/agent.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
-import { SAYS, until, word } from './place.ts'
+import { pluginSaying, until, word } from './live-gateway.ts'
 
-/** Publishes files at a mount as the kubelet does: written aside, swapped by one rename, the former ones removed. */
+/** Publishes files as the kubelet does: writes a new folder, renames the link to it, and removes the old folder. */
 function publish(mount: string, files: Readonly<Record<string, unknown>>): void {
   const former = readdirSync(mount).filter((name) => name.startsWith('..2'))
   const release = `..2026_${former.length}_${Math.random()}`
@@ -25,7 +25,7 @@ function publish(mount: string, files: Readonly<Record<string, unknown>>): void 
   for (const name of former) rmSync(join(mount, name), { recursive: true })
 }
 
-describe('folders mounted as Kubernetes mounts them', () => {
+describe('folders that Kubernetes mounts', () => {
   let folder: string
   let shop: TestGateway
   const catalog = (): string => join(folder, 'catalog')
@@ -35,7 +35,7 @@ describe('folders mounted as Kubernetes mounts them', () => {
     const answer = await get(path)
     return answer.status === 200 ? (await json(answer))['word'] : answer.status
   }
-  const code = (text: string) => ({ 'index.ts': SAYS('late'), 'word.ts': `export const word = '${text}'\n` })
+  const code = (text: string) => ({ 'index.ts': pluginSaying('late'), 'word.ts': `export const word = '${text}'\n` })
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-mounts-'))
@@ -49,19 +49,19 @@ describe('folders mounted as Kubernetes mounts them', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('serve what is in them', async () => {
+  it('are served like other folders', async () => {
     expect(await says('/v1/late')).to.equal('one')
     expect(shop.gateway.issues).to.deep.equal([])
   })
 
-  it('bring new code with a swap, again and again', async () => {
+  it('deliver new code with every change of the mount', async () => {
     for (const text of ['two', 'three', 'four']) {
       publish(plugin(), code(text))
       await until(async () => (await says('/v1/late')) === text)
     }
   })
 
-  it('bring new documents with a swap, in sub-folders too, and take them away', async () => {
+  it('deliver and remove documents with a change of the mount, in sub-folders too', async () => {
     const documents = { 'service.json': SERVICE, 'late.json': word('late') }
     const again = { ...word('late', { route: 'GET /v1/again' }, { product: 'again' }) }
     const more = { ...again, operations: { getAgain: { ...again.operations.getWord, handler: 'getWord' } } }
@@ -75,7 +75,7 @@ describe('folders mounted as Kubernetes mounts them', () => {
     expect(shop.gateway.issues).to.deep.equal([])
   })
 
-  it('keep what was good where a swap brings mistakes', async () => {
+  it('keep the last valid products if a change of the mount has issues', async () => {
     publish(catalog(), { 'service.json': SERVICE, 'late.json': '{ "product": ' })
     await until(() => shop.gateway.issues.length > 0)
     expect(await says('/v1/late')).to.equal('four')

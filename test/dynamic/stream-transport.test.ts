@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { expect } from 'chai'
 import { buy, payment, receipt } from '../support/agent.ts'
-import { until } from './place.ts'
-import { FILES, useStreams } from './stream.ts'
+import { until } from './live-gateway.ts'
+import { FILES, useStreams } from './stream-gateway.ts'
 
-describe('a stream of an upstream, on its way', () => {
+describe('a stream from an upstream', () => {
   const shop = useStreams()
 
-  it('is sent for with nothing of the caller but what was asked, and our secret', async () => {
+  it('is requested with the input of the caller and our secret, and nothing else about the caller', async () => {
     const header = await payment(shop.url, shop.place.wallet)
     const answer = await shop.head(header, {
       accept: 'video/mp4',
@@ -33,7 +33,7 @@ describe('a stream of an upstream, on its way', () => {
     expect(rest).to.deep.equal({ accept: 'video/mp4', authorization: 'Bearer s3cret' })
   })
 
-  it('lets nothing of the upstream leave but the body and what describes it', async () => {
+  it('passes on the body and the headers that describe it, and nothing else of the upstream', async () => {
     shop.source.answer = (response) =>
       response
         .writeHead(200, {
@@ -74,7 +74,7 @@ describe('a stream of an upstream, on its way', () => {
       expect(headers).not.to.have.property(name)
   })
 
-  it('waits for a caller who reads slowly, instead of filling memory', async () => {
+  it('waits for a caller who reads slowly instead of filling memory', async () => {
     const TOTAL = 64 * 1024 * 1024
     let written = 0
     shop.source.answer = (response) => {
@@ -101,7 +101,7 @@ describe('a stream of an upstream, on its way', () => {
     expect(size).to.equal(TOTAL)
   })
 
-  it('ends as broken off, for the caller too, where the upstream breaks off or stops sending', async () => {
+  it('ends as truncated for the caller if the upstream breaks off or stops sending', async () => {
     for (const stop of [(response: { destroy(): void }) => response.destroy(), () => {}]) {
       shop.source.answer = (response) => {
         response.writeHead(200, { 'content-length': '1000' }).write('a part')
@@ -113,7 +113,7 @@ describe('a stream of an upstream, on its way', () => {
     }
   })
 
-  it('is given up where the caller leaves', async () => {
+  it('is cancelled if the caller leaves', async () => {
     let closed = false
     shop.source.answer = (response) => {
       response.write('a part')
@@ -125,7 +125,7 @@ describe('a stream of an upstream, on its way', () => {
     await until(() => closed)
   })
 
-  it('uses its connections again', async () => {
+  it('reuses connections to the upstream', async () => {
     await (await buy(shop.url, shop.place.wallet)).text()
     const before = shop.source.connections.size
     for (let count = 0; count < 5; count++) await (await buy(shop.url, shop.place.wallet)).text()
@@ -139,7 +139,7 @@ describe('a stream of an upstream, on its way', () => {
     expect([head.status, await head.text()]).to.deep.equal([200, ''])
   })
 
-  it('goes on over a new edition', async () => {
+  it('continues after a new edition is swapped in', async () => {
     let finish = (): void => {}
     shop.source.answer = (response) => {
       response.write('first ')

@@ -3,8 +3,8 @@ import { expect } from 'chai'
 import { json, payment, send } from '../support/agent.ts'
 import { rawRequest, requestLine } from '../http/raw.ts'
 import { TARGETS } from '../http/path-spellings.ts'
-import { openPlace, type Place } from './place.ts'
-import { openSource, type Source } from './source.ts'
+import { openLiveGateway, type LiveGateway } from './live-gateway.ts'
+import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
 const KINDS = ['buffered', 'stream'] as const
 const METHODS = ['POST', 'PUT', 'PATCH'] as const
@@ -73,17 +73,17 @@ function data(kind: Kind, url: string) {
 }
 
 describe('a request for an upstream', () => {
-  let place: Place
-  let source: Source
+  let place: LiveGateway
+  let source: UpstreamServer
 
   before(async () => {
-    source = await openSource()
+    source = await openUpstreamServer()
     const catalog: Record<string, unknown> = {}
     for (const kind of KINDS) {
       catalog[`${kind}.json`] = product(kind, source.url)
       catalog[`data-${kind}.json`] = data(kind, source.url)
     }
-    place = await openPlace({ catalog })
+    place = await openLiveGateway({ catalog })
     expect(place.gateway.issues).to.deep.equal([])
   })
   after(async () => {
@@ -125,7 +125,7 @@ describe('a request for an upstream', () => {
   }
 
   for (const kind of KINDS) {
-    it(`brings bodies of every method and media type as they came (${kind})`, async () => {
+    it(`carries bodies of every method and media type unchanged (${kind})`, async () => {
       for (const method of METHODS)
         for (const body of bodies()) {
           const answer = await post(kind, method, body)
@@ -146,7 +146,7 @@ describe('a request for an upstream', () => {
       expect(source.asked.at(-1)?.body).to.have.length(0)
     })
 
-    it(`is refused before anybody hears of it where its body is too large or of another type (${kind})`, async () => {
+    it(`is refused before it is sent if its body is too large or of another type (${kind})`, async () => {
       const large = await post(kind, 'POST', { type: 'application/octet-stream', bytes: Buffer.alloc(200_001) })
       expect(large.status).to.equal(413)
       const video = await post(kind, 'POST', { type: 'video/mp4', bytes: Buffer.from('x') })
@@ -154,7 +154,7 @@ describe('a request for an upstream', () => {
       expect(source.asked).to.deep.equal([])
     })
 
-    it(`is bound to its payment by its body, however its parts are marked off (${kind})`, async () => {
+    it(`is bound to its payment by its body, whatever the multipart boundary (${kind})`, async () => {
       const url = `${place.url}/v1/${kind}/thing`
       const header = await payment(url, place.wallet, 2, { method: 'POST' })
       const as = (boundary: string, word: string) =>
@@ -168,7 +168,7 @@ describe('a request for an upstream', () => {
       expect((await as('two', 'other')).status).to.equal(409)
     })
 
-    it(`never leaves the path that the catalog gives (${kind})`, async () => {
+    it(`never leaves the path in the catalog (${kind})`, async () => {
       const rest = ['..', '.', '%2e%2e', '..%2f..%2fadmin', 'a%2f..%2f..%2fadmin', '..%5cadmin', 'a%00b', '%252e%252e']
       for (const thing of rest) {
         const url = `${place.url}/v1/${kind}/${thing}`
@@ -200,7 +200,7 @@ describe('a request for an upstream', () => {
       }
     })
 
-    it(`is not answered unpaid under any other spelling of its address (${kind})`, async () => {
+    it(`is not answered without payment under any other spelling of its address (${kind})`, async () => {
       const path = kind === 'stream' ? '/v1/data' : '/v1/data2'
       for (const target of TARGETS) {
         const spelt = target.replaceAll('/v1/data', path)
@@ -216,7 +216,7 @@ describe('a request for an upstream', () => {
     })
   }
 
-  it('gets its answer in any media type where that is a string', async () => {
+  it('may be answered in any media type if the response is a string', async () => {
     source.answer = (response) =>
       response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'set-cookie': 'a=b' }).end('a,b\n1,2\n')
     const url = `${place.url}/v1/data2/current`

@@ -1,15 +1,15 @@
-/** Products whose start takes longer than anybody waits for: they join by themselves. */
+/** Products whose start takes longer than the timeout. They are added when they are ready. */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { buy, json } from '../support/agent.ts'
 import { gold, PRICED } from '../support/catalog.ts'
-import { openPlace, type Place, SAYS, until, word } from './place.ts'
+import { openLiveGateway, type LiveGateway, pluginSaying, until, word } from './live-gateway.ts'
 
-describe('a product that comes up late', () => {
+describe('a product that is ready only after the timeout', () => {
   let folder: string
-  let place: Place
+  let place: LiveGateway
   const file = (name: string): string => join(folder, name)
   const opened = (name: string): void => writeFileSync(file(name), '')
   const awaits = (name: string): string => `
@@ -19,7 +19,7 @@ const opened = async () => {
   while (!existsSync('${file(name)}')) await new Promise((wake) => setTimeout(wake, 10))
 }
 `
-  /** Is set up once the file is there, and leaves another where it is stopped. */
+  /** A plugin that is set up once a file exists, and writes another file when it is stopped. */
   const slow = (text: string, gate: string): string => `import { definePlugin } from 'tollgate/plugin'
 ${awaits(gate)}
 export default definePlugin({
@@ -39,7 +39,7 @@ export default definePlugin({
 
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-late-'))
-    place = await openPlace({
+    place = await openLiveGateway({
       catalog: { 'gold.json': gold() },
       plugins: ['gold'],
       overrides: { setupSeconds: 0.2 },
@@ -50,7 +50,7 @@ export default definePlugin({
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('joins by itself when it is set up, once', async () => {
+  it('is added without a change of files once it is set up, and only once', async () => {
     place.plugin('slow/index.ts', slow('here', 'gate'))
     place.catalog('slow.json', word('slow'))
     await until(() => place.gateway.issues.length > 0)
@@ -63,9 +63,9 @@ export default definePlugin({
     expect([readFileSync(file('begun'), 'utf8'), existsSync(file('stopped'))]).to.deep.equal(['.', false])
   })
 
-  it('joins by itself when its code has loaded', async () => {
+  it('is added without a change of files once its code has loaded', async () => {
     place.plugin('slow/word.ts', `export const word = 'loaded'\n`)
-    place.plugin('slow/index.ts', SAYS('slow', `${awaits('gate')}\nawait opened()\n`))
+    place.plugin('slow/index.ts', pluginSaying('slow', `${awaits('gate')}\nawait opened()\n`))
     place.catalog('slow.json', word('slow'))
     await until(() => place.gateway.issues.length > 0)
     expect(reasons()[0]?.[1]).to.match(LATE)
@@ -73,7 +73,7 @@ export default definePlugin({
     await until(async () => (await says('/v1/slow')) === 'loaded')
   })
 
-  it('serves on as it was until its new code is set up', async () => {
+  it('is served as it was until its new code is set up', async () => {
     opened('one')
     place.plugin('slow/index.ts', slow('one', 'one'))
     place.catalog('slow.json', word('slow'))
@@ -86,7 +86,7 @@ export default definePlugin({
     await until(() => existsSync(file('stopped')))
   })
 
-  it('is stopped where nothing names it any more', async () => {
+  it('is stopped if no document names it any more', async () => {
     place.plugin('slow/index.ts', slow('gone', 'gate'))
     place.catalog('slow.json', word('slow'))
     await until(() => place.gateway.issues.length > 0)
@@ -97,7 +97,7 @@ export default definePlugin({
     expect(await says('/v1/slow')).to.equal(404)
   })
 
-  it('leaves the reason where it is when it fails after all', async () => {
+  it('keeps the reason in /health if its set-up fails in the end', async () => {
     place.plugin('slow/index.ts', slow('x', 'gate').replace('await opened()', `await opened(); throw new Error('no')`))
     place.catalog('slow.json', { ...word('slow', { response: PRICED }) })
     await until(() => place.gateway.issues.length > 0)

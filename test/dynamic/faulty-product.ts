@@ -1,26 +1,26 @@
-/** A gateway that sells gold all the time, while a faulty product comes and goes beside it. */
+/** A gateway that sells gold without a break while a faulty product is added and removed. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'
 import { buy, json } from '../support/agent.ts'
 import { gold, type thing } from '../support/catalog.ts'
-import { openPlace, type Place, root, until } from './place.ts'
+import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
 
 const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
-/** Of a hundred tries of a hung import or set-up none should be a machine that is merely busy. */
+/** Long enough that a busy machine is not mistaken for an import or set-up that hangs. */
 export const SETUP_SECONDS = 2
 const FILE = 'x/faulty.json'
 
 export interface Bench {
-  place: Place
-  /** How each sale of gold ended: 200, or something else that went wrong. */
+  place: LiveGateway
+  /** The outcome of each sale of gold: 200, or what went wrong. */
   readonly sales: (number | string)[]
-  /** Drops the fixture in, with a document that names it, and waits until the gateway has looked at both. */
+  /** Adds the fixture with a document that names it, and waits until the gateway has built an edition with both. */
   add(document: ReturnType<typeof thing>): Promise<void>
   remove(): Promise<void>
 }
 
-/** Registers the hooks of the suite it is called in. After each test every sale of gold must have gone well. */
+/** Registers hooks in the current suite. After each test, every sale of gold must have succeeded. */
 export function useBench(): Bench {
   const knows = (): boolean =>
     bench.place.gateway.issues.some(({ file }) => file === FILE) ||
@@ -53,7 +53,7 @@ export function useBench(): Bench {
   }
 
   before(async () => {
-    bench.place = await openPlace({
+    bench.place = await openLiveGateway({
       catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() },
       plugins: ['gold'],
       overrides: { setupSeconds: SETUP_SECONDS },

@@ -7,15 +7,15 @@ import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { expect } from 'chai'
 import { json } from '../support/agent.ts'
 import { gold } from '../support/catalog.ts'
-import { openPlace, type Place, root, until } from './place.ts'
-import { openSource, type Source } from './source.ts'
+import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
+import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
 const own = (file: string): string => readFileSync(join(root, 'catalog', file), 'utf8')
 const REQUESTS_A_SECOND = 50
-/** What an operator may expect between the last file and the last document that knows it. */
+/** The longest time an operator should wait from the last file until every document shows the product. */
 const LIVE_MS = 5_000
 
-/** What a stranger writes: the plugin. */
+/** The plugin that an operator writes. */
 const PLUGIN = `import { type Call, definePlugin } from '#gateway'
 
 export default definePlugin({
@@ -36,9 +36,9 @@ const operation = (product: string) => ({
 })
 const words = (product: string) => ({ product, family: 'x', title: product, summary: `The price of ${product}.` })
 
-describe('a product dropped in while fifty requests a second are answered', () => {
-  let place: Place
-  let source: Source
+describe('a product that is added while fifty requests a second are answered', () => {
+  let place: LiveGateway
+  let source: UpstreamServer
   let ticking: NodeJS.Timeout
   const outcomes: Promise<string>[] = []
   const wrong = async (): Promise<string[]> => (await Promise.all(outcomes)).filter((outcome) => outcome !== 'well')
@@ -66,9 +66,9 @@ describe('a product dropped in while fifty requests a second are answered', () =
   }
 
   before(async () => {
-    source = await openSource()
+    source = await openUpstreamServer()
     source.answer = (response) => response.end('{"price": 2100}')
-    place = await openPlace({
+    place = await openLiveGateway({
       catalog: { 'documents.json': own('documents.json'), 'site.json': own('site.json'), 'gold.json': gold() },
       plugins: ['gold'],
       ownPlugins: true,
@@ -111,7 +111,7 @@ describe('a product dropped in while fifty requests a second are answered', () =
     expect(await wrong()).to.deep.equal([])
   }
 
-  it('is live everywhere within seconds, and is bought, made by a plugin of a few lines', async () => {
+  it('is in every document within seconds and can be bought, with a plugin of a few lines', async () => {
     await dropIn('tin', () => {
       place.plugin('tin/index.ts', PLUGIN)
       place.catalog('x/tin.json', { ...words('tin'), plugin: 'tin', operations: { getTin: operation('tin') } })
@@ -119,7 +119,7 @@ describe('a product dropped in while fifty requests a second are answered', () =
     expect(PLUGIN.split('\n').length).to.be.at.most(25)
   })
 
-  it('is live everywhere within seconds, and is bought, answered by an upstream without any code', async () => {
+  it('is in every document within seconds and can be bought, with an upstream and no code', async () => {
     await dropIn('lead', () => {
       const upstream = { url: `${source.url}/lead` }
       place.catalog('x/lead.json', { ...words('lead'), upstream, operations: { getLead: operation('lead') } })

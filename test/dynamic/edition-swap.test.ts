@@ -7,12 +7,12 @@ import { expect } from 'chai'
 import { createLog } from '../../gateway/observe/log.ts'
 import { gold, SERVICE, thing } from '../support/catalog.ts'
 import { buy, json } from '../support/agent.ts'
-import { openPlace, type Place, root, SAYS, until, word } from './place.ts'
+import { openLiveGateway, type LiveGateway, root, pluginSaying, until, word } from './live-gateway.ts'
 
 const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 
 describe('a swap of the edition', () => {
-  let place: Place
+  let place: LiveGateway
   let logged = ''
   const version = async (): Promise<string | null> =>
     (await place.get('/pricing.json')).headers.get('x-catalog-version')
@@ -20,7 +20,7 @@ describe('a swap of the edition', () => {
 
   beforeEach(async () => {
     logged = ''
-    place = await openPlace({
+    place = await openLiveGateway({
       catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() },
       plugins: ['gold'],
       overrides: { log: createLog('error', { write: (line) => void (logged += line) }) },
@@ -28,7 +28,7 @@ describe('a swap of the edition', () => {
   })
   afterEach(() => place.close())
 
-  it('changes the version of the documents when the catalog says something else, and only then', async () => {
+  it('changes the version of the documents if the catalog changes, and only then', async () => {
     const first = await version()
     const etag = (await place.get('/openapi.json')).headers.get('etag')
     const before = place.gateway.current
@@ -43,7 +43,7 @@ describe('a swap of the edition', () => {
     await until(async () => (await version()) === first)
   })
 
-  it('shows a new product in every document and to clients of MCP that are connected, which are told', async () => {
+  it('shows a new product in every document, and notifies connected MCP clients', async () => {
     const client = new Client({ name: 'agent', version: '1.0.0' })
     let told = 0
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => void (told += 1))
@@ -78,7 +78,7 @@ describe('a swap of the edition', () => {
     ['a service without a name', 'service.json', { ...SERVICE, name: '' }, '/name', 'minLength'],
   ]
   for (const [title, file, content, pointer, rule] of broken)
-    it(`does not happen for ${title}: what was goes on, and file, pointer and rule are named`, async () => {
+    it(`does not happen for ${title}: the product stays as it was, and file, pointer and rule are reported`, async () => {
       place.catalog(file, content)
       await until(() => place.gateway.issues.length > 0)
       const places = place.gateway.issues.map((mistake) => [mistake.file, mistake.pointer, mistake.rule])
@@ -98,12 +98,12 @@ describe('a swap of the edition', () => {
       expect(await place.json('/health')).to.include({ status: 'ok' })
     })
 
-  it('sets up anew what is set differently', async () => {
+  it('sets a product up again if its settings change', async () => {
     place.catalog('gold.json', gold({}, { settings: { unit: 'gram' } }))
     await until(async () => (await json(await buy(`${place.url}/v1/gold`, place.wallet)))['unit'] === 'gram')
   })
 
-  it('stops the jobs of the old code at once, and lets its calls come to their end', async () => {
+  it('stops the jobs of the old code at once, and lets its calls finish', async () => {
     const state: { ticks: string[]; open: (() => void) | null } = { ticks: [], open: null }
     Object.assign(globalThis, { state })
     const source = (name: string): string => `import { definePlugin } from 'tollgate/plugin'
@@ -128,10 +128,10 @@ describe('a swap of the edition', () => {
     expect(await inFlight).to.deep.equal({ word: 'old' })
   })
 
-  it('happens once for many changes at a time', async () => {
+  it('happens once for many changes at the same time', async () => {
     const editions = new Set([place.gateway.current])
     for (let count = 0; count < 20; count++) {
-      place.plugin(`parrot-${count}/index.ts`, SAYS(`parrot-${count}`))
+      place.plugin(`parrot-${count}/index.ts`, pluginSaying(`parrot-${count}`))
       place.plugin(`parrot-${count}/word.ts`, `export const word = ${count}`)
       const { getWord } = word('parrot').operations
       place.catalog(`parrot-${count}.json`, {

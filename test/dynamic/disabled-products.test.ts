@@ -1,17 +1,17 @@
 import { expect } from 'chai'
 import { thing } from '../support/catalog.ts'
-import { SETUP_SECONDS, useBench } from './faulty.ts'
-import { until } from './place.ts'
+import { SETUP_SECONDS, useBench } from './faulty-product.ts'
+import { until } from './live-gateway.ts'
 
 describe('a product that cannot be sold', () => {
   const bench = useBench()
 
-  const withheld: readonly (readonly [string, ReturnType<typeof thing>, RegExp, string?])[] = [
+  const invalid: readonly (readonly [string, ReturnType<typeof thing>, RegExp, string?])[] = [
     ['throws on import', thing('throws-on-import'), /does not load: the file of prices is missing/],
     ['hangs on import', thing('hangs-on-import'), /does not load within 2 seconds/],
     ['exports nothing', thing('no-export'), /export default definePlugin/],
     ['exports something else', thing('not-a-plugin'), /export default definePlugin/],
-    ['has another name than its folder', thing('misnamed'), /calls itself silver/],
+    ['has another name than its folder', thing('misnamed'), /has the name silver/],
     ['throws in its set-up', thing('throws-in-setup'), /could not be set up: the source asks for a key/],
     ['hangs in its set-up', thing('hangs-in-setup'), /is not set up within 2 seconds/],
     ['lacks a handler', thing('missing-handler'), /no handler for getThing/],
@@ -19,8 +19,8 @@ describe('a product that cannot be sold', () => {
     ['has a schema that is none', thing('throws', { response: { type: 'nonsense' } }), /nonsense|type/],
     ['has no schema', thing('throws', { response: undefined }), /Has no response/],
     ['has no price', thing('throws', { price: undefined }), /Has no price/],
-    ['takes the route of another', thing('throws', { route: 'GET /v1/gold' }), /GET \/v1\/gold is already at/],
-    ['takes a route of ours', thing('throws', { route: 'GET /health' }), /GET \/health is already at/],
+    ['takes the route of another', thing('throws', { route: 'GET /v1/gold' }), /GET \/v1\/gold is already defined at/],
+    ['takes a route of ours', thing('throws', { route: 'GET /health' }), /GET \/health is already defined at/],
     ['takes an address of ours', thing('throws', { route: 'POST /mcp' }), /\/mcp/],
     ['takes an address below one of ours', thing('throws', { route: 'GET /assets/base.css' }), /\/assets/],
     [
@@ -33,8 +33,8 @@ describe('a product that cannot be sold', () => {
     ],
     ['asks for a secret that is not set', thing('throws', {}, { settings: { key: 'env:NO_KEY' } }), /has no NO_KEY/],
   ]
-  for (const [title, document, reason] of withheld)
-    it(`is withheld where it ${title}: 404, in no document, named with its reason`, async () => {
+  for (const [title, document, reason] of invalid)
+    it(`is disabled if it ${title}: it answers 404, is in no document, and /health names the reason`, async () => {
       await bench.add(document)
       const health = await bench.place.json('/health')
       expect(health['status']).to.equal('degraded')
@@ -55,7 +55,7 @@ describe('a product that cannot be sold', () => {
       expect((await bench.place.json('/health'))['status']).to.equal('ok')
     })
 
-  it('holds a drop-in up once while it hangs, not at every change', async () => {
+  it('delays only one reload while it hangs', async () => {
     await bench.add(thing('hangs-in-setup'))
     const began = performance.now()
     bench.place.drop('spy')

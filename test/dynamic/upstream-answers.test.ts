@@ -6,8 +6,8 @@ import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import { expect } from 'chai'
 import { createLog } from '../../gateway/observe/log.ts'
 import { buy, json, payment, send } from '../support/agent.ts'
-import { openPlace, type Place, root, until } from './place.ts'
-import { openSource, type Source } from './source.ts'
+import { openLiveGateway, type LiveGateway, root, until } from './live-gateway.ts'
+import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
 const SECRET = 's3cret-of-the-upstream'
 const KINDS = ['buffered', 'stream'] as const
@@ -36,15 +36,15 @@ function product(kind: (typeof KINDS)[number], url: string) {
 }
 
 describe('an answer of an upstream', () => {
-  let place: Place
-  let source: Source
+  let place: LiveGateway
+  let source: UpstreamServer
   let logged = ''
   const transfers = (): number => place.settler.transfers.length
   const url = (kind: string): string => `${place.url}/v1/${kind}`
   const answers = (headers: Record<string, string>, body: Buffer | string): void => {
     source.answer = (response) => response.writeHead(200, headers).end(body)
   }
-  /** As a client that decodes nothing by itself. */
+  /** Sends a request as a client that does not decode the answer. */
   async function raw(kind: string, headers: Record<string, string> = {}) {
     const header = await payment(url(kind), place.wallet)
     const sent = httpRequest(url(kind), { headers: { 'payment-signature': header, ...headers } }).end()
@@ -60,8 +60,8 @@ describe('an answer of an upstream', () => {
   }
 
   before(async () => {
-    source = await openSource()
-    place = await openPlace({
+    source = await openUpstreamServer()
+    place = await openLiveGateway({
       catalog: {
         'documents.json': readFileSync(join(root, 'catalog/documents.json'), 'utf8'),
         'buffered.json': product('buffered', source.url),
@@ -85,7 +85,7 @@ describe('an answer of an upstream', () => {
     ['br', brotliCompressSync],
     ['deflate', deflateSync],
   ] as const) {
-    it(`that is packed with ${encoding} is unpacked, checked and sold where it is buffered`, async () => {
+    it(`compressed with ${encoding} is decompressed, checked and sold if it is buffered`, async () => {
       const before = transfers()
       answers({ 'content-type': 'application/json', 'content-encoding': encoding }, pack(TEXT))
       const { status, headers, body } = await raw('buffered', { 'accept-encoding': 'identity' })
@@ -93,7 +93,7 @@ describe('an answer of an upstream', () => {
       expect(transfers()).to.equal(before + 1)
     })
 
-    it(`that is packed with ${encoding} passes through as it is where it is a stream`, async () => {
+    it(`compressed with ${encoding} is passed on unchanged if it is a stream`, async () => {
       const packed = pack(TEXT)
       answers({ 'content-type': 'application/json', 'content-encoding': encoding }, packed)
       const { status, headers, body } = await raw('stream', { 'accept-encoding': encoding })
@@ -102,7 +102,7 @@ describe('an answer of an upstream', () => {
     })
   }
 
-  it('that unpacks to more than was agreed costs nothing', async () => {
+  it('costs nothing if it decompresses to more than max_bytes', async () => {
     const before = transfers()
     answers({ 'content-type': 'application/json', 'content-encoding': 'gzip' }, gzipSync(' '.repeat(50_000_000) + TEXT))
     expect((await raw('buffered')).status).to.equal(502)
@@ -111,7 +111,7 @@ describe('an answer of an upstream', () => {
     expect((await raw('buffered')).status).to.equal(200)
   })
 
-  it('that is packed wrongly, or is none, costs nothing', async () => {
+  it('costs nothing if its compression is invalid or it is empty', async () => {
     const before = transfers()
     answers({ 'content-type': 'application/json', 'content-encoding': 'gzip' }, TEXT)
     expect((await raw('buffered')).status).to.equal(502)
@@ -125,7 +125,7 @@ describe('an answer of an upstream', () => {
   })
 
   for (const kind of KINDS)
-    it(`arrives whole with trailers behind it, which stay inside (${kind})`, async () => {
+    it(`arrives complete if it has trailers, which are not passed on (${kind})`, async () => {
       source.answer = (response) => {
         response.writeHead(200, { 'content-type': 'application/json', trailer: 'x-checksum' })
         response.write(TEXT.slice(0, 100))
@@ -139,7 +139,7 @@ describe('an answer of an upstream', () => {
     })
 
   for (const kind of KINDS)
-    it(`is not asked for by HEAD, which answers the head of the 402 (${kind})`, async () => {
+    it(`is not requested by HEAD, which returns the headers of the 402 (${kind})`, async () => {
       const before = transfers()
       const head = await fetch(url(kind), { method: 'HEAD' })
       expect([head.status, await head.text()]).to.deep.equal([402, ''])
@@ -149,7 +149,7 @@ describe('an answer of an upstream', () => {
       expect(transfers()).to.equal(before)
     })
 
-  it('is given up, and costs nothing, where the caller leaves before it has come', async () => {
+  it('is cancelled and costs nothing if the caller leaves before it arrives', async () => {
     const before = transfers()
     let isLeft = false
     source.answer = (response) => void response.on('close', () => (isLeft = true))
@@ -163,7 +163,7 @@ describe('an answer of an upstream', () => {
     expect(transfers()).to.equal(before)
   })
 
-  it('shows its secret nowhere: in no document, no answer, no failure and no log', async () => {
+  it('never reveals the secret of the upstream: in documents, answers, errors or the log', async () => {
     source.answer = (response, { headers }) =>
       response.writeHead(headers['x-key'] === SECRET ? 500 : 401).end(`no: ${JSON.stringify(headers)}`)
     const shown: string[] = []
