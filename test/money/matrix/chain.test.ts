@@ -13,7 +13,7 @@ import {
   ends,
   GATED,
   GATED_PRICE,
-  held,
+  startGatedCall,
   ONCE,
   OWED,
   PLAN,
@@ -26,14 +26,14 @@ import {
   useTill,
 } from './till.ts'
 
-describe('the chain matrix', () => {
+describe('a payment settled on a chain with faults', () => {
   const scene = useTill({ maxGasPrice: 500_000_000_000n })
 
   it('releases a payment whose transaction reverted, and delivers no answer', async () => {
     const { till } = scene
     const buyer = await till.buyer()
     const payment = await till.sign('/v1/echo', buyer, GATED)
-    const call = await held(till, payment)
+    const call = await startGatedCall(till, payment)
     await drain(till, buyer.address)
     const response = await call.go()
     expect(receipt(response)).to.include({ success: false, errorReason: 'insufficient_funds' })
@@ -50,7 +50,7 @@ describe('the chain matrix', () => {
     )
     const height = async (): Promise<number> => Number(await till.chain.rpc.call<Hex>('eth_blockNumber'))
     const before = await height()
-    const outcomes = await Promise.all(payments.map(async (payment) => outcomeOf(await insisting(payment))))
+    const outcomes = await Promise.all(payments.map(async (payment) => outcomeOf(await payUntilDecided(payment))))
     const refused = outcomes.filter(([status]) => status !== 200)
     expect(refused).to.deep.equal(Array.from({ length: 11 }, () => [402, 'payment_invalid']))
     const rows = (await Promise.all(payments.map((payment) => payment.row()))).filter((row) => row !== null)
@@ -65,8 +65,10 @@ describe('the chain matrix', () => {
     const payments = await Promise.all(
       Array.from({ length: 12 }, (_, at) => till.sign(`/v1/echo/${'abcdefghijkl'[at]}`, buyer)),
     )
-    const early = await Promise.all(payments.slice(0, 6).map(async (payment) => outcomeOf(await insisting(payment))))
-    const late = await Promise.all(payments.slice(6).map(async (payment) => outcomeOf(await insisting(payment))))
+    const early = await Promise.all(
+      payments.slice(0, 6).map(async (payment) => outcomeOf(await payUntilDecided(payment))),
+    )
+    const late = await Promise.all(payments.slice(6).map(async (payment) => outcomeOf(await payUntilDecided(payment))))
     expect(new Set([...early, ...late].map(([status]) => status))).to.deep.equal(new Set([200]))
     expect(await till.received()).to.equal(12n * PRICE)
   })
@@ -75,17 +77,17 @@ describe('the chain matrix', () => {
     const { till } = scene
     const buyer = await till.buyer()
     const payment = await till.sign('/v1/echo', buyer, GATED)
-    const call = await held(till, payment)
+    const call = await startGatedCall(till, payment)
     await drain(till, buyer.address)
     expect((await call.go()).status).to.equal(402)
     await ends(payment, RELEASED)
     await till.chain.mint(buyer.address, 1_000_000n)
     await sendFor(till, payment)
     const again = await payment.pay()
-    const told = await json(again)
-    expect(told).to.include({ code: 'payment_already_used' })
+    const refusal = await json(again)
+    expect(refusal).to.include({ code: 'payment_already_used' })
     await ends(payment, OWED)
-    expect(await payment.row()).to.include({ transaction: told['transaction'], answer: null })
+    expect(await payment.row()).to.include({ transaction: refusal['transaction'], answer: null })
     expect((await till.gateway.journal.debts()).map(({ identity }) => identity)).to.include(payment.authorization.nonce)
     expect(await till.received()).to.equal(GATED_PRICE)
   })
@@ -93,7 +95,7 @@ describe('the chain matrix', () => {
   it('delivers and charges once if a transaction reverts because somebody else sent the same authorization first', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo', await till.buyer(), GATED)
-    const call = await held(till, payment)
+    const call = await startGatedCall(till, payment)
     await till.chain.rpc.call('evm_setAutomine', false)
     const answer = call.go()
     await until(async () => (await payment.path()).includes('submitted'))
@@ -145,7 +147,7 @@ describe('the chain matrix', () => {
   })
 })
 
-describe('the chain matrix, with payments final in the third block', () => {
+describe('a payment settled on a chain with faults and final in the third block', () => {
   const scene = useTill({ confirmBlocks: 3 })
 
   it('delivers a plan only once its payment is that deep, and charges nobody for a reorganisation before', async () => {
@@ -206,7 +208,7 @@ describe('the chain matrix, with payments final in the third block', () => {
     const { till } = scene
     const buyer = await till.buyer()
     const payment = await till.sign('/v1/echo', buyer, GATED)
-    const call = await held(till, payment)
+    const call = await startGatedCall(till, payment)
     await drain(till, buyer.address)
     expect(await outcomeOf(await call.go())).to.deep.equal([503, 'settlement_pending'])
     expect((await payment.path()).at(-1)).to.equal('submitted')
@@ -217,7 +219,7 @@ describe('the chain matrix, with payments final in the third block', () => {
 })
 
 /** Pays, and repeats the same payment while it is pending: a loaded chain may be slower than the settler waits. */
-async function insisting(payment: Signed): Promise<Response> {
+async function payUntilDecided(payment: Signed): Promise<Response> {
   for (let tries = 1; ; tries++) {
     const response = await payment.pay()
     if (response.status !== 503 || tries === 20) return response

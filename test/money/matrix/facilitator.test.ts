@@ -18,7 +18,7 @@ const late = (body: object, status = 200): Fault => ({ status, body: JSON.string
 const onSettle = (fault: Fault) => (path: string) => (path === '/settle' ? fault : 'pass')
 const failing = (errorReason: string): object => ({ success: false, errorReason, transaction: '' })
 
-describe('the facilitator matrix', () => {
+describe('a payment settled through facilitators with faults', () => {
   let reference: Facilitator
   let first: Proxy
   let second: Proxy

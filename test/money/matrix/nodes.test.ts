@@ -3,7 +3,7 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { ask, json } from '../../support/agent.ts'
 import { until } from '../../support/scene.ts'
 import { outcomeOf } from '../../support/till.ts'
-import { ends, GATED, GATED_PRICE, held, hex, ONCE, PRICE, RELEASED, useTill } from './till.ts'
+import { ends, GATED, GATED_PRICE, hex, ONCE, PRICE, RELEASED, startGatedCall, useTill } from './till.ts'
 
 describe('the chain settler with failing nodes and gas', () => {
   const scene = useTill({ maxGasPrice: 500_000_000_000n })
@@ -56,13 +56,13 @@ describe('the chain settler with failing nodes and gas', () => {
   it('releases a payment if all nodes fail between the answer and the sending, so that it may be used again', async () => {
     const { till } = scene
     const payment = await till.sign('/v1/echo', await till.buyer(), GATED)
-    const call = await held(till, payment)
+    const call = await startGatedCall(till, payment)
     for (const node of till.nodes) await node.down()
     expect(await outcomeOf(await call.go())).to.deep.equal([402, 'settlement_failed'])
     await ends(payment, RELEASED)
     for (const node of till.nodes) await node.up()
     await until(() => till.gateway.settlement.settler.health().ready)
-    expect((await (await held(till, payment, RELEASED.length)).go()).status).to.equal(200)
+    expect((await (await startGatedCall(till, payment, RELEASED.length)).go()).status).to.equal(200)
     expect(await payment.path()).to.deep.equal([...RELEASED, ...ONCE])
     expect(await till.received()).to.equal(GATED_PRICE)
   })

@@ -25,24 +25,24 @@ export const OWED = [...RELEASED, 'settled', 'owed'] as const
 
 /** Opens a gateway on a local chain before the tests of a suite. The fields are set once the hooks have run. */
 export function useTill(options: Partial<ChainSettlerOptions>): { till: Till; key: Hex } {
-  const held = {} as { till: Till; key: Hex }
+  const opened = {} as { till: Till; key: Hex }
   before(async function () {
-    held.till = await openTill(this, async (chain, [first, second]) => {
+    opened.till = await openTill(this, async (chain, [first, second]) => {
       const { network } = chain
-      held.key = await newSettleKey(chain)
+      opened.key = await newSettleKey(chain)
       const rpcUrl = `${first.url},${second.url}`
       const timing = { confirmSeconds: 3, pollMs: 30, stuckMs: 4_000 }
-      return createChainSettler({ rpcUrl, key: held.key, network, log: createLog('silent'), ...timing, ...options })
+      return createChainSettler({ rpcUrl, key: opened.key, network, log: createLog('silent'), ...timing, ...options })
     })
   })
   afterEach(async () => {
-    const { chain, nodes } = held.till
+    const { chain, nodes } = opened.till
     for (const node of nodes) node.script(() => 'pass')
     await chain.rpc.call('evm_setAutomine', true)
     await chain.rpc.call('evm_mine')
   })
-  after(() => held.till?.close())
-  return held
+  after(() => opened.till?.close())
+  return opened
 }
 
 /** Sends a transaction from any account without its key. */
@@ -70,7 +70,7 @@ export async function ends(payment: Signed, states: readonly PaymentState[]): Pr
 }
 
 /** Starts a paid call whose handler waits until `go`, so that the chain can change meanwhile. */
-export async function held(
+export async function startGatedCall(
   till: Till,
   payment: Signed,
   statesBefore = 0,
