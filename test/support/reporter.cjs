@@ -11,12 +11,13 @@ const root = resolve(__dirname, '../..')
 const recordedData = resolve(root, '../shared/data')
 const { needs, skips } = JSON.parse(readFileSync(resolve(root, 'test/allowed-skips.json'), 'utf8'))
 
-/** Why a test of this file may be skipped here, or undefined if it may not. */
+/** What a skipped test of this file can be missing here, in one sentence, or undefined if nothing excuses the skip. */
 function excuseFor(file) {
   const entry = skips.find((skip) => skip.file === file)
-  if (entry === undefined) return undefined
-  if (entry.needs === 'recorded data') return existsSync(recordedData) ? undefined : needs[entry.needs]
-  return process.env.CI ? undefined : needs[entry.needs]
+  const missing = (entry?.needs ?? []).filter((need) =>
+    need === 'recorded data' ? !existsSync(recordedData) : !process.env.CI,
+  )
+  return missing.length === 0 ? undefined : missing.map((need) => needs[need]).join('; or ')
 }
 
 module.exports = class Reporter extends Mocha.reporters.Spec {
