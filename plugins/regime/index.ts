@@ -1,6 +1,14 @@
-/** The regime plugin: one snapshot a minute, sold as current value and as history, and free with a day's delay. */
-import { type Ask, type Call, definePlugin, type Facts, InvalidInput, Unavailable } from 'tollgate/plugin'
-import { dataSettings } from '../lib/feeds/data-settings.ts'
+/** The regime plugin: one snapshot per minute, sold as current value and as history, and free with a day's delay. */
+import {
+  type Ask,
+  type Call,
+  definePlugin,
+  type Facts,
+  InvalidInput,
+  type PluginContext,
+  Unavailable,
+} from 'tollgate/plugin'
+import { type DataMode, dataSettings } from '../lib/feeds/data-settings.ts'
 import type {
   MarketStatus,
   RegimeHistory,
@@ -39,115 +47,147 @@ export default definePlugin({
     },
   },
   setup(context) {
-    const { symbol } = context.settings as { symbol: string }
-    // A recording begins on its own first day.
-    const { dataMode } = dataSettings(context)
-    const since = dataMode === 'replay' ? 0 : seconds(new Date(String(context.settings['since'])))
-    let snapshots: Snapshots | null = null
-    let classifier: Classifier | null = null
-    let grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
-    let graded: { at: number; grades: Promise<Facts> } | null = null
-
-    const statusOf = (ask: Ask): Promise<MarketStatus> =>
-      ask('getMarketStatus', { params: {}, query: { symbol }, body: undefined })
-    const open = async (ask: Ask): Promise<Snapshots> =>
-      (snapshots ??= await openSnapshots(context.db, symbol, (await statusOf(ask)).origin))
-    const isFilling = (): boolean => classifier !== null && classifier.done() < 1
-    const waiting = (): Unavailable => {
-      const done = classifier ? `${Math.floor(100 * classifier.done())}% of` : 'Nothing of'
-      return new Unavailable(`${done} the history is computed. Nothing was charged; ask again in a few seconds.`, 10)
-    }
-
-    /** Serves both current and sample: the catalog decides how old `asOf` is. */
-    async function latest({ ask, asOf, operation }: Call): Promise<RegimeSnapshot> {
-      const at = seconds(asOf)
-      const found = await (await open(ask)).latest(at)
-      if (!found) throw waiting()
-      const age = at - found.as_of
-      if (age > STALE_SECONDS && isFilling()) throw waiting()
-      if (age > STALE_SECONDS)
-        throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
-      return {
-        ...itemOf(found, symbol),
-        forecast_vol: found.forecast_vol,
-        boundary_vol: found.boundary_vol,
-        realized_vol_1h: found.realized_vol_1h,
-        horizon_minutes: HORIZON_MINUTES,
-        since: formatSeconds(found.since),
-        annualisation: 365,
-        bars_used: found.bars_used,
-        data_age_seconds: age,
-        model: MODEL,
-        data_mode: dataMode,
-        ...(operation.maxFreshnessSeconds > 0 ? { delayed_by_seconds: operation.maxFreshnessSeconds } : {}),
-      }
-    }
-
-    async function history({ ask, asOf, input }: Call<{ query: RegimeHistoryQuery }>): Promise<RegimeHistory> {
-      const { start, end, limit } = input.query
-      const at = seconds(asOf)
-      const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
-      const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
-      if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
-      const range = { from, to: until, asOf: at, limit: limit + 1 }
-      const found = await (await open(ask)).between(SOLD, range)
-      const page = found.slice(0, limit)
-      return {
-        symbol,
-        start: formatSeconds(from),
-        end: formatSeconds(until),
-        count: page.length,
-        next_start: found.length > limit ? formatSeconds(found[limit]!.as_of) : null,
-        data_mode: dataMode,
-        snapshots: page.map((snapshot) => itemOf(snapshot, symbol)),
-      }
-    }
-
-    async function classify(ask: Ask, signal: AbortSignal): Promise<void> {
-      if (!classifier) {
-        const status = await statusOf(ask)
-        const market = marketOf(status)
-        if (!status.ready || !market) return
-        classifier = createClassifier(context, await open(ask), market, since)
-      }
-      await classifier.run(ask, signal)
-    }
-
-    async function grades(): Promise<Facts> {
-      const kept = snapshots ?? grader?.of ?? (await newestSnapshots(context.db, symbol))
-      const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
-      const extent = {
-        snapshots: count,
-        first: first === null ? null : formatSeconds(first),
-        last: last === null ? null : formatSeconds(last),
-        window_days: GRADED_DAYS,
-        model: MODEL,
-      }
-      if (!kept || isFilling()) return extent
-      if (grader?.of !== kept) grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
-      const { snapshots: _, ...figures } = await grader.grade(seconds(context.now()))
-      const known = Object.entries(figures).map(([name, value]) => [name, Number.isNaN(value) ? null : round(value)])
-      return { ...extent, ...(Object.fromEntries(known) as Record<string, number | null>) }
-    }
-
+    const regime = new MarketRegime(context)
     return {
       handlers: {
-        getRegimeSample: latest,
-        getRegimeCurrent: latest,
-        getRegimeHistory: history,
+        getRegimeSample: (call: Call) => regime.latest(call),
+        getRegimeCurrent: (call: Call) => regime.latest(call),
+        getRegimeHistory: (call: Call<{ query: RegimeHistoryQuery }>) => regime.history(call),
         getRegimeMethod: methodology,
       },
       // Every ten seconds, so that a snapshot follows soon after its minute. A run without new bars is cheap.
-      jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => classify(ask, signal) }],
-      facts() {
-        const now = performance.now()
-        if (!graded || isFilling() || now - graded.at >= FACTS_SECONDS * 1000) graded = { at: now, grades: grades() }
-        return graded.grades
-      },
-      stop: async () => classifier?.keep(),
+      jobs: [{ name: 'classify', everySeconds: 10, run: ({ ask, signal }) => regime.classify(ask, signal) }],
+      facts: () => regime.facts(),
+      stop: () => regime.stop(),
     }
   },
 })
+
+/** The regime of one market: its model, its stored snapshots and their grades. */
+class MarketRegime {
+  readonly #context: PluginContext
+  readonly #symbol: string
+  readonly #dataMode: DataMode
+  /** First snapshot to keep, epoch seconds. */
+  readonly #since: number
+  #snapshots: Snapshots | null = null
+  #classifier: Classifier | null = null
+  #grader: { readonly of: Snapshots; readonly grade: ReturnType<typeof createGrader> } | null = null
+  #graded: { readonly at: number; readonly grades: Promise<Facts> } | null = null
+
+  constructor(context: PluginContext) {
+    const { symbol, since } = context.settings as { readonly symbol: string; readonly since: string }
+    const { dataMode } = dataSettings(context)
+    this.#context = context
+    this.#symbol = symbol
+    this.#dataMode = dataMode
+    // A recording begins on its own first day.
+    this.#since = dataMode === 'replay' ? 0 : seconds(new Date(since))
+  }
+
+  /** The snapshot at `asOf`, for both current and sample: the catalog decides how old `asOf` is. */
+  async latest({ ask, asOf, operation }: Call): Promise<RegimeSnapshot> {
+    const at = seconds(asOf)
+    const found = await (await this.#open(ask)).latest(at)
+    if (!found) throw this.#waiting()
+    const age = at - found.as_of
+    if (age > STALE_SECONDS && this.#isFilling()) throw this.#waiting()
+    if (age > STALE_SECONDS)
+      throw new Unavailable(`The last bar is ${age} seconds old, more than ${STALE_SECONDS}. Nothing was charged.`)
+    return {
+      ...itemOf(found, this.#symbol),
+      forecast_vol: found.forecast_vol,
+      boundary_vol: found.boundary_vol,
+      realized_vol_1h: found.realized_vol_1h,
+      horizon_minutes: HORIZON_MINUTES,
+      since: formatSeconds(found.since),
+      annualisation: 365,
+      bars_used: found.bars_used,
+      data_age_seconds: age,
+      model: MODEL,
+      data_mode: this.#dataMode,
+      ...(operation.maxFreshnessSeconds > 0 ? { delayed_by_seconds: operation.maxFreshnessSeconds } : {}),
+    }
+  }
+
+  async history({ ask, asOf, input }: Call<{ query: RegimeHistoryQuery }>): Promise<RegimeHistory> {
+    const { start, end, limit } = input.query
+    const at = seconds(asOf)
+    const until = end === undefined ? at + 1 : requireEpochSeconds(end, 'end')
+    const from = start === undefined ? Math.max(0, until - limit * 60) : requireEpochSeconds(start, 'start')
+    if (from > until) throw new InvalidInput('is after end; swap them', ['query', 'start'])
+    const range = { from, to: until, asOf: at, limit: limit + 1 }
+    const found = await (await this.#open(ask)).between(SOLD, range)
+    const page = found.slice(0, limit)
+    return {
+      symbol: this.#symbol,
+      start: formatSeconds(from),
+      end: formatSeconds(until),
+      count: page.length,
+      next_start: found.length > limit ? formatSeconds(found[limit]!.as_of) : null,
+      data_mode: this.#dataMode,
+      snapshots: page.map((snapshot) => itemOf(snapshot, this.#symbol)),
+    }
+  }
+
+  async classify(ask: Ask, signal: AbortSignal): Promise<void> {
+    if (!this.#classifier) {
+      const status = await this.#statusOf(ask)
+      const market = marketOf(status)
+      if (!status.ready || !market) return
+      this.#classifier = createClassifier(this.#context, await this.#open(ask), market, this.#since)
+    }
+    await this.#classifier.run(ask, signal)
+  }
+
+  async #grades(): Promise<Facts> {
+    const kept = this.#snapshots ?? this.#grader?.of ?? (await newestSnapshots(this.#context.db, this.#symbol))
+    const { count, first, last } = (await kept?.extent()) ?? { count: 0, first: null, last: null }
+    const extent = {
+      snapshots: count,
+      first: first === null ? null : formatSeconds(first),
+      last: last === null ? null : formatSeconds(last),
+      window_days: GRADED_DAYS,
+      model: MODEL,
+    }
+    if (!kept || this.#isFilling()) return extent
+    if (this.#grader?.of !== kept) this.#grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
+    const { snapshots: _, ...figures } = await this.#grader.grade(seconds(this.#context.now()))
+    const known = Object.entries(figures).map(([name, value]) => [name, Number.isNaN(value) ? null : round(value)])
+    return { ...extent, ...(Object.fromEntries(known) as Record<string, number | null>) }
+  }
+
+  /** The grades of the labels. They are computed at most once per FACTS_SECONDS. */
+  facts(): Promise<Facts> {
+    const now = performance.now()
+    if (!this.#graded || this.#isFilling() || now - this.#graded.at >= FACTS_SECONDS * 1000)
+      this.#graded = { at: now, grades: this.#grades() }
+    return this.#graded.grades
+  }
+
+  async stop(): Promise<void> {
+    await this.#classifier?.keep()
+  }
+
+  #statusOf(ask: Ask): Promise<MarketStatus> {
+    return ask('getMarketStatus', { params: {}, query: { symbol: this.#symbol }, body: undefined })
+  }
+
+  async #open(ask: Ask): Promise<Snapshots> {
+    this.#snapshots ??= await openSnapshots(this.#context.db, this.#symbol, (await this.#statusOf(ask)).origin)
+    return this.#snapshots
+  }
+
+  /** True while the history is being computed. */
+  #isFilling(): boolean {
+    return this.#classifier !== null && this.#classifier.done() < 1
+  }
+
+  #waiting(): Unavailable {
+    const done = this.#classifier ? `${Math.floor(100 * this.#classifier.done())}% of` : 'Nothing of'
+    return new Unavailable(`${done} the history is computed. Nothing was charged; ask again in a few seconds.`, 10)
+  }
+}
 
 /** The finest bars that the model can read. */
 function marketOf({ symbol, series }: MarketStatus): Market | null {

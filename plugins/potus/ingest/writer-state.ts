@@ -34,94 +34,115 @@ export interface WriterState {
 type Row = Compared & Pick<EventRow, 'seq' | 'cluster' | 'source' | 'available_at'>
 
 export function createWriterState(publisherOf: (source: string) => string): WriterState {
-  let first = -1
-  let candidates: Candidate[] = []
-  let chains = new Map<string, string | null>()
+  return new StoredWriterState(publisherOf)
+}
+
+class StoredWriterState implements WriterState {
+  readonly #publisherOf: (source: string) => string
+  /** First number of the range that the state belongs to; -1 for none. */
+  #first = -1
+  #candidates: Candidate[] = []
+  #chains = new Map<string, string | null>()
   /** Number of the last lock that this process held. */
-  let lastLock = NaN
+  #lastLock = NaN
 
-  const reset = (): void => {
-    first = -1
-    candidates = []
-    chains = new Map()
-  }
-  const enter = (range: SequenceRange): void => {
-    if (first === range.first) return
-    reset()
-    first = range.first
+  constructor(publisherOf: (source: string) => string) {
+    this.#publisherOf = publisherOf
   }
 
-  return {
-    async recent(db, range, at) {
-      enter(range)
-      const last = candidates.at(-1)?.seq ?? range.first - 1
-      const rows = (await db('potus_events as e')
-        .join('potus_versions as v', 'v.seq', 'e.seq')
-        .where('v.version', 1)
-        .where('e.seq', '>', last)
-        .where('e.seq', '<=', range.last)
-        .where('e.available_at', '>=', at - REMEMBERED_MS)
-        .orderBy('e.seq')
-        .select(
-          'e.seq',
-          'e.cluster',
-          'e.source',
-          'e.available_at',
-          'e.published_at as publishedAt',
-          'e.occurred_at as occurredAt',
-          'e.post',
-          'e.signed_on as signedOn',
-          'v.kind',
-          'v.title',
-          'v.text',
-        )) as Row[]
-      for (const { seq, cluster, source, available_at: at, ...compared } of rows)
-        candidates.push(candidateOf(compared, { id: source, publisher: publisherOf(source) }, at, seq, cluster))
-      const stale = candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
-      if (stale > 0) candidates.splice(0, stale)
-      return candidates
-    },
-    add: (candidate) => void candidates.push(candidate),
-    async lastSeq(db, { first: from, last: to }) {
-      const row = (await db('potus_events').whereBetween('seq', [from, to]).max('seq as seq').first()) as {
-        seq: number | null
-      }
-      return row.seq ?? from - 1
-    },
-    async lastAppearance(db, { first: from, last: to }) {
-      const row = (await db('potus_events')
-        .where({ ingest: 'live' })
-        .whereBetween('seq', [from, to])
-        .orderBy('seq', 'desc')
-        .first('available_at as at')) as { at: number } | undefined
-      return row?.at ?? 0
-    },
-    async chainEnd(db, source, range) {
-      enter(range)
-      if (!chains.has(source)) {
-        const row = (await db('potus_versions')
-          .where({ source })
-          .whereBetween('seq', [range.first, range.last])
-          .orderBy('id', 'desc')
-          .first('record_hash')) as { record_hash: string } | undefined
-        chains.set(source, row?.record_hash ?? null)
-      }
-      return chains.get(source) ?? null
-    },
-    setChainEnd: (source, hash) => void chains.set(source, hash),
-    async lockForWriting(tx) {
-      const next = tx.raw('cast(cast(potus_notes.value as bigint) + 1 as text)')
-      const [row] = (await tx('potus_notes')
-        .insert({ name: 'turn', value: '1' })
-        .onConflict('name')
-        .merge({ value: next })
-        .returning('value')) as { value: string }[]
-      const before = lastLock
-      lastLock = Number(row?.value)
-      if (lastLock === before + 1) return true
-      reset()
-      return false
-    },
-    reset,
+  async recent(db: Database, range: SequenceRange, at: number): Promise<readonly Candidate[]> {
+    this.#enter(range)
+    const last = this.#candidates.at(-1)?.seq ?? range.first - 1
+    const rows = (await db('potus_events as e')
+      .join('potus_versions as v', 'v.seq', 'e.seq')
+      .where('v.version', 1)
+      .where('e.seq', '>', last)
+      .where('e.seq', '<=', range.last)
+      .where('e.available_at', '>=', at - REMEMBERED_MS)
+      .orderBy('e.seq')
+      .select(
+        'e.seq',
+        'e.cluster',
+        'e.source',
+        'e.available_at',
+        'e.published_at as publishedAt',
+        'e.occurred_at as occurredAt',
+        'e.post',
+        'e.signed_on as signedOn',
+        'v.kind',
+        'v.title',
+        'v.text',
+      )) as Row[]
+    for (const { seq, cluster, source, available_at: at, ...compared } of rows)
+      this.#candidates.push(
+        candidateOf(compared, { id: source, publisher: this.#publisherOf(source) }, at, seq, cluster),
+      )
+    const stale = this.#candidates.findIndex((candidate) => candidate.at >= at - REMEMBERED_MS)
+    if (stale > 0) this.#candidates.splice(0, stale)
+    return this.#candidates
+  }
+
+  add(candidate: Candidate): void {
+    this.#candidates.push(candidate)
+  }
+
+  async lastSeq(db: Database, { first: from, last: to }: SequenceRange): Promise<number> {
+    const row = (await db('potus_events').whereBetween('seq', [from, to]).max('seq as seq').first()) as {
+      seq: number | null
+    }
+    return row.seq ?? from - 1
+  }
+
+  async lastAppearance(db: Database, { first: from, last: to }: SequenceRange): Promise<number> {
+    const row = (await db('potus_events')
+      .where({ ingest: 'live' })
+      .whereBetween('seq', [from, to])
+      .orderBy('seq', 'desc')
+      .first('available_at as at')) as { at: number } | undefined
+    return row?.at ?? 0
+  }
+
+  async chainEnd(db: Database, source: string, range: SequenceRange): Promise<string | null> {
+    this.#enter(range)
+    if (!this.#chains.has(source)) {
+      const row = (await db('potus_versions')
+        .where({ source })
+        .whereBetween('seq', [range.first, range.last])
+        .orderBy('id', 'desc')
+        .first('record_hash')) as { record_hash: string } | undefined
+      this.#chains.set(source, row?.record_hash ?? null)
+    }
+    return this.#chains.get(source) ?? null
+  }
+
+  setChainEnd(source: string, hash: string): void {
+    this.#chains.set(source, hash)
+  }
+
+  async lockForWriting(tx: Database): Promise<boolean> {
+    const next = tx.raw('cast(cast(potus_notes.value as bigint) + 1 as text)')
+    const [row] = (await tx('potus_notes')
+      .insert({ name: 'turn', value: '1' })
+      .onConflict('name')
+      .merge({ value: next })
+      .returning('value')) as { value: string }[]
+    const before = this.#lastLock
+    this.#lastLock = Number(row?.value)
+    if (this.#lastLock === before + 1) return true
+    this.reset()
+    return false
+  }
+
+  reset(): void {
+    this.#first = -1
+    this.#candidates = []
+    this.#chains = new Map()
+  }
+
+  /** Forgets everything if the state belongs to another range. */
+  #enter(range: SequenceRange): void {
+    if (this.#first === range.first) return
+    this.reset()
+    this.#first = range.first
   }
 }
