@@ -55,7 +55,7 @@ export async function find(db: Database, query: DirectoryQuery, now: number): Pr
   }
 }
 
-/** Sort keys use only what we observed ourselves, so that no source can move its services up. */
+/** Sort keys use only our own observations, so that no source can move its services up. */
 function sorting(db: Database, sort: DirectoryQuery['sort']): { column: string; direction: 'asc' | 'desc' } {
   const direction = sort.startsWith('-') ? 'desc' : 'asc'
   const postgres = isPostgres(db)

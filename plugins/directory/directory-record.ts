@@ -1,10 +1,10 @@
-/** Merges what all sources and our own visits say about one service into the record that is sold. */
+/** Merges the listings of all sources and the results of our own visits into one record per service. */
 import type { DirectoryRecord } from '../../schemas/types.d.ts'
 import { formatSeconds } from '../lib/time/timestamps.ts'
 import { type Health, isHidden } from './liveness.ts'
 import type { Listing, Price } from './listing.ts'
 
-/** The listing of one source, and since when it has it. */
+/** The listing of one source, and the time at which it first appeared there. */
 export interface SourceListing {
   readonly source: string
   /** Sources with a smaller rank take precedence. */
@@ -14,7 +14,7 @@ export interface SourceListing {
   readonly seen: number
 }
 
-/** What we know ourselves. No source can overwrite it. */
+/** Our own observations. No source can overwrite them. */
 export interface Entry {
   readonly id: string
   readonly first_seen: number
@@ -39,7 +39,7 @@ export function payeesOf(prices: readonly Price[]): string[] {
   return [...new Set(payees)].sort((a, b) => (a < b ? -1 : 1))
 }
 
-/** The prices of a service: from its own 402, else from its own document, else from the first source that has some. */
+/** The prices of a service: from its own 402, otherwise from its own document, otherwise from the first source with prices. */
 export function pricesOf(said: readonly SourceListing[], health: Health): readonly Price[] {
   if (health.terms.length > 0) return health.terms
   const own = said.find(({ listing }) => listing.isOwn && listing.prices.length > 0)

@@ -1,4 +1,4 @@
-/** Settings: the sources of the directory, and how often it reads and visits. */
+/** Settings: the sources of the directory, and how often it reads sources and visits services. */
 export type SourceKind = 'bazaar' | 'mcp_registry' | 'erc8004' | 'origins' | 'agent_cards'
 
 export interface SourceSettings {

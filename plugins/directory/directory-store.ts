@@ -1,4 +1,4 @@
-/** Stores the listings of the sources, the health that we observed, and the records made of both. */
+/** Stores the listings of the sources, the health that we observed, and the records merged from both. */
 import type { Database } from 'tollgate/plugin'
 import { type Body, columnsOf, merge, payeesOf, pricesOf, type SourceListing } from './directory-record.ts'
 import type { EntryRow, ListingRow, SweepRow } from './directory-tables.ts'
@@ -61,7 +61,7 @@ export class DirectoryStore {
     })
   }
 
-  /** Ends a complete sweep: removes the listings that it did not meet. */
+  /** Ends a complete sweep: removes the listings that it did not find. */
   async conclude(source: string, sweep: number, at: number): Promise<void> {
     const gone = (await this.#db('directory_listings').where({ source }).where('sweep', '<', sweep).select('id')) as {
       id: string

@@ -9,7 +9,7 @@ export const migrations: readonly Migration[] = [
       table.integer('rank').notNullable()
       table.text('listing').notNullable()
       table.bigInteger('seen').notNullable()
-      // The last sweep that met it. A complete sweep removes what it did not meet.
+      // The last sweep that found it. A complete sweep removes what it did not find.
       table.bigInteger('sweep').notNullable()
       table.primary(['source', 'id'])
       table.index('id')

@@ -1,4 +1,4 @@
-/** A listing: what one source says about one service, in one form for all sources. */
+/** A listing: one service as one source describes it, in one format for all sources. */
 import { createHash } from 'node:crypto'
 
 export type Kind = 'http_endpoint' | 'mcp_server' | 'mcp_tool' | 'a2a_agent'
@@ -6,7 +6,7 @@ export type Protocol = 'x402' | 'mcp' | 'a2a'
 
 export interface Price {
   readonly scheme: string
-  /** CAIP-2, for instance "eip155:8453". An unknown name stays as it came. */
+  /** CAIP-2, for instance "eip155:8453". An unknown name is kept as it is. */
   readonly network: string
   readonly asset: string
   readonly asset_symbol: string | null

@@ -1,4 +1,4 @@
-/** Fields of listings that strangers wrote: cleaned, and bounded in length. */
+/** Reads fields of untrusted listings: cleans text and limits its length. */
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 
 const LONGEST_TEXT = 2000
@@ -34,7 +34,7 @@ export function countOf(value: unknown): number | null {
 }
 
 /**
- * Epoch seconds of a time that a source gives, rounded down; null where there is none. A time in the future becomes five
+ * Epoch seconds of a time in a source, rounded down; null if there is none. A time in the future becomes five
  * minutes after `now`.
  *
  * @example sourceTime(4102444800, 1767429328) // 1767429628

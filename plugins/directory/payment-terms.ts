@@ -1,4 +1,4 @@
-/** Reads the payment terms of x402 listings and 402 answers, version 1 and 2, into one form. */
+/** Reads the payment terms of x402 listings and 402 answers, version 1 and 2, into one format. */
 import { textOf } from './payload-fields.ts'
 import { isRow, listOf, rowOf } from '../lib/feeds/payloads.ts'
 import type { Price } from './listing.ts'
@@ -121,7 +121,7 @@ export function pricesOf(accepts: unknown): Price[] {
   return prices
 }
 
-/** The x402 version of the payments by their form, whatever their label says. */
+/** The x402 version of the payments by their shape, whatever version they state. */
 export function versionOf(accepts: unknown, label: unknown): number | null {
   const rows = listOf(accepts).filter(isRow)
   if (rows.some((row) => 'maxAmountRequired' in row)) return 1

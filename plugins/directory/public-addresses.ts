@@ -1,4 +1,4 @@
-/** Canonical URLs of addresses that strangers list, and the check that an address is public. */
+/** Canonical URLs of listed addresses, and the check that an address is public. */
 import { BlockList, isIP, isIPv4 } from 'node:net'
 
 export type CanonicalAddress =

@@ -143,7 +143,7 @@ export const READERS: readonly Reader[] = [
   },
 ]
 
-/** Reads a document that an origin serves about itself. Its first address tells the origin. */
+/** Reads a document that an origin serves about itself. Its first address determines the origin. */
 function ownDocument(payload: unknown): Page | null {
   const [first] = listOf(rowOf(payload)['resources'])
   const address = canonicalAddress(first)

@@ -17,7 +17,7 @@ const START = Date.UTC(2026, 1, 1) / 1000
 const STEP = 28 * 86_400
 /** Services that appear in a step. */
 const PER_STEP = 19
-/** Seconds from their listing to our visits. */
+/** Seconds from the listing of a service to our visit. */
 const VISITED_AFTER = [600, 1200, 1800]
 export const SAMPLE_SOURCES = ['cdp', 'payai', 'mcp_registry', 'agent_cards'] as const
 
@@ -48,7 +48,7 @@ const MAKERS = [
   'fathom',
 ]
 const USDC = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
-/** One of this many services does not answer. */
+/** One service in this many does not answer. */
 const DEAD_ONE_IN = 7
 
 const address = (word: string): string => `0x${createHash('sha256').update(word).digest('hex').slice(0, 40)}`
@@ -85,7 +85,7 @@ function pagesOf(
   ]
   return [
     ['cdp', readBazaar({ items: bazaar.map((service) => asV2(service, at)) }, at)],
-    // Some services that the first source has too, and some of its own.
+    // Some services of the first source again, and some of its own.
     [
       'payai',
       readBazaar(

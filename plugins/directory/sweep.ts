@@ -19,12 +19,12 @@ export interface Sweep {
   readonly pauseMs: number
   readonly signal: AbortSignal
   readonly now: () => number
-  /** Visits files of strangers that a source links to. */
+  /** Visits untrusted files that a source links to. */
   readonly visit: Visitor
 }
 
 /**
- * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reached the end removes what it did not meet.
+ * Sweeps a listing. Each page is stored as it arrives. Only a sweep that reaches the end removes what it did not find.
  * Throws SourceError.
  */
 export async function sweep(
@@ -73,7 +73,7 @@ async function* pagesOf(
     if (kind === 'bazaar') address.searchParams.set('offset', String(offset))
     else if (cursor !== null) address.searchParams.set('cursor', cursor)
     const { payload, text } = await fetchJson(address, get, signal)
-    // A source that ignores `offset` returns its first page for ever.
+    // A source that ignores `offset` returns its first page forever.
     if (text === before) return
     before = text
     if (kind === 'bazaar') {

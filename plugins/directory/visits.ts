@@ -1,5 +1,5 @@
 /**
- * Visits an address that a stranger wrote down. The name is resolved once, all its addresses must be public, and the
+ * Visits an untrusted address. The name is resolved once, all its addresses must be public, and the
  * connection goes to exactly the checked address. Each redirect passes the same checks. Time, bytes, redirects, ports
  * and the rate of requests to one network are limited.
  */
@@ -14,7 +14,7 @@ export type Visit =
   | { readonly failure: null; readonly status: number; readonly body: string; readonly paymentRequired: string | null }
   | { readonly failure: 'refused' | 'unreachable'; readonly reason: string }
 
-/** How names are resolved and connections are made. Tests have an internet of their own. */
+/** Resolves names and maps addresses to connections. Tests replace it with an internet of their own. */
 export interface World {
   resolve(host: string): Promise<readonly string[]>
   /** Where to connect for a checked address; tests map it to a local server. */

@@ -8,8 +8,9 @@ import { VENUES } from './venues/funding-venues.ts'
 import { PayloadError, type Venue } from './venues/funding-venue.ts'
 
 const EVERY_SECONDS = 60
-/** How long a venue is left alone after a failure: as it asks, at most an hour, and always an hour after a refusal. */
+/** Pause after a failure, unless the venue asks for another. */
 const PAUSE_SECONDS = 30
+/** Longest pause that a venue can ask for, and the pause after a refusal. */
 const REFUSED_SECONDS = 3600
 const REFUSALS = [403, 418, 451]
 /** Slowly changing payloads are used up to this many refresh periods. */
@@ -31,7 +32,7 @@ export function openOnlineRates(
   const pauses = createPauses<VenueName>(now)
   const enabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
-  /** Fetches the payload of a request, or returns the kept one if it changes seldom. */
+  /** Fetches the payload of a request, or returns the cached one if it rarely changes. */
   async function payload(venue: Venue, word: string, signal: AbortSignal): Promise<unknown> {
     const request = venue.requests[word]!
     const key = `${venue.name}/${word}`

@@ -1,4 +1,4 @@
-/** Reads recorded settlements of Binance. The gaps between settlements tell the funding interval. */
+/** Reads recorded settlements of Binance. The gaps between settlements determine the funding interval. */
 import type { Excluded, FundingRate } from './funding-rate.ts'
 import { decimalOf, splitPair, symbolOf } from './payload-values.ts'
 import type { Parsed } from './venues/funding-venue.ts'

@@ -1,4 +1,4 @@
-/** Reads recorded bars. The file name and the header tell which symbol and interval a file holds. */
+/** Reads recorded bars. The file name and the header determine the symbol and the interval. */
 import Papa from 'papaparse'
 import { readRecordedText } from '../lib/feeds/recordings.ts'
 import { epochSeconds, FILE_RULES, QUERY_RULES } from '../lib/time/timestamps.ts'
@@ -57,7 +57,7 @@ const NAMES: readonly (readonly [RegExp, Reader])[] = [
   [/^sp500_daily/i, () => utc('us', null, 'daily')],
 ]
 
-/** Tells from a file name what the file holds; null for an unknown name. */
+/** The symbol, interval and format of a file by its name; null for an unknown name. */
 export function recordingFormat(file: string): RecordingFormat | null {
   if (!/\.csv(\.gz)?$/.test(file)) return null
   for (const [pattern, read] of NAMES) {

@@ -3,15 +3,15 @@ import { createPage, EMPTY, type Page } from '../listing.ts'
 import { nameOf, tagsOf, textOf } from '../payload-fields.ts'
 import { isRow, listOf, rowOf } from '../../lib/feeds/payloads.ts'
 
-/** Bindings in the order a client tries them. */
+/** Bindings in the order in which clients try them. */
 const BINDINGS = ['JSONRPC', 'HTTP+JSON', 'GRPC']
 
 /**
- * An A2A agent card: `url` (0.x) or `supportedInterfaces` (1.0). Null where it is no card.
+ * Reads an A2A agent card: `url` (0.x) or `supportedInterfaces` (1.0). Returns null for any other document.
  *
  * Source: A2A specification, "Agent Card"; /.well-known/agent-card.json.
  *
- * @param host the host that served it, which speaks for itself only; null where nobody did
+ * @param host The host that served the card. Addresses at other hosts are dropped. Null if no host served it.
  */
 export function readCard(payload: unknown, host: string | null): Page | null {
   if (!isRow(payload) || textOf(payload['name']) === null) return null

@@ -5,13 +5,13 @@ import { nameOf, countOf, sourceTime, tagsOf, textOf } from '../payload-fields.t
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 export interface BazaarPage extends Page {
-  /** Rows of all pages, where the source says it. */
+  /** Number of rows on all pages; null if the source does not state it. */
   readonly total: number | null
 }
 
 /**
- * A page of a facilitator's listing, version 1 or 2. The address is in `resource` or `url`, times are seconds,
- * milliseconds or ISO 8601, and one facilitator wraps everything in `data`. Null where it is no such page.
+ * Reads a page of a facilitator's listing, version 1 or 2. The address is in `resource` or `url`, times are seconds,
+ * milliseconds or ISO 8601, and one facilitator wraps everything in `data`. Returns null for any other document.
  *
  * Source: x402 specification, section 8.1, and CDP's discovery interface.
  */

@@ -13,7 +13,7 @@ const LONGEST_URI = 200_000
 const DATA = /^data:application\/json(?:;charset=[\w-]+)?(;base64)?,/i
 
 export interface Identity {
-  /** JSON-RPC address, the operator's own choice. */
+  /** JSON-RPC address from the operator's settings. */
   readonly rpcUrl: string
   readonly registry: `0x${string}`
   /** CAIP-2. */
@@ -21,9 +21,8 @@ export interface Identity {
 }
 
 /**
- * One page for every fifty agents, until fifty in a row are not there. Files are read from the chain itself (`data:`) or
- * visited like every other address of a stranger; those that lie elsewhere (IPFS) are counted and left. Throws
- * SourceError.
+ * Yields a page per fifty agents, until fifty in a row do not exist. Files are read from the chain itself (`data:`) or
+ * visited like any other untrusted address. Files elsewhere (IPFS) are counted and skipped. Throws SourceError.
  */
 export async function* agentsOf(
   { rpcUrl, registry, network }: Identity,
@@ -45,7 +44,7 @@ export async function* agentsOf(
   }
 }
 
-/** Null for an agent that is not there: the call reverts. */
+/** Null for an agent that does not exist: the call reverts. */
 async function urisOf(
   rpcUrl: string,
   registry: `0x${string}`,
@@ -103,13 +102,13 @@ async function fileAt(uri: string, visit: Visitor, signal: AbortSignal): Promise
   }
 }
 
-/** A service that an agent can be called by. */
+/** A service of an agent that can be called. */
 interface Called {
   readonly kind: Kind
   readonly protocols: readonly Protocol[]
 }
 
-/** By the name that a registration gives them. */
+/** Kinds of services, by their name in a registration. */
 const CALLED: Readonly<Record<string, Called>> = {
   mcp: { kind: 'mcp_server', protocols: ['mcp'] },
   a2a: { kind: 'a2a_agent', protocols: ['a2a'] },
@@ -118,13 +117,13 @@ const WEB: Called = { kind: 'http_endpoint', protocols: [] }
 const MOST_SERVICES = 20
 
 /**
- * An ERC-8004 registration file: one agent with its services. MCP and A2A services are listed; a web service is where
- * the agent says that it takes x402 payments. Names, wallets and mail addresses are no services. Null where it is no
- * such file.
+ * Reads an ERC-8004 registration file: one agent with its services. MCP and A2A services are listed, and web services if
+ * the agent states that it accepts x402 payments. Names, wallets and mail addresses are not services. Returns null for
+ * any other document.
  *
  * Source: ERC-8004, "Agent URI and agent registration file".
  *
- * @param agent the registry and number it was found under; else what the file says of itself
+ * @param agent The registry and number under which it was found. Default: what the file states.
  */
 export function readRegistration(payload: unknown, agent: string | null = null): Page | null {
   if (!isRow(payload) || !/eip-8004#registration-v\d+$/.test(textOf(payload['type']) ?? '')) return null
@@ -159,7 +158,7 @@ export function readRegistration(payload: unknown, agent: string | null = null):
   return page.end(Math.max(1, services.length))
 }
 
-/** "eip155:8453:0x8004…:22"; null where the file does not say it, or leaves the placeholders of its model. */
+/** The agent that a file states, "eip155:8453:0x8004…:22". Null if it states none or still has the placeholders of the template. */
 function agentOf(registration: Row): string | null {
   const [registry, id] = [nameOf(registration['agentRegistry']), registration['agentId']]
   if (registry === null || !/^[a-z0-9]+:\d+:0x[0-9a-fA-F]{40}$/.test(registry)) return null

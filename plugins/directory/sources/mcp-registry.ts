@@ -11,9 +11,9 @@ const MOST_PACKAGES = 20
 const OFFICIAL = 'io.modelcontextprotocol.registry/official'
 
 /**
- * A page of the MCP registry, `{servers: [{server, _meta}], metadata}`, or a bare list of servers as its seeds have it;
- * records of 2025-05 (`version_detail`, `registry_name`) too. Of several versions of a server the newest counts. A
- * server without a remote address is listed with what installs it. Null where it is no such page.
+ * Reads a page of the MCP registry: `{servers: [{server, _meta}], metadata}`, or a plain list of servers like its seed
+ * files. Also reads records of 2025-05 (`version_detail`, `registry_name`). Of several versions of a server the newest
+ * counts. A server without a remote address is listed with its packages. Returns null for any other document.
  *
  * Source: MCP registry API v0.1 and its server schema.
  */
@@ -55,7 +55,7 @@ function listingOf(name: string, server: Row, official: Row, now: number): Listi
     kind: 'mcp_server',
     name: nameOf(server['title']) ?? name,
     description: textOf(server['description']),
-    // "io.github.owner/server" is given to whoever proved to be owner.
+    // The registry gives "io.github.owner/server" only to the verified owner.
     provider: name.includes('/') ? name.slice(0, name.indexOf('/')) : null,
     tags: tagsOf(listOf(server['tags'])),
     protocols: ['mcp'],
@@ -73,7 +73,7 @@ function packageOf(row: Row): Package[] {
   return registry && identifier ? [{ registry, identifier, version: nameOf(row['version']) }] : []
 }
 
-/** Compares versions by their numbers; one that says nothing is the older. */
+/** Compares versions by their numbers. A missing version is the oldest. */
 function isNewer(a: string | null, b: string | null): boolean {
   const numbers = (version: string | null): number[] => (version ?? '').split(/\D+/).filter(Boolean).map(Number)
   const [one, other] = [numbers(a), numbers(b)]

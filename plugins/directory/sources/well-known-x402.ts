@@ -5,13 +5,13 @@ import { nameOf, textOf } from '../payload-fields.ts'
 import { listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 /**
- * A `/.well-known/x402` document: `{version: 1, resources: [url]}`. An origin speaks for its own addresses only. Where it
- * also gives `paid_endpoints` ("METHOD path" → "$0.005") with network and payee, as ours does, the prices are read too.
- * Null where it is no such document.
+ * Reads a `/.well-known/x402` document: `{version: 1, resources: [url]}`. Addresses at other origins are dropped. If it
+ * also has `paid_endpoints` ("METHOD path" → "$0.005") with network and `pay_to`, like ours, the prices are read too.
+ * Returns null for any other document.
  *
  * Source: x402scan discovery specification, part B.
  *
- * @param origin where it was served; our own may be a loopback address, which nobody else's may
+ * @param origin The origin that served it. Only our own may be a loopback address.
  */
 export function readOrigin(payload: unknown, origin: string, isOurs = false): Page | null {
   const document = rowOf(payload)

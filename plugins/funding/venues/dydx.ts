@@ -2,7 +2,7 @@ import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
 import { createParsed, nextHour, PayloadError, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
-/** dYdX v4 pays every hour on the hour. No field says so. */
+/** dYdX v4 pays every hour on the hour. No field states it. */
 const HOURS = 1
 
 /**

@@ -53,7 +53,7 @@ export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
 
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** A rate as a parser finds it; null where the venue reports nothing. */
+/** A rate as the venue reports it. Null for a field that it does not report. */
 export interface ReportedRate extends Omit<FundingRate, 'rate' | 'intervalHours'> {
   readonly rate: string | null
   readonly intervalHours: number | null

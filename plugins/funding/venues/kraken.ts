@@ -3,7 +3,7 @@ import { decimalOf, priceOf, secondsOf, symbolOf } from '../payload-values.ts'
 import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 
-/** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field says so. */
+/** "Calculated every hour ... settling at the end of each hour": Kraken, contract specifications. No field states it. */
 const HOURS = 1
 /** Perpetual contracts, linear (PF) and inverse (PI); FF and FI are dated. */
 const PERPETUAL = /^P[FI]_/
@@ -14,7 +14,7 @@ const PARTS = /^P[FI]_(\w+)(USD[TC]?|EUR|GBP)$/
  * contract (PF_) the fraction is that amount divided by the mark price. For an inverse one (PI_) it is paid in coin, and
  * dividing would be wrong by the square of the price: PI_XBTUSD at 21,979.69 with −6.2604214e-11 is −1.380384722e-6 and
  * not −2.8e-15. Multiplying comes within 0.3% of it, because the reference price is missing. Such a contract is
- * therefore reported only if the venue gives the relative figure itself, as its streaming ticker does.
+ * therefore reported only if the venue states the relative rate, as its streaming ticker does.
  *
  * Source: Kraken Futures API, "Tickers" and the streaming "Ticker".
  */

@@ -1,4 +1,4 @@
-/** Order books of the venues, polled every fifteen seconds and kept in the shared store for all processes. */
+/** Order books of the venues, polled every fifteen seconds and stored for all processes. */
 import type { Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, RequestError } from '../../lib/feeds/requests.ts'
 import type { CoveredSymbol, Settings } from '../symbols.ts'

@@ -18,8 +18,8 @@ export interface Quotes {
 
 /** Where order books and quotes come from. Sample, replay and online implement it alike. */
 export interface OrderBooks {
-  /** The last book known at `asOf` (epoch seconds), however old; null where there is none. */
+  /** The last book known at `asOf` (epoch seconds), however old; null if there is none. */
   book(symbol: string, asOf: number): Promise<BookSnapshot | null>
-  /** Quotes of [from, to], both included; null where there never were any. */
+  /** Quotes of [from, to], both inclusive; null if quotes were never stored. */
   quotes(symbol: string, from: number, to: number): Promise<Quotes | null>
 }
