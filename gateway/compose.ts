@@ -138,7 +138,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
 
   const openedAt = Date.now()
   const editions = createSwap({
-    prepare: ({ catalog, disabled: withheld }, readAt) => prices.record(catalog, withheld.length === 0, readAt),
+    prepare: ({ catalog, disabled }, readAt) => prices.record(catalog, disabled.length === 0, readAt),
     now: clock.wall,
     log,
   })

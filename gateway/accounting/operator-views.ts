@@ -185,8 +185,8 @@ export function createOperatorViews(parts: OperatorViewParts) {
     }
   }
 
-  async function catalogState({ catalog, disabled: withheld }: Edition) {
-    return { version: catalog.version, ...sizes(catalog), withheld, mistakes: parts.issues(), check: null }
+  async function catalogState({ catalog, disabled }: Edition) {
+    return { version: catalog.version, ...sizes(catalog), withheld: disabled, mistakes: parts.issues(), check: null }
   }
 
   return { overview, ledger, products, subscriptions, reconciliation, priceChanges, catalogState }

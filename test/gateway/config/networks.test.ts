@@ -24,7 +24,7 @@ describe('the networks', () => {
     writeFileSync(join(folder, 'networks.json'), JSON.stringify({ networks }))
     return readNetworks(folder)
   }
-  const mistakesOf = (...networks: unknown[]): string => {
+  const issuesOf = (...networks: unknown[]): string => {
     try {
       read(...networks)
       return ''
@@ -65,10 +65,10 @@ describe('the networks', () => {
   })
 
   it('are refused, with the place in the file, if an entry is invalid or repeats a network', () => {
-    expect(mistakesOf({ ...GNOSIS, decimals: 18 })).to.match(/networks\.json#\/networks\/0\/decimals .*Write 6/)
-    expect(mistakesOf({ ...GNOSIS, asset: '0x12' })).to.include('/networks/0/asset')
-    expect(mistakesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is already known')
-    expect(mistakesOf(GNOSIS, { ...GNOSIS, chain_id: 7 })).to.include('/networks/1')
+    expect(issuesOf({ ...GNOSIS, decimals: 18 })).to.match(/networks\.json#\/networks\/0\/decimals .*Write 6/)
+    expect(issuesOf({ ...GNOSIS, asset: '0x12' })).to.include('/networks/0/asset')
+    expect(issuesOf({ ...GNOSIS, chain_id: 8453 })).to.include('is already known')
+    expect(issuesOf(GNOSIS, { ...GNOSIS, chain_id: 7 })).to.include('/networks/1')
     writeFileSync(join(folder, 'networks.json'), '[')
     expect(() => readNetworks(folder)).to.throw(CatalogError)
   })

@@ -13,8 +13,8 @@ describe('an edition', () => {
   const { open } = useShop()
 
   it('answers with the handlers of the plugins that the catalog names', async () => {
-    const { edition, issues: mistakes } = await open({ 'gold.json': gold() })
-    expect(mistakes).to.deep.equal([])
+    const { edition, issues } = await open({ 'gold.json': gold() })
+    expect(issues).to.deep.equal([])
     const answer = await callOperation(edition, 'getGold', { query: { days: '3' }, asOf: new Date(0) })
     expect(answer).to.include({ as_of: '1970-01-01T00:00:00.000Z', price: 1900, days: 3, unit: 'ounce' })
     expect(await edition.facts()).to.deep.equal({ gold: { prices: 2 } })
@@ -40,8 +40,8 @@ describe('an edition', () => {
         getMoreColumns: { ...operations.getGoldColumns, handler: 'getGoldColumns' },
       },
     }
-    const { issues: mistakes } = await open({ 'a.json': gold(), 'b.json': second })
-    expect(mistakes).to.deep.equal([])
+    const { issues } = await open({ 'a.json': gold(), 'b.json': second })
+    expect(issues).to.deep.equal([])
     expect(log).to.deep.equal(['migrated', 'set up gold', 'set up gold-2'])
   })
 
@@ -127,10 +127,10 @@ describe('an edition', () => {
       good.operations = {
         getGood: { route: 'GET /v1/good', summary: 'Good.', price: 'free', response: {}, handler: 'getThing' },
       }
-      const { edition, issues: mistakes } = await open({ 'bad.json': document, 'good.json': good })
-      expect(mistakes).to.have.length(1)
-      expect(mistakes[0]).to.include({ file: 'bad.json', pointer })
-      expect(mistakes[0]?.message).to.match(message)
+      const { edition, issues } = await open({ 'bad.json': document, 'good.json': good })
+      expect(issues).to.have.length(1)
+      expect(issues[0]).to.include({ file: 'bad.json', pointer })
+      expect(issues[0]?.message).to.match(message)
       expect(idsOf(edition)).to.deep.equal(['good'])
       expect([...edition.bound.keys()]).to.deep.equal(['getGood'])
       const { product } = document as { product: string }
@@ -147,8 +147,8 @@ describe('an edition', () => {
   })
 
   it('never imports a plugin that the catalog does not name', async () => {
-    const { issues: mistakes } = await open({ 'gold.json': gold() })
-    expect(mistakes).to.deep.equal([])
+    const { issues } = await open({ 'gold.json': gold() })
+    expect(issues).to.deep.equal([])
   })
 
   it('disables a product whose document cannot be parsed, and names it by its file', async () => {
@@ -160,10 +160,10 @@ describe('an edition', () => {
   it('needs no handler for a retired operation, and answers it with 410', async () => {
     const document = gold()
     const old = { route: 'GET /v1/old', summary: 'Old.', price: '0.01', retired: true, replacement: 'GET /v1/gold' }
-    const { edition, issues: mistakes } = await open({
+    const { edition, issues } = await open({
       'gold.json': { ...document, operations: { ...document.operations, getOld: old } },
     })
-    expect(mistakes).to.deep.equal([])
+    expect(issues).to.deep.equal([])
     const failure = await callOperation(edition, 'getOld', { asOf: new Date(0) }).catch((error: unknown) => error)
     expect(failure).to.include({ code: 'retired' })
   })

@@ -107,6 +107,6 @@ describe('the copies of plugin code', () => {
       join(dir, 'tin'),
     ])
     expect(said).to.have.length(1)
-    expect(String(said[0])).to.match(/an edit of it shows after a restart/)
+    expect(String(said[0])).to.match(/an edit of it takes effect after a restart/)
   })
 })
