@@ -7,7 +7,7 @@ import { createSigner } from '../../gateway/methods/exact-evm/chain/transaction-
 const root = resolve(import.meta.dirname, '../..')
 const KEY = `0x${'46'.repeat(32)}` as const
 const SETTLERS = 'gateway/methods/exact-evm/'
-/** The local chain of the sandbox and its made-up money. */
+/** The local chain of the sandbox, which has only test money. */
 const SANDBOX = 'gateway/sandbox/'
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')
@@ -16,7 +16,7 @@ const sources = (folder: string): readonly string[] =>
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(root, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
 
-/** What a file loads when it runs: imports of types alone are gone by then. */
+/** Returns the modules that a file loads at run time, without imports of types. */
 const loaded = (file: string): readonly string[] =>
   [
     ...read(file).matchAll(
@@ -26,21 +26,21 @@ const loaded = (file: string): readonly string[] =>
     .map(([, name, lazy]) => name ?? lazy ?? '')
     .map((name) => (name.startsWith('.') ? relative(root, resolve(root, dirname(file), name)) : name))
 
-/** Everything that is loaded with these files, packages by their names. */
-function reach(files: readonly string[]): ReadonlySet<string> {
+/** Returns all files and packages that these files load, directly or indirectly. */
+function reachedFrom(files: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>()
-  const waiting = [...files]
-  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+  const queue = [...files]
+  for (let file = queue.pop(); file !== undefined; file = queue.pop()) {
     if (seen.has(file)) continue
     seen.add(file)
-    if (file.endsWith('.ts') && !file.endsWith('.d.ts')) waiting.push(...loaded(file))
+    if (file.endsWith('.ts') && !file.endsWith('.d.ts')) queue.push(...loaded(file))
   }
   return seen
 }
 
 describe('the custody of funds', () => {
   it('gives accounting code no way to send money: debts are only recorded', () => {
-    const reached = reach(['scripts/ledger.ts', ...sources('gateway/accounting')])
+    const reached = reachedFrom(['scripts/ledger.ts', ...sources('gateway/accounting')])
     expect([...reached], 'imports are followed')
       .to.include(`${SETTLERS}nodes/rpc.ts`)
       .and.to.include('gateway/config/config.ts')
@@ -69,7 +69,7 @@ describe('the custody of funds', () => {
   })
 
   it('lets settlers transfer only what a buyer has signed, never the money of the recipient', () => {
-    // transfer, transferFrom, approve, increaseAllowance and permit of ERC-20, and their names.
+    // Selectors and signatures of transfer, transferFrom, approve, increaseAllowance and permit of ERC-20.
     const moves =
       /a9059cbb|23b872dd|095ea7b3|39509351|d505accf|\btransfer\(address|\btransferFrom\(address|\bapprove\(address/
     expect(sources('gateway').filter((file) => !file.startsWith(SANDBOX) && moves.test(read(file)))).to.deep.equal([])

@@ -1,6 +1,6 @@
 /**
- * Today's gateway on the data of release 0.1. The fixture was written by 0.1 itself, with a payment in every state, once
- * in SQLite files and once in PostgreSQL. All its moments are fixed, so the gateway of this test gets a fixed clock.
+ * Runs the current gateway on the data of release 0.1. Release 0.1 itself wrote the fixture, with a payment in every
+ * state, once in SQLite files and once in PostgreSQL. All its times are fixed, so this test uses a fixed clock.
  */
 import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,10 +21,10 @@ const FIXTURE = resolve(import.meta.dirname, '../fixtures/data-0.1')
 
 interface Payment {
   readonly key: string
-  /** As 0.1 left it. */
+  /** The state in which 0.1 left it. */
   readonly state: PaymentState
   readonly attempt: number
-  /** The transaction that transferred the money, if one did. */
+  /** The transaction that transferred the money, if there is one. */
   readonly transferred: Hex | null
   readonly version: 1 | 2
   readonly method: string
@@ -44,7 +44,7 @@ const { payments, tokens } = JSON.parse(readFileSync(join(FIXTURE, 'payments.jso
 /** One minute after 0.1 stopped. */
 const UPGRADED_AT = Date.parse('2026-11-01T12:01:00Z')
 
-/** Every payment of the fixture: the state 0.1 left it in, and the state it is in once today's gateway has started. */
+/** All payments of the fixture, with their state under 0.1 and their state after the current gateway has started. */
 const STATES: Readonly<Record<string, readonly [before: PaymentState, after: PaymentState]>> = {
   reserved: ['reserved', 'released'],
   'answered, the buyer comes back': ['answered', 'answered'],
@@ -131,7 +131,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
         await Promise.all(Object.keys(payments).map(async (name) => [name, (await recordOf(name)).state] as const)),
       )
 
-    /** Sends the request of a payment again, with the payment it was signed for. */
+    /** Repeats the request of a payment with the same payment. */
     async function repeat(name: string, headers: Record<string, string> = {}): Promise<Response> {
       const { version, method, path, body, payload, headers: own } = paymentOf(name)
       const url = `${shop.url}${path}`
@@ -180,7 +180,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(chain.sent).to.deep.equal([])
     })
 
-    it('keeps what 0.1 knew of a payment', async () => {
+    it('keeps all that 0.1 stored about a payment', async () => {
       expect(await recordOf('settled and never delivered')).to.include({ deliveredAt: null })
       expect((await recordOf('settled and delivered')).deliveredAt).to.be.a('number')
       expect((await recordOf('settled, answer forgotten')).answer).to.equal(null)
@@ -205,7 +205,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect(chain.sent).to.deep.equal([])
     })
 
-    it('refuses a payment whose answer is forgotten or owed, and one under another idempotency key', async () => {
+    it('refuses a payment whose answer was deleted or is owed, and a payment with another idempotency key', async () => {
       for (const name of ['settled, answer forgotten', 'owed', 'owed and repaid', 'settled without an answer']) {
         const response = await repeat(name)
         expect(response.status, name).to.equal(402)
@@ -240,7 +240,7 @@ for (const engine of ['sqlite', 'postgres'] as const)
       expect([refused.status, (await json(refused))['code']]).to.deep.equal([402, 'token_invalid'])
     })
 
-    it('settles after a restart what reached the chain meanwhile, and changes nothing else', async () => {
+    it('settles the payments that reached the chain in the meantime after a restart, and changes nothing else', async () => {
       const before = await statesNow()
       chain.transfers.set(paymentOf('submitted: not yet in a block').key, `0x${'77'.repeat(32)}`)
       await shop.close()

@@ -43,7 +43,7 @@ describe('a forged access token that our own key signed', () => {
       .sign(signing)
   }
   /** Presents a token over HTTP and over MCP. Returns 'opens' or the error code, which must be the same on both. */
-  async function taken(token: string): Promise<string> {
+  async function presentToken(token: string): Promise<string> {
     const response = await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': token } })
     const code = response.status === 200 ? 'opens' : String((await json(response))['code'])
     if (response.status !== 200)
@@ -56,7 +56,7 @@ describe('a forged access token that our own key signed', () => {
   const seconds = (): number => Math.floor(shop.now().getTime() / 1000)
 
   it('opens the routes of its plan if nothing in it is forged', async () => {
-    expect(await taken(await signed({}))).to.equal('opens')
+    expect(await presentToken(await signed({}))).to.equal('opens')
   })
 
   it('is refused if audience, issuer, type or another claim is wrong', async () => {
@@ -73,14 +73,14 @@ describe('a forged access token that our own key signed', () => {
       'a plan that is not sold': await signed({ plan: 'live-forever' }),
       'a plan that is no name': await signed({ plan: { toString: 'late-1h' } }),
     }
-    for (const [what, token] of Object.entries(wrong)) expect(await taken(token), what).to.equal('token_invalid')
+    for (const [what, token] of Object.entries(wrong)) expect(await presentToken(token), what).to.equal('token_invalid')
   })
 
   it('is refused once it has expired, even by one second', async () => {
-    expect(await taken(await signed({ exp: seconds() + 3600 }))).to.equal('opens')
-    expect(await taken(await signed({ exp: seconds() - 1 }))).to.equal('token_expired')
-    expect(await taken(await signed({ exp: seconds() }))).to.equal('token_expired')
-    expect(await taken(await signed({ exp: 0 }))).to.equal('token_expired')
+    expect(await presentToken(await signed({ exp: seconds() + 3600 }))).to.equal('opens')
+    expect(await presentToken(await signed({ exp: seconds() - 1 }))).to.equal('token_expired')
+    expect(await presentToken(await signed({ exp: seconds() }))).to.equal('token_expired')
+    expect(await presentToken(await signed({ exp: 0 }))).to.equal('token_expired')
   })
 
   it('is refused without a signature, and with an HMAC that uses the public key as its secret', async () => {
@@ -101,7 +101,7 @@ describe('a forged access token that our own key signed', () => {
       `${header}.${payload}.`,
       ...(await Promise.all(confused)),
     ])
-      expect(await taken(token)).to.equal('token_invalid')
+      expect(await presentToken(token)).to.equal('token_invalid')
   })
 
   it('does not prevent a payment in the same call', async () => {
@@ -133,8 +133,8 @@ describe('a forged access token that our own key signed', () => {
     const body = { address: shop.wallet.address, issued_at, signature }
     await ask(`${shop.url}/v1/passes/reissue`, { method: 'POST', body })
     const token = await signed({})
-    await taken(token)
-    await taken(`${token}x`)
+    await presentToken(token)
+    await presentToken(`${token}x`)
     await ask(`${shop.url}/v1/late?token=${token}`, { headers: { 'x-service-token': token } })
     await ask(`${shop.url}/v1/${token}`)
     expect(logged.split('\n').length).to.be.greaterThan(20)

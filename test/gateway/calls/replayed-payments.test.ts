@@ -57,13 +57,13 @@ describe('a settled payment that is presented again', () => {
   })
 
   it('treats the IPv4 and IPv6 addresses of one machine as one address', async () => {
-    for (const [bought, again] of [
+    for (const [boughtFrom, repeatedFrom] of [
       ['127.0.0.1', '::1'],
       ['203.0.113.7', '::ffff:203.0.113.7'],
     ] as const) {
       const header = await payment(`${shop.url}/v1/passes/late/1h`, newWallet(), 2, { method: 'POST' })
-      expect((await pass(header, bought)).status).to.equal(200)
-      expect((await pass(header, again)).status, again).to.equal(200)
+      expect((await pass(header, boughtFrom)).status).to.equal(200)
+      expect((await pass(header, repeatedFrom)).status, repeatedFrom).to.equal(200)
       expect((await pass(header, '203.0.113.8')).status).to.equal(403)
     }
   })

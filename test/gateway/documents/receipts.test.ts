@@ -114,14 +114,14 @@ describe('signed receipts', () => {
 
   it('have a counterpart in the 402: a signed offer for the address that was called', async () => {
     const url = at('/v1/echo/offer?times=3')
-    const asked = await offer(url)
-    const signed = offersOf(asked)
+    const challenge = await offer(url)
+    const signed = offersOf(challenge)
     expect(signed).to.have.length(1)
     expect(signed[0]).to.include({ format: 'jws', acceptIndex: 0 })
     const { payload, protectedHeader } = await compactVerify(signed[0]?.signature ?? '', await keys())
     expect(protectedHeader).to.include({ alg: 'EdDSA', typ: 'x402-offer' })
     const stated = JSON.parse(Buffer.from(payload).toString()) as Record<string, unknown>
-    const [{ scheme, network, amount, asset, payTo } = {}] = asked.v2.accepts
+    const [{ scheme, network, amount, asset, payTo } = {}] = challenge.v2.accepts
     expect(stated).to.deep.equal({
       version: 1,
       resourceUrl: url,

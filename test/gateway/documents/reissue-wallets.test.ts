@@ -47,7 +47,7 @@ describe('a lost access token of a contract wallet', () => {
     if (catalog) rmSync(catalog, { recursive: true, force: true })
   })
 
-  async function again(account: LocalAccount, address = account.address): Promise<Response> {
+  async function reissue(account: LocalAccount, address = account.address): Promise<Response> {
     const issuedAt = open.now().toISOString()
     const signature = await account.signMessage({ message: reissueMessage(open.url, address, issuedAt) })
     return ask(`${open.url}${REISSUE}`, { method: 'POST', body: { address, issued_at: issuedAt, signature } })
@@ -72,7 +72,7 @@ describe('a lost access token of a contract wallet', () => {
     it(`is reissued to a wallet ${name}, with the same id and the same expiry`, async () => {
       const account = await newAccount()
       const purchase = await bought(account)
-      const response = await again(account)
+      const response = await reissue(account)
       expect(response.status).to.equal(200)
       const { count, tokens } = (await json(response)) as { count: number; tokens: Record<string, unknown>[] }
       expect(count).to.equal(1)
@@ -83,16 +83,16 @@ describe('a lost access token of a contract wallet', () => {
     const account = await maker.newWallet({ exists: true, balance: RICH })
     await bought(account)
     const other = await maker.newWallet({ exists: true, balance: RICH })
-    for (const forger of [other, newWallet()]) expect((await again(forger, account.address)).status).to.equal(422)
+    for (const forger of [other, newWallet()]) expect((await reissue(forger, account.address)).status).to.equal(422)
     // The USDC contract has code, but no isValidSignature.
-    expect((await again(other, chain.network.asset)).status).to.equal(422)
+    expect((await reissue(other, chain.network.asset)).status).to.equal(422)
   })
 
   it('is not reissued once it has expired', async () => {
     const account = await maker.newWallet({ exists: true, balance: RICH })
     await bought(account)
     open.advance(3601)
-    expect(await json(await again(account))).to.deep.equal({ count: 0, tokens: [] })
+    expect(await json(await reissue(account))).to.deep.equal({ count: 0, tokens: [] })
     open.advance(-3601)
   })
 
@@ -100,11 +100,11 @@ describe('a lost access token of a contract wallet', () => {
     const signatureChecks = (): number => proxy.requests.filter((body) => body.includes('0x1626ba7e')).length
     const before = signatureChecks()
     const stranger = await maker.newWallet({ exists: true, balance: 0n })
-    expect((await again(stranger)).status).to.equal(422)
+    expect((await reissue(stranger)).status).to.equal(422)
     expect(signatureChecks()).to.equal(before)
     const payer = await maker.newWallet({ exists: true, balance: RICH })
     await bought(payer)
-    const answers = await Promise.all(Array.from({ length: 80 }, () => again(newWallet(), payer.address)))
+    const answers = await Promise.all(Array.from({ length: 80 }, () => reissue(newWallet(), payer.address)))
     expect(answers.filter(({ status }) => status === 429).length).to.be.greaterThan(5)
     expect(signatureChecks() - before).to.be.at.most(60)
   })
@@ -113,7 +113,7 @@ describe('a lost access token of a contract wallet', () => {
     const account = await maker.newWallet({ exists: true, balance: RICH })
     await bought(account)
     await proxy.close()
-    const response = await again(account)
+    const response = await reissue(account)
     expect(response.status).to.equal(503)
     expect(response.headers.get('retry-after')).to.equal('10')
   })

@@ -26,7 +26,10 @@ describe('a lost access token', () => {
     rmSync(catalog, { recursive: true, force: true })
   })
 
-  async function again(wallet: ReturnType<typeof newWallet>, change: Record<string, string> = {}): Promise<Response> {
+  async function reissueTo(
+    wallet: ReturnType<typeof newWallet>,
+    change: Record<string, string> = {},
+  ): Promise<Response> {
     const issuedAt = change['issued_at'] ?? open.now().toISOString()
     const message = reissueMessage(change['base'] ?? open.url, wallet.address, issuedAt)
     const { base: _, ...rest } = change
@@ -43,7 +46,7 @@ describe('a lost access token', () => {
 
   it('is reissued to the wallet that paid, with the same id and the same expiry', async () => {
     const purchase = await bought()
-    const { count, tokens } = (await json(await again(open.wallet))) as {
+    const { count, tokens } = (await json(await reissueTo(open.wallet))) as {
       count: number
       tokens: Record<string, unknown>[]
     }
@@ -59,13 +62,13 @@ describe('a lost access token', () => {
     const wallet = newWallet()
     const purchase = await bought(wallet)
     await open.gateway.journal.forgetAnswers(Date.now() + 1e9)
-    const { tokens } = (await json(await again(wallet))) as { tokens: Record<string, unknown>[] }
+    const { tokens } = (await json(await reissueTo(wallet))) as { tokens: Record<string, unknown>[] }
     expect(tokens[0]).to.include({ expires_at: purchase['expires_at'], issued_at: purchase['issued_at'] })
   })
 
   it('is refused to other wallets, and for an old, future or foreign signature', async () => {
     const stranger = newWallet()
-    expect(await json(await again(stranger))).to.deep.equal({ count: 0, tokens: [] })
+    expect(await json(await reissueTo(stranger))).to.deep.equal({ count: 0, tokens: [] })
     const wrong: Record<string, string>[] = [
       { address: open.wallet.address },
       { issued_at: new Date(open.now().getTime() - 601_000).toISOString() },
@@ -76,7 +79,7 @@ describe('a lost access token', () => {
       { issued_at: 'yesterday' },
     ]
     for (const change of wrong) {
-      const response = await again(stranger, change)
+      const response = await reissueTo(stranger, change)
       expect(response.status, JSON.stringify(change)).to.equal(422)
       expect(JSON.stringify(await json(response)), JSON.stringify(change)).not.to.include('eyJ')
     }
@@ -86,14 +89,14 @@ describe('a lost access token', () => {
     const wallet = newWallet()
     await bought(wallet)
     const issued_at = open.now().toISOString()
-    expect((await json(await again(wallet, { issued_at })))['count']).to.equal(1)
-    const replay = await again(wallet, { issued_at })
+    expect((await json(await reissueTo(wallet, { issued_at })))['count']).to.equal(1)
+    const replay = await reissueTo(wallet, { issued_at })
     expect(replay.status).to.equal(422)
     const text = JSON.stringify(await json(replay))
     expect(text).to.include('used before').and.not.to.include('eyJ')
     // Of several requests at once, only the first succeeds.
     const next = new Date(open.now().getTime() + 1000).toISOString()
-    const answers = await Promise.all(Array.from({ length: 8 }, () => again(wallet, { issued_at: next })))
+    const answers = await Promise.all(Array.from({ length: 8 }, () => reissueTo(wallet, { issued_at: next })))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).to.deep.equal([200, ...Array(7).fill(422)])
   })
 
@@ -101,10 +104,10 @@ describe('a lost access token', () => {
     const wallet = newWallet()
     const [first, second] = [await bought(wallet), await bought(wallet)]
     await open.gateway.revocations.revoke(String(decodeJwt(String(first['token'])).jti), 'a test')
-    const { tokens } = (await json(await again(wallet))) as { tokens: { token: string }[] }
+    const { tokens } = (await json(await reissueTo(wallet))) as { tokens: { token: string }[] }
     expect(tokens.map(({ token }) => decodeJwt(token).jti)).to.deep.equal([decodeJwt(String(second['token'])).jti])
     open.advance(3601)
-    expect(await json(await again(wallet))).to.deep.equal({ count: 0, tokens: [] })
+    expect(await json(await reissueTo(wallet))).to.deep.equal({ count: 0, tokens: [] })
   })
 
   it('is reissued to a contract wallet only for purchases on chains where its contract accepts the signature', async () => {

@@ -8,10 +8,10 @@ import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'
 
 /**
- * How a buyer understands an answer. `uncharged`: the gateway said that it took no money. `withheld`: the answer was
+ * How a buyer understands an answer. `uncharged`: the gateway said that it took no money. `refused`: the answer was
  * already delivered to another address.
  */
-export type Verdict = 'delivered' | 'uncharged' | 'pending' | 'conflict' | 'spent' | 'withheld' | 'lost'
+export type Verdict = 'delivered' | 'uncharged' | 'pending' | 'conflict' | 'spent' | 'refused' | 'lost'
 
 export interface Call {
   readonly gateway: Gateway
@@ -157,6 +157,6 @@ function verdictOf({ status, receipt, error }: Answer): Verdict {
   if (error?.retry === 'same_payment' && error.code !== 'idempotency_conflict') return 'pending'
   if (error?.code === 'payment_conflict') return 'conflict'
   if (error?.code === 'payment_already_used') return 'spent'
-  if (error?.code === 'forbidden') return 'withheld'
+  if (error?.code === 'forbidden') return 'refused'
   return 'uncharged'
 }

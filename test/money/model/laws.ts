@@ -31,8 +31,8 @@ export function always({ purchases, rows, transfers, strangers, undone }: Facts)
     for (const { abandoned, payment } of charged)
       if (abandoned) broken.push(`${payment.key} was charged after its buyer was told that it was not`)
     for (const { payment, body, last } of purchase.payments) {
-      if (last === 'withheld' && body === null)
-        broken.push(`${payment.key} was withheld from a buyer who never got its answer`)
+      if (last === 'refused' && body === null)
+        broken.push(`${payment.key} was refused to a buyer who never got its answer`)
       // Only a route that does not wait for finality may deliver without payment, and only after a reorganisation.
       if (body !== null && !transfers.has(payment.key) && !(purchase.fast && undone.has(payment.key)))
         broken.push(`${payment.key} was delivered unpaid`)

@@ -15,13 +15,13 @@ const SIX = [
   'B,long,1,2024-03-10,200,2024-03-20,206',
 ]
 
-/** A ledger of trials: one trade a day each, returns by day and trial. */
-function trialLedger(trials: number, days: number, made: (trial: number, day: number) => number): string[] {
+/** Returns a ledger of trials with one trade per day each. `returnOf` gives the return of a trial on a day. */
+function trialLedger(trials: number, days: number, returnOf: (trial: number, day: number) => number): string[] {
   const lines = ['trial,symbol,entry_time,entry_price,exit_time,exit_price']
   for (let trial = 0; trial < trials; trial += 1)
     for (let day = 0; day < days; day += 1) {
       const date = new Date(Date.UTC(2022, 0, 3 + day)).toISOString().slice(0, 10)
-      lines.push(`t${trial},X,${date} 10:00,100,${date} 15:00,${100 * (1 + made(trial, day))}`)
+      lines.push(`t${trial},X,${date} 10:00,100,${date} 15:00,${100 * (1 + returnOf(trial, day))}`)
     }
   return lines
 }
@@ -53,13 +53,13 @@ describe('the figures of an audit', () => {
       expect(formulas).to.have.property(name)
       expect(of(name), name).to.be.closeTo(value, 1e-9 * Math.max(1, Math.abs(value)))
     }
-    // A formula speaks of figures that are there.
+    // A formula may use only figures of the report.
     const named = Object.keys(formulas).filter((name) => !['gross_return', 'net_return', 'intervals'].includes(name))
     expect(all).to.include.all.keys(named)
   })
 
   it('match a calculation by hand', async () => {
-    // Computed apart, in Python with the standard library, from the formulas of the methodology page.
+    // Computed in Python, with the standard library, from the formulas of the methodology page.
     const { performance, overfitting } = await auditOf(SIX, { trials: 25, extraBps: 1 })
     const wanted = {
       gross_expectancy_bps: 116.66666666666659,
@@ -193,7 +193,7 @@ describe('an audit of many trials', () => {
     expect(skill.overfitting.pbo).to.equal(0)
     expect(skill.ledger.judged_trial).to.equal('t4')
     expect(skill.verdict).to.equal('plausible')
-    // Nothing was held against bars, and the words do not sound as if it had been.
+    // No fill was compared with bars, and the text must not suggest it.
     expect(summaryOf(skill))
       .to.include('No fill could be checked against bars')
       .and.not.to.include('found nothing against it')

@@ -113,7 +113,7 @@ describe('the findings of an audit', () => {
   })
 
   it('report trades held across a split at unadjusted prices', async () => {
-    // 4:1 before the open of day 202, amid the trade of days 200 to 203.
+    // A 4:1 split before the open of day 202, during the trade of days 200 to 203.
     const raw = list.map((day, i) => {
       const cut = i < 202 ? 1 : 4
       const [open, high, low, close] = [day.open, day.high, day.low, day.close].map((price) => cents(price / cut))

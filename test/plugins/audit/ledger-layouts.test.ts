@@ -94,7 +94,7 @@ describe('reading a trade ledger', () => {
       ],
       { preset: 'zero' },
     )
-    // 100 @ 10 → 12, 20 @ 11 → 12, 30 @ 11 → 9, then 50 sold short @ 9, of which 25 → 8 and 25 stay open.
+    // Closed: 100 @ 10 → 12, 20 @ 11 → 12, 30 @ 11 → 9. Then 50 sold short @ 9: 25 close @ 8 and 25 stay open.
     expect(report.ledger).to.include({ trades: 4, open: 1, excluded: 0 })
     const gross = [0.2, 1 / 11, -2 / 11, 1 / 9]
     const fees = [2 / 1000, (0.4 + 0.2) / 220, (0.6 + 0.3) / 330, (0.25 + 0.25) / 225]

@@ -54,7 +54,7 @@ describe('an audit against the bars of the service', () => {
       ],
       { ask },
     )
-    // Even minutes reach 101 and odd ones 102; in minute 61 nothing traded, so it bounds no price.
+    // Even minutes reach 101 and odd ones 102. Minute 61 had no trade, so it limits no price.
     expect(found(report)).to.deep.equal(['0 outside_range entry', '2 exceeds_volume entry', '2 exceeds_volume exit'])
     expect(report.fills).to.include({ checked: 5, not_checked: 1 })
   })
@@ -74,7 +74,7 @@ describe('an audit against the bars of the service', () => {
     const wrong = { ...ledger[5]!, entryPrice: 250, exitTime: '2018-02-10' }
     const unfit = 'reference bars are sample data'
     const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, wrong).map(line)], { ask, unfit })
-    // The calendar is no bar: a Saturday stays a Saturday.
+    // The calendar needs no bars, so a fill on a Saturday is still reported.
     expect(found(report)).to.deep.equal(['5 closed_market exit'])
     expect(report.fills).to.include({ reference: 'none', checked: 0 })
     expect(statusOf(report, 'outside_range')).to.deep.include({ status: 'not_checked', reasons: [unfit] })

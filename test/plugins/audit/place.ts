@@ -1,4 +1,4 @@
-/** Audits in tests: real bar quality behind `ask`, no bars of the service's own unless a test brings them. */
+/** Audits for tests. `ask` runs the real bar-quality product; the service has no bars unless a test provides them. */
 import { type Audit, audit, type AuditRequest } from '../../../plugins/audit/audit.ts'
 import { nyseClosed } from '../../../plugins/lib/time/nyse-calendar.ts'
 import { ask as bench } from '../../../scripts/bench/products/audit-figures.ts'
@@ -14,7 +14,7 @@ type Options = Partial<Omit<AuditRequest, 'file' | 'bars'>> & {
   readonly unfit?: string | null
 }
 
-/** Audits a file: its text, its bytes, or its lines. */
+/** Audits a file given as text, bytes or lines. */
 export async function auditOf(file: string | Buffer | readonly string[], options: Options = {}): Promise<Audit> {
   const { bars, ask = bench, unfit = null, ...rest } = options
   const bytes = Buffer.isBuffer(file) ? file : Buffer.from(typeof file === 'string' ? file : `${file.join('\n')}\n`)
@@ -30,7 +30,7 @@ export async function auditOf(file: string | Buffer | readonly string[], options
   return audit(request, { ask, signal: new AbortController().signal, asOf: NOW, unusableReason: unfit })
 }
 
-/** "row code leg" of each finding. */
+/** Returns "row code leg" for each finding. */
 export function found(report: Audit): string[] {
   return report.fills.findings.map(({ row, code, leg }) =>
     [row, code, leg].filter((part) => part !== undefined).join(' '),
@@ -46,7 +46,7 @@ export interface Day {
   readonly volume: number
 }
 
-/** Prices in cents that wander: one day each from a Monday on, without weekends and holidays, for one stock. */
+/** Daily bars of one stock with random prices in cents, from a Monday on, without weekends and holidays. */
 export function days(count: number, seed = 1): Day[] {
   const next = uniform(seed)
   const list: Day[] = []
@@ -66,7 +66,7 @@ export function days(count: number, seed = 1): Day[] {
 
 export const cents = (price: number): number => Math.round(price * 100) / 100
 
-/** Numbers in [0, 1) that are the same in every run. */
+/** Random numbers in [0, 1) that are the same in every run. */
 export function uniform(seed: number): () => number {
   let state = seed
   return () => {
@@ -82,7 +82,7 @@ export function barsText(list: readonly Day[], symbol = 'ACME'): string {
   return ['symbol,date,open,high,low,close,volume', ...lines, ''].join('\n')
 }
 
-/** Trades of three days each, one after the other, filled inside their bars and neither at their ends nor at the open. */
+/** Consecutive trades of three days, filled inside their bars but not at the open, high or low. */
 export function trips(list: readonly Day[], seed = 2): Trip[] {
   const next = uniform(seed)
   const inside = ({ high, low }: Day): number => cents(low + (high - low) * (0.2 + 0.6 * next()))

@@ -56,7 +56,7 @@ describe('the figures of bars', () => {
   it('include spread, volatility and turnover', () => {
     const figures = barFigures(bars({ days: 10, perDay: 1440, spread: 0.001 }), 1440)!
     expect(figures.spreadBps).to.be.closeTo(10, 0.7)
-    // 288 returns a day of five minutes, each with a bounce at both ends: 2 · (spread/2)².
+    // A day has 288 five-minute returns. Each bounces at both ends, which adds 2 · (spread/2)² to its variance.
     expect(figures.sigmaDaily).to.be.closeTo(Math.sqrt(288 * (5 * 0.0005 ** 2 + 2 * 0.0005 ** 2)), 0.001)
     expect(figures.advUsd).to.be.closeTo(50 * 1440 * 100, 50 * 1440 * 12)
     expect(figures).to.include({ count: 14_400, intervalSeconds: 60, from: START, to: START + 10 * DAY })

@@ -27,7 +27,7 @@ describe('the cost of an order', () => {
 
   it('is the walk of the book if there is one', () => {
     const { components, inputs, sources } = answer({ notional_usd: 3002.1 }, knownWith(BOOK))
-    // 10 at 100.01, then 20 at 100.1: 3002.1/30 = 100.07 on average.
+    // 10 at 100.01, then 20 at 100.1: the average is 3002.1/30 = 100.07.
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(7, 1e-9)
     expect(inputs.book?.levels).to.deep.equal(BOOK.asks.slice(0, 2))
     expect(inputs.book_depth_used).to.equal(true)
@@ -126,7 +126,7 @@ describe('the cost of an order', () => {
   it('can be recalculated from the answer', () => {
     fc.assert(
       fc.property(anyOrder, anyKnown, (order, known) => {
-        // As it goes over the wire.
+        // The answer as clients receive it.
         const told = JSON.parse(JSON.stringify(answer(order, known))) as CostEstimate
         const { half, impact, risk } = redone(told)
         expect(told.components.half_spread_bps).to.be.closeTo(half, 1e-6)
@@ -147,7 +147,7 @@ describe('the cost of an order', () => {
   })
 })
 
-/** The published formulas, with nothing but what the answer says. */
+/** Applies the published formulas to the values in the answer, and to nothing else. */
 function redone({ inputs: i, assumptions: a, order_type, side, notional_usd, sources }: CostEstimate) {
   const law = (x: number): number => 1e4 * (a.impact_coefficient ?? NaN) * i.sigma_daily * Math.sqrt(x / i.adv_usd)
   const walk = (notional: number): number => {

@@ -1,11 +1,11 @@
-/** A made-up state of a market for the tests of cost. */
+/** Made-up market inputs for the tests of order cost. */
 import type { CostRequest } from '../../../schemas/types.d.ts'
 import { costAnswer } from '../../../plugins/cost/cost-answer.ts'
 import type { MarketInputs } from '../../../plugins/cost/market-inputs.ts'
 import type { EstimateInputs } from '../../../plugins/cost/estimate.ts'
 import type { Book } from '../../../plugins/lib/quant/order-book.ts'
 
-/** Middle 100, one cent wide on either side, 10,100 USD deep on the ask. */
+/** A book with mid price 100, one cent to each side, and 10,100 USD on the ask. */
 export const BOOK: Book & { readonly venue: string; readonly time: number } = {
   venue: 'test',
   time: 1_795_000_000,
@@ -30,7 +30,7 @@ export const INPUTS: EstimateInputs = {
   book: null,
 }
 
-/** What is known without a book, or with BOOK. */
+/** Returns the inputs of an estimate, with BOOK or without a book. */
 export function knownWith(book: typeof BOOK | null, inputs: Partial<EstimateInputs> = {}): MarketInputs {
   return {
     symbol: 'BTC-USD',

@@ -112,7 +112,7 @@ describe('the inputs of an estimate', () => {
     })
     afterEach(() => rm(folder, { recursive: true }))
 
-    /** A session of New York with quotes a cent apart, and a cryptocurrency with a book of three moments. */
+    /** A session in New York with quotes one cent apart, and a cryptocurrency with order books at three times. */
     async function record(): Promise<void> {
       const midnight = Date.UTC(2014, 5, 5)
       const rows = Array.from({ length: 390 }, (_, i) => {

@@ -58,7 +58,7 @@ describe('POST /v1/cost/estimate', () => {
     expect(receipt(answer)).to.include({ success: true, network: 'eip155:84532' })
     const estimate = await json(answer)
     expect(estimate).to.include({ symbol: 'AAPL', side: 'sell' })
-    // How sure it is depends on how much of today's session there is.
+    // The confidence depends on how much of today's session has passed.
     expect(estimate['confidence']).to.be.oneOf(['medium', 'low'])
   })
 

@@ -4,7 +4,7 @@ import { walk, type WalkBar } from './walk.ts'
 
 type Change = { [Field in keyof WalkBar]?: number | null }
 
-/** The findings on a walk with the row 50 changed. */
+/** Returns the findings on a random walk whose row 50 is changed. */
 function findings(change: (bar: WalkBar) => Change) {
   const bars = walk({ count: 120 })
   const report = checkBarQuality({ bars: bars.map((bar, i) => (i === 50 ? { ...bar, ...change(bar) } : bar)) })

@@ -4,7 +4,7 @@ import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 import { walk, type WalkBar } from './walk.ts'
 
 const clean = walk({ count: 2000 })
-/** What an ordinary bar of the walk ranges over. */
+/** The range of an ordinary bar of the random walk. */
 const RANGE = 0.0016
 
 function found(at: number, change: (bar: WalkBar) => Partial<WalkBar>, bars = clean) {

@@ -5,7 +5,7 @@ import { walk, weekdays, type WalkBar } from './walk.ts'
 
 const daily = walk({ count: 400, times: weekdays('2022-01-03', 400), volatility: 0.012 })
 
-/** The bars as they would read had a split at the row not been adjusted for. */
+/** Returns the bars with an unadjusted split at a row. */
 function unadjusted(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] {
   const before = ({ t, o, h, l, c, v }: WalkBar) => ({
     t,
@@ -18,7 +18,7 @@ function unadjusted(bars: readonly WalkBar[], at: number, factor: number): WalkB
   return bars.map((bar, i) => (i < at ? before(bar) : bar))
 }
 
-/** A lasting jump, with the turnover and range of a crash. */
+/** Returns the bars with a lasting jump that has the turnover and range of a crash. */
 function crash(bars: readonly WalkBar[], at: number, factor: number): WalkBar[] {
   return bars.map((bar, i) => {
     if (i < at) return bar
@@ -33,7 +33,7 @@ const splitsOf = (bars: readonly WalkBar[]) => checkBarQuality({ bars }).splits
 
 describe('unadjusted splits', () => {
   for (const { name, factor, popularity } of RATIOS) {
-    // Smaller ratios and rarer ones are found more often than not, but not always: a real jump is likelier.
+    // The report finds smaller and rarer ratios often, but not always, because a real jump is more likely.
     if (popularity < 0.002 || Math.abs(Math.log(factor)) < Math.log(1.4)) continue
     it(`of ${name} are found at their row`, () => {
       const [split, ...none] = splitsOf(unadjusted(daily, 200, factor))

@@ -12,7 +12,7 @@ function codes(bars: readonly WalkBar[], more: object = {}): [string, number][] 
     .map(({ code, index }) => [code, index])
 }
 
-/** One-minute bars from 9:30 to 16:00 in New York on the days given, 13:00 where `early`. */
+/** One-minute bars from 9:30 to 16:00 in New York on the given days, or to 13:00 if `early`. */
 function newYorkDays(days: readonly string[], offsetHours: number, early: readonly string[] = []): number[] {
   return days.flatMap((day) => {
     const open = Date.parse(`${day}T00:00:00Z`) / 1000 + (9.5 - offsetHours) * 3600

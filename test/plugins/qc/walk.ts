@@ -1,4 +1,4 @@
-/** Bars of a made-up market: a random walk of sixteen steps a bar, volume that grows with the range. */
+/** Bars of a made-up market: a random walk with sixteen steps per bar, and volume that grows with the range. */
 import { seededRandom } from '../../../plugins/lib/quant/seeded-random.ts'
 
 export interface WalkBar {
@@ -12,12 +12,12 @@ export interface WalkBar {
 
 export interface Walk {
   readonly count: number
-  /** Seconds; default a minute. */
+  /** Seconds per bar. Default: 60. */
   readonly interval?: number
   readonly seed?: number
-  /** Standard deviation of a bar's return. */
+  /** Standard deviation of the return of a bar. */
   readonly volatility?: number
-  /** Opens of the bars; default one every interval from 2024-01-03 00:00 UTC. */
+  /** Open times of the bars. Default: one per interval from 2024-01-03 00:00 UTC. */
   readonly times?: readonly number[]
 }
 
@@ -37,7 +37,7 @@ export function walk({ count, interval = 60, seed = 1, volatility = 0.001, times
   })
 }
 
-/** Opens of daily bars on the weekdays from a day on. */
+/** Returns the open times of daily bars on weekdays, from a day on. */
 export function weekdays(from: string, count: number): number[] {
   const days: number[] = []
   for (let time = Date.parse(`${from}T00:00:00Z`) / 1000; days.length < count; time += 86_400)

@@ -3,7 +3,7 @@ import { curvesOf } from '../../../plugins/regime/label-grades.ts'
 import { recordCharts } from '../../../plugins/regime/regime-methodology.ts'
 
 describe('the charts of the regime record', () => {
-  /** Twelve hours VOLATILE, twelve STABLE, and so on; the next hour bears out three labels of four. */
+  /** Twelve hours VOLATILE, twelve STABLE, and so on. The next hour confirms three labels of four. */
   const count = 480
   const volatile = Uint8Array.from({ length: count }, (_, i) => (Math.floor(i / 12) % 2 === 0 ? 1 : 0))
   const graded = {

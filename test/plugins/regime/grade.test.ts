@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { gradeLabels } from '../../../plugins/regime/label-grades.ts'
 
 describe('the grades of the labels', () => {
-  // Half-hour steps: an hour is two of them.
+  // Steps of half an hour, so an hour has two.
   const graded = {
     stepMinutes: 30,
     volatile: [0, 0, 1, 1, 1, 0],
@@ -17,7 +17,7 @@ describe('the grades of the labels', () => {
     expect(found.share_volatile).to.equal(0.5)
     expect(found.flips_per_day).to.equal(2 / (6 / 48))
     expect(found.forward_vol_ratio).to.equal(3 / 1.25)
-    // Labels two steps later: 0→1, 0→1, 1→1, 1→0.
+    // Each label and the one two steps later: 0→1, 0→1, 1→1, 1→0.
     expect(found.persistence_1h).to.equal(1 / 4)
     expect(found.volatile_persistence_1h).to.equal(1 / 2)
     expect(found.accuracy).to.equal(3 / 4)

@@ -22,7 +22,7 @@ type Change = (
   bar: [time: number, open: number, high: number, low: number, close: number],
 ) => typeof bar | null
 
-/** Steps of bars [from, to) of the sample, each changed or left out by `change`. */
+/** Returns the model's steps for bars [from, to) of the sample. `change` may change or remove a bar. */
 function run(from: number, to: number, model: ModelState = createModel(1), change: Change = (_, bar) => bar): Step[] {
   const steps: Step[] = []
   for (let i = from; i < to; i += 1) {
@@ -32,7 +32,7 @@ function run(from: number, to: number, model: ModelState = createModel(1), chang
   return steps
 }
 
-/** Every number of every step, bit for bit. Serialised objects differ by how the engine holds equal numbers. */
+/** Returns all numbers of all steps as bytes. Serialized objects can differ even if their numbers are equal. */
 function bytesOf(steps: readonly Step[]): Buffer {
   return Buffer.from(Float64Array.from(steps.flatMap((step) => Object.values(step).map(Number))).buffer)
 }
@@ -170,7 +170,7 @@ describe('the measured features', () => {
     for (const [i, minutes] of [5, 15, 60, 240, 1440, 10_080].entries())
       expect(out[i]).to.be.closeTo(0.5 * Math.log(mean(minutes, q) + 1e-12), 1e-9)
     expect(out[6]).to.be.closeTo(0.5 * Math.log(mean(15, (i) => parkinson(BARS.high[i]!, BARS.low[i]!)) + 1e-12), 1e-9)
-    // The first return within the last hour ends five minutes into it: 56 of them.
+    // The first return within the last hour ends five minutes into it, so there are 56.
     expect(hourly(measures)).to.be.closeTo(0.5 * Math.log(mean(56, q) + 1e-12), 1e-9)
     const before = measures.sums.slice()
     resum(measures)

@@ -153,7 +153,7 @@ for (const [name, options] of [
         clock = Date.parse(moment)
         placed = await place()
         await placed.run('classify')
-        // A crash keeps nothing: every second start has the older state.
+        // A crash does not save the state, so every second start has the older one.
         if (moment.includes('T00')) await placed.stop()
       }
       const after = await rows()
