@@ -1,4 +1,4 @@
-/** The settings of the deployment that say where products take their data from: sample, replay or online. */
+/** The settings of the deployment for the source of the data: sample, replay or online. */
 import type { PluginContext } from 'tollgate/plugin'
 
 /** Made-up data, recorded data, or the public sources. */
@@ -34,7 +34,7 @@ export function dataSettings({ deployment }: Pick<PluginContext, 'deployment'>):
 
 /**
  * Seconds to add to a recording at `asOf`. Without a fixed shift the recording loops: it starts at `start` and begins
- * anew after `period` seconds, so that there is always a newest record no older than a period.
+ * again after `period` seconds, so that there is always a newest record no older than a period.
  *
  * @example loopShift({ setting: 'auto', seconds: null }, { start: 1000, period: 3600 }, 9000) // 7200
  */

@@ -6,9 +6,9 @@ const MAX_BYTES = 16 * 1024 * 1024
 /** A source did not answer with usable JSON. */
 export class RequestError extends Error {
   override readonly name = 'RequestError'
-  /** HTTP status; 0 where there was no answer or its body could not be read. */
+  /** HTTP status; 0 if there was no answer or its body could not be read. */
   readonly status: number
-  /** Seconds that the Retry-After header asks for, at least 1; null where it says nothing. */
+  /** Seconds that the Retry-After header asks for, at least 1; null if there is none. */
   readonly retryAfterSeconds: number | null
 
   constructor(message: string, status: number, retryAfterSeconds: number | null = null, cause?: unknown) {

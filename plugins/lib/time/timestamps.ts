@@ -1,7 +1,7 @@
 /** Reads and writes points in time. Every product uses this one parser, so the same text means the same instant everywhere. */
 import { InvalidInput } from 'tollgate/plugin'
 
-/** A timestamp as it was written. `offsetSeconds` is null where the text names no zone; most callers then assume UTC. */
+/** A timestamp as it was written. `offsetSeconds` is null if the text has no zone; most callers then assume UTC. */
 export interface Timestamp {
   /** The written clock as if it were UTC, whole seconds since 1970. */
   readonly seconds: number
@@ -18,7 +18,7 @@ export interface TimestampRules {
   /** Earliest and latest accepted time, epoch seconds. */
   readonly earliest: number
   readonly latest: number
-  /** Shortest text that counts as an epoch number. Raise it where small numbers in the same place mean something else. */
+  /** Shortest text that counts as an epoch number. Raise it if small numbers in the same place mean something else. */
   readonly minEpochDigits: number
 }
 
@@ -29,7 +29,7 @@ export const QUERY_RULES: TimestampRules = {
   minEpochDigits: 1,
 }
 
-/** For payloads of other services, where 0 stands for a missing time. */
+/** For payloads of other services, in which 0 means a missing time. */
 export const PAYLOAD_RULES: TimestampRules = { ...QUERY_RULES, earliest: 1 }
 
 /** For cells of uploaded files: 1800 to 2200, so that prices and quantities are not taken for times. */
@@ -64,10 +64,10 @@ const ZONE_HOURS: Readonly<Record<string, number>> = { E: -5, C: -6, M: -7, P: -
 const COMPACT_YEARS = [1800, 2200] as const
 
 /**
- * Reads a timestamp as it was written; null where the value is none or lies outside the range of the rules.
+ * Reads a timestamp as it was written; null if the value is not one or is outside the range of the rules.
  *
  * Text may be ISO 8601 or RFC 3339 with any number of fractional digits, a compact date ("20260201", "20260201093000"),
- * an RFC 5322 date, or an epoch number. An epoch number tells its unit by its size: below 1e11 seconds, from there
+ * an RFC 5322 date, or an epoch number. The size of an epoch number determines its unit: below 1e11 seconds, from there
  * milliseconds, from 1e14 microseconds, from 1e17 nanoseconds. So seconds reach to the year 5138, and the other units
  * begin in 1973.
  *
@@ -81,7 +81,7 @@ export function readTimestamp(value: unknown, rules: TimestampRules = QUERY_RULE
 }
 
 /**
- * Epoch seconds with their fraction, UTC where the text names no zone; null where the value is no timestamp.
+ * Epoch seconds with their fraction, UTC if the text has no zone; null if the value is not a timestamp.
  *
  * @example epochSeconds('2026-02-04 21:19:43.5') // 1770239983.5
  */
@@ -91,7 +91,7 @@ export function epochSeconds(value: unknown, rules?: TimestampRules): number | n
 }
 
 /**
- * Whole epoch milliseconds, rounded down, UTC where the text names no zone; null where the value is no timestamp.
+ * Whole epoch milliseconds, rounded down, UTC if the text has no zone; null if the value is not a timestamp.
  *
  * @example epochMilliseconds('1769904000123456') // 1769904000123: microseconds
  */
@@ -129,7 +129,7 @@ export function formatSeconds(seconds: number): string {
 }
 
 /**
- * RFC 3339 in UTC, with milliseconds only where there are some.
+ * RFC 3339 in UTC, with milliseconds only if they are not zero.
  *
  * @example formatMilliseconds(1769904000120) // "2026-02-01T00:00:00.120Z"
  */

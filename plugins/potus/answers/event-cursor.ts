@@ -1,4 +1,4 @@
-/** Cursors of event lists: where the next page begins. Opaque to callers and bound to the query they belong to. */
+/** Cursors of event lists: the position of the next page. Opaque to callers and bound to one query. */
 import { createHash } from 'node:crypto'
 import { InvalidInput } from 'tollgate/plugin'
 

@@ -8,7 +8,7 @@ import type { Source, Media } from '../sources/source.ts'
 import type { Member, EventReader, EventAtMoment } from '../store/event-reader.ts'
 import type { Asset } from '../entities/topics.ts'
 
-/** What every record of this store says about its origin. */
+/** The origin of the records in this store. */
 export interface RecordContext {
   readonly dataMode: DataMode
   /** Milliseconds that a replay shifts all times by, or null. */

@@ -12,7 +12,7 @@ import { eventSummary, type KnownEvent, knownEvents, type RecordContext } from '
 export interface Granularity<Name extends string = '1m' | '15m'> {
   readonly name: Name
   readonly size: number
-  /** Milliseconds that the writer has to finish what it held when the window ended. */
+  /** Milliseconds after the end of the window, in which the writer finishes pending items. */
   readonly grace: number
 }
 

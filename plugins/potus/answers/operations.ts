@@ -141,7 +141,7 @@ async function archivePage(parts: FeedParts, call: QueryCall<PotusArchiveQuery>)
   }
 }
 
-/** One event, with minute bars around it where the catalog sells bars. */
+/** One event, with minute bars around it if the catalog has bars. */
 async function singleEvent(parts: FeedParts, call: Call<{ readonly params: { readonly selector: string } }>) {
   const { db, reader, context } = parts
   const asOf = call.asOf.getTime()

@@ -17,7 +17,7 @@ interface Gazetteer {
   readonly version: string
   readonly sources: readonly string[]
   readonly unscored: readonly string[]
-  /** Short given names and the full names they stand for. */
+  /** Short given names and their full names. */
   readonly nicknames: Readonly<Record<string, string>>
   readonly context: Readonly<
     Record<
@@ -141,7 +141,7 @@ function countries(): Entry[] {
   )
 }
 
-/** Adds a name as written, and in capitals where that is unambiguous. */
+/** Adds a name as written, and in capitals if that is unambiguous. */
 function learn(form: string, entry: Entry): void {
   // A possessive such as "McDonald's" is cut off in texts, and what remains is a family name.
   if (/[’']s$/.test(form)) return

@@ -76,7 +76,7 @@ export function isCeremonial(title: string | null, text: string): boolean {
   return ceremonial.some((pattern) => pattern.test(title ?? text))
 }
 
-/** Assets that topics and entities point to, each once with its highest confidence. Says nothing about direction. */
+/** Assets that topics and entities point to, each once with its highest confidence. It is not a direction. */
 export function matchAssets(text: string, topics: readonly string[], entities: ReadonlySet<string>): Asset[] {
   const best = new Map<string, Asset>()
   for (const { id, topics: wanted, entities: named, pattern, confidence } of rules) {

@@ -1,4 +1,4 @@
-/** Compares a poll with the store: new items, changed texts, texts that shrank to stubs, items that are gone or back. */
+/** Compares a poll with the store: new items, changed texts, texts that shrank to stubs, items that are missing or back. */
 import { createHash } from 'node:crypto'
 import type { Database } from 'tollgate/plugin'
 import type { Counts, Item, Source } from '../sources/source.ts'

@@ -95,7 +95,7 @@ export function pollJobs({ db, writer, fetcher, sources, log, now }: PollerParts
 const TOLERANCE_MS = 500
 
 /**
- * Milliseconds to wait after a failure: what Retry-After says, otherwise twice as long each time, varied by up to a quarter.
+ * Milliseconds to wait after a failure: the time in Retry-After, otherwise twice as long each time, varied by up to a quarter.
  */
 export function pauseAfterFailure(
   { pollSeconds }: Pick<Source, 'pollSeconds'>,

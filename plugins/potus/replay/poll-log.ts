@@ -1,6 +1,6 @@
 /**
  * Writes the log of polls as lines of JSON, and reads such lines as recorded polls, so that any service can replay what
- * another has recorded. A repeated body is written once; after that its hash stands for it.
+ * another has recorded. A repeated body is written once; after that its hash is written instead.
  */
 import { gunzipSync } from 'node:zlib'
 import type { Database } from 'tollgate/plugin'

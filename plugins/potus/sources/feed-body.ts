@@ -35,14 +35,14 @@ function textOf(body: Buffer): string {
 const DECLARED = /^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']/i
 
 /**
- * Decodes as the byte-order mark says, otherwise as the XML declaration says, otherwise as UTF-8. Text that has more errors
+ * Decodes by the byte-order mark, otherwise by the XML declaration, otherwise as UTF-8. Text that has more errors
  * than characters beyond ASCII in UTF-8 is read as Windows-1252.
  */
 function decoded(body: Buffer): string {
   const mark = body.subarray(0, 2).toString('hex')
   if (mark === 'fffe' || mark === 'feff') return new TextDecoder(mark === 'fffe' ? 'utf-16le' : 'utf-16be').decode(body)
   const declared = DECLARED.exec(body.toString('latin1', 0, 200))?.[1] ?? 'utf-8'
-  // A declaration that could be read byte by byte is not UTF-16, whatever it says.
+  // A declaration that could be read byte by byte is not UTF-16, whatever it claims.
   const isPlain = /^utf-?(?:8|16)/i.test(declared)
   try {
     if (!isPlain) return read(body, declared, true)

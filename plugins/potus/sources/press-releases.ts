@@ -69,7 +69,7 @@ const textOrNone = (value: unknown): string | undefined => (typeof value === 'st
 const textIn = (part: unknown): string =>
   textOrNone(part) ?? textOrNone((part as { value?: unknown } | undefined)?.value) ?? ''
 
-/** WordPress adds a line that says where the text appeared first. */
+/** WordPress adds a line that names the site on which the text first appeared. */
 const APPEARED = /\n*The post .{1,400}? appeared first on .{1,80}$/s
 
 /** Null if the entry has no key or no date. */
@@ -95,7 +95,7 @@ function itemOf(entry: Entry, source: Source, kind: Kind): Item | null {
   }
 }
 
-/** Phrases by which a document says what it is. */
+/** Phrases that identify the kind of a document. */
 const FORMULAS: readonly (readonly [RegExp, Kind])[] = [
   [/\bit is hereby ordered\b|\bhereby order(?:ed)?:/i, 'action.executive_order'],
   [

@@ -75,7 +75,7 @@ describe('a JSON request to a data source', () => {
     expect(await request(() => Response.json({ a: [1] }))).to.deep.equal({ a: [1] })
   })
 
-  it('tells the status and the wait that Retry-After asks for', async () => {
+  it('reports the status and the pause that Retry-After asks for', async () => {
     const busy = await failure(() => new Response('', { status: 429, headers: { 'retry-after': '30' } }))
     expect([busy.message, busy.status, busy.retryAfterSeconds]).to.deep.equal(['the source answered 429', 429, 30])
     const down = await failure(() => new Response('', { status: 503 }))
@@ -88,7 +88,7 @@ describe('a JSON request to a data source', () => {
     expect((await failure(() => Promise.reject(new TypeError('fetch failed')))).message).to.match(/did not answer/)
   })
 
-  it('passes on the reason of the caller who aborts', async () => {
+  it('fails with the reason of the caller who aborts', async () => {
     const reason = new Error('stopped')
     const aborted: unknown = await request(() => Promise.reject(reason), AbortSignal.abort(reason)).catch(
       (error: unknown) => error,
@@ -98,7 +98,7 @@ describe('a JSON request to a data source', () => {
 })
 
 describe('pauses of data sources', () => {
-  it('end when their time is over, each source for itself', () => {
+  it('end when their time is over, independently for each source', () => {
     let now = 100
     const pauses = createPauses(() => now)
     pauses.pause('one', 10)
@@ -109,7 +109,7 @@ describe('pauses of data sources', () => {
 })
 
 describe('numbers for sample data', () => {
-  it('belong to their text, the same on every machine', () => {
+  it('depend on their text alone, on every machine', () => {
     expect([hashOf('abc'), seedOf('a')]).to.deep.equal([3_128_432_319, -468_965_076])
     expect(pickFor(['x', 'y', 'z'], 'abc')).to.equal('x')
   })

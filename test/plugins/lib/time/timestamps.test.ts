@@ -58,7 +58,7 @@ describe('the parser of timestamps', () => {
       expect(epochSeconds(value), String(value)).to.equal(FEBRUARY)
   })
 
-  it('refuses dates that do not exist and everything that is no timestamp', () => {
+  it('refuses dates that do not exist and all other text', () => {
     for (const value of [
       '',
       'now',
@@ -88,7 +88,7 @@ describe('the parser of timestamps', () => {
       expect(epochSeconds(value), JSON.stringify(value)).to.equal(null)
   })
 
-  it('tells the unit of an epoch number by its size, the same for numbers and text', () => {
+  it('determines the unit of an epoch number by its size, for numbers and text alike', () => {
     for (const [value, seconds] of [
       [99_999_999_999, 99_999_999_999],
       [100_000_000_000, 100_000_000],
@@ -114,7 +114,7 @@ describe('the parser of timestamps', () => {
     expect(epochSeconds(1_769_904_000.25)).to.equal(1_769_904_000.25)
   })
 
-  it('says whether the text names a zone and a time of day', () => {
+  it('reports whether the text has a zone and a time of day', () => {
     expect(readTimestamp('2026-02-01')).to.include({ offsetSeconds: null, hasTime: false })
     expect(readTimestamp('2026-02-01 09:30')).to.include({ offsetSeconds: null, hasTime: true })
     expect(readTimestamp('2026-02-01 09:30 -05:30')).to.include({ offsetSeconds: -19_800, hasTime: true })
