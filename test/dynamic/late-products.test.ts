@@ -98,12 +98,19 @@ export default definePlugin({
   })
 
   it('keeps the reason in /health if its set-up fails in the end', async () => {
-    place.plugin('slow/index.ts', slow('x', 'gate').replace('await opened()', `await opened(); throw new Error('no')`))
+    place.plugin(
+      'slow/index.ts',
+      slow('x', 'gate').replace(
+        'await opened()',
+        `await opened(); appendFileSync('${file('failed')}', '.'); throw new Error('no')`,
+      ),
+    )
     place.catalog('slow.json', { ...word('slow', { response: PRICED }) })
     await until(() => place.gateway.issues.length > 0)
     opened('gate')
-    await new Promise((wake) => setTimeout(wake, 300))
-    expect(reasons()[0]?.[0]).to.equal('setup')
+    await until(() => existsSync(file('failed')))
+    // The gateway learns of the failure before it can answer this purchase.
     expect((await buy(`${place.url}/v1/gold`, place.wallet)).status).to.equal(200)
+    expect(reasons()[0]?.[0]).to.equal('setup')
   })
 })

@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import { ask, buy, json, offer, payment, receipt, send } from '../support/agent.ts'
-import { newWallet, openGateway, type TestGateway } from '../support/gateway.ts'
+import { newWallet, nextRequest, openGateway, type TestGateway, until } from '../support/gateway.ts'
 import { createPayment, signPayment } from '../support/wallet.ts'
 
 describe('a payment', () => {
@@ -43,7 +44,7 @@ describe('a payment', () => {
     const sent = { method: 'POST', body: { text: 'first', fault: 'gate' } }
     const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
     const first = send(`${url}/v1/echo`, header, 2, sent)
-    await new Promise((wake) => setTimeout(wake, 100))
+    await until(async () => (await runs())['postEcho'] === 1)
     const other = await send(`${url}/v1/echo`, header, 2, { method: 'POST', body: { text: 'second' } })
     expect(other.status).to.equal(409)
     await ask(`${url}/v1/gate`, { method: 'POST' })
@@ -54,14 +55,23 @@ describe('a payment', () => {
     const sent = { method: 'POST', body: { text: 'duplicate', fault: 'gate' } }
     const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
     const leaving = new AbortController()
+    const firstArrived = nextRequest(shop)
     const first = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
-    await new Promise((wake) => setTimeout(wake, 50))
+    const closed = once((await firstArrived).response, 'close')
+    await until(async () => (await runs())['postEcho'] === 1)
+    const duplicateArrived = nextRequest(shop)
     const duplicate = send(`${url}/v1/echo`, header, 2, sent)
-    await new Promise((wake) => setTimeout(wake, 50))
+    await duplicateArrived
     leaving.abort()
     expect(await first).to.equal('gone')
-    await new Promise((wake) => setTimeout(wake, 100))
-    await ask(`${url}/v1/gate`, { method: 'POST' })
+    await closed
+    let response: Response | undefined
+    void duplicate.then((arrived) => (response = arrived))
+    // The duplicate may run the handler again, which waits at the gate once more.
+    await until(async () => {
+      await ask(`${url}/v1/gate`, { method: 'POST' })
+      return response !== undefined
+    })
     expect((await duplicate).status).to.equal(200)
     expect(shop.settler.transfers).to.have.length(1)
   })
@@ -232,11 +242,3 @@ describe('a payment', () => {
     expect(shop.settler.transfers).to.have.length(0)
   })
 })
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries++) {
-    if (await condition()) return
-    await new Promise((wake) => setTimeout(wake, 100))
-  }
-  throw new Error('it did not come about within ten seconds')
-}

@@ -2,7 +2,9 @@
  * A real gateway for tests: everything in memory, a clock that can be advanced, a scripted settler that really checks
  * signatures, and a real wallet.
  */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
@@ -27,6 +29,19 @@ export interface TestGateway {
   advance(seconds: number): void
   now(): Date
   close(): Promise<void>
+}
+
+/** Resolves with the next request that the gateway receives, and its response. Call it before the request is sent. */
+export async function nextRequest({
+  gateway,
+}: TestGateway): Promise<{ readonly request: IncomingMessage; readonly response: ServerResponse }> {
+  const [request, response] = (await once(gateway.server, 'request')) as [IncomingMessage, ServerResponse]
+  return { request, response }
+}
+
+/** Waits until a condition is true; the timeout of the test ends the wait. */
+export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 5))
 }
 
 export function newWallet() {

@@ -1,11 +1,12 @@
 /** A settled payment is public. These tests present one again, as somebody could who read it from the chain. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { expect } from 'chai'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import { paymentKey } from '../../../gateway/methods/payment-method.ts'
 import { ask, json, payment, send } from '../../support/agent.ts'
-import { freePort, newWallet, openGateway, type TestGateway } from '../../support/gateway.ts'
+import { freePort, newWallet, nextRequest, openGateway, type TestGateway, until } from '../../support/gateway.ts'
 import type { Authorization } from '../../support/wallet.ts'
 
 describe('a settled payment that is presented again', () => {
@@ -21,6 +22,22 @@ describe('a settled payment that is presented again', () => {
     await shop.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
+  /** Holds the next settlements; `reached` waits until the first of them has begun. */
+  function holdSettlements(): { release(): void; reached(): Promise<void> } {
+    const count = (): number => shop.settler.calls.filter((each) => each === 'settle').length
+    const before = count()
+    return { release: shop.settler.hold(), reached: () => until(() => count() > before) }
+  }
+  /** Sends requests and waits until the gateway has received so many. */
+  async function allArrived<Sent>(requests: number, sendAll: () => Sent): Promise<Sent> {
+    let arrived = 0
+    const onRequest = (): void => void (arrived += 1)
+    shop.gateway.server.on('request', onRequest)
+    const sent = sendAll()
+    await until(() => arrived === requests)
+    shop.gateway.server.off('request', onRequest)
+    return sent
+  }
   // A proxy on this machine reports the address of the caller.
   const from = (address: string, method = 'GET') => ({ method, headers: { 'x-forwarded-for': address } })
   const pass = (header: string, address: string): Promise<Response> =>
@@ -78,12 +95,11 @@ describe('a settled payment that is presented again', () => {
 
   it('returns no token to another caller who waits while the buyer’s own call is in progress', async () => {
     const header = await payment(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' })
-    const release = shop.settler.hold()
+    const settlement = holdSettlements()
     const buyer = pass(header, '203.0.113.7')
-    await new Promise((wake) => setTimeout(wake, 100))
-    const others = [pass(header, '203.0.113.7'), pass(header, '203.0.113.8')]
-    await new Promise((wake) => setTimeout(wake, 100))
-    release()
+    await settlement.reached()
+    const others = await allArrived(2, () => [pass(header, '203.0.113.7'), pass(header, '203.0.113.8')])
+    settlement.release()
     const statuses = (await Promise.all([buyer, ...others])).map(({ status }) => status)
     expect(statuses).to.deep.equal([200, 200, 403])
   })
@@ -109,12 +125,11 @@ describe('a settled payment that is presented again', () => {
 
   it('returns nothing to other callers during the buyer’s call or right after it', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
-    const release = shop.settler.hold()
+    const settlement = holdSettlements()
     const buyer = echo(header, '203.0.113.7')
-    await new Promise((wake) => setTimeout(wake, 100))
-    const others = Array.from({ length: 5 }, () => echo(header, '203.0.113.8'))
-    await new Promise((wake) => setTimeout(wake, 100))
-    release()
+    await settlement.reached()
+    const others = await allArrived(5, () => Array.from({ length: 5 }, () => echo(header, '203.0.113.8')))
+    settlement.release()
     const eager = buyer.then(() => echo(header, '203.0.113.9'))
     const statuses = (await Promise.all([buyer, eager, ...others])).map(({ status }) => status)
     expect(statuses).to.deep.equal([200, 403, 403, 403, 403, 403, 403])
@@ -122,15 +137,17 @@ describe('a settled payment that is presented again', () => {
 
   it('returns an answer that was never delivered to any address, since the buyer may have moved', async () => {
     const header = await payment(`${shop.url}/v1/echo/hello`, shop.wallet)
-    const release = shop.settler.hold()
+    const settlement = holdSettlements()
     const leaving = new AbortController()
+    const arrived = nextRequest(shop)
     const gone = echo(header, '203.0.113.7', { signal: leaving.signal }).catch(() => 'gone')
-    await new Promise((wake) => setTimeout(wake, 100))
+    const closed = once((await arrived).response, 'close')
+    await settlement.reached()
     leaving.abort()
     expect(await gone).to.equal('gone')
-    await new Promise((wake) => setTimeout(wake, 100))
-    release()
-    await new Promise((wake) => setTimeout(wake, 100))
+    await closed
+    settlement.release()
+    await until(async () => (await shop.gateway.journal.find(keyOf(header)))?.state === 'settled')
     shop.advance(11)
     const roaming = await echo(header, '203.0.113.8')
     expect([roaming.status, roaming.headers.get('idempotent-replay')]).to.deep.equal([200, 'true'])

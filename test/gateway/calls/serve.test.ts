@@ -1,6 +1,7 @@
+import { once } from 'node:events'
 import { expect } from 'chai'
 import { ask, buy, json, offer, payment, receipt, send } from '../../support/agent.ts'
-import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
+import { newWallet, nextRequest, openGateway, PAY_TO, type TestGateway, until } from '../../support/gateway.ts'
 import { proves } from '../../requirements.ts'
 
 describe('a call', () => {
@@ -131,13 +132,17 @@ describe('a call', () => {
       const sent = { method: 'POST', body: { text: 'bye', fault: 'gate' } }
       const header = await payment(`${url}/v1/echo`, shop.wallet, 2, sent)
       const leaving = new AbortController()
+      const before = await shop.gateway.journal.counts()
+      const { postEcho } = await runs()
+      const arrived = nextRequest(shop)
       const gone = send(`${url}/v1/echo`, header, 2, { ...sent, signal: leaving.signal }).catch(() => 'gone')
-      await new Promise((wake) => setTimeout(wake, 100))
+      const closed = once((await arrived).response, 'close')
+      await until(async () => (await runs())['postEcho'] !== postEcho)
       leaving.abort()
       expect(await gone).to.equal('gone')
-      await new Promise((wake) => setTimeout(wake, 50))
+      await closed
       await ask(`${url}/v1/gate`, { method: 'POST' })
-      await new Promise((wake) => setTimeout(wake, 100))
+      await until(async () => (await shop.gateway.journal.counts()).released > before.released)
       expect(shop.settler.transfers.length).to.equal(transfers)
     })
   })

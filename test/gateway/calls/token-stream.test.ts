@@ -62,9 +62,9 @@ describe('an event stream that was opened with an access token', () => {
 
   it('ends while no event comes once the token is revoked, and stops its source', async () => {
     const source = sourceOf('1')
-    let valid = true
-    const stream = untilTokenExpires(source, { isValid: async () => valid, remainingMs: neverExpires }, 10)
-    setTimeout(() => (valid = false), 30)
+    let checks = 0
+    const isValid = async (): Promise<boolean> => (checks += 1) < 4
+    const stream = untilTokenExpires(source, { isValid, remainingMs: neverExpires }, 10)
     expect([await idsOf(stream), source.stopped]).to.deep.equal([['1'], 1])
   })
 

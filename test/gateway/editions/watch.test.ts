@@ -22,9 +22,21 @@ describe('the watch on folders', () => {
     rmSync(folder, { recursive: true })
   })
 
-  const rest = () => new Promise((wake) => setTimeout(wake, 600))
   const until = async (isTrue: () => boolean): Promise<void> => {
     while (!isTrue()) await new Promise((wake) => setTimeout(wake, 10))
+  }
+
+  /** Waits until a second watch has reported two later changes. A report of an earlier change comes before that. */
+  const rest = async (): Promise<void> => {
+    const other = mkdtempSync(join(tmpdir(), '.watch-'))
+    let reports = 0
+    const beside = await watchFolders({ folders: [other], onRest: () => (reports += 1), log: createLog('silent') })
+    for (const change of [1, 2]) {
+      writeFileSync(join(other, 'a.json'), String(change))
+      await until(() => reports >= change)
+    }
+    await beside.close()
+    rmSync(other, { recursive: true })
   }
 
   it('reports many changes once, when they have come to rest', async () => {
