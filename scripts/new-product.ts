@@ -96,11 +96,11 @@ function flags(): Given {
   return { ...(product === undefined ? {} : { product }), ...values }
 }
 
-/** Flags first; then whoever is there is asked, until the answer will do. Throws with all that is wrong. */
+/** Reads the flags, then asks on the terminal for what is missing until each answer is valid. Throws with all errors. */
 async function answers(): Promise<NewProduct> {
   const given = flags()
   const { stdin: input, stdout: output } = process
-  // Without a name nothing can be taken for granted: then a pipe is asked too.
+  // Without a product every answer is needed, so ask even if the input is a pipe.
   const isAsking = input.isTTY || given.product === undefined
   const reader = isAsking ? createInterface({ input, output }) : null
   const lines = reader?.[Symbol.asyncIterator]()
