@@ -27,7 +27,7 @@ const SAMPLE = 'sample'
 const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
 /** Made-up bars and recordings moved in time cannot be compared with real trades. Returns the reason, or null. */
-function unusableBarsReason({ dataMode, replayShift }: DataSettings): string | null {
+export function unusableBarsReason({ dataMode, replayShift }: DataSettings): string | null {
   if (dataMode === 'sample') return 'reference bars are sample data'
   const isMoved = dataMode === 'replay' && replayShift.seconds !== 0
   return isMoved ? 'reference bars are a recording moved in time' : null

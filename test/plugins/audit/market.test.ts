@@ -2,7 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
+import { parseReplayShift } from '../../../gateway/config/replay-shift.ts'
 import type { Ask } from '../../../gateway/plugin/plugin.ts'
+import { unusableBarsReason } from '../../../plugins/audit/index.ts'
 import market from '../../../plugins/market/index.ts'
 import { stand, type Stand } from '../stand.ts'
 import { auditOf, barsText, days, found, line, NOW, ROUND_TRIPS, trips } from './place.ts'
@@ -78,6 +80,15 @@ describe('an audit against the bars of the service', () => {
     expect(found(report)).to.deep.equal(['5 closed_market exit'])
     expect(report.fills).to.include({ reference: 'none', checked: 0 })
     expect(statusOf(report, 'outside_range')).to.deep.include({ status: 'not_checked', reasons: [unfit] })
+  })
+
+  it('uses a recording only if its times are not moved', () => {
+    const isUsed = (setting: string): boolean => {
+      const replayShift = parseReplayShift(setting)
+      return unusableBarsReason({ dataMode: 'replay', replayDir: folder, replayShift }) === null
+    }
+    expect(['none', 'frozen:2024-06-01'].map(isUsed)).to.deep.equal([true, true])
+    expect(['auto', 'frozen', '-3600'].map(isUsed)).to.deep.equal([false, false, false])
   })
 
   it('prefers uploaded bars', async () => {
