@@ -1,6 +1,6 @@
 /**
- * `npm run new-product gold-price`: writes a product that works. What no flag gives is asked for on a terminal; without
- * one, what a question offers in brackets is taken. Flags stand behind `--`:
+ * `npm run new-product gold-price`: writes a working product. On a terminal it asks for what no flag gives; otherwise it
+ * uses the defaults that the questions show in brackets. Flags follow `--`:
  * `npm run new-product -- gold-price --title "Gold price" --summary "..." --price 0.005`, and
  * `--upstream http://gold.internal/{day}` for a product without code.
  */
@@ -16,19 +16,19 @@ import { showUsage } from './command-line.ts'
 
 const USAGE = `npm run new-product -- NAME [--title WORDS] [--summary WORDS] [--price 0.005|free] [--upstream ADDRESS]
 
-Writes a product that works: document, plugin, schema and test; with --upstream (http://gold.internal/{day}) the
-document alone. On a terminal it asks for what no flag gives.`
+Writes a working product: document, plugin, schema and test. With --upstream (http://gold.internal/{day}) it writes the
+document only. On a terminal it asks for what no flag gives.`
 
 interface Question {
   readonly name: keyof NewProduct
   readonly question: string
-  /** What is wrong with an answer, or null. */
+  /** Describes what is wrong with an answer. Null if it is valid. */
   readonly problemOf: (answer: string) => string | null
-  /** What an empty answer means; absent: it must be answered. */
+  /** Returns the default for an empty answer. Without it, an answer is required. */
   readonly otherwise?: (given: Partial<NewProduct>) => string
 }
 
-const filled = (answer: string): string | null => (answer === '' ? 'Write something.' : null)
+const filled = (answer: string): string | null => (answer === '' ? 'Must not be empty.' : null)
 
 const QUESTIONS: readonly Question[] = [
   {
@@ -37,7 +37,7 @@ const QUESTIONS: readonly Question[] = [
     problemOf: (answer) =>
       /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/.test(answer)
         ? null
-        : `${answer === '' ? 'Give a name' : `"${answer}" is no name`}: write lower case letters, digits and hyphens, ` +
+        : `${answer === '' ? 'A name is required' : `"${answer}" is not a valid name`}: write lower case letters, digits and hyphens, ` +
           `such as ${nameIn(answer)}.`,
   },
   {
@@ -58,16 +58,16 @@ const QUESTIONS: readonly Question[] = [
     problemOf: (answer) =>
       answer === 'free' || parsePrice(answer) !== null
         ? null
-        : `"${answer}" is no price: write "free", or dollars such as 0.005, above nothing, with at most six decimals.`,
+        : `"${answer}" is not a valid price: write "free", or dollars above zero with at most six decimals, such as 0.005.`,
     otherwise: () => '0.005',
   },
   {
     name: 'upstream',
-    question: 'Address that answers (http://gold.internal/{day}), or nothing to write a plugin',
+    question: 'Address of the upstream (http://gold.internal/{day}), or nothing to write a plugin',
     problemOf: (answer) =>
       answer === '' || /^https?:\/\/[^/{}@\s]+(\/\S*)?$/.test(answer)
         ? null
-        : `"${answer}" is no address: write http:// or https://, a host and a path, parameters in braces in the path only.`,
+        : `"${answer}" is not a valid address: write http:// or https://, a host and a path. Parameters in braces may be in the path only.`,
     otherwise: () => '',
   },
 ]
@@ -90,17 +90,17 @@ function flags(): Given {
   const [product, ...rest] = positionals
   if (rest.length > 0)
     throw new Error(
-      `What is ${rest.join(' ')}? Quote words with spaces, and write flags behind "--":\n` +
+      `Unexpected argument ${rest.join(' ')}. Quote values with spaces, and write flags after "--":\n` +
         `  npm run new-product -- ${nameIn(product ?? '')} --price 0.005`,
     )
   return { ...(product === undefined ? {} : { product }), ...values }
 }
 
-/** Reads the flags, then asks on the terminal for what is missing until each answer is valid. Throws with all errors. */
+/** Reads the flags, and asks for the rest until each answer is valid. Throws an error that lists every problem. */
 async function answers(): Promise<NewProduct> {
   const given = flags()
   const { stdin: input, stdout: output } = process
-  // Without a product every answer is needed, so ask even if the input is a pipe.
+  // Without a name there are no defaults, so answers are read from a pipe too.
   const isAsking = input.isTTY || given.product === undefined
   const reader = isAsking ? createInterface({ input, output }) : null
   const lines = reader?.[Symbol.asyncIterator]()
@@ -112,16 +112,16 @@ async function answers(): Promise<NewProduct> {
   }
   const problems: string[] = []
   for (const { name, question, problemOf, otherwise } of QUESTIONS) {
-    const offered = otherwise?.(given)
-    const settle = (said: string): string => (said === '' ? (offered ?? '') : said)
+    const fallback = otherwise?.(given)
+    const orDefault = (given: string): string => (given === '' ? (fallback ?? '') : given)
     let answer = given[name]?.trim()
-    while (answer === undefined || (input.isTTY && problemOf(settle(answer)) !== null)) {
-      if (answer !== undefined) output.write(`${problemOf(settle(answer))}\n`)
-      const said = await ask(`${question}${offered ? ` [${offered}]` : ''}: `)
-      answer = said ?? ''
-      if (said === null) break
+    while (answer === undefined || (input.isTTY && problemOf(orDefault(answer)) !== null)) {
+      if (answer !== undefined) output.write(`${problemOf(orDefault(answer))}\n`)
+      const line = await ask(`${question}${fallback ? ` [${fallback}]` : ''}: `)
+      answer = line ?? ''
+      if (line === null) break
     }
-    given[name] = settle(answer)
+    given[name] = orDefault(answer)
     const problem = problemOf(given[name])
     if (problem !== null) problems.push(`--${name}: ${problem}`)
   }
@@ -130,7 +130,7 @@ async function answers(): Promise<NewProduct> {
   return given as NewProduct
 }
 
-/** Declares the new operations, so that the handlers are typed. */
+/** Generates the types of the new operations. */
 function writeTypes(root: string): number {
   const script = join(root, 'scripts', 'types.ts')
   return spawnSync(process.execPath, ['--import', 'tsx/esm', script], { cwd: root, stdio: 'inherit' }).status ?? 1
@@ -139,18 +139,18 @@ function writeTypes(root: string): number {
 try {
   const { catalogDir, schemaDir, pluginDirs } = readConfig()
   const root = resolve(import.meta.dirname, '..')
-  const made = await answers()
-  const files = await writeProduct(made, { root, catalogDir, schemaDir, pluginDir: pluginDirs[0] as string })
-  const isPlugin = made.upstream === ''
+  const product = await answers()
+  const files = await writeProduct(product, { root, catalogDir, schemaDir, pluginDir: pluginDirs[0] as string })
+  const isPlugin = product.upstream === ''
   process.exitCode = isPlugin ? writeTypes(root) : 0
   const written = files.map((file) => `  ${relative(root, file)}`)
-  const price = made.price === 'free' ? 'is free' : `costs $${made.price} a call`
+  const price = product.price === 'free' ? 'is free' : `costs $${product.price} a call`
   process.stdout.write(
     `Written:\n${written.join('\n')}\n\n` +
-      `${made.title} ("${made.summary}") ${price}. A gateway that runs offers it by now, one that starts will.\n` +
+      `${product.title} ("${product.summary}") ${price}. A running gateway offers it now.\n` +
       `Next: ${isPlugin ? 'put your data into the plugin' : 'describe the answer in the document'}, then ` +
-      `npm run check, npm test -- --product ${made.product}\n` +
-      `To take it away: delete ${isPlugin ? 'these files, then npm run types' : 'this file'}\n`,
+      `npm run check, npm test -- --product ${product.product}\n` +
+      `To remove it: delete ${isPlugin ? 'these files, then npm run types' : 'this file'}\n`,
   )
 } catch (error) {
   process.stderr.write(`${(error as Error).message}\n`)

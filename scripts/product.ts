@@ -1,4 +1,4 @@
-/** Puts the files of a new product where they belong, unless one is there or the catalog would refuse them. */
+/** Writes the files of a new product, unless one of them exists or the catalog would refuse the product. */
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { format, resolveConfig } from 'prettier'
@@ -17,7 +17,7 @@ export interface Places {
 }
 
 /**
- * A name that will do, made of any words.
+ * Makes a valid product name of any text.
  *
  * @example nameIn('Gold 2/oz') // "gold-2-oz"
  */
@@ -30,31 +30,32 @@ export function nameIn(words: string): string {
 }
 
 /**
- * Writes the files and returns their paths. The document comes last: a gateway that runs takes it up at once. Throws,
- * having written nothing, where one of them is there already, or where the catalog would refuse the product.
+ * Writes the files and returns their paths. The document is written last, because a running gateway loads it at once.
+ *
+ * @throws Error, before anything is written, if a file exists or the catalog would refuse the product
  */
 export async function writeProduct(
-  made: NewProduct,
+  product: NewProduct,
   { root, catalogDir, schemaDir, pluginDir }: Places,
 ): Promise<string[]> {
-  const test = join(root, 'test', 'plugins', made.product, 'index.test.ts')
+  const test = join(root, 'test', 'plugins', product.product, 'index.test.ts')
   const code: readonly (readonly [string, string])[] = [
-    [join(schemaDir, `${made.product}.json`), schemaOf(made)],
-    [join(pluginDir, made.product, 'index.ts'), pluginOf(made)],
-    [test, testOf(made)],
+    [join(schemaDir, `${product.product}.json`), schemaOf(product)],
+    [join(pluginDir, product.product, 'index.ts'), pluginOf(product)],
+    [test, testOf(product)],
   ]
-  const document = made.upstream === '' ? documentOf(made) : upstreamOf(made)
+  const document = product.upstream === '' ? documentOf(product) : upstreamOf(product)
   const files = [
-    ...(made.upstream === '' ? code : []),
-    [join(catalogDir, FAMILY, `${made.product}.json`), document] as const,
+    ...(product.upstream === '' ? code : []),
+    [join(catalogDir, FAMILY, `${product.product}.json`), document] as const,
   ]
-  const folders = made.upstream === '' ? [join(pluginDir, made.product)] : []
+  const folders = product.upstream === '' ? [join(pluginDir, product.product)] : []
   const taken = [...files.map(([file]) => file), ...folders].filter((file) => existsSync(file))
   if (taken.length > 0) {
     const places = taken.map((file) => relative(root, file)).join(', ')
-    throw new Error(`${places} ${taken.length > 1 ? 'are' : 'is'} there already. Choose another name.`)
+    throw new Error(`${places} ${taken.length > 1 ? 'exist' : 'exists'} already. Choose another name.`)
   }
-  const refused = await refusals(made, document, { catalogDir, schemaDir })
+  const refused = await refusals(product, document, { catalogDir, schemaDir })
   if (refused.length > 0)
     throw new Error(`${refused.map(({ message }) => message).join('\n')}\nChoose another name or address.`)
   const style = await resolveConfig(join(root, 'package.json'))
@@ -66,23 +67,23 @@ export async function writeProduct(
   return files.map(([file]) => file)
 }
 
-/** What the catalog as it stands would say against the new document: names and routes that others have. */
+/** Lists the issues that the new document would have in the present catalog, such as names and routes in use. */
 async function refusals(
-  made: NewProduct,
+  product: NewProduct,
   document: string,
   { catalogDir, schemaDir }: Pick<Places, 'catalogDir' | 'schemaDir'>,
 ): Promise<readonly Issue[]> {
-  const file = `${FAMILY}/${made.product}.json`
+  const file = `${FAMILY}/${product.product}.json`
   const { documents } = await readDocuments(catalogDir)
   const { schemas } = await readSchemas(schemaDir)
   try {
     const ownerOf = nameOwners(createCatalog(documents, schemas).catalog)
     const content = JSON.parse(document) as Record<string, unknown>
-    schemas.set(`${made.product}.json`, JSON.parse(schemaOf(made)) as Record<string, unknown>)
+    schemas.set(`${product.product}.json`, JSON.parse(schemaOf(product)) as Record<string, unknown>)
     const { issues } = createCatalog([...documents, { file, kind: 'product', content }], schemas, { ownerOf })
     return issues.filter((issue) => issue.file === file)
   } catch (error) {
-    // The catalog cannot be built at all at the moment; npm run check says why.
+    // The catalog cannot be built at present; npm run check reports why.
     if (error instanceof CatalogError) return []
     throw error
   }

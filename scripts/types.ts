@@ -1,4 +1,7 @@
-/** `npm run types`: writes schemas/types.d.ts from catalog and schemas. `--check` only compares, and exits 1 on drift. */
+/**
+ * `npm run types`: writes schemas/types.d.ts from the catalog and the schemas. `--check` only compares, and exits with 1 if
+ * the file is out of date.
+ */
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +16,7 @@ import { declarations } from './declarations.ts'
 const { catalogDir, schemaDir, pluginDirs } = readConfig()
 const file = join(schemaDir, 'types.d.ts')
 
-/** The declarations of the catalog as it stands. Throws CatalogError where it has a mistake. */
+/** Generates the declarations of the catalog. Throws CatalogError if a document or schema has an issue. */
 async function generate(): Promise<string> {
   const { documents, issues } = await readDocuments(catalogDir)
   const { schemas, issues: more } = await readSchemas(schemaDir)
@@ -29,7 +32,7 @@ async function run(): Promise<number> {
   const old = existsSync(file) ? await readFile(file, 'utf8') : ''
   if (!values.check) await writeFile(file, text)
   else if (old !== text) {
-    process.stderr.write('schemas/types.d.ts is not what the catalog says. Run: npm run types\n')
+    process.stderr.write('schemas/types.d.ts does not match the catalog. Run: npm run types\n')
     return 1
   }
   return 0

@@ -1,17 +1,17 @@
 /**
- * What the files of a new product say: document, schema, plugin and test; or the document alone where an upstream
- * answers. It is meant to be written over.
+ * The texts of the files of a new product: document, schema, plugin and test, or the document only if an upstream answers.
+ * They are a starting point for the author.
  */
 import { paramsOf } from '../../gateway/catalog/product-drafts.ts'
 
 export interface NewProduct {
-  /** Identity and folder name, e.g. "gold-price". */
+  /** Id and folder name, e.g. "gold-price". */
   readonly product: string
   readonly title: string
   readonly summary: string
   /** "free", or US dollars: "0.005". */
   readonly price: string
-  /** Address that answers, with parameters in braces; "" where a plugin does. */
+  /** Address of the upstream, with parameters in braces. Empty if a plugin answers. */
   readonly upstream: string
 }
 
@@ -26,7 +26,7 @@ function pascal({ product }: NewProduct): string {
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
-/** What a call answers, as the documents show it. */
+/** The example answer in the document. */
 const ANSWER = {
   as_of: '2026-11-20T09:41:00.000Z',
   data_mode: 'sample',
@@ -59,7 +59,7 @@ export function documentOf(made: NewProduct): string {
   })
 }
 
-/** A product without code, in one document. */
+/** The document of a product that an upstream answers. */
 export function upstreamOf(made: NewProduct): string {
   const { product, title, summary, price, upstream } = made
   const names = [...new Set(paramsOf(upstream))]
@@ -97,7 +97,13 @@ export function schemaOf({ product, title, summary }: NewProduct): string {
       Query: {
         type: 'object',
         properties: {
-          limit: { type: 'integer', minimum: 1, maximum: 100, default: 10, description: 'Most items in one answer.' },
+          limit: {
+            type: 'integer',
+            minimum: 1,
+            maximum: 100,
+            default: 10,
+            description: 'Largest number of items in one answer.',
+          },
         },
       },
       Answer: {
@@ -105,7 +111,7 @@ export function schemaOf({ product, title, summary }: NewProduct): string {
         required: ['as_of', 'data_mode', 'items'],
         description: summary,
         properties: {
-          as_of: { ...time, description: 'Newest moment this answer knows of.' },
+          as_of: { ...time, description: 'The newest moment of the data in this answer.' },
           data_mode: { $ref: 'common.json#/$defs/DataMode' },
           items: {
             type: 'array',
@@ -132,9 +138,9 @@ export default definePlugin({
   name: '${made.product}',
   setup: ({ deployment }) => ({
     handlers: {
-      /** One item an hour up to asOf. Put your own data here: read what was known at asOf, and nothing newer. */
+      /** Returns one item an hour up to asOf. Replace it by your own data, and never return anything newer than asOf. */
       get${pascal(made)}({ input, asOf }: Call<{ readonly query: { readonly limit: number } }>) {
-        if (deployment['data_mode'] === 'online') throw new Unavailable('These are made-up numbers; the real ones are not here yet.')
+        if (deployment['data_mode'] === 'online') throw new Unavailable('This product has no real data yet, only made-up numbers.')
         const newest = Math.floor(asOf.getTime() / HOUR_MS)
         const items = Array.from({ length: input.query.limit }, (_, age) => ({
           time: new Date((newest - age) * HOUR_MS).toISOString(),

@@ -55,7 +55,7 @@ describe('new-product', () => {
     expect(tsc.stdout.split('\n').filter((line) => line.includes('gold-price'))).to.deep.equal([])
   })
 
-  it('writes a product without code in one document', () => {
+  it('writes a product without code as one document', () => {
     const flags = ['--summary', 'Silver by day.', '--price', '0.01', '--upstream', 'http://silver.internal/{day}']
     const made = run('scripts/new-product.ts', 'silver-price', ...flags)
     expect(made.stderr).to.equal('')
@@ -65,14 +65,14 @@ describe('new-product', () => {
     expect(checked.status).to.equal(0)
   })
 
-  it('takes what its questions offer where nobody can be asked', () => {
+  it('uses the defaults of its questions without a terminal', () => {
     const made = run('scripts/new-product.ts', 'tin-2')
     expect([made.stderr, made.status]).to.deep.equal(['', 0])
     expect(made.stdout).to.contain('Tin 2 ("Tin 2, newest first.") costs $0.005 a call.')
     expect(run('scripts/check.ts').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
   })
 
-  it('asks for everything where no name is given, and takes answers from a pipe', () => {
+  it('asks every question if no name is given, and reads answers from a pipe', () => {
     const answers = ['zinc', '', 'The price of zinc.', '0.01', 'https://zinc.internal/now', ''].join('\n')
     const made = runWith(answers, 'scripts/new-product.ts')
     expect([made.stderr, made.status]).to.deep.equal(['', 0])
@@ -84,17 +84,17 @@ describe('new-product', () => {
   })
 
   const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['a product that is there', MADE, /plugins\/gold-price\/index\.ts.* are there already/],
-    ['a folder that is there', ['half-done'], /plugins\/half-done is there already/],
-    ['an operation that another has', ['tin2'], /getTin2 is already defined at x\/tin-2\.json/],
+    ['a product that exists', MADE, /plugins\/gold-price\/index\.ts.* exist already/],
+    ['a folder that exists', ['half-done'], /plugins\/half-done exists already/],
+    ['an operation id that another product has', ['tin2'], /getTin2 is already defined at x\/tin-2\.json/],
     [
-      'a wrong name, price and address, all at once',
+      'an invalid name, price and address, and reports all of them',
       ['Gold 2', '--price', '0.0000001', '--upstream', 'http://{host}.internal/'],
-      /^--product: "Gold 2" is no name: .* such as gold-2\.\n--price: "0\.0000001" is no price.*\n--upstream: .*\n$/,
+      /^--product: "Gold 2" is not a valid name: .* such as gold-2\.\n--price: "0\.0000001" is not a valid price.*\n--upstream: .*\n$/,
     ],
-    ['no name', [], /^--product: Give a name.* such as gold-price\.\n/],
-    ['flags that npm kept', ['lead', '0.01'], /What is 0\.01\?.*\n.*new-product -- lead --price/],
-    ['flags that there are not', ['lead', '--prize', '1'], /^Unknown option '--prize'[^\n]*\n$/],
+    ['a missing name', [], /^--product: A name is required.* such as gold-price\.\n/],
+    ['flags that npm consumed', ['lead', '0.01'], /Unexpected argument 0\.01\..*\n.*new-product -- lead --price/],
+    ['unknown flags', ['lead', '--prize', '1'], /^Unknown option '--prize'[^\n]*\n$/],
   ]
   for (const [title, args, reason] of refused)
     it(`refuses ${title}, and writes nothing`, () => {
@@ -107,14 +107,14 @@ describe('new-product', () => {
     })
 })
 
-describe('a name that is none', () => {
-  it('is made into one that will do', () => {
+describe('a name that is not valid', () => {
+  it('is turned into one that is valid', () => {
     const names = ['Gold 2', 'gold/x', '../etc', '2nd gold', 'GOLD_price!', 'Büro', ''].map(nameIn)
     expect(names).to.deep.equal(['gold-2', 'gold-x', 'etc', 'nd-gold', 'gold-price', 'b-ro', 'gold-price'])
   })
 })
 
-/** Every file that a product is made of. */
+/** Lists every file of the folders that products have files in. */
 function filesOf(copy: string): string[] {
   return ['catalog', 'plugins', 'schemas', 'test'].flatMap((folder) =>
     readdirSync(join(copy, folder), { recursive: true }).map((file) => join(folder, String(file))),
