@@ -126,7 +126,7 @@ export function testContract(edition: Edition, { now, product }: ContractOptions
         // An internal operation needs no example, and without one there is no input to call it with.
         if (needsInput && operation.internal && !operation.example) return
 
-        it('answers as its schema says', async () => {
+        it('answers in the form of its schema', async () => {
           assert.equal(validatorsOf(operation).answer(await whenReady(call)), null)
         })
 

@@ -88,7 +88,7 @@ interface From {
 
 /** Gives every referenced schema one name, and collects the schemas by name. */
 function createNames({ schemas }: Catalog) {
-  const kept = new Map<string, unknown>()
+  const definitions = new Map<string, unknown>()
   const owners = new Map<string, string>()
 
   function nameOf(file: string, fragment: string): string {
@@ -111,9 +111,9 @@ function createNames({ schemas }: Catalog) {
     const plain = nameOf(file, fragment)
     const isAsked = from.isAsked && holdsDefault(target, root, new Set())
     const name = isAsked ? `Asked${plain}` : plain
-    if (!kept.has(name)) {
-      kept.set(name, {})
-      kept.set(name, typed(target, { root, file, isAsked }))
+    if (!definitions.has(name)) {
+      definitions.set(name, {})
+      definitions.set(name, typed(target, { root, file, isAsked }))
     }
     return { $ref: `#/$defs/${name}` }
   }
@@ -139,8 +139,8 @@ function createNames({ schemas }: Catalog) {
     if (node['format'] === 'binary' || node['contentMediaType'] === 'application/octet-stream')
       return { tsType: 'Upload' }
     const { prefixItems, ...rest } = node
-    const words = Object.entries(rest).filter(([word]) => !UNTYPED.has(word))
-    const shape = Object.fromEntries(words.map(([word, value]) => [word, typedWord(word, value, from)]))
+    const keywords = Object.entries(rest).filter(([keyword]) => !UNTYPED.has(keyword))
+    const shape = Object.fromEntries(keywords.map(([keyword, value]) => [keyword, typedKeyword(keyword, value, from)]))
     if (prefixItems) Object.assign(shape, { items: typed(prefixItems, from), additionalItems: false })
     if (isObject(shape['properties'])) shape['required'] = from.isAsked ? (node['required'] ?? []) : present(node)
     if (Array.isArray(shape['allOf']))
@@ -149,12 +149,12 @@ function createNames({ schemas }: Catalog) {
     return shape
   }
 
-  function typedWord(word: string, value: unknown, from: From): unknown {
-    if (word !== 'properties') return VALUES.has(word) ? value : typed(value, from)
+  function typedKeyword(keyword: string, value: unknown, from: From): unknown {
+    if (keyword !== 'properties') return VALUES.has(keyword) ? value : typed(value, from)
     return Object.fromEntries(Object.entries(value as object).map(([name, schema]) => [name, typed(schema, from)]))
   }
 
-  return { typed, all: () => Object.fromEntries([...kept].sort(byName)) }
+  return { typed, all: () => Object.fromEntries([...definitions].sort(byName)) }
 }
 
 function targetOf(ref: string, root: JsonSchema): unknown {

@@ -74,7 +74,7 @@ const QUESTIONS: readonly Question[] = [
 
 type Given = Partial<Record<keyof NewProduct, string>>
 
-/** What the command line says. Throws for flags that there are not, or that npm has kept to itself. */
+/** Reads the command line. Throws for unknown flags, and for values whose flags npm consumed. */
 function flags(): Given {
   showUsage(USAGE)
   const { values, positionals } = parseArgs({

@@ -115,7 +115,7 @@ const DECIMALS = 6
 const PRICE = /^(0|[1-9]\d{0,8})(?:\.(\d{1,6}))?$/
 
 /**
- * Atomic units of a price, or null where the text is not one: a seventh decimal, an exponent, a sign, or nothing.
+ * Parses a price into atomic units of USDC. Null for a seventh decimal, an exponent, a sign, or zero.
  * @example parsePrice('0.005') → 5000n
  */
 export function parsePrice(text: string): bigint | null {

@@ -107,7 +107,7 @@ class FolderWatch implements Watch {
     }, delay)
   }
 
-  /** Watches the folders anew if one of them, or the target of a link, was replaced. */
+  /** Restarts the watch if one of the folders, or the target of a link, was replaced. */
   async #checkPlaces(): Promise<void> {
     const places = await placesOf(this.#options.folders)
     if (places === this.#places) return
