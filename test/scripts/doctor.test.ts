@@ -8,8 +8,8 @@ import { openLiveGateway, type LiveGateway } from '../dynamic/live-gateway.ts'
 import { openUpstreamServer } from '../dynamic/upstream-server.ts'
 import { gold, PRICED, thing } from '../support/catalog.ts'
 import { freePort } from '../support/gateway.ts'
-import { on, PLANTED } from './planted.ts'
-import { openTamper, type Tamper } from './tamper.ts'
+import { on, PLANTED_FAULTS } from './planted-faults.ts'
+import { openTamperingProxy, type TamperingProxy } from './tampering-proxy.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 const DOCUMENTS = {
@@ -20,10 +20,10 @@ const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => i
 
 describe('the doctor', () => {
   let place: LiveGateway
-  let tamper: Tamper
+  let proxy: TamperingProxy
 
   before(async () => {
-    tamper = await openTamper()
+    proxy = await openTamperingProxy()
     const order = { type: 'object', required: ['grams'], properties: { grams: { type: 'number' } } }
     const example = { request: { body: { grams: 1 } }, response: { price: 1 } }
     place = await openLiveGateway({
@@ -33,26 +33,26 @@ describe('the doctor', () => {
         'throws.json': thing('throws', { route: 'POST /v1/throws', body: order, response: PRICED, example }),
       },
       plugins: ['gold', 'throws'],
-      environment: { BASE_URL: tamper.url },
+      environment: { BASE_URL: proxy.url },
     })
-    tamper.target = place.url
+    proxy.target = place.url
   })
   after(async () => {
     await place.close()
-    await tamper.close()
+    await proxy.close()
   })
 
   it('finds nothing wrong with a healthy service', async () => {
-    const diagnosis = await diagnose(tamper.url)
+    const diagnosis = await diagnose(proxy.url)
     expect(diagnosis.findings).to.deep.equal([])
     expect(diagnosis.looked).to.include({ routes: 2, documents: 9, tools: 2 })
   })
 
-  for (const { title, tampering, rule, where } of PLANTED)
+  for (const { title, tampering, rule, where } of PLANTED_FAULTS)
     it(`finds ${title}`, async () => {
-      tamper.tampering = tampering
-      const { findings } = await diagnose(tamper.url)
-      tamper.tampering = () => {}
+      proxy.tampering = tampering
+      const { findings } = await diagnose(proxy.url)
+      proxy.tampering = () => {}
       const found = findings.filter((finding) => finding.rule === rule && finding.where.endsWith(where))
       expect(found, JSON.stringify(findings)).not.to.have.length(0)
       for (const { problem, fix, isFault } of found) {
@@ -83,15 +83,15 @@ describe('the doctor', () => {
     }
 
     it('reports a healthy service and exits with 0', async () => {
-      const { code, stdout } = await run(tamper.url)
+      const { code, stdout } = await run(proxy.url)
       expect(stdout).to.match(/2 priced routes, 9 documents, 2 tools and \d+ links checked; no fault\./)
       expect(code).to.equal(0)
     })
 
     it('reports each fault with its fix and exits with 1, also as JSON', async () => {
-      tamper.tampering = on('/v1/gold', ({ headers }) => delete headers['cache-control'])
-      const [text, data] = [await run(tamper.url), await run(tamper.url, '--json')]
-      tamper.tampering = () => {}
+      proxy.tampering = on('/v1/gold', ({ headers }) => delete headers['cache-control'])
+      const [text, data] = [await run(proxy.url), await run(proxy.url, '--json')]
+      proxy.tampering = () => {}
       expect([text.code, data.code]).to.deep.equal([1, 1])
       expect(text.stdout).to.match(/FAULT {2}GET \/v1\/gold: Its 402 may be cached\. \[cache\]\n +Send cache-control/)
       const { ok, findings } = JSON.parse(data.stdout) as { ok: boolean; findings: { rule: string }[] }

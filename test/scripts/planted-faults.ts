@@ -1,14 +1,14 @@
-/** Faults to plant into a service that sells "GET /v1/gold" and "POST /v1/throws", with the rule that must find each. */
-import type { Answered, Tampering } from './tamper.ts'
+/** Faults that tests plant into a service with "GET /v1/gold" and "POST /v1/throws", each with the rule that finds it. */
+import type { ProxiedAnswer, Tampering } from './tampering-proxy.ts'
 
-type Change = (answer: Answered) => unknown
+type Change = (answer: ProxiedAnswer) => unknown
 type Fields = Record<string, unknown>
 
-/** The object or list at a place inside a value. */
+/** Returns the object or list at a path inside a value. */
 const at = (value: unknown, ...steps: readonly (string | number)[]): Fields =>
   steps.reduce((node, step) => (node as Fields)[step], value) as Fields
 
-/** Changes a JSON body. */
+/** Returns a change of a JSON body. */
 const json =
   (change: (body: unknown) => unknown): Change =>
   (answer) => {
@@ -17,7 +17,7 @@ const json =
     answer.body = JSON.stringify(body)
   }
 
-/** Changes the object of the PAYMENT-REQUIRED header. */
+/** Returns a change of the object in the PAYMENT-REQUIRED header. */
 const v2 =
   (change: (offer: unknown) => unknown): Change =>
   ({ headers }) => {
@@ -26,12 +26,12 @@ const v2 =
     headers['payment-required'] = Buffer.from(JSON.stringify(offer)).toString('base64')
   }
 
-/** Tampers with the answers of one path, to one method or to all but OPTIONS. */
+/** Returns a tampering that changes the answers of one path, for one method or for all but OPTIONS. */
 export const on =
   (path: string, change: Change, method?: string): Tampering =>
-  (answer, asked) => {
-    const isMeant = method === undefined ? asked.method !== 'OPTIONS' : asked.method === method
-    if (asked.path.split('?')[0] === path && isMeant) change(answer)
+  (answer, request) => {
+    const isAffected = method === undefined ? request.method !== 'OPTIONS' : request.method === method
+    if (request.path.split('?')[0] === path && isAffected) change(answer)
   }
 
 const GOLD = 'GET /v1/gold'
@@ -42,25 +42,25 @@ const replaced =
   (answer) =>
     (answer.body = answer.body.replace(text, by))
 
-export interface Planted {
+export interface PlantedFault {
   readonly title: string
   readonly tampering: Tampering
   readonly rule: string
   readonly where: string
 }
 
-const plant = (rule: string, where: string, title: string, tampering: Tampering): Planted => ({
+const plant = (rule: string, where: string, title: string, tampering: Tampering): PlantedFault => ({
   title,
   tampering,
   rule,
   where,
 })
 
-export const PLANTED: readonly Planted[] = [
+export const PLANTED_FAULTS: readonly PlantedFault[] = [
   plant(
     'cors',
     GOLD,
-    'a 402 that pages cannot read',
+    'a 402 that web pages cannot read',
     gold(({ headers }) => delete headers['access-control-allow-origin']),
   ),
   plant(
@@ -84,19 +84,19 @@ export const PLANTED: readonly Planted[] = [
   plant(
     '402',
     GOLD,
-    'a route that gives itself away',
+    'a priced route that answers without payment',
     gold((answer) => (answer.status = 200)),
   ),
   plant(
     '402',
     THROWS,
-    'a route that looks at the input first',
+    'a route that validates the input before payment',
     on('/v1/throws', (answer) => (answer.status = 422), 'POST'),
   ),
   plant(
     '402',
     GOLD,
-    'a redirect',
+    'a redirect instead of a 402',
     gold((answer) => Object.assign(answer, { status: 308, headers: { location: '/' } })),
   ),
   plant(
@@ -106,17 +106,17 @@ export const PLANTED: readonly Planted[] = [
     gold(v2((offer) => (at(offer, 'resource')['description'] = 'x'.repeat(501)))),
   ),
   plant('header-size', GOLD, 'a header that is too long', gold(v2((offer) => (at(offer)['more'] = 'x'.repeat(4000))))),
-  plant('v2', GOLD, 'a v2 offer without a payee', gold(v2((offer) => delete at(offer, 'accepts', 0)['payTo']))),
+  plant('v2', GOLD, 'a v2 requirement without payTo', gold(v2((offer) => delete at(offer, 'accepts', 0)['payTo']))),
   plant(
     'v1',
     GOLD,
-    'a v1 offer in decimals',
+    'a v1 requirement with a decimal amount',
     gold(json((body) => (at(body, 'accepts', 0)['maxAmountRequired'] = '0.005'))),
   ),
   plant(
     'offers',
     GOLD,
-    'two offers that differ',
+    'v1 and v2 requirements that differ',
     gold(json((body) => (at(body, 'accepts', 0)['maxAmountRequired'] = '6000'))),
   ),
   plant(
@@ -131,13 +131,13 @@ export const PLANTED: readonly Planted[] = [
   plant(
     'address',
     GOLD,
-    'another base address',
+    'a URL with another base address',
     gold(v2((offer) => (at(offer, 'resource')['url'] = 'http://internal/v1/gold'))),
   ),
   plant(
     'price',
     '/pricing.json',
-    'another price in the price list',
+    'a wrong price in the price list',
     on(
       '/pricing.json',
       json((body) => (at(body, 'prices_usd')[GOLD] = 0.006)),
@@ -146,17 +146,17 @@ export const PLANTED: readonly Planted[] = [
   plant(
     'price',
     '/.well-known/x402',
-    'another price in the discovery document',
+    'a wrong price in the discovery document',
     on(
       '/.well-known/x402',
       json((body) => (at(body, 'paid_endpoints')[GOLD] = '$0.05')),
     ),
   ),
-  plant('price', '/llms.txt', 'another price in the text index', on('/llms.txt', replaced('): $0.005.', '): $0.05.'))),
+  plant('price', '/llms.txt', 'a wrong price in llms.txt', on('/llms.txt', replaced('): $0.005.', '): $0.05.'))),
   plant(
     'agreement',
     '/pricing.json',
-    'a route that the price list forgets',
+    'a route that is missing in the price list',
     on(
       '/pricing.json',
       json((body) => delete at(body, 'prices_usd')[GOLD]),
@@ -165,7 +165,7 @@ export const PLANTED: readonly Planted[] = [
   plant(
     'resources',
     '/.well-known/x402',
-    'a resource that is none',
+    'a resource that the service does not sell',
     on(
       '/.well-known/x402',
       json((body) => (at(body, 'resources')[2] = 'http://lead.example/')),
@@ -194,17 +194,17 @@ export const PLANTED: readonly Planted[] = [
       ),
     ),
   ),
+  plant('tools', '/mcp', 'a missing MCP tool', on('/mcp', replaced('"name":"get_gold"', '"name":"get_lead"'), 'POST')),
   plant(
-    'tools',
+    'price',
     '/mcp',
-    'a tool that is missing',
-    on('/mcp', replaced('"name":"get_gold"', '"name":"get_lead"'), 'POST'),
+    'an MCP tool with a wrong price',
+    on('/mcp', replaced('"amount":"5000"', '"amount":"6000"'), 'POST'),
   ),
-  plant('price', '/mcp', 'a tool at another price', on('/mcp', replaced('"amount":"5000"', '"amount":"6000"'), 'POST')),
   plant(
     'document',
     '/.well-known/jwks.json',
-    'a document that is gone',
+    'a missing document',
     on('/.well-known/jwks.json', (answer) => (answer.status = 404)),
   ),
   plant(
@@ -216,7 +216,7 @@ export const PLANTED: readonly Planted[] = [
   plant(
     'robots',
     '/robots.txt',
-    'crawlers kept out',
+    'a robots.txt that keeps crawlers out',
     on('/robots.txt', (answer) => (answer.body = 'User-agent: *\nDisallow: /v1\n')),
   ),
   plant(
@@ -228,7 +228,7 @@ export const PLANTED: readonly Planted[] = [
   plant(
     'health',
     '/health',
-    'a service that is not well',
+    'a degraded service',
     on(
       '/health',
       json((body) => (at(body)['status'] = 'degraded')),

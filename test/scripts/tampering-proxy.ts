@@ -1,26 +1,28 @@
-/** Stands in front of a service and changes its answers, to plant faults. */
+/** A proxy in front of a service that changes its answers, so that tests can plant faults. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export interface Answered {
+export interface ProxiedAnswer {
   status: number
   headers: Record<string, string>
   body: string
 }
 
-export type Tampering = (answer: Answered, asked: { readonly method: string; readonly path: string }) => void
+export type Tampering = (answer: ProxiedAnswer, request: { readonly method: string; readonly path: string }) => void
 
-export interface Tamper {
+export interface TamperingProxy {
   readonly url: string
-  /** Where the answers really come from. */
+  /** Address of the real service. */
   target: string
+  /** Changes each answer before it is sent. */
   tampering: Tampering
   close(): Promise<void>
 }
 
-const OWN = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'date']
+/** Headers that the proxy's own server sets. */
+const HOP_HEADERS = ['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'content-encoding', 'date']
 
-export async function openTamper(): Promise<Tamper> {
+export async function openTamperingProxy(): Promise<TamperingProxy> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
@@ -35,11 +37,11 @@ export async function openTamper(): Promise<Tamper> {
         headers: Object.fromEntries(headers) as Record<string, string>,
         redirect: 'manual' as const,
       }
-      fetch(tamper.target + path, { ...sent, ...body }).then(
-        async (heard) => {
-          const kept = [...heard.headers].filter(([name]) => !OWN.includes(name))
-          const answer = { status: heard.status, headers: Object.fromEntries(kept), body: await heard.text() }
-          tamper.tampering(answer, { method, path })
+      fetch(proxy.target + path, { ...sent, ...body }).then(
+        async (upstream) => {
+          const kept = [...upstream.headers].filter(([name]) => !HOP_HEADERS.includes(name))
+          const answer = { status: upstream.status, headers: Object.fromEntries(kept), body: await upstream.text() }
+          proxy.tampering(answer, { method, path })
           response.writeHead(answer.status, answer.headers).end(answer.body)
         },
         () => response.writeHead(502).end(),
@@ -47,7 +49,7 @@ export async function openTamper(): Promise<Tamper> {
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const tamper: Tamper = {
+  const proxy: TamperingProxy = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     target: '',
     tampering: () => {},
@@ -56,5 +58,5 @@ export async function openTamper(): Promise<Tamper> {
       await new Promise((resolve) => server.close(resolve))
     },
   }
-  return tamper
+  return proxy
 }
