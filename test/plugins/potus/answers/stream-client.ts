@@ -97,7 +97,12 @@ export async function sampleWritten({ url, token }: Following): Promise<void> {
   for (;;) {
     const { as_of: asOf, feeds } = (await json(
       await ask(`${url}/v1/potus/feeds`, { headers: { 'x-service-token': token } }),
-    )) as { as_of: string; feeds: { last_attempt: string | null }[] }
+    )) as { as_of: string; feeds?: { last_attempt: string | null }[] }
+    // Until the sample is open the route answers 503.
+    if (!feeds) {
+      await sleep(200)
+      continue
+    }
     due ??= Math.floor(Date.parse(asOf) / 60_000) * 60_000
     const last = Math.max(...feeds.map(({ last_attempt: at }) => (at === null ? 0 : Date.parse(at))))
     if (last >= due) return
