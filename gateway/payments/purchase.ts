@@ -34,7 +34,10 @@ export interface Purchase {
    * Stores the answer, settles, and returns the answer with its receipt. Throws SettlementError if it must not leave.
    */
   settle(answer: Deliverable): Promise<PaidAnswer>
-  /** Releases the reservation. Does nothing once the answer is stored. */
+  /**
+   * Releases the reservation. Does nothing once the answer is stored. Throws SettlementError if the journal refuses,
+   * because another process has taken the payment over.
+   */
   release(error: unknown): Promise<void>
 }
 
@@ -86,11 +89,17 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 
   const release = async (error: unknown): Promise<void> => {
     if (isStored) return
+    let outcome: { readonly error: unknown; readonly keepHold: boolean } = { error, keepHold: false }
     try {
-      await journal.released(key, attempt, reasonOf(error))
+      // A write of the answer that failed here may still have been stored. Then another process can send the payment,
+      // and nobody may tell the buyer that nothing was charged.
+      if (!(await journal.released(key, attempt, reasonOf(error)))) {
+        outcome = { error: unknownOutcome(parts, error), keepHold: true }
+        throw outcome.error
+      }
     } finally {
       // If the caller disconnected, there is nothing to share: a waiting duplicate tries for itself.
-      work.finish(signal.aborted ? null : { error })
+      work.finish(signal.aborted ? null : { error: outcome.error }, { keepHold: outcome.keepHold })
     }
   }
 
@@ -254,14 +263,19 @@ export function pendingError(receipt: Receipt): SettlementError {
  * payment may still be sent.
  */
 async function interrupted(parts: PurchaseParts, thrown: unknown, isSubmitted: boolean): Promise<ServiceError> {
-  const { journal, record, payment, requirements } = parts
+  const { journal, record } = parts
   const isReleased =
     !isSubmitted && (await journal.released(record.key, record.attempt, reasonOf(thrown)).catch(() => false))
-  if (isReleased) return new ServiceError('settler_unavailable', undefined, { cause: thrown })
-  const error = pendingError(
-    receiptOf(record, requirements.network, payment.envelope.version, '', 'settlement_pending'),
-  )
-  error.cause = thrown
+  return isReleased
+    ? new ServiceError('settler_unavailable', undefined, { cause: thrown })
+    : unknownOutcome(parts, thrown)
+}
+
+/** The 503 of a payment that may have been sent, by this process or another one. */
+function unknownOutcome({ record, requirements, payment }: PurchaseParts, cause: unknown): SettlementError {
+  const receipt = receiptOf(record, requirements.network, payment.envelope.version, '', 'settlement_pending')
+  const error = pendingError(receipt)
+  error.cause = cause
   return error
 }
 
