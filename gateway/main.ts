@@ -1,4 +1,5 @@
 /** The process: reads the configuration, creates the gateway, listens, and stops on signals. */
+import { resolve } from 'node:path'
 import { simplest } from './documents/listed-operations.ts'
 import { CatalogError } from './validation/issue.ts'
 import { ConfigError, readConfig } from './config/config.ts'
@@ -42,7 +43,8 @@ function welcome({ config, settlement, current }: Gateway, address: string): str
   lines.push(`  process  ${process.pid} (kill -HUP reloads the catalog)`)
   for (const { product, reason } of current.disabled) lines.push(`  disabled ${product}: ${reason}`)
   lines.push('', 'Try:', `  curl -i ${address}${first?.path ?? '/pricing.json'}`)
-  if (settlement.sandbox && first) lines.push(`  npm run pay -- ${first.route}`)
+  const dataDir = config.dataRoot === resolve('data') ? '' : `DATA_DIR=${config.dataRoot} `
+  if (settlement.sandbox && first) lines.push(`  ${dataDir}npm run pay -- ${first.route}`)
   lines.push(`  open ${address}/pricing`, '')
   return `${lines.join('\n')}\n`
 }

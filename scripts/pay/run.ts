@@ -86,7 +86,10 @@ async function call(
     return true
   }
   const key = options.key ?? home?.buyer.private_key
-  if (!key) throw new PayError('Not paid: give --key, a private key that holds USDC on this network.')
+  if (!key)
+    throw new PayError(
+      'Not paid: give --key, a private key that holds USDC on this network. For a sandbox, set DATA_DIR to its folder.',
+    )
 
   const payment = await signPayment(requirement, key, Math.floor(Date.now() / 1000))
   showPayment(payment, screen, report)
@@ -116,7 +119,7 @@ function outgoingOf(
   const base = url ?? sandbox?.base_url
   if (!base && target.startsWith('/'))
     throw new PayError(
-      'No sandbox was found in DATA_DIR. Start the gateway with "npm start", or name a service with --url.',
+      'No sandbox was found. Start the gateway with "npm start", set DATA_DIR to the data folder of the gateway that runs, or name a service with --url.',
     )
   let address: URL
   try {

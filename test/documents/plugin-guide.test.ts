@@ -47,12 +47,20 @@ describe('the guide for plugin authors', () => {
       expect(event.toString()).to.match(/^id: \d+\ndata: \{"time":".*","metres":-?[\d.]+\}/)
       answer.destroy()
     })
+
+    it('refuses a stream to whoever does not ask for events, and a position that is none', async () => {
+      const plain = await place.get('/v1/x/tides/live')
+      expect([plain.status, (await json(plain))['retry']]).to.deep.equal([422, 'after_fix'])
+      const headers = { accept: 'text/event-stream', 'last-event-id': 'yesterday' }
+      expect((await fetch(`${place.url}/v1/x/tides/live`, { headers })).status).to.equal(422)
+    })
   })
 
-  it('has a test that passes in a copy of the project', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'tollgate-guide-'))
-    try {
-      for (const entry of ['gateway', 'schemas', 'package.json', 'tsconfig.json', 'views', 'scripts'])
+  describe('in a copy of the project', () => {
+    let folder: string
+    before(() => {
+      folder = mkdtempSync(join(tmpdir(), 'tollgate-guide-'))
+      for (const entry of ['gateway', 'schemas', 'package.json', 'tsconfig.json', 'views'])
         cpSync(join(root, entry), join(folder, entry), { recursive: true })
       symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
       mkdirSync(join(folder, 'catalog'))
@@ -61,15 +69,23 @@ describe('the guide for plugin authors', () => {
         mkdirSync(dirname(join(folder, path)), { recursive: true })
         writeFileSync(join(folder, path), text)
       }
-      const run = spawnSync(
-        process.execPath,
-        ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package', 'test/plugins/tides/index.test.ts'],
-        { cwd: folder, encoding: 'utf8' },
-      )
-      expect(run.stdout + run.stderr).to.match(/ passing/)
-      expect(run.status, run.stdout + run.stderr).to.equal(0)
-    } finally {
-      rmSync(folder, { recursive: true, force: true })
-    }
+    })
+    after(() => rmSync(folder, { recursive: true, force: true }))
+
+    const run = (...words: string[]) => spawnSync(process.execPath, words, { cwd: folder, encoding: 'utf8' })
+
+    it('has a test that passes', () => {
+      const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
+      const { status, stdout, stderr } = run(...mocha, 'test/plugins/tides/index.test.ts')
+      expect(stdout + stderr).to.match(/ passing/)
+      expect(status, stdout + stderr).to.equal(0)
+    })
+
+    it('compiles', () => {
+      const { status, stdout } = run('node_modules/typescript/bin/tsc', '--noEmit')
+      const errors = stdout.split('\n').filter((line) => /^(plugins|test)\//.test(line))
+      expect(errors, stdout).to.deep.equal([])
+      expect(status, stdout).to.equal(0)
+    })
   })
 })
