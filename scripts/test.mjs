@@ -1,7 +1,8 @@
 /**
  * `npm test`: every test, or the ones that mocha's own options choose. `npm test -- --product gold` runs the contract
- * test kit on one product of the catalog. The whole suite is two mocha processes side by side, one per core: products
- * and their pages (printed when it ends), and the gateway. After the whole suite, every promise of the contract must
+ * test kit on one product of the catalog. The whole suite is three mocha processes side by side: products and their pages,
+ * whole services and command lines (both printed when they end), and the rest. Many tests wait for a process or a block,
+ * so three keep two cores busy. After the whole suite, every promise of the contract must
  * have been proved by a test that ran and passed.
  */
 import { spawn } from 'node:child_process'
@@ -18,7 +19,9 @@ if (at !== -1 && (product === undefined || product.startsWith('-'))) {
   process.exit(1)
 }
 
-const ofProducts = ['browser', 'plugins'].map((folder) => join('test', folder, '**', '*.test.ts'))
+const testsIn = (...folders) => folders.map((folder) => join('test', folder, '**', '*.test.ts'))
+const products = testsIn('browser', 'plugins')
+const services = testsIn('clients', 'dynamic', 'money', 'operator', 'scripts')
 const isWhole = product === undefined && given.every((argument, at) => isOption(argument) || isOption(given[at - 1]))
 
 /** The options of each mocha process. package.json has what they share, but no files: mocha would add them to these. */
@@ -26,8 +29,9 @@ function runsOf() {
   if (product !== undefined) return [[...given.toSpliced(at, 2), 'test/contracts/plugin.test.ts']]
   if (!isWhole) return [given]
   return [
-    [...given, ...ofProducts],
-    [...given, ...ofProducts.flatMap((files) => ['--ignore', files]), 'test/**/*.test.ts'],
+    [...given, ...products],
+    [...given, ...services],
+    [...given, ...[...products, ...services].flatMap((files) => ['--ignore', files]), 'test/**/*.test.ts'],
   ]
 }
 
