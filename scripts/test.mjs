@@ -1,9 +1,9 @@
 /**
  * `npm test`: every test, or the ones that mocha's own options choose. `npm test -- --product gold` runs the contract
- * test kit on one product of the catalog. The whole suite is three mocha processes side by side: products and their pages,
- * whole services and command lines (both printed when they end), and the rest. Many tests wait for a process or a block,
- * so three keep two cores busy. After the whole suite, every promise of the contract must
- * have been proved by a test that ran and passed.
+ * test kit on one product of the catalog. The whole suite is three mocha processes side by side: products and their
+ * pages, whole services (both printed when they end), and the rest. Many tests wait for a process or a block, so three
+ * keep two cores busy. After the whole suite, every promise of the contract must have been proved by a test that ran and
+ * passed.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -21,7 +21,7 @@ if (at !== -1 && (product === undefined || product.startsWith('-'))) {
 
 const testsIn = (...folders) => folders.map((folder) => join('test', folder, '**', '*.test.ts'))
 const products = testsIn('browser', 'plugins')
-const services = testsIn('clients', 'dynamic', 'money', 'operator', 'scripts')
+const services = testsIn('clients', 'dynamic', 'money', 'operator')
 const isWhole = product === undefined && given.every((argument, at) => isOption(argument) || isOption(given[at - 1]))
 
 /** The options of each mocha process. package.json has what they share, but no files: mocha would add them to these. */
