@@ -58,7 +58,11 @@ describe('the context of a plugin', () => {
 
 describe('work off the event loop', () => {
   const work = <Out>(file: string, input: unknown, options?: WorkOptions): Promise<Out> =>
-    contextOf('gold', 'gold').work<Out>(new URL(`../../fixtures/work/${file}`, import.meta.url), input, options)
+    contextOf('gold', 'gold').work<Out>(
+      new URL(`../../fixtures/pure-functions/${file}`, import.meta.url),
+      input,
+      options,
+    )
 
   it('runs the default export of a module on a copy of the input', async () => {
     const values = new Float64Array([1, 2, 3])
