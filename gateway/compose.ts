@@ -13,7 +13,7 @@ import { openFunnel } from './accounting/funnel.ts'
 import { createLedger } from './accounting/ledger.ts'
 import { createMetrics, type Metrics } from './accounting/metrics.ts'
 import { createOperatorScreens } from './accounting/operator-screens.ts'
-import { createOperatorViews } from './accounting/operator-views.ts'
+import { createOperatorViews } from './accounting/operator-screen-data.ts'
 import { compareAll, comparisonOf } from './accounting/reconciliation/comparison.ts'
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
@@ -25,13 +25,13 @@ import { findNetwork, type Hex, knownNetworks, NETWORKS } from './config/network
 import { type Recipients, recipientsOf } from './config/pay-to.ts'
 import { SANDBOX } from './config/settlement.ts'
 import { createDocumentsPlugin } from './documents/documents-plugin.ts'
-import { createPlansPlugin } from './documents/plans/plans.ts'
+import { createPlansPlugin } from './documents/plans/plans-plugin.ts'
 import { createReissue } from './documents/plans/reissue.ts'
-import { createReceiptsPlugin } from './documents/receipts/receipts.ts'
-import { withReceipts } from './documents/receipts/signing.ts'
+import { createReceiptsPlugin } from './documents/receipts/receipts-plugin.ts'
+import { withReceipts } from './documents/receipts/signed-receipts.ts'
 import { buildEdition } from './editions/build.ts'
 import { COPIES, createCopies } from './editions/code-copies.ts'
-import { createContext } from './editions/context.ts'
+import { createContext } from './editions/plugin-context.ts'
 import type { Edition } from './editions/edition.ts'
 import { type BuildEdition, createSwap, type Swap } from './editions/swap.ts'
 import { type Watch, watchFolders } from './editions/watch.ts'
@@ -100,11 +100,11 @@ export interface Gateway {
   /** The issues that the last build of an edition found. */
   readonly issues: readonly Issue[]
   readonly log: Logger
-  /** Builds a new edition from the files and swaps it in. Calls in flight finish on the old one. */
+  /** Builds a new edition from the files and swaps it in. Running calls finish on the old one. */
   reload(): Promise<readonly Issue[]>
   /** Listens, and starts jobs and reconciliation. Returns the address. */
   listen(): Promise<string>
-  /** Stops accepting calls, waits for those in flight, and closes every store. */
+  /** Stops accepting calls, waits for the running ones, and closes every store. */
   close(): Promise<void>
 }
 

@@ -13,7 +13,7 @@
  * })
  */
 import assert from 'node:assert/strict'
-import { createValidators } from './catalog/validators.ts'
+import { createValidators } from './catalog/operation-validators.ts'
 import { openCatalog } from './compose.ts'
 import { readConfig } from './config/config.ts'
 import type { BoundOperation, Edition } from './editions/edition.ts'

@@ -6,7 +6,7 @@ import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError, type Issue } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'
 import { readSchemas } from '../gateway/catalog/schemas.ts'
-import { nameOwners } from '../gateway/catalog/names.ts'
+import { nameOwners } from '../gateway/catalog/names-and-references.ts'
 import { documentOf, FAMILY, type NewProduct, pluginOf, schemaOf, testOf, upstreamOf } from './product/texts.ts'
 
 export interface Places {

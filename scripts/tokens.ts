@@ -4,7 +4,7 @@
  * refuses it within five seconds.
  */
 import { decodeJwt } from 'jose'
-import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/purchases.ts'
+import { type PlanPurchase, planPurchases } from '../gateway/documents/plans/plan-purchases.ts'
 import { createCatalog } from '../gateway/catalog/resolve.ts'
 import { CatalogError } from '../gateway/validation/issue.ts'
 import { readDocuments } from '../gateway/catalog/documents.ts'

@@ -4,7 +4,7 @@
  */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import type { Serve } from '../calls/serve.ts'
-import type { Answer, CallRequest } from '../calls/call.ts'
+import type { Answer, CallRequest } from '../calls/request-and-answer.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import type { Edition } from '../editions/edition.ts'
 import { ERRORS } from '../errors.ts'

@@ -12,7 +12,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { Revocations } from '../tokens/revocations.ts'
 import { exportMonth, MEDIA_TYPES } from './ledger-export.ts'
 import { type Ledger, RepaymentError } from './ledger.ts'
-import { type OperatorViews, requestedMonth } from './operator-views.ts'
+import { type OperatorViews, requestedMonth } from './operator-screen-data.ts'
 import { rowToJson } from './reconciliation/findings.ts'
 import type { Reconciliation } from './reconciliation/reconciliation.ts'
 

@@ -10,7 +10,7 @@ import type { PresentedPayment } from '../payments/presented-payment.ts'
 import type { PaidAnswer } from '../payments/purchase.ts'
 import type { Access } from '../plugin/plugin.ts'
 import type { Tokens } from '../tokens/access-tokens.ts'
-import type { Answer, IncomingCall } from './call.ts'
+import type { Answer, IncomingCall } from './request-and-answer.ts'
 import { untilTokenExpires } from './token-stream.ts'
 
 export interface AdmitParts {

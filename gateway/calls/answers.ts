@@ -1,10 +1,10 @@
 /** Turns a handler's value, a quote or an error into the bytes a caller gets. */
-import { isConstant } from '../catalog/frozen.ts'
+import { isConstant } from '../catalog/immutable.ts'
 import { StreamedReply } from '../editions/upstream.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Quote } from '../x402/challenge.ts'
 import { Reply } from '../plugin/plugin.ts'
-import type { Answer } from './call.ts'
+import type { Answer } from './request-and-answer.ts'
 
 const JSON_TYPE = 'application/json; charset=utf-8'
 

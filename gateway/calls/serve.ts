@@ -20,7 +20,7 @@ import { type PaidAnswer, SettlementError } from '../payments/purchase.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { admit, type AdmitParts, readmit } from './admit.ts'
 import { answerOf, errorAnswer, quoteAnswer } from './answers.ts'
-import type { Answer, CallRequest, IncomingCall } from './call.ts'
+import type { Answer, CallRequest, IncomingCall } from './request-and-answer.ts'
 import { fingerprint } from './fingerprint.ts'
 
 /** Answers one call. Never rejects: a refusal is an answer with `error`, and a 402 also has a `quote`. */

@@ -1,6 +1,6 @@
 /** Turns plans.json into the free list of plans, one purchase operation per plan, and the route that reissues tokens. */
 import type { CatalogDocument } from './documents.ts'
-import { nearest } from './names.ts'
+import { nearest } from './names-and-references.ts'
 import { type OperationDraft, type Route, parsePrice, parseRoute, strings } from './product-drafts.ts'
 import {
   type Example,

@@ -10,7 +10,7 @@ import {
   parsePrice,
   strings,
 } from './product-drafts.ts'
-import { frozen, frozenMap } from './frozen.ts'
+import { frozen, frozenMap } from './immutable.ts'
 import { CatalogError, type Issue } from '../validation/issue.ts'
 import { NO_PLANS, planProduct, readPlans, routeFields } from './plans.ts'
 import type { CatalogDocument } from './documents.ts'

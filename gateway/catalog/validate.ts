@@ -3,7 +3,7 @@
  * against each other.
  */
 import { planDrafts, planIssues } from './plans.ts'
-import { type NameOwner, nameIssues } from './names.ts'
+import { type NameOwner, nameIssues } from './names-and-references.ts'
 import type { ValidateFunction } from 'ajv/dist/2020.js'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

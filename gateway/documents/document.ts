@@ -1,6 +1,6 @@
 /** What every document has in common: it is a pure function of the catalog, built once and served with its version. */
 import { createHash } from 'node:crypto'
-import { constant } from '../catalog/frozen.ts'
+import { constant } from '../catalog/immutable.ts'
 import { type Call, type Catalog, Reply } from '../plugin/plugin.ts'
 import type { Issue } from '../validation/issue.ts'
 import type { Edition } from '../editions/edition.ts'

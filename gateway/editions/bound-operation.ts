@@ -1,8 +1,8 @@
 /** An operation bound to its handler: input validation, a timeout, a check of the answer, and a circuit breaker. */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { isConstant } from '../catalog/frozen.ts'
-import type { Validators } from '../catalog/validators.ts'
-import { askFrom, assertAskable } from './ask.ts'
+import { isConstant } from '../catalog/immutable.ts'
+import type { Validators } from '../catalog/operation-validators.ts'
+import { askFrom, assertAskable } from './calls-between-products.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instantiate.ts'
 import { withTimeout } from './timeout.ts'

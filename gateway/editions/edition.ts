@@ -63,7 +63,7 @@ export interface Edition {
   facts(): Promise<Readonly<Record<string, Facts>>>
   /** Starts the jobs. Does nothing if they run. */
   start(): void
-  /** Stops the jobs, except those that `next`, the edition that takes over, keeps. Calls in flight go on. */
+  /** Stops the jobs, except those that `next`, the edition that takes over, keeps. Running calls go on. */
   stopJobs(next: Edition): Promise<void>
   /** Stops the jobs and plugins that no other edition uses. */
   stop(): Promise<void>

@@ -43,7 +43,7 @@ class EditionSwap implements Swap {
   /** Each caller waits for a reload that begins after its call, so that no change of a file is missed. */
   readonly reload = oneAtATime(() => this.#reload())
   readonly #parts: SwapParts
-  readonly #callsInFlight = new Map<Edition, number>()
+  readonly #runningCalls = new Map<Edition, number>()
   readonly #listeners = new Set<EditionListener>()
   #isClosing = false
   #serving: Built | null = null
@@ -114,7 +114,7 @@ class EditionSwap implements Swap {
 
   /** Stops an edition when its last call has ended. */
   async #retire(edition: Edition): Promise<void> {
-    while ((this.#callsInFlight.get(edition) ?? 0) > 0) await new Promise((wake) => setTimeout(wake, POLL_MS))
+    while ((this.#runningCalls.get(edition) ?? 0) > 0) await new Promise((wake) => setTimeout(wake, POLL_MS))
     await edition.stop()
   }
 
@@ -124,7 +124,7 @@ class EditionSwap implements Swap {
   }
 
   async during<Result>(edition: Edition, work: () => Promise<Result>): Promise<Result> {
-    const calls = this.#callsInFlight
+    const calls = this.#runningCalls
     calls.set(edition, (calls.get(edition) ?? 0) + 1)
     try {
       return await work()

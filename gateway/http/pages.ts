@@ -1,5 +1,5 @@
 /** Decides which page shows an answer: a view, the 402 page or the error page. Also where a sent form redirects. */
-import type { Answer } from '../calls/call.ts'
+import type { Answer } from '../calls/request-and-answer.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import pug from 'pug'
 import type { Catalog } from '../plugin/catalog.ts'
 import { draw, waterfall } from './chart-geometry.ts'
-import { format } from './format.ts'
+import { format } from './view-formats.ts'
 
 export type Render = (view: string, locals: Readonly<Record<string, unknown>>) => string
 

@@ -1,7 +1,7 @@
 /** Builds a CallRequest from an HTTP request: the caller, the credentials, and a function that reads the rest. */
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
 import type { Request } from 'express'
-import type { CallRequest, Credential } from '../calls/call.ts'
+import type { CallRequest, Credential } from '../calls/request-and-answer.ts'
 import type { ForwardedRequest } from '../editions/upstream.ts'
 import { TOKEN_HEADER, type Operation } from '../plugin/catalog.ts'
 import { readBody, readRawBody } from './request-body.ts'

@@ -2,7 +2,7 @@
 import { gzipSync } from 'node:zlib'
 import type { Request, Response } from 'express'
 import { errorAnswer } from '../calls/answers.ts'
-import type { Answer } from '../calls/call.ts'
+import type { Answer } from '../calls/request-and-answer.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Operation } from '../plugin/catalog.ts'
 import { receiptHeaders } from '../x402/settlement-response.ts'

@@ -1,6 +1,6 @@
 /** Turns an Answer into an MCP tool result, as specified by x402's MCP transport and as existing clients expect it. */
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
-import type { Answer } from '../calls/call.ts'
+import type { Answer } from '../calls/request-and-answer.ts'
 import { errorBody, InvalidInput, type ServiceError } from '../errors.ts'
 import { receiptObject } from '../x402/settlement-response.ts'
 import type { Tool } from './tools.ts'

@@ -26,7 +26,7 @@ import {
 } from '../x402/payment-requirements.ts'
 import { createChallenge, type Quote } from '../x402/challenge.ts'
 import type { Offers } from '../x402/signed-offers.ts'
-import { createInFlightPayments, type InFlightPayment } from './in-flight.ts'
+import { createPaymentsInProgress, type PaymentInProgress } from './payments-in-progress.ts'
 import type { Journal, Reservation } from './journal/journal.ts'
 import { assertNotSettledLate } from './late-settlement.ts'
 import { type PaymentRequest, type PresentedPayment, presentedPayment } from './presented-payment.ts'
@@ -84,8 +84,8 @@ interface Context extends ReplayParts {
 
 export function createPayments(parts: PaymentsParts): Payments {
   const { baseUrl, journal, log, methods, settler, now, formerPrices, pause = delay } = parts
-  const inFlight = createInFlightPayments<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
-  const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, pause, inFlight }
+  const inProgress = createPaymentsInProgress<PaidAnswer>(() => Math.floor(now().getTime() / 1000))
+  const shared = { baseUrl, journal, log, methods, settler, now, formerPrices, pause, inProgress }
   const context: Context = {
     ...shared,
     recipients: recipientsOf(parts),
@@ -104,8 +104,8 @@ export function createPayments(parts: PaymentsParts): Payments {
     replay: (operation, presented) => withJournal(() => replay(context, operation, presented)),
     admit: (operation, presented, version) => withJournal(() => admit(context, operation, presented, version)),
     delivered: (key) => journal.delivered(key),
-    isWorking: (key) => inFlight.find(key) !== undefined,
-    idle: () => inFlight.idle(),
+    isWorking: (key) => inProgress.find(key) !== undefined,
+    idle: () => inProgress.idle(),
   }
 }
 
@@ -128,7 +128,7 @@ async function admit(
   presented: PresentedPayment,
   version: string,
 ): Promise<Purchase | PaidAnswer> {
-  const { baseUrl, journal, methods, settler, now, inFlight } = context
+  const { baseUrl, journal, methods, settler, now, inProgress } = context
   const { payment, identifier, signal } = presented
   const { requirements, priceVersion } = requirementsMet(context, operation, payment, version)
   const { network } = requirements
@@ -140,7 +140,7 @@ async function admit(
 
   const named = identifier === null ? null : await journal.findByIdentifier(payment.payer, identifier)
   if (named && named.key !== payment.key) throw identifierConflict(named)
-  const work = inFlight.start(presented)
+  const work = inProgress.start(presented)
   if (!work) return boughtOrAdmit(context, operation, presented, version)
   try {
     await untilValid(context, payment)
@@ -214,20 +214,20 @@ async function untilValid({ now, pause }: Context, { startsAt }: DecodedPayment)
  *   otherwise anybody could block a payer's balance
  */
 async function checkOnline(
-  { settler, inFlight, limitSignatureChecks }: Context,
-  work: InFlightPayment<PaidAnswer>,
+  { settler, inProgress, limitSignatureChecks }: Context,
+  work: PaymentInProgress<PaidAnswer>,
   payment: DecodedPayment,
   requirements: PaymentRequirements,
   proven: boolean,
 ): Promise<Refusal | null> {
   if (proven) work.holdBalance()
   else await limitSignatureChecks(payment.payer)
-  const ahead = inFlight.heldBefore(payment)
+  const ahead = inProgress.heldBefore(payment)
   const refusal = await settler.check(payment, requirements, { proven, ahead })
   if (refusal || proven) return refusal
   // The check has verified the signature. It did not count the payments that were held while it ran.
   work.holdBalance()
-  const since = inFlight.heldBefore(payment)
+  const since = inProgress.heldBefore(payment)
   if (since.every((each) => ahead.includes(each))) return null
   return settler.check(payment, requirements, { proven: true, ahead: since })
 }

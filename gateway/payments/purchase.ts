@@ -8,7 +8,7 @@ import type { DecodedPayment, Outcome, PaymentMethod, Settler, Wait } from '../m
 import type { Logger } from '../plugin/plugin.ts'
 import type { PaymentRequirements } from '../x402/payment-requirements.ts'
 import type { Receipt } from '../x402/settlement-response.ts'
-import type { InFlightPayment, InFlightPayments } from './in-flight.ts'
+import type { PaymentInProgress, PaymentsInProgress } from './payments-in-progress.ts'
 import type { Journal, PaymentRecord, StoredAnswer } from './journal/journal.ts'
 
 /** An answer with the receipt of the payment that bought it. */
@@ -73,9 +73,9 @@ export interface PurchaseParts {
   readonly payment: DecodedPayment
   readonly requirements: PaymentRequirements
   readonly wait: Wait
-  readonly inFlight: InFlightPayments<PaidAnswer>
-  /** This payment's entry in `inFlight`. */
-  readonly work: InFlightPayment<PaidAnswer>
+  readonly inProgress: PaymentsInProgress<PaidAnswer>
+  /** This payment's entry in `inProgress`. */
+  readonly work: PaymentInProgress<PaidAnswer>
   readonly now: () => Date
   /** Aborts when the caller disconnects. */
   readonly signal: AbortSignal
@@ -125,7 +125,7 @@ export function createPurchase(parts: PurchaseParts): Purchase {
 /** A payment must be valid for at least this long, so that its transaction gets into a block. */
 const BLOCK_SECONDS = 2
 
-/** Settles a payment whose answer is stored. Always finishes the work in `inFlight`. */
+/** Settles a payment whose answer is stored. Always finishes the work in `inProgress`. */
 export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
   const { journal, settler, method, record, payment, requirements, wait, now } = parts
   let submittedAt: number | null = null
@@ -231,13 +231,13 @@ export async function recordSettlement(
 
 /** Records the final outcome of a payment whose answer has already left. */
 async function recordLater(
-  { journal, log, inFlight, payment }: PurchaseParts,
+  { journal, log, inProgress, payment }: PurchaseParts,
   record: PaymentRecord,
   later: Promise<Outcome> | undefined,
 ): Promise<void> {
   const outcome = await later
   const isFinal = outcome?.state === 'refused' || (outcome?.state === 'settled' && !outcome.provisional)
-  if (isFinal) inFlight.releaseHold(payment)
+  if (isFinal) inProgress.releaseHold(payment)
   try {
     if (outcome?.state === 'settled' && !outcome.provisional)
       await recordSettlement(journal, log, record, outcome.transaction)

@@ -5,7 +5,7 @@
 import type { Logger } from 'pino'
 import type { Journal, OpenPayment } from './journal/journal.ts'
 import type { PaymentKey, Settler } from '../methods/payment-method.ts'
-import { BLOCK_TIME_LAG_SECONDS } from './in-flight.ts'
+import { BLOCK_TIME_LAG_SECONDS } from './payments-in-progress.ts'
 import { recordSettlement } from './purchase.ts'
 
 export interface RecoveryParts {

@@ -20,7 +20,7 @@ import {
 } from './purchase.ts'
 import { isBuyer, mustWaitForDelivery } from './replay-access.ts'
 
-export interface ReplayParts extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inFlight' | 'now'> {
+export interface ReplayParts extends Pick<PurchaseParts, 'journal' | 'log' | 'settler' | 'inProgress' | 'now'> {
   readonly methods: readonly PaymentMethod[]
   readonly pause: (ms: number) => Promise<unknown>
 }
@@ -40,7 +40,7 @@ export async function replay(
   operation: Operation,
   presented: PresentedPayment,
 ): Promise<PaidAnswer | null> {
-  const { methods, journal, inFlight, now, pause } = parts
+  const { methods, journal, inProgress, now, pause } = parts
   const { payment } = presented
   const { key } = payment
   const giveUpAt = now().getTime() + operation.timeoutSeconds * 1000
@@ -49,12 +49,12 @@ export async function replay(
     if (shared) return shared
     const record = await journal.find(key)
     if (!record || record.state === 'released') {
-      if (inFlight.find(key)) continue
+      if (inProgress.find(key)) continue
       return null
     }
     if (!provesRecord(methods, payment, record)) return null
     if (record.fingerprint !== presented.fingerprint) throw otherRequestError(record)
-    if (inFlight.find(key)) continue
+    if (inProgress.find(key)) continue
     // Another process is working on it, or its answer is being delivered: wait for the journal to show the outcome.
     const isFresh = now().getTime() - record.updatedAt < DELIVERY_MS
     const mustWait = record.state === 'reserved' || (mustWaitForDelivery(operation, record, presented) && isFresh)
@@ -73,11 +73,11 @@ export async function replay(
 
 /** Waits for this process's own work on the payment, if there is any, and shares its outcome with the buyer. */
 async function outcomeInProgress(
-  { methods, inFlight }: ReplayParts,
+  { methods, inProgress }: ReplayParts,
   presented: PresentedPayment,
 ): Promise<PaidAnswer | null> {
   const { payment } = presented
-  const entry = inFlight.find(payment.key)
+  const entry = inProgress.find(payment.key)
   if (!entry) return null
   const isProved = entry.request.payment.proof === payment.proof || isSigned(methods, payment)
   if (isProved && entry.request.fingerprint !== presented.fingerprint) throw otherRequestError(null)
@@ -125,7 +125,7 @@ async function finishRecord(
   record: PaymentRecord,
   presented: PresentedPayment,
 ): Promise<PaidAnswer | null> {
-  const { methods, journal, log, settler, inFlight, now } = parts
+  const { methods, journal, log, settler, inProgress, now } = parts
   const { payment, signal } = presented
   const { answer } = record
   if (record.state === 'owed') throw owedError(record.transaction)
@@ -139,10 +139,10 @@ async function finishRecord(
 
   const requirements = requirementsOf(methods, record)
   const method = methodOf(methods, record.network)
-  const work = inFlight.start(presented)
+  const work = inProgress.start(presented)
   if (!work) throw new Error(`payment ${record.key} was started twice`)
   const { wait } = operation
-  const purchase = { journal, log, settler, method, record, payment, requirements, wait, inFlight, work, now, signal }
+  const purchase = { journal, log, settler, method, record, payment, requirements, wait, inProgress, work, now, signal }
   try {
     if (record.state === 'answered') {
       const refusal = method.verify(payment, requirements, Math.floor(now().getTime() / 1000))

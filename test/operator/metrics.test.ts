@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import type { Answer, CallRequest } from '../../gateway/calls/call.ts'
+import type { Answer, CallRequest } from '../../gateway/calls/request-and-answer.ts'
 import type { BoundOperation } from '../../gateway/editions/edition.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createLog } from '../../gateway/observe/log.ts'

@@ -3,8 +3,8 @@ import type { Ask, Call, Logger, OperationId, OutputOf, Plugin, PluginContext, R
 import type { DataMode } from '../../plugins/lib/feeds/data-settings.ts'
 import { Keyv } from 'keyv'
 import { pino } from 'pino'
-import { parseReplayShift } from '../../gateway/config/replay-shift.ts'
-import { deploymentSettings, runWork } from '../../gateway/editions/context.ts'
+import { parseReplayShift } from '../../gateway/config/config.ts'
+import { deploymentSettings, runWork } from '../../gateway/editions/plugin-context.ts'
 import { openDatabase, type DatabaseOptions, type OpenDatabase } from '../../gateway/stores/database.ts'
 import { migrate } from '../../gateway/stores/migrations.ts'
 

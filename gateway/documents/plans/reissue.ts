@@ -12,7 +12,7 @@ import type { Catalog, Plan } from '../../plugin/catalog.ts'
 import { InvalidInput, Unavailable } from '../../plugin/plugin.ts'
 import type { NonceStore } from '../../stores/nonce-store.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
-import { type PlanPurchase, planPurchases } from './purchases.ts'
+import { type PlanPurchase, planPurchases } from './plan-purchases.ts'
 
 export interface ReissueParts {
   readonly journal: Pick<Journal, 'list' | 'events'>

@@ -5,7 +5,7 @@ import type { Recipient, Recipients } from '../../config/pay-to.ts'
 import type { NetworkConfig } from '../../config/settlement.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Settler } from '../payment-method.ts'
-import { createSettlerByNetwork, type NetworkSettler } from '../settler-by-network.ts'
+import { createSettlerByNetwork, type NetworkSettler } from '../multi-network-settler.ts'
 import { type ChainSettlerOptions, createChainSettler } from './chain/chain-settler.ts'
 import { createFacilitatorSettler } from './facilitator/facilitator-settler.ts'
 

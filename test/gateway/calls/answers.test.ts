@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { answerOf, errorAnswer } from '../../../gateway/calls/answers.ts'
-import { constant } from '../../../gateway/catalog/frozen.ts'
+import { constant } from '../../../gateway/catalog/immutable.ts'
 import { InvalidInput, NotFound, ServiceError } from '../../../gateway/errors.ts'
 import { Reply } from '../../../gateway/plugin/plugin.ts'
 import { proves } from '../../requirements.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createValidators } from '../../../gateway/catalog/validators.ts'
+import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
 

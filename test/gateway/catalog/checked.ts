@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import { createCatalog } from '../../../gateway/catalog/resolve.ts'
-import { createValidators } from '../../../gateway/catalog/validators.ts'
+import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
 import { InvalidInput } from '../../../gateway/errors.ts'
 import type { Input, JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { SERVICE, thing } from '../../support/catalog.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { createClock } from '../../../gateway/clock.ts'
-import { parseReplayShift } from '../../../gateway/config/replay-shift.ts'
+import { parseReplayShift } from '../../../gateway/config/config.ts'
 
 describe('REPLAY_SHIFT', () => {
   it('says how recorded times are moved and where the clock of the data stops', () => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect } from 'chai'
 import type { Catalog, Operation } from '../../../gateway/plugin/catalog.ts'
-import { format } from '../../../gateway/http/format.ts'
+import { format } from '../../../gateway/http/view-formats.ts'
 import { createRenderer, navigation } from '../../../gateway/http/render.ts'
 
 const page = (path: string, more: Partial<Operation> = {}) =>

@@ -3,7 +3,7 @@
  * payment. They sign a new one only after the gateway said that nothing was charged. A buyer who is charged twice under
  * these rules was charged twice by the gateway. Every call comes from a different address.
  */
-import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
+import type { Answer, CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Gateway } from './world.ts'
 import type { Payment, World } from './world.ts'
 

@@ -2,7 +2,7 @@
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'
 import type { ChainIntent } from '../../../gateway/methods/exact-evm/intent.ts'
 import { createServe } from '../../../gateway/calls/serve.ts'
-import type { CallRequest } from '../../../gateway/calls/call.ts'
+import type { CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Operation } from '../../../gateway/plugin/catalog.ts'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { ServiceError } from '../../../gateway/errors.ts'

@@ -2,7 +2,7 @@
 import { createDigest } from '../../../gateway/methods/exact-evm/authorization-check.ts'
 import { openJournal } from '../../../gateway/payments/journal/open-journal.ts'
 import { NETWORKS, type Hex } from '../../../gateway/config/networks.ts'
-import type { Answer, CallRequest } from '../../../gateway/calls/call.ts'
+import type { Answer, CallRequest } from '../../../gateway/calls/request-and-answer.ts'
 import type { Journal } from '../../../gateway/payments/journal/journal.ts'
 import { paymentKey, type PaymentKey } from '../../../gateway/methods/payment-method.ts'
 import { createExactEvm } from '../../../gateway/methods/exact-evm/exact-evm.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { parseReplayShift } from '../../../gateway/config/replay-shift.ts'
+import { parseReplayShift } from '../../../gateway/config/config.ts'
 import { createColumns } from '../../../plugins/market/bars.ts'
 import { fillQuiet, pairName, parseRecording, recordingFormat } from '../../../plugins/market/bar-recordings.ts'
 import { joinRecordings, barShift, type Recording } from '../../../plugins/market/bar-replay.ts'

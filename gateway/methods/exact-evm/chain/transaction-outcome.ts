@@ -10,7 +10,7 @@ import {
   settledOutcome,
   type TransactionReceipt,
 } from '../authorization-outcome.ts'
-import type { Simulate } from '../check.ts'
+import type { Simulate } from '../onchain-check.ts'
 import type { Transfer } from '../eip3009.ts'
 
 /** A payment that was sent. */

@@ -8,7 +8,7 @@ import type { Logger } from '../../../plugin/plugin.ts'
 import type { DecodedPayment, Outcome, Settler, Wait, NodeState } from '../../payment-method.ts'
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
-import { createCheck, createSimulate } from '../check.ts'
+import { createCheck, createSimulate } from '../onchain-check.ts'
 import { createSettlerHealth, type SettlerHealthCheck } from '../settler-health.ts'
 import {
   createOutcomeReader,

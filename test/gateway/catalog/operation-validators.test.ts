@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { SchemaError } from '../../../gateway/validation/json-schema.ts'
-import { createValidators } from '../../../gateway/catalog/validators.ts'
+import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
 import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
 
 const QUERY = {

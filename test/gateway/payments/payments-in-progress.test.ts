@@ -1,5 +1,5 @@
 import { expect } from 'chai'
-import { createInFlightPayments } from '../../../gateway/payments/in-flight.ts'
+import { createPaymentsInProgress } from '../../../gateway/payments/payments-in-progress.ts'
 import type { DecodedPayment } from '../../../gateway/methods/payment-method.ts'
 
 const NOW = 1_800_000_000
@@ -13,37 +13,37 @@ const request = requestOf()
 
 describe('a payment in progress', () => {
   let seconds: number
-  const create = () => createInFlightPayments<string>(() => seconds)
+  const create = () => createPaymentsInProgress<string>(() => seconds)
   beforeEach(() => (seconds = NOW))
 
   it('starts once, however many requests carry it', () => {
-    const inFlight = create()
-    expect(inFlight.start(request)).to.not.equal(null)
-    expect(inFlight.start(request)).to.equal(null)
+    const inProgress = create()
+    expect(inProgress.start(request)).to.not.equal(null)
+    expect(inProgress.start(request)).to.equal(null)
   })
 
   it('gives its result to every duplicate request', async () => {
-    const inFlight = create()
-    const work = inFlight.start(request)
-    const duplicates = [1, 2, 3].map(() => inFlight.find(request.payment.key)?.outcome ?? Promise.resolve(null))
+    const inProgress = create()
+    const work = inProgress.start(request)
+    const duplicates = [1, 2, 3].map(() => inProgress.find(request.payment.key)?.outcome ?? Promise.resolve(null))
     work?.finish({ result: 'bars' })
     expect(await Promise.all(duplicates)).to.deep.equal([1, 2, 3].map(() => ({ result: 'bars' })))
   })
 
   it('can start again once it has finished, and finishing the first one again does not end the second', () => {
-    const inFlight = create()
-    const first = inFlight.start(request)
+    const inProgress = create()
+    const first = inProgress.start(request)
     first?.finish(null)
-    inFlight.start(request)
+    inProgress.start(request)
     first?.finish(null)
-    expect(inFlight.find(request.payment.key)).to.not.equal(undefined)
+    expect(inProgress.find(request.payment.key)).to.not.equal(undefined)
   })
 
   it('keeps the process busy until it has finished', async () => {
-    const inFlight = create()
-    const work = inFlight.start(request)
+    const inProgress = create()
+    const work = inProgress.start(request)
     let idle = false
-    const waiting = inFlight.idle().then(() => (idle = true))
+    const waiting = inProgress.idle().then(() => (idle = true))
     await new Promise((resolve) => setImmediate(resolve))
     expect(idle).to.equal(false)
     work?.finish({ error: new Error('no') })
@@ -54,19 +54,19 @@ describe('a payment in progress', () => {
 
 describe('the balance held for payments in progress', () => {
   let seconds: number
-  const create = () => createInFlightPayments<string>(() => seconds)
+  const create = () => createPaymentsInProgress<string>(() => seconds)
   beforeEach(() => (seconds = NOW))
   const [one, other, stranger] = [requestOf('0xa', '1', 5n), requestOf('0xa', '2', 7n), requestOf('0xb', '1', 9n)]
 
   it('counts for later payments of the same payer, from the proof of the payment to its end', () => {
-    const inFlight = create()
-    const amounts = ({ payment }: typeof one) => inFlight.heldBefore(payment).map(({ amount }) => amount)
-    const work = inFlight.start(one)
+    const inProgress = create()
+    const amounts = ({ payment }: typeof one) => inProgress.heldBefore(payment).map(({ amount }) => amount)
+    const work = inProgress.start(one)
     expect(amounts(other)).to.deep.equal([])
     work?.holdBalance()
-    inFlight.start(stranger)?.holdBalance()
+    inProgress.start(stranger)?.holdBalance()
     expect([amounts(other), amounts(one), amounts(stranger)]).to.deep.equal([[5n], [], []])
-    inFlight.start(other)?.holdBalance()
+    inProgress.start(other)?.holdBalance()
     expect([amounts(other), amounts(one)], 'in their order').to.deep.equal([[5n], []])
     work?.finish(null)
     work?.holdBalance()
@@ -74,27 +74,27 @@ describe('the balance held for payments in progress', () => {
   })
 
   it('stays held while the money may still move, until the outcome is known', () => {
-    const inFlight = create()
-    const held = () => inFlight.heldBefore(other.payment).length
-    const work = inFlight.start(one)
+    const inProgress = create()
+    const held = () => inProgress.heldBefore(other.payment).length
+    const work = inProgress.start(one)
     work?.holdBalance()
     work?.finish({ error: new Error('pending') }, { keepHold: true })
     expect(held()).to.equal(1)
-    const retry = inFlight.start(one)
-    inFlight.releaseHold(one.payment)
+    const retry = inProgress.start(one)
+    inProgress.releaseHold(one.payment)
     expect(held(), 'while the payment is in progress again').to.equal(1)
     retry?.finish({ result: 'bars' })
     expect(held()).to.equal(0)
   })
 
   it('ends a minute after the payment has expired, because no block can take it any more', () => {
-    const inFlight = create()
-    const work = inFlight.start(one)
+    const inProgress = create()
+    const work = inProgress.start(one)
     work?.holdBalance()
     work?.finish({ error: new Error('pending') }, { keepHold: true })
     seconds = NOW + 300 + 60
-    expect(inFlight.heldBefore(other.payment)).to.have.length(1)
+    expect(inProgress.heldBefore(other.payment)).to.have.length(1)
     seconds += 1
-    expect(inFlight.heldBefore(other.payment)).to.have.length(0)
+    expect(inProgress.heldBefore(other.payment)).to.have.length(0)
   })
 })

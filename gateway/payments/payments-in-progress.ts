@@ -10,9 +10,9 @@ import type { PresentedPayment } from './presented-payment.ts'
 export type SharedOutcome<Result> = { readonly result: Result } | { readonly error: unknown } | null
 
 /** The parts of a request that identify its duplicates. */
-export type InFlightRequest = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
+export type RequestInProgress = Pick<PresentedPayment, 'payment' | 'fingerprint' | 'identifier' | 'place'>
 
-export interface InFlightPayment<Result> {
+export interface PaymentInProgress<Result> {
   /** Holds the amount on the payer's balance. Call it once the payment is proved, or anybody could block a payer. */
   holdBalance(): void
   /**
@@ -22,15 +22,15 @@ export interface InFlightPayment<Result> {
   finish(outcome: SharedOutcome<Result>, options?: { readonly keepHold: boolean }): void
 }
 
-export interface InFlightPayments<Result> {
+export interface PaymentsInProgress<Result> {
   /**
    * Starts the work, or returns null if the payment is in progress. Synchronous, so that two requests cannot both
    * start.
    */
-  start(request: InFlightRequest): InFlightPayment<Result> | null
+  start(request: RequestInProgress): PaymentInProgress<Result> | null
   find(
     key: PaymentKey,
-  ): { readonly request: InFlightRequest; readonly outcome: Promise<SharedOutcome<Result>> } | undefined
+  ): { readonly request: RequestInProgress; readonly outcome: Promise<SharedOutcome<Result>> } | undefined
   /** The payments of the same payer and network whose amounts were held before this one's. */
   heldBefore(payment: DecodedPayment): readonly Commitment[]
   /** Ends a hold that `finish` kept. */
@@ -43,39 +43,39 @@ export interface InFlightPayments<Result> {
 export const BLOCK_TIME_LAG_SECONDS = 60
 
 /** @param nowSeconds seconds since the epoch: holds of expired payments end */
-export function createInFlightPayments<Result>(nowSeconds: () => number): InFlightPayments<Result> {
-  const inFlight = new Map<PaymentKey, { request: InFlightRequest; outcome: Promise<SharedOutcome<Result>> }>()
+export function createPaymentsInProgress<Result>(nowSeconds: () => number): PaymentsInProgress<Result> {
+  const inProgress = new Map<PaymentKey, { request: RequestInProgress; outcome: Promise<SharedOutcome<Result>> }>()
   const holds = createBalanceHolds(nowSeconds)
   return {
     start(request) {
       const { payment } = request
-      if (inFlight.has(payment.key)) return null
+      if (inProgress.has(payment.key)) return null
       let resolve: (outcome: SharedOutcome<Result>) => void = () => {}
       const outcome = new Promise<SharedOutcome<Result>>((resolveOutcome) => {
         resolve = resolveOutcome
       })
       const entry = { request, outcome }
-      inFlight.set(payment.key, entry)
+      inProgress.set(payment.key, entry)
       return {
         holdBalance() {
-          if (inFlight.get(payment.key) === entry) holds.add(payment)
+          if (inProgress.get(payment.key) === entry) holds.add(payment)
         },
         finish(shared, { keepHold } = { keepHold: false }) {
-          if (inFlight.get(payment.key) === entry) {
-            inFlight.delete(payment.key)
+          if (inProgress.get(payment.key) === entry) {
+            inProgress.delete(payment.key)
             if (!keepHold) holds.remove(payment)
           }
           resolve(shared)
         },
       }
     },
-    find: (key) => inFlight.get(key),
+    find: (key) => inProgress.get(key),
     heldBefore: (payment) => holds.before(payment),
     releaseHold(payment) {
-      if (!inFlight.has(payment.key)) holds.remove(payment)
+      if (!inProgress.has(payment.key)) holds.remove(payment)
     },
     async idle() {
-      while (inFlight.size > 0) await Promise.all([...inFlight.values()].map(({ outcome }) => outcome))
+      while (inProgress.size > 0) await Promise.all([...inProgress.values()].map(({ outcome }) => outcome))
     },
   }
 }

@@ -5,7 +5,7 @@ import { paymentKey } from '../../methods/payment-method.ts'
 import { type Call, definePlugin, NotFound, type Plugin, Reply } from '../../plugin/plugin.ts'
 import type { Tokens } from '../../tokens/access-tokens.ts'
 import { OFFER_TYPE } from '../../x402/signed-offers.ts'
-import { RECEIPT_TYPE, type ReceiptStatement } from './signing.ts'
+import { RECEIPT_TYPE, type ReceiptStatement } from './signed-receipts.ts'
 
 export interface ReceiptParts {
   readonly tokens: Pick<Tokens, 'read'>

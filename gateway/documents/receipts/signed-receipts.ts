@@ -4,7 +4,7 @@
  * published key set, in which `kid` names the key.
  */
 import { createHash } from 'node:crypto'
-import type { Answer } from '../../calls/call.ts'
+import type { Answer } from '../../calls/request-and-answer.ts'
 import type { Serve } from '../../calls/serve.ts'
 import type { PaymentRecord } from '../../payments/journal/journal.ts'
 import type { Logger } from '../../plugin/plugin.ts'
