@@ -24,8 +24,8 @@ describe('the guide for plugin authors', () => {
     let place: LiveGateway
     before(async () => {
       place = await openLiveGateway()
-      place.plugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
-      place.catalog('x/tides.json', fileOf('catalog/x/tides.json'))
+      place.writePlugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
+      place.writeCatalog('x/tides.json', fileOf('catalog/x/tides.json'))
       await until(async () => (await place.get('/v1/x/tides')).status === 402)
     })
     after(() => place.close())

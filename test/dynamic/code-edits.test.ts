@@ -1,126 +1,128 @@
 import { expect } from 'chai'
-import { openLiveGateway, type LiveGateway, pluginSaying, until, word } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, wordPlugin, until, wordProduct } from './live-gateway.ts'
 
-describe('plugin code, edited while the gateway runs', () => {
-  let place: LiveGateway
-  const said = async (path = '/v1/parrot'): Promise<unknown> => {
-    const answer = await place.get(path)
+describe('plugin code in a running gateway', () => {
+  let live: LiveGateway
+  const wordOrStatus = async (path = '/v1/parrot'): Promise<unknown> => {
+    const answer = await live.get(path)
     return answer.status === 200 ? ((await answer.json()) as { word: unknown }).word : answer.status
   }
-  const says = (text: unknown, path?: string) => until(async () => (await said(path)) === text)
+  const untilAnswers = (text: unknown, path?: string) => until(async () => (await wordOrStatus(path)) === text)
 
   beforeEach(async () => {
-    place = await openLiveGateway()
-    place.plugin('parrot/index.ts', pluginSaying('parrot'))
-    place.plugin('parrot/word.ts', `export const word = 'one'`)
+    live = await openLiveGateway()
+    live.writePlugin('parrot/index.ts', wordPlugin('parrot'))
+    live.writePlugin('parrot/word.ts', `export const word = 'one'`)
   })
-  afterEach(() => place.close())
+  afterEach(() => live.close())
 
-  it('is not imported until a document names it, and then works without a restart', async () => {
-    await place.gateway.reload()
-    expect(await said()).to.equal(404)
-    place.catalog('parrot.json', word('parrot'))
-    await says('one')
-  })
-
-  it('is served with an edit of a module that it imports, and after the edit is undone', async () => {
-    place.catalog('parrot.json', word('parrot'))
-    await says('one')
-    place.plugin('parrot/word.ts', `export const word = 'two'`)
-    await says('two')
-    place.plugin('parrot/word.ts', `export const word = 'one'`)
-    await says('one')
+  it('is loaded without a restart once a catalog document names the plugin, and not before', async () => {
+    await live.gateway.reload()
+    expect(await wordOrStatus()).to.equal(404)
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('one')
   })
 
-  it('is served as it was while an edit does not load, and is replaced once the edit is fixed', async () => {
-    place.catalog('parrot.json', word('parrot'))
-    await says('one')
-    place.plugin('parrot/word.ts', `throw new Error('half done')\nexport const word = ''`)
-    await until(() => place.gateway.current.disabled.length === 0 && place.gateway.issues.length === 1)
-    expect(place.gateway.issues[0]).to.include({ file: 'parrot.json', pointer: '/plugin', rule: 'plugin' })
-    expect(place.gateway.issues[0]?.message).to.match(/does not load: half done \(word\.ts:1:7\)$/)
-    expect(await said()).to.equal('one')
-    place.plugin('parrot/word.ts', `export const word = 'three'`)
-    await says('three')
-    expect(place.gateway.issues).to.deep.equal([])
+  it('is reloaded when a module that it imports is edited, and again when the edit is undone', async () => {
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('one')
+    live.writePlugin('parrot/word.ts', `export const word = 'two'`)
+    await untilAnswers('two')
+    live.writePlugin('parrot/word.ts', `export const word = 'one'`)
+    await untilAnswers('one')
   })
 
-  it('is refused with file and line if it has a syntax error or imports a missing module', async () => {
-    place.catalog('parrot.json', word('parrot'))
-    await says('one')
-    const message = async (source: string): Promise<string> => {
-      place.plugin('parrot/word.ts', source)
-      await until(() => place.gateway.issues.length === 1)
-      const told = place.gateway.issues[0]?.message ?? ''
-      place.plugin('parrot/word.ts', `export const word = 'one'`)
-      await until(() => place.gateway.issues.length === 0)
-      return told
+  it('keeps serving its last working version while an edit does not load, and is replaced once the edit is fixed', async () => {
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('one')
+    live.writePlugin('parrot/word.ts', `throw new Error('half done')\nexport const word = ''`)
+    await until(() => live.gateway.current.disabled.length === 0 && live.gateway.issues.length === 1)
+    expect(live.gateway.issues[0]).to.include({ file: 'parrot.json', pointer: '/plugin', rule: 'plugin' })
+    expect(live.gateway.issues[0]?.message).to.match(/does not load: half done \(word\.ts:1:7\)$/)
+    expect(await wordOrStatus()).to.equal('one')
+    live.writePlugin('parrot/word.ts', `export const word = 'three'`)
+    await untilAnswers('three')
+    expect(live.gateway.issues).to.deep.equal([])
+  })
+
+  it('is refused with file and line if it has a syntax error or imports something that does not exist', async () => {
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('one')
+    const issueFor = async (source: string): Promise<string> => {
+      live.writePlugin('parrot/word.ts', source)
+      await until(() => live.gateway.issues.length === 1)
+      const issue = live.gateway.issues[0]?.message ?? ''
+      live.writePlugin('parrot/word.ts', `export const word = 'one'`)
+      await until(() => live.gateway.issues.length === 0)
+      return issue
     }
-    expect(await message(`export const word = 'one'\nfunction (`)).to.match(
+    expect(await issueFor(`export const word = 'one'\nfunction (`)).to.match(
       /plugins\/parrot\/word\.ts:2:\d+: ERROR: Expected/,
     )
-    expect(await message(`export const words = 'one'`)).to.match(/export named 'word' \(index\.ts:2\)$/)
-    expect(await message(`export { word } from './lost.ts'`)).to.match(/Cannot find module .*plugins\/parrot\/lost\.ts/)
+    expect(await issueFor(`export const words = 'one'`)).to.match(/export named 'word' \(index\.ts:2\)$/)
+    expect(await issueFor(`export { word } from './lost.ts'`)).to.match(
+      /Cannot find module .*plugins\/parrot\/lost\.ts/,
+    )
   })
 
-  it('is loaded again after a failure whose cause was outside the code', async () => {
-    place.plugin('parrot/word.ts', `if (!globalThis.seed) throw new Error('no seed')\nexport const word = 'four'`)
-    place.catalog('parrot.json', word('parrot'))
-    await until(() => place.gateway.issues.length === 1)
-    expect(await said()).to.equal(404)
+  it('is tried again at the next reload if it failed for a reason outside the code', async () => {
+    live.writePlugin('parrot/word.ts', `if (!globalThis.seed) throw new Error('no seed')\nexport const word = 'four'`)
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await until(() => live.gateway.issues.length === 1)
+    expect(await wordOrStatus()).to.equal(404)
     Object.assign(globalThis, { seed: true })
-    await place.gateway.reload()
-    expect(await said()).to.equal('four')
+    await live.gateway.reload()
+    expect(await wordOrStatus()).to.equal('four')
   })
 
-  it('may import a sibling folder, and is reloaded if that changes', async () => {
-    place.plugin('shared/noise.ts', `export const noise = 'squawk'`)
-    place.plugin('parrot/word.ts', `export { noise as word } from '../shared/noise.ts'`)
-    place.catalog('parrot.json', word('parrot'))
-    await says('squawk')
-    place.plugin('shared/noise.ts', `export const noise = 'screech'`)
-    await says('screech')
+  it('may import from a sibling folder, and is reloaded when that folder changes', async () => {
+    live.writePlugin('shared/noise.ts', `export const noise = 'squawk'`)
+    live.writePlugin('parrot/word.ts', `export { noise as word } from '../shared/noise.ts'`)
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('squawk')
+    live.writePlugin('shared/noise.ts', `export const noise = 'screech'`)
+    await untilAnswers('screech')
   })
 
-  it('can read the files beside it', async () => {
-    place.plugin(
+  it('can read data files beside it, and sees when they change', async () => {
+    live.writePlugin(
       'parrot/word.ts',
       `import { readFileSync } from 'node:fs'\nexport const word = readFileSync(new URL('./data/word.txt', import.meta.url), 'utf8')`,
     )
-    place.plugin('parrot/data/word.txt', 'written')
-    place.catalog('parrot.json', word('parrot'))
-    await says('written')
-    place.plugin('parrot/data/word.txt', 'rewritten')
-    await says('rewritten')
+    live.writePlugin('parrot/data/word.txt', 'written')
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('written')
+    live.writePlugin('parrot/data/word.txt', 'rewritten')
+    await untilAnswers('rewritten')
   })
 
-  it('may have its own packages and package.json', async () => {
-    place.plugin('parrot/package.json', '{ "name": "parrot", "type": "commonjs" }')
-    place.plugin('parrot/node_modules/cracker/package.json', '{ "name": "cracker", "main": "index.js" }')
-    place.plugin('parrot/node_modules/cracker/index.js', `module.exports = 'crunch'`)
-    place.plugin('parrot/word.ts', `import cracker from 'cracker'\nexport const word = cracker`)
-    place.catalog('parrot.json', word('parrot'))
-    await says('crunch')
+  it('may bring its own packages and package.json', async () => {
+    live.writePlugin('parrot/package.json', '{ "name": "parrot", "type": "commonjs" }')
+    live.writePlugin('parrot/node_modules/cracker/package.json', '{ "name": "cracker", "main": "index.js" }')
+    live.writePlugin('parrot/node_modules/cracker/index.js', `module.exports = 'crunch'`)
+    live.writePlugin('parrot/word.ts', `import cracker from 'cracker'\nexport const word = cracker`)
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('crunch')
   })
 
-  it('can be served in two versions at once', async () => {
-    place.catalog('parrot.json', word('parrot'))
-    place.plugin('parrot@2/index.ts', pluginSaying('parrot'))
-    place.plugin('parrot@2/word.ts', `export const word = 'second'`)
-    const second = { ...word('parrot', {}, { product: 'parrot-2', plugin: 'parrot@2' }) }
+  it('can be served in two versions at the same time', async () => {
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    live.writePlugin('parrot@2/index.ts', wordPlugin('parrot'))
+    live.writePlugin('parrot@2/word.ts', `export const word = 'second'`)
+    const second = { ...wordProduct('parrot', {}, { product: 'parrot-2', plugin: 'parrot@2' }) }
     const { getWord } = second.operations
-    place.catalog('parrot-2.json', {
+    live.writeCatalog('parrot-2.json', {
       ...second,
       operations: { getSecondWord: { ...getWord, route: 'GET /v1/parrot-2', handler: 'getWord' } },
     })
-    await says('second', '/v1/parrot-2')
-    await says('one')
+    await untilAnswers('second', '/v1/parrot-2')
+    await untilAnswers('one')
   })
 
-  it('is no longer sold after its document is removed', async () => {
-    place.catalog('parrot.json', word('parrot'))
-    await says('one')
-    place.remove('catalog', 'parrot.json')
-    await says(404)
+  it('is no longer served after its catalog document is removed', async () => {
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await untilAnswers('one')
+    live.remove('catalog', 'parrot.json')
+    await untilAnswers(404)
   })
 })

@@ -11,39 +11,40 @@ const DOCUMENTS = readFileSync(join(root, 'catalog/documents.json'), 'utf8')
 export const SETUP_SECONDS = 2
 const FILE = 'x/faulty.json'
 
-export interface Bench {
-  place: LiveGateway
+export interface GoldShop {
+  live: LiveGateway
   /** The outcome of each sale of gold: 200, or what went wrong. */
   readonly sales: (number | string)[]
   /** Adds the fixture with a document that names it, and waits until the gateway has built an edition with both. */
-  add(document: ReturnType<typeof thing>): Promise<void>
-  remove(): Promise<void>
+  addProduct(document: ReturnType<typeof thing>): Promise<void>
+  /** Removes what `addProduct` added, and waits until the gateway has dropped it. */
+  removeProduct(): Promise<void>
 }
 
 /** Registers hooks in the current suite. After each test, every sale of gold must have succeeded. */
-export function useBench(): Bench {
-  const knows = (): boolean =>
-    bench.place.gateway.issues.some(({ file }) => file === FILE) ||
-    bench.place.gateway.current.catalog.products.some(({ file }) => file === FILE)
-  const bench = {
+export function useGoldShop(): GoldShop {
+  const knowsProduct = (): boolean =>
+    shop.live.gateway.issues.some(({ file }) => file === FILE) ||
+    shop.live.gateway.current.catalog.products.some(({ file }) => file === FILE)
+  const shop = {
     sales: [],
-    async add(document: ReturnType<typeof thing>) {
-      bench.place.drop(document.plugin)
-      bench.place.catalog(FILE, document)
-      await until(knows)
+    async addProduct(document: ReturnType<typeof thing>) {
+      shop.live.copyPlugin(document.plugin)
+      shop.live.writeCatalog(FILE, document)
+      await until(knowsProduct)
     },
-    async remove() {
-      bench.place.remove('catalog', 'x')
-      await until(() => !knows())
+    async removeProduct() {
+      shop.live.remove('catalog', 'x')
+      await until(() => !knowsProduct())
     },
-  } as unknown as Bench
-  const over = new AbortController()
+  } as unknown as GoldShop
+  const suite = new AbortController()
   let selling: Promise<void>
 
   async function sell(): Promise<void> {
-    const { place, sales } = bench
-    while (!over.signal.aborted) {
-      const outcome = await buy(`${place.url}/v1/gold`, place.wallet).then(
+    const { live, sales } = shop
+    while (!suite.signal.aborted) {
+      const outcome = await buy(`${live.url}/v1/gold`, live.wallet).then(
         async (answer) => ((await json(answer))['price'] === 1900 ? answer.status : `${answer.status}, wrong`),
         (error: unknown) => String(error),
       )
@@ -53,7 +54,7 @@ export function useBench(): Bench {
   }
 
   before(async () => {
-    bench.place = await openLiveGateway({
+    shop.live = await openLiveGateway({
       catalog: { 'documents.json': DOCUMENTS, 'gold.json': gold() },
       plugins: ['gold'],
       overrides: { setupSeconds: SETUP_SECONDS },
@@ -61,14 +62,14 @@ export function useBench(): Bench {
     selling = sell()
   })
   afterEach(async () => {
-    await bench.remove()
-    expect(bench.sales.filter((outcome) => outcome !== 200)).to.deep.equal([])
-    expect(bench.sales.length).to.be.greaterThan(0)
+    await shop.removeProduct()
+    expect(shop.sales.filter((outcome) => outcome !== 200)).to.deep.equal([])
+    expect(shop.sales.length).to.be.greaterThan(0)
   })
   after(async () => {
-    over.abort()
+    suite.abort()
     await selling
-    await bench.place.close()
+    await shop.live.close()
   })
-  return bench
+  return shop
 }

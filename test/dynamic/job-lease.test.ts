@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect } from 'chai'
-import { openLiveGateway, type LiveGateway, until, word } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, until, wordProduct } from './live-gateway.ts'
 
 const state: { ticks: string[] } = { ticks: [] }
 
@@ -14,15 +14,15 @@ export default definePlugin({ name: 'parrot', setup: () => ({
 
 describe('the jobs of two gateways on one database', () => {
   let dataDir: string
-  const places: LiveGateway[] = []
+  const gateways: LiveGateway[] = []
 
   async function open(name: string): Promise<LiveGateway> {
-    const place = await openLiveGateway({ environment: { DATA_DIR: dataDir }, overrides: { inMemory: false } })
-    places.push(place)
-    place.plugin('parrot/index.ts', TICKS(name))
-    place.catalog('parrot.json', word('parrot'))
-    await place.gateway.reload()
-    return place
+    const live = await openLiveGateway({ environment: { DATA_DIR: dataDir }, overrides: { inMemory: false } })
+    gateways.push(live)
+    live.writePlugin('parrot/index.ts', TICKS(name))
+    live.writeCatalog('parrot.json', wordProduct('parrot'))
+    await live.gateway.reload()
+    return live
   }
 
   before(() => {
@@ -30,18 +30,18 @@ describe('the jobs of two gateways on one database', () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tollgate-lease-'))
   })
   after(async () => {
-    for (const place of places) await place.close()
+    for (const live of gateways) await live.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  it('run in one gateway, and continue in the other when that one is closed', async () => {
+  it('run in only one of them, and continue in the other when that one is closed', async () => {
     const first = await open('first')
     await until(() => state.ticks.includes('first'))
     await open('second')
     const before = state.ticks.length
     await until(() => state.ticks.length > before + 10)
     expect(state.ticks).not.to.include('second')
-    places.shift()
+    gateways.shift()
     await first.close()
     await until(() => state.ticks.includes('second'))
   })

@@ -6,7 +6,7 @@ import { expect } from 'chai'
 import { json } from '../support/agent.ts'
 import { SERVICE } from '../support/catalog.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
-import { pluginSaying, until, word } from './live-gateway.ts'
+import { wordPlugin, until, wordProduct } from './live-gateway.ts'
 
 /** Publishes files as the kubelet does: writes a new folder, renames the link to it, and removes the old folder. */
 function publish(mount: string, files: Readonly<Record<string, unknown>>): void {
@@ -18,10 +18,10 @@ function publish(mount: string, files: Readonly<Record<string, unknown>>): void 
   }
   symlinkSync(release, join(mount, '..data_tmp'))
   renameSync(join(mount, '..data_tmp'), join(mount, '..data'))
-  const wanted = new Set(Object.keys(files).map((file) => file.split('/')[0] as string))
+  const published = new Set(Object.keys(files).map((file) => file.split('/')[0] as string))
   const present = readdirSync(mount).filter((name) => !name.startsWith('..'))
-  for (const name of wanted) if (!present.includes(name)) symlinkSync(join('..data', name), join(mount, name))
-  for (const name of present) if (!wanted.has(name)) rmSync(join(mount, name))
+  for (const name of published) if (!present.includes(name)) symlinkSync(join('..data', name), join(mount, name))
+  for (const name of present) if (!published.has(name)) rmSync(join(mount, name))
   for (const name of former) rmSync(join(mount, name), { recursive: true })
 }
 
@@ -31,16 +31,16 @@ describe('folders that Kubernetes mounts', () => {
   const catalog = (): string => join(folder, 'catalog')
   const plugin = (): string => join(folder, 'plugins/late')
   const get = (path: string): Promise<Response> => fetch(shop.url + path)
-  const says = async (path: string): Promise<unknown> => {
+  const wordOrStatus = async (path: string): Promise<unknown> => {
     const answer = await get(path)
     return answer.status === 200 ? (await json(answer))['word'] : answer.status
   }
-  const code = (text: string) => ({ 'index.ts': pluginSaying('late'), 'word.ts': `export const word = '${text}'\n` })
+  const code = (text: string) => ({ 'index.ts': wordPlugin('late'), 'word.ts': `export const word = '${text}'\n` })
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-mounts-'))
     for (const mount of [catalog(), plugin()]) mkdirSync(mount, { recursive: true })
-    publish(catalog(), { 'service.json': SERVICE, 'late.json': word('late') })
+    publish(catalog(), { 'service.json': SERVICE, 'late.json': wordProduct('late') })
     publish(plugin(), code('one'))
     shop = await openGateway({ CATALOG_DIR: catalog(), PLUGIN_DIRS: join(folder, 'plugins') })
   })
@@ -49,37 +49,37 @@ describe('folders that Kubernetes mounts', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('are served like other folders', async () => {
-    expect(await says('/v1/late')).to.equal('one')
+  it('are served like ordinary folders', async () => {
+    expect(await wordOrStatus('/v1/late')).to.equal('one')
     expect(shop.gateway.issues).to.deep.equal([])
   })
 
-  it('deliver new code with every change of the mount', async () => {
+  it('deliver new code with every update of the mount', async () => {
     for (const text of ['two', 'three', 'four']) {
       publish(plugin(), code(text))
-      await until(async () => (await says('/v1/late')) === text)
+      await until(async () => (await wordOrStatus('/v1/late')) === text)
     }
   })
 
-  it('deliver and remove documents with a change of the mount, in sub-folders too', async () => {
-    const documents = { 'service.json': SERVICE, 'late.json': word('late') }
-    const again = { ...word('late', { route: 'GET /v1/again' }, { product: 'again' }) }
-    const more = { ...again, operations: { getAgain: { ...again.operations.getWord, handler: 'getWord' } } }
-    publish(catalog(), { ...documents, 'x/again.json': more })
-    await until(async () => (await says('/v1/again')) === 'four')
-    publish(catalog(), { ...documents, 'x/again.json': { ...more, summary: 'Said anew.' } })
-    await until(() => shop.gateway.current.catalog.products.some(({ summary }) => summary === 'Said anew.'))
+  it('add, change and remove catalog documents with an update of the mount, in sub-folders too', async () => {
+    const documents = { 'service.json': SERVICE, 'late.json': wordProduct('late') }
+    const copy = wordProduct('late', { route: 'GET /v1/second' }, { product: 'second' })
+    const second = { ...copy, operations: { getSecond: { ...copy.operations.getWord, handler: 'getWord' } } }
+    publish(catalog(), { ...documents, 'x/second.json': second })
+    await until(async () => (await wordOrStatus('/v1/second')) === 'four')
+    publish(catalog(), { ...documents, 'x/second.json': { ...second, summary: 'Another word.' } })
+    await until(() => shop.gateway.current.catalog.products.some(({ summary }) => summary === 'Another word.'))
     publish(catalog(), documents)
-    await until(async () => (await says('/v1/again')) === 404)
-    expect(await says('/v1/late')).to.equal('four')
+    await until(async () => (await wordOrStatus('/v1/second')) === 404)
+    expect(await wordOrStatus('/v1/late')).to.equal('four')
     expect(shop.gateway.issues).to.deep.equal([])
   })
 
-  it('keep the last valid products if a change of the mount has issues', async () => {
+  it('keep the last valid products on sale if an update of the mount has errors', async () => {
     publish(catalog(), { 'service.json': SERVICE, 'late.json': '{ "product": ' })
     await until(() => shop.gateway.issues.length > 0)
-    expect(await says('/v1/late')).to.equal('four')
-    publish(catalog(), { 'service.json': SERVICE, 'late.json': word('late') })
+    expect(await wordOrStatus('/v1/late')).to.equal('four')
+    publish(catalog(), { 'service.json': SERVICE, 'late.json': wordProduct('late') })
     await until(() => shop.gateway.issues.length === 0)
   })
 })

@@ -26,29 +26,29 @@ export interface LiveGatewayOptions {
 
 export interface LiveGateway extends TestGateway {
   /** Writes a catalog document: a string as it is, anything else as JSON. */
-  catalog(file: string, content: unknown): void
-  plugin(file: string, source: string): void
+  writeCatalog(file: string, content: unknown): void
+  writePlugin(file: string, source: string): void
   /** Copies a fixture into the plugin folder. */
-  drop(fixture: string, as?: string): void
+  copyPlugin(fixture: string, as?: string): void
   remove(...path: string[]): void
   get(path: string): Promise<Response>
   json(path: string): Promise<Record<string, unknown>>
 }
 
 export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise<LiveGateway> {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-place-'))
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-live-'))
   const [catalogDir, pluginDir] = [join(folder, 'catalog'), join(folder, 'plugins')]
   mkdirSync(pluginDir)
   const write = (dir: string, file: string, content: unknown): void => {
     mkdirSync(dirname(join(dir, file)), { recursive: true })
     writeFileSync(join(dir, file), typeof content === 'string' ? content : JSON.stringify(content, null, 2))
   }
-  const drop = (fixture: string, as = fixture): void =>
+  const copyPlugin = (fixture: string, as = fixture): void =>
     cpSync(join(FIXTURES, fixture), join(pluginDir, as), { recursive: true })
   if (options.own) cpSync(join(root, 'catalog'), catalogDir, { recursive: true })
   else write(catalogDir, 'service.json', SERVICE)
   for (const [file, content] of Object.entries(options.catalog ?? {})) write(catalogDir, file, content)
-  options.plugins?.forEach((fixture) => drop(fixture))
+  options.plugins?.forEach((fixture) => copyPlugin(fixture))
   const dirs = options.own || options.ownPlugins ? [pluginDir, join(root, 'plugins')] : [pluginDir]
   const shop = await openGateway(
     { CATALOG_DIR: catalogDir, PLUGIN_DIRS: dirs.join(delimiter), ...options.environment },
@@ -58,9 +58,9 @@ export async function openLiveGateway(options: LiveGatewayOptions = {}): Promise
   const get = (path: string): Promise<Response> => fetch(shop.url + path)
   return {
     ...shop,
-    catalog: (file, content) => write(catalogDir, file, content),
-    plugin: (file, source) => write(pluginDir, file, source),
-    drop,
+    writeCatalog: (file, content) => write(catalogDir, file, content),
+    writePlugin: (file, source) => write(pluginDir, file, source),
+    copyPlugin,
     remove: (...path) => rmSync(join(folder, ...path), { recursive: true, force: true }),
     get,
     json: async (path) => (await (await get(path)).json()) as Record<string, unknown>,
@@ -77,13 +77,14 @@ export async function until(isTrue: () => boolean | Promise<boolean>): Promise<v
 }
 
 /** Returns the source of a plugin whose free operation "getWord" answers with the word in `word.ts` beside it. */
-export const pluginSaying = (name: string, also = ''): string => `import { definePlugin } from 'tollgate/plugin'
+export const wordPlugin = (name: string, also = ''): string => `import { definePlugin } from 'tollgate/plugin'
 import { word } from './word.ts'
 ${also}
 export default definePlugin({ name: '${name}', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
 `
 
-export const word = (plugin: string, changes: object = {}, product: object = {}) => ({
+/** Returns a catalog document of a product with the free operation "getWord". */
+export const wordProduct = (plugin: string, changes: object = {}, product: object = {}) => ({
   product: plugin,
   title: plugin,
   summary: 'A word.',

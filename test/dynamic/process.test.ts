@@ -7,13 +7,15 @@ import { generatePrivateKey } from 'viem/accounts'
 import { gold, SERVICE } from '../support/catalog.ts'
 import { freePort, PAY_TO } from '../support/gateway.ts'
 import { start, type Started } from '../support/process.ts'
-import { until, word } from './live-gateway.ts'
+import { until, wordProduct } from './live-gateway.ts'
 
+/** A plugin that loads only once a file exists. */
 const WAITS = (seed: string): string => `import { readFileSync } from 'node:fs'
 import { definePlugin } from 'tollgate/plugin'
 const word = readFileSync('${seed}', 'utf8')
 export default definePlugin({ name: 'late', setup: () => ({ handlers: { getWord: () => ({ word }) } }) })
 `
+/** A plugin that leaves a rejected promise behind. */
 const LEAVES = `import { definePlugin } from 'tollgate/plugin'
 export default definePlugin({ name: 'careless', setup: () => ({ handlers: {
   getCare() {
@@ -41,17 +43,17 @@ export default definePlugin({ name: 'hostile', setup: () => ({ handlers: {
 } }) })
 `
 const hostile = {
-  ...word('hostile'),
+  ...wordProduct('hostile'),
   operations: {
     getHostility: {
-      ...word('hostile').operations.getWord,
+      ...wordProduct('hostile').operations.getWord,
       route: 'GET /v1/hostile/{way}',
       params: { type: 'object', properties: { way: { type: 'string' } } },
     },
   },
 }
 
-describe('the process of a gateway', () => {
+describe('a gateway process', () => {
   let folder: string
   let url: string
   let running: Started
@@ -63,7 +65,7 @@ describe('the process of a gateway', () => {
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tollgate-process-'))
-    const care = word('careless').operations.getWord
+    const care = wordProduct('careless').operations.getWord
     write('catalog/service.json', SERVICE)
     write('catalog/files.json', {
       ...gold(),
@@ -71,8 +73,8 @@ describe('the process of a gateway', () => {
       upstream: { url: 'http://127.0.0.1:9/' },
       operations: { getGold: gold().operations.getGold },
     })
-    write('catalog/late.json', word('late'))
-    write('catalog/careless.json', { ...word('careless'), operations: { getCare: care } })
+    write('catalog/late.json', wordProduct('late'))
+    write('catalog/careless.json', { ...wordProduct('careless'), operations: { getCare: care } })
     write('plugins/late/index.ts', WAITS(join(folder, 'seed')))
     write('plugins/careless/index.ts', LEAVES)
     write('catalog/hostile.json', hostile)
@@ -96,7 +98,7 @@ describe('the process of a gateway', () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  it('builds a new edition on SIGHUP, for changes that a watch cannot see, and serves calls meanwhile', async () => {
+  it('reloads on SIGHUP, for changes that it cannot watch, and keeps serving calls meanwhile', async () => {
     expect([await get('/v1/late'), await get('/v1/gold')]).to.deep.equal([404, 402])
     write('seed', 'grown')
     running.child.kill('SIGHUP')
@@ -106,16 +108,16 @@ describe('the process of a gateway', () => {
     })
   })
 
-  it('logs file, pointer and rule of an issue, and goes on serving', async () => {
+  it('logs file, pointer and rule of an error in the catalog, and keeps serving', async () => {
     write('catalog/x/tin.json', gold({ price: '0.0000001' }, { product: 'tin' }))
-    const said = (): string | undefined =>
+    const logLine = (): string | undefined =>
       running
         .output()
         .split('\n')
         .slice(0, -1)
         .find((text) => text.includes('x/tin.json') && text.includes('/operations/getGold/price'))
-    await until(() => said() !== undefined)
-    expect(JSON.parse(said() ?? '{}')).to.include({
+    await until(() => logLine() !== undefined)
+    expect(JSON.parse(logLine() ?? '{}')).to.include({
       file: 'x/tin.json',
       pointer: '/operations/getGold/price',
       rule: 'pattern',
@@ -123,7 +125,7 @@ describe('the process of a gateway', () => {
     expect(await get('/v1/gold')).to.equal(402)
   })
 
-  it('survives an unhandled rejection and logs it', async () => {
+  it('survives an unhandled rejection of a plugin, and logs it', async () => {
     expect(await get('/v1/careless')).to.equal(200)
     await until(() => running.output().includes('nobody waits for this'))
     expect([await get('/v1/careless'), await get('/v1/gold')]).to.deep.equal([200, 402])
@@ -135,7 +137,7 @@ describe('the process of a gateway', () => {
     expect([await get('/v1/hostile/timer'), await get('/v1/gold')]).to.deep.equal([200, 402])
   })
 
-  it('cannot be ended by a plugin, and a plugin cannot change the prototype of all objects', async () => {
+  it('cannot be ended by a plugin, and does not let a plugin change the prototype of all objects', async () => {
     for (const way of ['exit', 'pollute']) expect(await get(`/v1/hostile/${way}`), way).to.equal(502)
     expect(await (await fetch(`${url}/v1/careless`)).json()).to.deep.equal({ word: 'done' })
     expect(await get('/v1/gold')).to.equal(402)
@@ -147,7 +149,7 @@ describe('the process of a gateway', () => {
     for (const way of ways) expect(await get(`/v1/hostile/${way}`), way).to.equal(way === 'timer' ? 200 : 502)
   })
 
-  it('logs the name of a handler that blocks the event loop', async () => {
+  it('logs the name of a handler that blocks all other calls', async () => {
     expect(await get('/v1/hostile/hold')).to.equal(200)
     await until(() => /"operation":"getHostility","ms":1\d\d\d,"msg":"a handler blocked/.test(running.output()))
   })

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { json } from '../support/agent.ts'
-import { openLiveGateway, type LiveGateway, until, word } from './live-gateway.ts'
+import { openLiveGateway, type LiveGateway, until, wordProduct } from './live-gateway.ts'
 
 /** Returns the source of a plugin that throws errors of the public API, imported as `api`, and runs `context.work`. */
 const plugin = (name: string, api: string): string => `import { definePlugin, Unavailable, ServiceError } from '${api}'
@@ -28,34 +28,34 @@ export default function repeat({ text, times }: { text: string; times: number })
 const query = { type: 'object', properties: { fail: { type: 'string' } } }
 const APIS = { lark: 'tollgate/plugin', wren: '#gateway' }
 
-describe('the plugin API outside the project', () => {
-  let place: LiveGateway
+describe('the plugin API, in a plugin outside the project,', () => {
+  let live: LiveGateway
 
   before(async () => {
-    place = await openLiveGateway()
+    live = await openLiveGateway()
     for (const [name, api] of Object.entries(APIS)) {
-      place.plugin(`${name}/index.ts`, plugin(name, api))
-      place.plugin(`${name}/repeat.ts`, repeat(api))
+      live.writePlugin(`${name}/index.ts`, plugin(name, api))
+      live.writePlugin(`${name}/repeat.ts`, repeat(api))
       // The plugin is a package with another copy of the API in its node_modules.
-      place.plugin(`${name}/package.json`, JSON.stringify({ name, imports: { '#gateway': './other.ts' } }))
-      place.plugin(
+      live.writePlugin(`${name}/package.json`, JSON.stringify({ name, imports: { '#gateway': './other.ts' } }))
+      live.writePlugin(
         `${name}/node_modules/tollgate/package.json`,
         JSON.stringify({ name: 'tollgate', type: 'module', exports: { './plugin': './plugin.js' } }),
       )
-      place.plugin(`${name}/node_modules/tollgate/plugin.js`, 'export class Unavailable extends Error {}')
-      const { operations, ...product } = word(name, { query, handler: 'getWord' })
-      place.catalog(`${name}.json`, { ...product, operations: { [`${name}Word`]: operations.getWord } })
+      live.writePlugin(`${name}/node_modules/tollgate/plugin.js`, 'export class Unavailable extends Error {}')
+      const { operations, ...product } = wordProduct(name, { query, handler: 'getWord' })
+      live.writeCatalog(`${name}.json`, { ...product, operations: { [`${name}Word`]: operations.getWord } })
     }
   })
-  after(() => place.close())
+  after(() => live.close())
 
   for (const [name, api] of Object.entries(APIS))
     describe(`imported as ${api}`, () => {
-      const call = (fail?: string) => place.get(`/v1/${name}${fail === undefined ? '' : `?fail=${fail}`}`)
+      const call = (fail?: string) => live.get(`/v1/${name}${fail === undefined ? '' : `?fail=${fail}`}`)
 
       before(() => until(async () => (await call()).status === 200))
 
-      it('is the module of the running gateway, so that its errors are recognised', async () => {
+      it('is the one of the running gateway, so that its errors become the right answers', async () => {
         const unavailable = await call('unavailable')
         expect([unavailable.status, unavailable.headers.get('retry-after')]).to.deep.equal([503, '7'])
         expect(await json(unavailable)).to.include({ code: 'product_suspended', message: 'Not yet.' })
@@ -64,7 +64,7 @@ describe('the plugin API outside the project', () => {
         expect(await json(gone)).to.include({ code: 'not_found', message: 'It is gone.' })
       })
 
-      it('runs work in a module beside the plugin, and keeps the type of an error thrown there', async () => {
+      it('runs context.work in a module beside the plugin, and keeps the type of an error thrown there', async () => {
         expect(await json(await call())).to.deep.equal({ word: 'lala' })
         const wrong = await call('wrong')
         expect(wrong.status).to.equal(422)

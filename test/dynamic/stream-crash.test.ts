@@ -13,10 +13,10 @@ import { start, type Started } from '../support/process.ts'
 import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 import { FILES } from './stream-gateway.ts'
 
-describe('a stream whose gateway is killed with SIGKILL', function () {
+describe('a paid stream whose gateway is killed', function () {
   this.timeout(90_000)
   let dataDir: string
-  let source: UpstreamServer
+  let upstream: UpstreamServer
   let catalog: TestCatalog
   let port: number
   let running: Started | undefined
@@ -36,21 +36,24 @@ describe('a stream whose gateway is killed with SIGKILL', function () {
 
   before(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'tollgate-stream-'))
-    source = await openUpstreamServer()
-    source.answer = (response) => response.end('all the bytes')
-    catalog = openCatalog({ 'files.json': FILES(source.url) })
+    upstream = await openUpstreamServer()
+    upstream.answer = (response) => response.end('all the bytes')
+    catalog = openCatalog({ 'files.json': FILES(upstream.url) })
     port = await freePort()
     await open()
   })
   after(async () => {
     await running?.stop()
-    await source?.close()
+    await upstream?.close()
     catalog?.close()
     rmSync(dataDir, { recursive: true, force: true })
   })
 
-  for (const step of ['answered', 'sent'])
-    it(`right after "${step}" is delivered for the same payment after a restart, and charged once`, async () => {
+  for (const [step, moment] of [
+    ['answered', 'the upstream began to answer'],
+    ['sent', 'the settlement reached the chain'],
+  ] as const)
+    it(`right after ${moment} is delivered for the same payment after a restart, and charged once`, async () => {
       crashAt(step)
       const { rpc_url, buyer } = JSON.parse(readFileSync(join(dataDir, 'sandbox-sample/sandbox.json'), 'utf8')) as {
         rpc_url: string

@@ -29,19 +29,19 @@ export const FILES = (url: string) => ({
 })
 
 export interface StreamShop {
-  place: LiveGateway
-  source: UpstreamServer
+  live: LiveGateway
+  upstream: UpstreamServer
   url: string
-  /** Settlements so far. */
+  /** The number of settlements so far. */
   transfers(): number
-  /** Sends a payment and resolves as soon as the head of the answer is there. */
+  /** Sends a payment and resolves as soon as the head of the answer has arrived. */
   head(header: string, headers?: Record<string, string>): Promise<IncomingMessage>
 }
 
 /** Registers hooks in the current suite. The fields are set once the hooks have run. */
 export function useStreams(): StreamShop {
   const shop = {
-    transfers: () => shop.place.settler.transfers.length,
+    transfers: () => shop.live.settler.transfers.length,
     async head(header, headers = {}) {
       const sent = httpRequest(shop.url, { headers: { 'payment-signature': header, ...headers } })
       sent.end()
@@ -51,18 +51,18 @@ export function useStreams(): StreamShop {
   } as StreamShop
 
   before(async () => {
-    shop.source = await openUpstreamServer()
-    const catalog = { 'files.json': FILES(shop.source.url) }
-    shop.place = await openLiveGateway({ catalog, environment: { FILES_KEY: 'Bearer s3cret' } })
-    shop.url = `${shop.place.url}/v1/files/big`
+    shop.upstream = await openUpstreamServer()
+    const catalog = { 'files.json': FILES(shop.upstream.url) }
+    shop.live = await openLiveGateway({ catalog, environment: { FILES_KEY: 'Bearer s3cret' } })
+    shop.url = `${shop.live.url}/v1/files/big`
   })
   after(async () => {
-    await shop.place.close()
-    await shop.source.close()
+    await shop.live.close()
+    await shop.upstream.close()
   })
   beforeEach(() => {
-    shop.source.asked.length = 0
-    shop.source.answer = (response) => response.end('bytes')
+    shop.upstream.requests.length = 0
+    shop.upstream.answer = (response) => response.end('bytes')
   })
   return shop
 }

@@ -7,8 +7,8 @@ import { FILES, useStreams } from './stream-gateway.ts'
 describe('a stream from an upstream', () => {
   const shop = useStreams()
 
-  it('is requested with the input of the caller and our secret, and nothing else about the caller', async () => {
-    const header = await payment(shop.url, shop.place.wallet)
+  it('is requested with the input of the caller and our secret, and with nothing else about the caller', async () => {
+    const header = await payment(shop.url, shop.live.wallet)
     const answer = await shop.head(header, {
       accept: 'video/mp4',
       authorization: 'Bearer callers',
@@ -24,17 +24,17 @@ describe('a stream from an upstream', () => {
       upgrade: 'h2c',
     })
     answer.resume()
-    const [asked] = shop.source.asked
-    expect(asked?.url).to.equal('/files/big')
-    const { host, 'x-call-id': call, connection, ...rest } = asked?.headers ?? {}
-    expect(host).to.equal(new URL(shop.source.url).host)
+    const [request] = shop.upstream.requests
+    expect(request?.url).to.equal('/files/big')
+    const { host, 'x-call-id': call, connection, ...rest } = request?.headers ?? {}
+    expect(host).to.equal(new URL(shop.upstream.url).host)
     expect(call).to.match(/^[0-9a-f-]{36}$/)
     expect(connection).to.be.oneOf(['keep-alive', undefined])
     expect(rest).to.deep.equal({ accept: 'video/mp4', authorization: 'Bearer s3cret' })
   })
 
-  it('passes on the body and the headers that describe it, and nothing else of the upstream', async () => {
-    shop.source.answer = (response) =>
+  it('is delivered with the headers that describe its body, and with no other header of the upstream', async () => {
+    shop.upstream.answer = (response) =>
       response
         .writeHead(200, {
           'content-type': 'text/html',
@@ -52,7 +52,7 @@ describe('a stream from an upstream', () => {
           'alt-svc': 'h3=":443"',
         })
         .end('<script>alert(1)</script>')
-    const answer = await buy(shop.url, shop.place.wallet)
+    const answer = await buy(shop.url, shop.live.wallet)
     const headers = Object.fromEntries(answer.headers)
     expect(headers).to.include({
       'content-type': 'text/html',
@@ -77,7 +77,7 @@ describe('a stream from an upstream', () => {
   it('waits for a caller who reads slowly instead of filling memory', async () => {
     const TOTAL = 64 * 1024 * 1024
     let written = 0
-    shop.source.answer = (response) => {
+    shop.upstream.answer = (response) => {
       const chunk = Buffer.alloc(256 * 1024)
       const more = (): void => {
         while (written < TOTAL) {
@@ -88,7 +88,7 @@ describe('a stream from an upstream', () => {
       }
       more()
     }
-    const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+    const answer = await shop.head(await payment(shop.url, shop.live.wallet))
     answer.pause()
     let last = -1
     while (last !== written) {
@@ -101,15 +101,15 @@ describe('a stream from an upstream', () => {
     expect(size).to.equal(TOTAL)
   })
 
-  it('ends as truncated for the caller if the upstream breaks off or stops sending', async () => {
+  it('ends as incomplete for the caller if the upstream breaks off or stops sending', async () => {
     for (const stop of [(response: { destroy(): void }) => response.destroy(), () => {}]) {
       const upstream = new Promise<{ destroy(): void }>((resolve) => {
-        shop.source.answer = (response) => {
+        shop.upstream.answer = (response) => {
           response.writeHead(200, { 'content-length': '1000' }).write('a part')
           resolve(response)
         }
       })
-      const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+      const answer = await shop.head(await payment(shop.url, shop.live.wallet))
       await once(answer, 'data')
       stop(await upstream)
       const failure: unknown = await once(answer, 'end').catch((error: unknown) => error)
@@ -117,42 +117,42 @@ describe('a stream from an upstream', () => {
     }
   })
 
-  it('is cancelled if the caller leaves', async () => {
+  it('is cancelled if the caller disconnects', async () => {
     let closed = false
-    shop.source.answer = (response) => {
+    shop.upstream.answer = (response) => {
       response.write('a part')
       response.on('close', () => (closed = true))
     }
-    const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+    const answer = await shop.head(await payment(shop.url, shop.live.wallet))
     await once(answer, 'data')
     answer.destroy()
     await until(() => closed)
   })
 
   it('reuses connections to the upstream', async () => {
-    await (await buy(shop.url, shop.place.wallet)).text()
-    const before = shop.source.connections.size
-    for (let count = 0; count < 5; count++) await (await buy(shop.url, shop.place.wallet)).text()
-    expect(shop.source.connections.size).to.equal(before)
+    await (await buy(shop.url, shop.live.wallet)).text()
+    const before = shop.upstream.connections.size
+    for (let count = 0; count < 5; count++) await (await buy(shop.url, shop.live.wallet)).text()
+    expect(shop.upstream.connections.size).to.equal(before)
   })
 
   it('may be free, and then needs no payment', async () => {
-    const answer = await fetch(`${shop.place.url}/v1/free/big`)
+    const answer = await fetch(`${shop.live.url}/v1/free/big`)
     expect([answer.status, await answer.text()]).to.deep.equal([200, 'bytes'])
-    const head = await fetch(`${shop.place.url}/v1/free/big`, { method: 'HEAD' })
+    const head = await fetch(`${shop.live.url}/v1/free/big`, { method: 'HEAD' })
     expect([head.status, await head.text()]).to.deep.equal([200, ''])
   })
 
-  it('continues after a new edition is swapped in', async () => {
+  it('continues while the catalog changes', async () => {
     let finish = (): void => {}
-    shop.source.answer = (response) => {
+    shop.upstream.answer = (response) => {
       response.write('first ')
       finish = () => response.end('last')
     }
-    const answer = await shop.head(await payment(shop.url, shop.place.wallet))
+    const answer = await shop.head(await payment(shop.url, shop.live.wallet))
     await once(answer, 'data')
-    shop.place.catalog('files.json', { ...FILES(shop.source.url), title: 'Other files' })
-    await shop.place.gateway.reload()
+    shop.live.writeCatalog('files.json', { ...FILES(shop.upstream.url), title: 'Other files' })
+    await shop.live.gateway.reload()
     finish()
     const [last] = (await once(answer, 'data')) as [Buffer]
     expect(last.toString()).to.equal('last')

@@ -11,6 +11,8 @@ import { openUpstreamServer, type UpstreamServer } from './upstream-server.ts'
 
 const SECRET = 's3cret-of-the-upstream'
 const KINDS = ['buffered', 'stream'] as const
+/** How titles name the two kinds of upstream product. */
+const TITLES = { buffered: 'a buffered product', stream: 'a streaming product' } as const
 const TEXT = JSON.stringify({ words: 'the same words again and again. '.repeat(100) })
 
 function product(kind: (typeof KINDS)[number], url: string) {
@@ -35,18 +37,18 @@ function product(kind: (typeof KINDS)[number], url: string) {
   }
 }
 
-describe('an answer of an upstream', () => {
-  let place: LiveGateway
-  let source: UpstreamServer
+describe('an answer from an upstream', () => {
+  let live: LiveGateway
+  let upstream: UpstreamServer
   let logged = ''
-  const transfers = (): number => place.settler.transfers.length
-  const url = (kind: string): string => `${place.url}/v1/${kind}`
+  const transfers = (): number => live.settler.transfers.length
+  const url = (kind: string): string => `${live.url}/v1/${kind}`
   const answers = (headers: Record<string, string>, body: Buffer | string): void => {
-    source.answer = (response) => response.writeHead(200, headers).end(body)
+    upstream.answer = (response) => response.writeHead(200, headers).end(body)
   }
   /** Sends a request as a client that does not decode the answer. */
   async function raw(kind: string, headers: Record<string, string> = {}) {
-    const header = await payment(url(kind), place.wallet)
+    const header = await payment(url(kind), live.wallet)
     const sent = httpRequest(url(kind), { headers: { 'payment-signature': header, ...headers } }).end()
     const [answer] = (await once(sent, 'response')) as [IncomingMessage]
     const chunks: Buffer[] = []
@@ -60,24 +62,24 @@ describe('an answer of an upstream', () => {
   }
 
   before(async () => {
-    source = await openUpstreamServer()
-    place = await openLiveGateway({
+    upstream = await openUpstreamServer()
+    live = await openLiveGateway({
       catalog: {
         'documents.json': readFileSync(join(root, 'catalog/documents.json'), 'utf8'),
-        'buffered.json': product('buffered', source.url),
-        'stream.json': product('stream', source.url),
+        'buffered.json': product('buffered', upstream.url),
+        'stream.json': product('stream', upstream.url),
       },
       environment: { WORDS_KEY: SECRET },
       overrides: { log: createLog('trace', { write: (line) => void (logged += line) }) },
     })
-    expect(place.gateway.issues).to.deep.equal([])
+    expect(live.gateway.issues).to.deep.equal([])
   })
   after(async () => {
-    await place.close()
-    await source.close()
+    await live.close()
+    await upstream.close()
   })
   beforeEach(() => {
-    source.asked.length = 0
+    upstream.requests.length = 0
   })
 
   for (const [encoding, pack] of [
@@ -85,7 +87,7 @@ describe('an answer of an upstream', () => {
     ['br', brotliCompressSync],
     ['deflate', deflateSync],
   ] as const) {
-    it(`compressed with ${encoding} is decompressed, checked and sold if it is buffered`, async () => {
+    it(`that is compressed with ${encoding} is decompressed, checked and sold by a buffered product`, async () => {
       const before = transfers()
       answers({ 'content-type': 'application/json', 'content-encoding': encoding }, pack(TEXT))
       const { status, headers, body } = await raw('buffered', { 'accept-encoding': 'identity' })
@@ -93,11 +95,11 @@ describe('an answer of an upstream', () => {
       expect(transfers()).to.equal(before + 1)
     })
 
-    it(`compressed with ${encoding} is passed on unchanged if it is a stream`, async () => {
+    it(`that is compressed with ${encoding} is passed on unchanged by a streaming product`, async () => {
       const packed = pack(TEXT)
       answers({ 'content-type': 'application/json', 'content-encoding': encoding }, packed)
       const { status, headers, body } = await raw('stream', { 'accept-encoding': encoding })
-      expect(source.asked.at(-1)?.headers['accept-encoding']).to.equal(encoding)
+      expect(upstream.requests.at(-1)?.headers['accept-encoding']).to.equal(encoding)
       expect([status, headers['content-encoding'], body.equals(packed)]).to.deep.equal([200, encoding, true])
     })
   }
@@ -117,7 +119,7 @@ describe('an answer of an upstream', () => {
     expect((await raw('buffered')).status).to.equal(502)
     answers({ 'content-type': 'application/json' }, '')
     expect((await raw('buffered')).status).to.equal(502)
-    source.answer = (response) => response.writeHead(204).end()
+    upstream.answer = (response) => response.writeHead(204).end()
     expect((await raw('buffered')).status).to.equal(502)
     expect(transfers()).to.equal(before)
     answers({ 'content-type': 'application/json' }, TEXT)
@@ -125,8 +127,8 @@ describe('an answer of an upstream', () => {
   })
 
   for (const kind of KINDS)
-    it(`arrives complete if it has trailers, which are not passed on (${kind})`, async () => {
-      source.answer = (response) => {
+    it(`with trailers is delivered complete and without them by ${TITLES[kind]}`, async () => {
+      upstream.answer = (response) => {
         response.writeHead(200, { 'content-type': 'application/json', trailer: 'x-checksum' })
         response.write(TEXT.slice(0, 100))
         response.addTrailers({ 'x-checksum': 'inside' })
@@ -139,42 +141,42 @@ describe('an answer of an upstream', () => {
     })
 
   for (const kind of KINDS)
-    it(`is not requested by HEAD, which returns the headers of the 402 (${kind})`, async () => {
+    it(`is not fetched by ${TITLES[kind]} for a HEAD request, which gets the headers of the 402`, async () => {
       const before = transfers()
       const head = await fetch(url(kind), { method: 'HEAD' })
       expect([head.status, await head.text()]).to.deep.equal([402, ''])
       expect(head.headers.get('payment-required')).to.be.a('string')
-      await send(url(kind), await payment(url(kind), place.wallet), 2, { method: 'HEAD' })
-      expect(source.asked).to.deep.equal([])
+      await send(url(kind), await payment(url(kind), live.wallet), 2, { method: 'HEAD' })
+      expect(upstream.requests).to.deep.equal([])
       expect(transfers()).to.equal(before)
     })
 
-  it('is cancelled and costs nothing if the caller leaves before it arrives', async () => {
+  it('is cancelled and costs nothing if the caller disconnects before it arrives', async () => {
     const before = transfers()
-    let isLeft = false
-    source.answer = (response) => void response.on('close', () => (isLeft = true))
-    const header = await payment(url('buffered'), place.wallet)
-    const leaving = new AbortController()
-    const left = send(url('buffered'), header, 2, { signal: leaving.signal }).catch(() => 'left')
-    await until(() => source.asked.length === 1)
-    leaving.abort()
-    expect(await left).to.equal('left')
-    await until(() => isLeft)
+    let isCancelled = false
+    upstream.answer = (response) => void response.on('close', () => (isCancelled = true))
+    const header = await payment(url('buffered'), live.wallet)
+    const caller = new AbortController()
+    const aborted = send(url('buffered'), header, 2, { signal: caller.signal }).catch(() => 'aborted')
+    await until(() => upstream.requests.length === 1)
+    caller.abort()
+    expect(await aborted).to.equal('aborted')
+    await until(() => isCancelled)
     expect(transfers()).to.equal(before)
   })
 
-  it('never reveals the secret of the upstream: in documents, answers, errors or the log', async () => {
-    source.answer = (response, { headers }) =>
+  it('never reveals our secret for the upstream in documents, answers, errors or the log', async () => {
+    upstream.answer = (response, { headers }) =>
       response.writeHead(headers['x-key'] === SECRET ? 500 : 401).end(`no: ${JSON.stringify(headers)}`)
     const shown: string[] = []
     for (const kind of KINDS) {
-      const failed = await buy(url(kind), place.wallet)
+      const failed = await buy(url(kind), live.wallet)
       expect(failed.status).to.equal(502)
       shown.push(JSON.stringify([await json(failed), [...failed.headers]]))
     }
     for (const path of ['/openapi.json', '/pricing.json', '/llms.txt', '/.well-known/x402', '/health', '/v1/stats'])
-      shown.push(await (await place.get(path)).text())
-    shown.push(JSON.stringify(place.gateway.current.catalog.products.map(({ upstream }) => upstream)), logged)
+      shown.push(await (await live.get(path)).text())
+    shown.push(JSON.stringify(live.gateway.current.catalog.products.map(({ upstream }) => upstream)), logged)
     expect(logged).to.contain('a product failed')
     for (const text of shown) expect(text).not.to.contain(SECRET)
   })

@@ -11,11 +11,12 @@ export interface ReceivedRequest {
 
 export interface UpstreamServer {
   readonly url: string
-  readonly asked: ReceivedRequest[]
-  /** Connections that were opened so far. */
+  /** The requests it received. A test may empty the list. */
+  readonly requests: ReceivedRequest[]
+  /** All connections that were ever opened. */
   readonly connections: ReadonlySet<Socket>
   /** How the next requests are answered. */
-  answer: (response: ServerResponse, asked: ReceivedRequest, request: IncomingMessage) => void
+  answer: (response: ServerResponse, received: ReceivedRequest, request: IncomingMessage) => void
   close(): Promise<void>
 }
 
@@ -26,16 +27,16 @@ export async function openUpstreamServer(): Promise<UpstreamServer> {
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const { method = '', url = '', headers } = request
-      const asked = { method, url, headers, body: Buffer.concat(chunks) }
-      source.asked.push(asked)
-      source.answer(response, asked, request)
+      const received = { method, url, headers, body: Buffer.concat(chunks) }
+      upstream.requests.push(received)
+      upstream.answer(response, received, request)
     })
   })
   server.on('connection', (socket) => connections.add(socket))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', () => resolve()))
-  const source: UpstreamServer = {
+  const upstream: UpstreamServer = {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    asked: [],
+    requests: [],
     connections,
     answer: (response) => response.end('{}'),
     async close() {
@@ -43,5 +44,5 @@ export async function openUpstreamServer(): Promise<UpstreamServer> {
       await new Promise((resolve) => server.close(resolve))
     },
   }
-  return source
+  return upstream
 }

@@ -15,42 +15,43 @@ const SHOWS = (name: string, views = ''): string => `import { definePlugin } fro
 export default definePlugin({ name: '${name}', ${views} setup: () => ({ handlers: { show: () => ({ word: 'tin' }) } }) })
 `
 
-describe('a view', () => {
-  let place: LiveGateway
+describe('the view of a page', () => {
+  let live: LiveGateway
   let viewDir: string
-  const shows = (path: string, text: string) => until(async () => (await (await place.get(path)).text()).includes(text))
+  const untilShows = (path: string, text: string) =>
+    until(async () => (await (await live.get(path)).text()).includes(text))
 
   before(async () => {
     viewDir = mkdtempSync(join(tmpdir(), 'tollgate-views-'))
     cpSync(join(root, 'views'), viewDir, { recursive: true })
     writeFileSync(join(viewDir, 'word.pug'), 'p The word is #{word}.')
-    place = await openLiveGateway({ config: { viewDir } })
-    place.plugin('words/index.ts', SHOWS('words'))
-    place.catalog('words.json', PAGE('words', 'word'))
-    await shows('/words', 'The word is tin.')
+    live = await openLiveGateway({ config: { viewDir } })
+    live.writePlugin('words/index.ts', SHOWS('words'))
+    live.writeCatalog('words.json', PAGE('words', 'word'))
+    await untilShows('/words', 'The word is tin.')
   })
   after(async () => {
-    await place.close()
+    await live.close()
     rmSync(viewDir, { recursive: true })
   })
 
-  it('is rendered with an edit of itself or of a file that it includes, without a restart', async () => {
+  it('is updated without a restart when it or a file that it includes is edited', async () => {
     writeFileSync(join(viewDir, 'word.pug'), 'include part\np It is #{word}.')
     writeFileSync(join(viewDir, 'part.pug'), 'p One part.')
-    await shows('/words', 'It is tin.')
-    expect(await (await place.get('/words')).text()).to.contain('One part.')
+    await untilShows('/words', 'It is tin.')
+    expect(await (await live.get('/words')).text()).to.contain('One part.')
     writeFileSync(join(viewDir, 'part.pug'), 'p Another part.')
-    await shows('/words', 'Another part.')
+    await untilShows('/words', 'Another part.')
   })
 
-  it('may come with its plugin, and never replaces a view of the gateway', async () => {
-    place.plugin('own/index.ts', SHOWS('own', `views: new URL('./views', import.meta.url),`))
-    place.plugin('own/views/card.pug', 'p Own: #{word}.')
-    place.plugin('own/views/word.pug', 'p Stolen.')
-    place.catalog('own.json', PAGE('own', 'card'))
-    await shows('/own', 'Own: tin.')
-    expect(await (await place.get('/words')).text()).to.contain('It is tin.')
-    place.plugin('own/views/card.pug', 'p Own and new: #{word}.')
-    await shows('/own', 'Own and new: tin.')
+  it('may come with a plugin, and never replaces a view of the gateway', async () => {
+    live.writePlugin('own/index.ts', SHOWS('own', `views: new URL('./views', import.meta.url),`))
+    live.writePlugin('own/views/card.pug', 'p Own: #{word}.')
+    live.writePlugin('own/views/word.pug', 'p Stolen.')
+    live.writeCatalog('own.json', PAGE('own', 'card'))
+    await untilShows('/own', 'Own: tin.')
+    expect(await (await live.get('/words')).text()).to.contain('It is tin.')
+    live.writePlugin('own/views/card.pug', 'p Own and new: #{word}.')
+    await untilShows('/own', 'Own and new: tin.')
   })
 })

@@ -19,14 +19,14 @@ const DOCUMENTS = {
 const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => isFault)
 
 describe('the doctor', () => {
-  let place: LiveGateway
+  let live: LiveGateway
   let proxy: TamperingProxy
 
   before(async () => {
     proxy = await openTamperingProxy()
     const order = { type: 'object', required: ['grams'], properties: { grams: { type: 'number' } } }
     const example = { request: { body: { grams: 1 } }, response: { price: 1 } }
-    place = await openLiveGateway({
+    live = await openLiveGateway({
       catalog: {
         'documents.json': DOCUMENTS,
         'gold.json': gold({ example: { request: {}, response: { price: 1900 } } }),
@@ -35,10 +35,10 @@ describe('the doctor', () => {
       plugins: ['gold', 'throws'],
       environment: { BASE_URL: proxy.url },
     })
-    proxy.target = place.url
+    proxy.target = live.url
   })
   after(async () => {
-    await place.close()
+    await live.close()
     await proxy.close()
   })
 
@@ -121,15 +121,15 @@ describe('the doctor', () => {
     })
 
     it('reports an address that is not a seller with one finding, and exits with 1', async () => {
-      const source = await openUpstreamServer()
+      const upstream = await openUpstreamServer()
       for (const answer of ['<h1>It works!</h1>', '{"openapi_version": 3}', '']) {
-        source.answer = (response) => response.end(answer)
-        expect((await diagnose(source.url)).findings.map(({ rule }) => rule)).to.deep.equal(['service'])
+        upstream.answer = (response) => response.end(answer)
+        expect((await diagnose(upstream.url)).findings.map(({ rule }) => rule)).to.deep.equal(['service'])
       }
-      const { code, stdout } = await run(source.url)
+      const { code, stdout } = await run(upstream.url)
       expect(code).to.equal(1)
       expect(stdout).to.match(/^FAULT .*: Sells nothing over x402: .*\n.*it is not Tollgate.*\n.*1 fault\.\n$/)
-      await source.close()
+      await upstream.close()
     })
 
     it('exits with 2 if nothing answers or no address is given', async () => {
