@@ -5,7 +5,7 @@ import { MODEL } from './cost-answer.ts'
 import type { MarketClasses } from './market-classes.ts'
 
 /** Written by `npm run bench:products -- --write`. */
-const measured = JSON.parse(readFileSync(new URL('measured.json', import.meta.url), 'utf8')) as NonNullable<
+const measured = JSON.parse(readFileSync(new URL('cost-measurements.json', import.meta.url), 'utf8')) as NonNullable<
   Method['tables']
 >
 

@@ -1,5 +1,5 @@
 /** Reads the payment terms of x402 listings and 402 answers, version 1 and 2, into one format. */
-import { textOf } from './payload-fields.ts'
+import { textOf } from './listing-fields.ts'
 import { isRow, listOf, rowOf } from '../lib/feeds/payloads.ts'
 import type { Price } from './listing.ts'
 

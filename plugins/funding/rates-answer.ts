@@ -6,7 +6,7 @@ import { formatSeconds } from '../lib/time/timestamps.ts'
 import { aprOf, apyOf, carryOf, rateOver } from './rate-arithmetic.ts'
 import type { VenueName, RateSource, VenueState } from './funding-rate.ts'
 import { spreadsOf, type VenueRate } from './spreads.ts'
-import { symbolOf } from './payload-values.ts'
+import { symbolOf } from './contract-names.ts'
 import { VENUES } from './venues/funding-venues.ts'
 
 /** A predicted rate is current for an hour: after that, an hourly venue has the next one. */

@@ -1,6 +1,7 @@
 /** Reads recorded settlements of Binance. The gaps between settlements determine the funding interval. */
 import type { Excluded, FundingRate } from './funding-rate.ts'
-import { decimalOf, splitPair, symbolOf } from './payload-values.ts'
+import { splitPair, symbolOf } from './contract-names.ts'
+import { decimalOf } from './payload-numbers.ts'
 import type { Parsed } from './venues/funding-venue.ts'
 import { epochSeconds, PAYLOAD_RULES } from '../lib/time/timestamps.ts'
 

@@ -2,7 +2,7 @@
 import type { FundingSpread } from '../../schemas/types.d.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import type { FundingRate, VenueName } from './funding-rate.ts'
-import { isDollar } from './payload-values.ts'
+import { isDollar } from './contract-names.ts'
 
 export interface VenueRate extends FundingRate {
   readonly venue: VenueName

@@ -83,11 +83,11 @@ export function pairName(pair: string): string {
 const BINANCE_COLUMNS = ['time', 'open', 'high', 'low', 'close', 'volume']
 
 /** Reads the bars of a file by symbol, in order of time. Of two rows with the same time the first counts. */
-export async function readBars(path: string, name: RecordingFormat): Promise<Map<string, Columns>> {
+export async function readBarFile(path: string, name: RecordingFormat): Promise<Map<string, Columns>> {
   return parseRecording(await readRecordedText(path), name)
 }
 
-/** As `readBars`, from text. Skips rows without a time and rows with a price that is not positive. */
+/** As `readBarFile`, from text. Skips rows without a time and rows with a price that is not positive. */
 export function parseRecording(text: string, name: RecordingFormat): Map<string, Columns> {
   const rows = Papa.parse<string[]>(text, { skipEmptyLines: true, fastMode: !text.slice(0, 200).includes('"') }).data
   const headed = !/^\d/.test(rows[0]?.[0] ?? '0')

@@ -5,7 +5,7 @@ import type { PluginContext } from 'tollgate/plugin'
 import { dataSettings, type ReplayShift } from '../lib/feeds/data-settings.ts'
 import { findRecordings } from '../lib/feeds/recordings.ts'
 import { createColumns, type Columns, badPrints } from './bars.ts'
-import { fillQuiet, readBars, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
+import { fillQuiet, readBarFile, recordingFormat, type RecordingFormat } from './bar-recordings.ts'
 import type { BarStore } from './bar-store.ts'
 
 const DAY = 86_400
@@ -27,7 +27,7 @@ export interface Recording extends Omit<RecordingFormat, 'symbol'> {
  * Reads all recordings of the folder and joins files of one venue that follow each other. Keeps two recordings of each
  * symbol: the daily bars and the finest other interval. Of two with the same interval the longer one is kept.
  */
-export async function readBarRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
+async function readBarRecordings(folder: string, advance: (share: number) => void): Promise<Recording[]> {
   const files: { path: string; name: RecordingFormat; size: number }[] = []
   for (const { name: fileName, path } of await findRecordings(folder, (name) => recordingFormat(name) !== null)) {
     const name = recordingFormat(fileName)
@@ -37,7 +37,7 @@ export async function readBarRecordings(folder: string, advance: (share: number)
   const total = files.reduce((sum, file) => sum + file.size, 0)
   const pieces: Recording[] = []
   for (const { path, name, size } of files) {
-    for (const [symbol, bars] of await readBars(path, name)) if (bars.count > 0) pieces.push({ ...name, symbol, bars })
+    for (const [symbol, bars] of await readBarFile(path, name)) if (bars.count > 0) pieces.push({ ...name, symbol, bars })
     advance(size / total)
   }
   return chooseRecordings(joinRecordings(pieces))

@@ -6,7 +6,7 @@ import { MODEL } from './quality-report.ts'
 
 /** `npm run bench:products -- --write` writes this file. */
 const measured = JSON.parse(
-  readFileSync(new URL('measured.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('quality-measurements.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']
 
 const paragraphs = [

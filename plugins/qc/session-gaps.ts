@@ -2,7 +2,7 @@ import { median } from '../lib/quant/rolling-median.ts'
 import { nyseClosed, nyseClose } from '../lib/time/nyse-calendar.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
 import type { AddFinding } from './finding-codes.ts'
-import { dayName, type Session, wallClock, NIGHT, type WallClock } from './trading-session.ts'
+import { dayName, type Session, wallClock, NIGHT, type WallClock } from './session-detection.ts'
 
 export interface Coverage {
   /** Bars in the request plus bars missing inside sessions. */

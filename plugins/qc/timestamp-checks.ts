@@ -2,7 +2,7 @@ import { nyseClosed } from '../lib/time/nyse-calendar.ts'
 import { type Bars, PRICES } from './bar-input.ts'
 import { DAY, formatBarTime } from './bar-times.ts'
 import type { AddFinding, Code, Severity } from './finding-codes.ts'
-import { dayName, type Session, wallClock } from './trading-session.ts'
+import { dayName, type Session, wallClock } from './session-detection.ts'
 
 /** With a larger share of steps back in time, the rows run from newest to oldest, as some exchanges send them. */
 const BACKWARDS = 0.9

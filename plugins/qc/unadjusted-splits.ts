@@ -3,7 +3,7 @@ import { lowerBound } from '../lib/quant/sorted-window.ts'
 import { DAY } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 import { staleRuns } from './stale-runs.ts'
-import { NIGHT } from './trading-session.ts'
+import { NIGHT } from './session-detection.ts'
 
 export interface Split {
   /** Index in the series of the first bar at the new level. */

@@ -2,7 +2,7 @@ import type { AddFinding } from './finding-codes.ts'
 import { DAY } from './bar-times.ts'
 import { centredMedian } from '../lib/quant/rolling-median.ts'
 import type { Scales, Series } from './clean-series.ts'
-import { type Session, wallClock } from './trading-session.ts'
+import { type Session, wallClock } from './session-detection.ts'
 
 const DEVIATIONS = 5
 const TIMES_MEDIAN = 30

@@ -18,7 +18,7 @@ import type {
 } from '../../schemas/types.d.ts'
 import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
 import { createClassifier, type Classifier, type Market } from './classifier.ts'
-import { barsSupported, HORIZON_MINUTES } from './features.ts'
+import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
 import { createGrader } from './label-grades.ts'
 import { methodology } from './regime-methodology.ts'
 import { MODEL } from './regime-model.ts'

@@ -19,7 +19,7 @@ interface Measured {
 }
 
 /** Written by `npm run bench:regime -- --write FILE...`. */
-const measured = JSON.parse(readFileSync(new URL('measured.json', import.meta.url), 'utf8')) as Measured
+const measured = JSON.parse(readFileSync(new URL('regime-measurements.json', import.meta.url), 'utf8')) as Measured
 
 const COLUMNS = [
   'recording',

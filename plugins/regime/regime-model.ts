@@ -13,14 +13,14 @@ import {
   createMeasures,
   FEATURES,
   HORIZON_MINUTES,
-  hourly,
+  hourlyVolatility,
   measure,
-  measured,
-  resum,
-  timed,
+  recomputeSums,
   V60,
+  writeMeasuredFeatures,
+  writeTimeFeatures,
   type Measures,
-} from './features.ts'
+} from './volatility-features.ts'
 import { closeRow, coldFit, createRows, fitRows, openRow, predict, type Fit, type Rows } from './volatility-fit.ts'
 
 /** Published with every snapshot. A change in the meaning of the numbers needs a new name. */
@@ -41,7 +41,7 @@ const FALL = 0.4
 const LEAST_SCALAR = 0.25
 const GREATEST_SCALAR = 1.5
 /** Up to this many missing minutes count as quiet. A longer hole freezes the state and measures nothing. */
-export const LONGEST_QUIET = 30
+const LONGEST_QUIET = 30
 
 export interface ModelState {
   readonly barMinutes: number
@@ -176,10 +176,10 @@ function take(
   measure(measures, bar, previous)
   state.minute += barMinutes
   const { minute } = state
-  if (minute % DAY === 0) resum(measures)
-  measured(measures, features)
-  timed(minute, features)
-  const realized = hourly(measures)
+  if (minute % DAY === 0) recomputeSums(measures)
+  writeMeasuredFeatures(measures, features)
+  writeTimeFeatures(minute, features)
+  const realized = hourlyVolatility(measures)
 
   if (!Number.isNaN(realized)) {
     const within = Math.ceil(HORIZON_MINUTES / Math.max(STRIDE, barMinutes)) + 1

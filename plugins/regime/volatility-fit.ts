@@ -4,7 +4,7 @@
  */
 import { addRow, createNormalEquations, solveNormalEquations } from '../lib/quant/least-squares.ts'
 import { quantileSorted } from '../lib/quant/descriptive-statistics.ts'
-import { FEATURES, MEASURED, timed } from './features.ts'
+import { FEATURES, MEASURED, writeTimeFeatures } from './volatility-features.ts'
 
 const QUANTILES = 401
 
@@ -60,7 +60,7 @@ export function fitRows(rows: Rows, fewest: number): Fit | null {
   const x = new Float64Array(FEATURES)
   const load = (slot: number): void => {
     x.set(rows.features.subarray(slot * MEASURED, (slot + 1) * MEASURED))
-    timed(rows.minutes[slot]!, x)
+    writeTimeFeatures(rows.minutes[slot]!, x)
   }
   const equations = createNormalEquations(FEATURES)
   for (let slot = 0; slot < size; slot += 1) {

@@ -31,8 +31,8 @@ const PARTS: Readonly<Record<string, Part>> = {
 
 /** The files that the methodology of each product reads, with the parts that they contain. */
 const KEPT = [
-  { file: '../../plugins/qc/measured.json', parts: ['bar quality', 'real daily bars'] },
-  { file: '../../plugins/cost/measured.json', parts: ['spreads', 'books', 'cost'] },
+  { file: '../../plugins/qc/quality-measurements.json', parts: ['bar quality', 'real daily bars'] },
+  { file: '../../plugins/cost/cost-measurements.json', parts: ['spreads', 'books', 'cost'] },
   { file: '../../plugins/audit/measured.json', parts: ['backtest audit'] },
 ]
 

@@ -5,13 +5,13 @@
  *
  * Consecutive files of one venue form one recording. --from grades the snapshots from that day on; the default leaves out
  * the first 30 days, or nothing if the recording is shorter than 90 days. --train fits the model on one file and uses
- * that fit for all others. --write saves the figures in plugins/regime/measured.json, where the methodology page reads
+ * that fit for all others. --write saves the figures in plugins/regime/regime-measurements.json, where the methodology page reads
  * them.
  */
 import { writeFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { fillQuiet, readBars, recordingFormat } from '../../plugins/market/bar-recordings.ts'
+import { fillQuiet, readBarFile, recordingFormat } from '../../plugins/market/bar-recordings.ts'
 import { joinRecordings, LONGEST_QUIET_SECONDS, type Recording } from '../../plugins/market/bar-replay.ts'
 import type { Curves } from '../../plugins/regime/label-grades.ts'
 import { createModel, MODEL } from '../../plugins/regime/regime-model.ts'
@@ -43,7 +43,7 @@ async function read(paths: readonly string[]): Promise<(Recording & { files: str
   for (const path of paths) {
     const name = recordingFormat(basename(path))
     if (!name) throw new Error(`${path}: the file name lacks symbol and interval. Name it like venue_pair_1m_….csv`)
-    for (const [symbol, bars] of await readBars(path, name))
+    for (const [symbol, bars] of await readBarFile(path, name))
       pieces.push({ ...name, symbol, bars, files: [basename(path)] })
   }
   return joinRecordings(pieces).map((recording) => ({
@@ -167,7 +167,7 @@ const trained = values.train === undefined ? null : ((await read([values.train])
 const results = (await read(positionals)).map((recording) => measure(recording, values.from, trained))
 process.stdout.write(values.json ? `${JSON.stringify(results, null, 2)}\n` : tableOf(results))
 if (values.write) {
-  const file = join(resolve(import.meta.dirname, '..', '..'), 'plugins', 'regime', 'measured.json')
+  const file = join(resolve(import.meta.dirname, '..', '..'), 'plugins', 'regime', 'regime-measurements.json')
   const command = `npm run bench:regime -- ${results.flatMap(({ files }) => files).join(' ')}`
   writeFileSync(file, `${JSON.stringify({ model: MODEL, command, results }, null, 2)}\n`)
   process.stdout.write(`Wrote ${file}\n`)

@@ -1,7 +1,7 @@
 /**
  * Shows what the funding and directory products of /v1/x read from recorded data:
  * `node --import tsx/esm scripts/bench/x.ts [folder] [--write]`. The folder has the layout of REPLAY_DIR. `--write` saves
- * the tables in plugins/<name>/measured.json, where the methodology page reads them.
+ * the tables in plugins/<name>/<name>-measurements.json, where the methodology page reads them.
  */
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -105,6 +105,6 @@ for (const [plugin, tables] of Object.entries({ funding: await funding(), direct
     console.table(rows.map((row) => Object.fromEntries(row.map((cell, i) => [columns[i], cell]))))
   }
   if (!values.write) continue
-  const file = join(root, 'plugins', plugin, 'measured.json')
+  const file = join(root, 'plugins', plugin, `${plugin}-measurements.json`)
   await writeFile(file, await format(JSON.stringify(tables), { ...(await resolveConfig(file)), filepath: file }))
 }

@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
-import { nameOf, tagsOf, textOf } from '../payload-fields.ts'
+import { nameOf, tagsOf, textOf } from '../listing-fields.ts'
 import { isRow, listOf, rowOf } from '../../lib/feeds/payloads.ts'
 
 /** Bindings in the order in which clients try them. */

@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, type Page } from '../listing.ts'
 import { pricesOf, versionOf } from '../payment-terms.ts'
-import { nameOf, countOf, sourceTime, tagsOf, textOf } from '../payload-fields.ts'
+import { nameOf, countOf, sourceTime, tagsOf, textOf } from '../listing-fields.ts'
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 export interface BazaarPage extends Page {

@@ -2,7 +2,7 @@
 import type { PluginContext } from 'tollgate/plugin'
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import { createPage, EMPTY, type Kind, type Page, type Protocol, SourceError } from '../listing.ts'
-import { nameOf, textOf } from '../payload-fields.ts'
+import { nameOf, textOf } from '../listing-fields.ts'
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 import { canonicalAddress } from '../public-addresses.ts'
 import type { Visitor } from '../visits.ts'

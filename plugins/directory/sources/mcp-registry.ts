@@ -1,6 +1,6 @@
 import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, idOf, type Listing, type Package, type Page } from '../listing.ts'
-import { nameOf, sourceTime, tagsOf, textOf } from '../payload-fields.ts'
+import { nameOf, sourceTime, tagsOf, textOf } from '../listing-fields.ts'
 import { isRow, listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 export interface RegistryPage extends Page {

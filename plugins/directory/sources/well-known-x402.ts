@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../public-addresses.ts'
 import { createPage, EMPTY, type Listing, type Page, type Price } from '../listing.ts'
 import { networkOf, priceOf, stablecoinOf } from '../payment-terms.ts'
-import { nameOf, textOf } from '../payload-fields.ts'
+import { nameOf, textOf } from '../listing-fields.ts'
 import { listOf, type Row, rowOf } from '../../lib/feeds/payloads.ts'
 
 /**

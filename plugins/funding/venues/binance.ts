@@ -1,4 +1,5 @@
-import { decimalOf, priceOf, secondsOf, splitPair, symbolOf } from '../payload-values.ts'
+import { splitPair, symbolOf } from '../contract-names.ts'
+import { decimalOf, priceOf, secondsOf } from '../payload-numbers.ts'
 import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 

@@ -1,5 +1,6 @@
 import { epochMilliseconds, epochSeconds } from '../../lib/time/timestamps.ts'
-import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
+import { symbolOf } from '../contract-names.ts'
+import { decimalOf, priceOf } from '../payload-numbers.ts'
 import { createParsed, rowsOf, textOf, type Venue } from './funding-venue.ts'
 
 /** Perpetual contracts and perpetual contracts on currencies, by CFI code. */

@@ -1,4 +1,5 @@
-import { decimalOf, priceOf, symbolOf } from '../payload-values.ts'
+import { symbolOf } from '../contract-names.ts'
+import { decimalOf, priceOf } from '../payload-numbers.ts'
 import { createParsed, nextHour, PayloadError, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 

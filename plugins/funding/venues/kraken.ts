@@ -1,5 +1,6 @@
 import { epochSeconds } from '../../lib/time/timestamps.ts'
-import { decimalOf, priceOf, secondsOf, symbolOf } from '../payload-values.ts'
+import { symbolOf } from '../contract-names.ts'
+import { decimalOf, priceOf, secondsOf } from '../payload-numbers.ts'
 import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 

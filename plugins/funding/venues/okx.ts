@@ -1,4 +1,5 @@
-import { decimalOf, secondsOf, symbolOf } from '../payload-values.ts'
+import { symbolOf } from '../contract-names.ts'
+import { decimalOf, secondsOf } from '../payload-numbers.ts'
 import { createParsed, PayloadError, rowsOf, textOf, type Venue } from './funding-venue.ts'
 import { isRow } from '../../lib/feeds/payloads.ts'
 

@@ -4,7 +4,7 @@ import { createPauses, RequestError } from '../../lib/feeds/requests.ts'
 import type { CoveredSymbol, Settings } from '../symbols.ts'
 import { isRefusal, PAUSE_SECONDS } from '../venues/bar-venue.ts'
 import { type VenueName, VENUES } from '../venues/bar-venues.ts'
-import type { BookSnapshot, OrderBooks } from './order-book.ts'
+import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
 
 const EVERY_SECONDS = 15
 const KEPT_SECONDS = 3600
@@ -15,7 +15,7 @@ type Quote = readonly [time: number, bid: number, ask: number]
 export function openOnlineBooks(
   context: PluginContext,
   settings: Settings,
-): OrderBooks & { readonly jobs: readonly Job[] } {
+): OrderBookSource & { readonly jobs: readonly Job[] } {
   const { kv, log } = context
   const now = (): number => context.now().getTime() / 1000
   const pauses = createPauses<VenueName>(now)

@@ -6,7 +6,7 @@ import { findRecordings, readRecordedText } from '../../lib/feeds/recordings.ts'
 import { pairName, parseRecording, recordingFormat, recordedTime } from '../bar-recordings.ts'
 import type { Bar, Series, BarStore } from '../bar-store.ts'
 import type { Columns } from '../bars.ts'
-import { type BookSnapshot, type OrderBooks, type Quotes } from './order-book.ts'
+import { type BookSnapshot, type OrderBookSource, type Quotes } from './order-book-source.ts'
 import { isSound } from '../venues/bar-venue.ts'
 
 /** venue_spot_pair_yyyymmdd.json. Books of derivatives have other units and prices and are not read. */
@@ -25,7 +25,7 @@ interface BookFile {
 }
 
 /** Reads every recorded book and quote into memory. Load the bars first: quotes move in time as their bars did. */
-export async function openRecordedBooks(context: PluginContext, store: BarStore): Promise<OrderBooks> {
+export async function openRecordedBooks(context: PluginContext, store: BarStore): Promise<OrderBookSource> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
   const books = new Map<string, BookSnapshot[]>()

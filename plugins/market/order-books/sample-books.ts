@@ -9,7 +9,7 @@ import { seededRandom } from '../../lib/quant/seeded-random.ts'
 import type { Level } from '../../lib/quant/order-book.ts'
 import type { BarSource } from '../bar-source.ts'
 import type { CoveredSymbol } from '../symbols.ts'
-import type { BookSnapshot, OrderBooks } from './order-book.ts'
+import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
 
 const LEVELS = 250
 /** Distance from the middle to the last level, in daily volatilities. */
@@ -22,7 +22,7 @@ const SPREAD = 3e-6
 const DAY_MINUTES = 1440
 
 /** Sample books from the bars of `source`, for 24x7 symbols only. There are no separate quotes: the book has them. */
-export function openSampleBooks(symbols: readonly CoveredSymbol[], source: BarSource): OrderBooks {
+export function openSampleBooks(symbols: readonly CoveredSymbol[], source: BarSource): OrderBookSource {
   const continuous = new Map(symbols.filter(({ session }) => session === '24x7').map((entry) => [entry.symbol, entry]))
   return {
     async book(symbol, asOf) {

@@ -3,7 +3,7 @@ import { estimate, type EstimateInputs, orderFrom } from '../../../plugins/cost/
 import type { MarketInputs } from '../../../plugins/cost/market-inputs.ts'
 import { squareRootImpact } from '../../../plugins/lib/quant/market-impact.ts'
 import { type Book, walkBook } from '../../../plugins/lib/quant/order-book.ts'
-import type { BookSnapshot } from '../../../plugins/market/order-books/order-book.ts'
+import type { BookSnapshot } from '../../../plugins/market/order-books/order-book-source.ts'
 import { parseBooks } from '../../../plugins/market/order-books/recorded-books.ts'
 import { atMost, type Measure, atLeast, shown } from './measure.ts'
 import { readRecorded, recordedNames } from './recorded-data.ts'

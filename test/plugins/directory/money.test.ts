@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { dollarsOf, networkOf, pricesOf, termsOf } from '../../../plugins/directory/payment-terms.ts'
-import { sourceTime, textOf } from '../../../plugins/directory/payload-fields.ts'
+import { sourceTime, textOf } from '../../../plugins/directory/listing-fields.ts'
 import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 describe('a price', () => {

@@ -1,7 +1,7 @@
 /** Times, networks and addresses as different hands write them. */
 import { expect } from 'chai'
 import { networkOf } from '../../../plugins/directory/payment-terms.ts'
-import { sourceTime } from '../../../plugins/directory/payload-fields.ts'
+import { sourceTime } from '../../../plugins/directory/listing-fields.ts'
 import { readCard } from '../../../plugins/directory/sources/agent-cards.ts'
 import { readRegistration } from '../../../plugins/directory/sources/erc8004.ts'
 

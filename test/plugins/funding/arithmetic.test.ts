@@ -1,7 +1,8 @@
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { aprOf, apyOf, carryOf, rateOver } from '../../../plugins/funding/rate-arithmetic.ts'
-import { decimalOf, splitPair, symbolOf } from '../../../plugins/funding/payload-values.ts'
+import { splitPair, symbolOf } from '../../../plugins/funding/contract-names.ts'
+import { decimalOf } from '../../../plugins/funding/payload-numbers.ts'
 import { intervalOf } from '../../../plugins/funding/recorded-settlements.ts'
 
 describe('funding arithmetic', () => {

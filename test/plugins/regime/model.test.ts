@@ -2,7 +2,13 @@ import { deserialize, serialize } from 'node:v8'
 import { expect } from 'chai'
 import { createSampleBars, SAMPLE_START } from '../../../plugins/market/sample-bars.ts'
 import { parkinson } from '../../../plugins/lib/quant/volatility-estimators.ts'
-import { createMeasures, hourly, measure, measured, resum } from '../../../plugins/regime/features.ts'
+import {
+  createMeasures,
+  hourlyVolatility,
+  measure,
+  recomputeSums,
+  writeMeasuredFeatures,
+} from '../../../plugins/regime/volatility-features.ts'
 import { advance, createModel, type ModelState, type Step } from '../../../plugins/regime/regime-model.ts'
 
 const DAY = 86_400
@@ -166,14 +172,14 @@ describe('the measured features', () => {
     const mean = (minutes: number, of: (i: number) => number): number =>
       Array.from({ length: minutes }, (_, k) => of(count - 1 - k)).reduce((sum, value) => sum + value, 0) / minutes
     const out = new Float64Array(13)
-    measured(measures, out)
+    writeMeasuredFeatures(measures, out)
     for (const [i, minutes] of [5, 15, 60, 240, 1440, 10_080].entries())
       expect(out[i]).to.be.closeTo(0.5 * Math.log(mean(minutes, q) + 1e-12), 1e-9)
     expect(out[6]).to.be.closeTo(0.5 * Math.log(mean(15, (i) => parkinson(BARS.high[i]!, BARS.low[i]!)) + 1e-12), 1e-9)
     // The first return within the last hour ends five minutes into it, so there are 56.
-    expect(hourly(measures)).to.be.closeTo(0.5 * Math.log(mean(56, q) + 1e-12), 1e-9)
+    expect(hourlyVolatility(measures)).to.be.closeTo(0.5 * Math.log(mean(56, q) + 1e-12), 1e-9)
     const before = measures.sums.slice()
-    resum(measures)
+    recomputeSums(measures)
     for (const [i, sum] of measures.sums.entries()) expect(sum / before[i]!).to.be.closeTo(1, 1e-9)
   })
 })

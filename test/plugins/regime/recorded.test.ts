@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect } from 'chai'
-import { fillQuiet, readBars, recordingFormat } from '../../../plugins/market/bar-recordings.ts'
+import { fillQuiet, readBarFile, recordingFormat } from '../../../plugins/market/bar-recordings.ts'
 import { LONGEST_QUIET_SECONDS } from '../../../plugins/market/bar-replay.ts'
 import { figuresOf } from '../../../scripts/bench/regime/model-figures.ts'
 import { since, track } from '../../../scripts/bench/regime/model-track.ts'
@@ -19,7 +19,7 @@ describe('the regime model on recorded bars, out of sample', () => {
 
   async function read(file: string) {
     const name = recordingFormat(file)!
-    const [bars] = (await readBars(join(folder, file), name)).values()
+    const [bars] = (await readBarFile(join(folder, file), name)).values()
     return { bars: fillQuiet(bars!, name.interval_seconds, LONGEST_QUIET_SECONDS), minutes: name.interval_seconds / 60 }
   }
 

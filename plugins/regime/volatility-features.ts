@@ -8,18 +8,21 @@ import { garmanKlass, parkinson } from '../lib/quant/volatility-estimators.ts'
 import type { FilteredBar } from '../lib/quant/bad-prints.ts'
 
 /** Lengths of the averages v5 … v10080, in minutes. */
-export const SPANS = [5, 15, 60, 240, 1440, 10_080] as const
+const SPANS = [5, 15, 60, 240, 1440, 10_080] as const
 /** v5, v15, v60, v240, v1440, v10080, range15, sin1, cos1, sin2, cos2, weekend, constant. */
 export const FEATURES = 13
 /** Number of features measured from bars. The rest follow from the time. */
 export const MEASURED = 7
+/** Index of v60 among the features. */
 export const V60 = 2
 const RANGE_MINUTES = 15
 const LONGEST = 10_080
 /** Length of the returns behind the variance proxy of minute bars, in minutes. */
 const RETURN_MINUTES = 5
+/** The model forecasts the volatility of this many minutes. */
 export const HORIZON_MINUTES = 60 as const
-export const EPSILON = 1e-12
+/** Added to a variance before its logarithm, so that a flat market has one. */
+const EPSILON = 1e-12
 
 export interface Measures {
   readonly barMinutes: number
@@ -103,7 +106,7 @@ export function measure(measures: Measures, bar: FilteredBar, previous: number):
  * Recomputes the sums from the values. Running sums drift by rounding; doing this once a day keeps the drift below
  * 1e-12 of a typical variance.
  */
-export function resum(measures: Measures): void {
+export function recomputeSums(measures: Measures): void {
   const { variance, range, sums, count } = measures
   const counts = LENGTHS.get(measures.barMinutes)!
   for (let i = 0; i < sums.length; i += 1) {
@@ -121,12 +124,12 @@ function logVolatility(measures: Measures, index: number): number {
 }
 
 /** Writes v5 … v10080 and range15 into `out`, as log volatility per square root of a minute. */
-export function measured(measures: Measures, out: Float64Array): void {
+export function writeMeasuredFeatures(measures: Measures, out: Float64Array): void {
   for (let i = 0; i < MEASURED; i += 1) out[i] = logVolatility(measures, i)
 }
 
 /** Log volatility of the last hour, from returns within it; NaN in the first hour of a run. */
-export function hourly(measures: Measures): number {
+export function hourlyVolatility(measures: Measures): number {
   return measures.run * measures.barMinutes < HORIZON_MINUTES ? NaN : logVolatility(measures, HORIZON_SUM)
 }
 
@@ -138,7 +141,7 @@ const CLOCK = Float64Array.from({ length: DAY * 4 }, (_, i) => {
 })
 
 /** Writes the features of the time (minutes since 1970, UTC) and the constant after the measured features. */
-export function timed(minute: number, out: Float64Array): void {
+export function writeTimeFeatures(minute: number, out: Float64Array): void {
   const clock = (minute % DAY) * 4
   for (let i = 0; i < 4; i += 1) out[MEASURED + i] = CLOCK[clock + i]!
   // 1970-01-01 was a Thursday: days 2 and 3 of its week are the weekend.

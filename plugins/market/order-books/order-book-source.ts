@@ -17,7 +17,7 @@ export interface Quotes {
 }
 
 /** Where order books and quotes come from. Sample, replay and online implement it alike. */
-export interface OrderBooks {
+export interface OrderBookSource {
   /** The last book known at `asOf` (epoch seconds), however old; null if there is none. */
   book(symbol: string, asOf: number): Promise<BookSnapshot | null>
   /** Quotes of [from, to], both inclusive; null if quotes were never stored. */

@@ -1,0 +1,31 @@
+/** The names of contracts: their underlying, the same at every venue, and the currency they are quoted in. */
+
+/** Venue names of coins that everyone else calls something different. */
+const NAMES: Readonly<Record<string, string>> = { XBT: 'BTC', XDG: 'DOGE' }
+/** Contracts on many units of a cheap coin: 1000PEPE, 1MBABYDOGE, SHIB1000. The rate is the same as for one unit. */
+const LOTS = [/^(?:10{3,6}|1M)(?=[A-Z])/, /(?<=[A-Z]{2})10{3,6}$/]
+const QUOTES = ['FDUSD', 'USDT', 'USDC', 'BUSD', 'USDE', 'USD1', 'USD', 'EUR', 'BTC', 'ETH']
+const DOLLARS = new Set(['USD', 'USDT', 'USDC', 'BUSD', 'FDUSD', 'USDE', 'USD1'])
+
+/**
+ * The common name of a contract's underlying, whatever the venue calls it.
+ *
+ * @example symbolOf('XBT') // "BTC"
+ * @example symbolOf('1000PEPE') // "PEPE"
+ */
+export function symbolOf(base: string): string {
+  const upper = base.toUpperCase()
+  const single = LOTS.reduce((name, lot) => name.replace(lot, ''), upper)
+  return NAMES[single] ?? single
+}
+
+/** Splits a name such as BTCUSDT into base and quote; null if the quote is unknown. */
+export function splitPair(instrument: string): { base: string; quote: string } | null {
+  const quote = QUOTES.find((quote) => instrument.endsWith(quote) && instrument.length > quote.length)
+  return quote ? { base: instrument.slice(0, -quote.length), quote } : null
+}
+
+/** True for the dollar and dollar tokens. Rates of such contracts can be compared. */
+export function isDollar(quote: string): boolean {
+  return DOLLARS.has(quote)
+}
