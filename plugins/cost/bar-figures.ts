@@ -80,7 +80,7 @@ function sumOver({ from, to }: Stretch, of: (i: number) => number): number {
 }
 
 /** Splits bars by UTC day. A session in New York lies within one UTC day. */
-function daysOf({ count, time }: Bars): Stretch[] {
+export function daysOf({ count, time }: Pick<Bars, 'count' | 'time'>): Stretch[] {
   const days: Stretch[] = []
   for (let from = 0; from < count;) {
     const day = Math.floor(time[from]! / DAY)

@@ -1,7 +1,7 @@
 /** Reads the bars behind an estimate and reduces them to figures, once a minute per symbol. */
 import type { Ask } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
-import { type BarFigures, barFigures } from './bar-figures.ts'
+import { type BarFigures, barFigures, daysOf } from './bar-figures.ts'
 
 const DAY = 86_400
 /** Ten sessions: Almgren et al. average volume and volatility over ten days. */
@@ -79,10 +79,8 @@ type Bars = Parameters<typeof barFigures>[0]
 function sessionsOf(bars: Bars, { openSince }: Traded): Bars {
   const begun = openSince === null ? -1 : bars.time.findIndex((time) => time >= openSince)
   const end = begun > 0 ? begun : bars.count
-  const starts: number[] = []
-  for (let i = 0; i < end; i += 1)
-    if (i === 0 || Math.floor(bars.time[i]! / DAY) !== Math.floor(bars.time[i - 1]! / DAY)) starts.push(i)
-  return between(bars, starts.at(-SESSIONS) ?? 0, end)
+  const days = daysOf({ count: end, time: bars.time })
+  return between(bars, days.at(-SESSIONS)?.from ?? 0, end)
 }
 
 function between(bars: Bars, from: number, to: number): Bars {

@@ -1,9 +1,10 @@
 import type { CostEstimate, CostRequest } from '../../schemas/types.d.ts'
-import { type Estimate, estimate, type Immediate, orderFrom, type Order } from './estimate.ts'
+import { formatMilliseconds } from '../lib/time/timestamps.ts'
+import { type Estimate, estimate, type Immediate, LARGE_PARTICIPATION, type Order, orderFrom } from './estimate.ts'
 import type { MarketInputs } from './market-inputs.ts'
 
+/** Published with every estimate. A change in the meaning of the numbers needs a new name. */
 export const MODEL = 'cost/1'
-const LARGE_PARTICIPATION = 0.1
 
 /** The answer to a request. `feeBps` is the fee of the market class, used if the request names none. */
 export function costAnswer(
@@ -23,7 +24,7 @@ export function costAnswer(
     side: order.side,
     order_type: order.type,
     notional_usd: order.notionalUsd,
-    as_of: iso(known.newest),
+    as_of: formatTime(known.newest),
     total_bps,
     cost_usd: (order.notionalUsd * total_bps) / 1e4,
     components,
@@ -44,7 +45,7 @@ export function costAnswer(
     warnings: warningsOf(known, order, result),
     session: {
       is_open: known.session.is_open,
-      next_open: known.session.next_open === null ? null : iso(known.session.next_open),
+      next_open: known.session.next_open === null ? null : formatTime(known.session.next_open),
     },
     data_age_seconds: Math.floor(known.age),
     data_mode: dataMode,
@@ -70,15 +71,15 @@ function inputsOf(known: MarketInputs, result: Estimate): CostEstimate['inputs']
     bars: bars && {
       interval_seconds: bars.intervalSeconds,
       count: bars.count,
-      from: iso(bars.from),
-      to: iso(bars.to),
+      from: formatTime(bars.from),
+      to: formatTime(bars.to),
     },
   }
 }
 
 function bookOf({ book }: MarketInputs, immediate: Immediate | null): CostEstimate['inputs']['book'] {
   if (!book || immediate?.depthUsd == null) return null
-  return { venue: book.venue, as_of: iso(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
+  return { venue: book.venue, as_of: formatTime(book.time), depth_usd: immediate.depthUsd, levels: immediate.levels }
 }
 
 /**
@@ -110,8 +111,9 @@ function warningsOf(
   ]
 }
 
-function iso(seconds: number): string {
-  return new Date(Math.floor(seconds * 1000)).toISOString().replace('.000Z', 'Z')
+/** RFC 3339 in UTC, to the millisecond. */
+function formatTime(seconds: number): string {
+  return formatMilliseconds(Math.floor(seconds * 1000))
 }
 
 const LAW = 'impact_coefficient * sigma_daily * sqrt(x / adv_usd) * 1e4'

@@ -1,5 +1,5 @@
 import type { CostRequest } from '../../schemas/types.d.ts'
-import { scheduledImpact, squareRootImpact } from '../lib/quant/market-impact.ts'
+import { IMPACT_COEFFICIENT, scheduledImpact, squareRootImpact, TURNOVER_FACTOR } from '../lib/quant/market-impact.ts'
 import { type Book, type Level, walkBook } from '../lib/quant/order-book.ts'
 
 /** The numbers that are assumed and not measured for each call. Every answer contains them. */
@@ -34,15 +34,14 @@ export interface Estimate {
   readonly assumptions: Assumptions
 }
 
-/** (Θ/V)^¼ of Almgren et al. for unknown shares outstanding. */
-const TURNOVER_FACTOR = 4
 /** Factor of the temporary impact of a schedule on the volume clock, which trades when markets are deeper. */
 const VOLUME_CLOCK = 0.95
 const SCHEDULE_SPREAD_SHARE = 0.5
 const FILL_PROBABILITY = 0.65
 const ADVERSE_SELECTION = 0.8
 const LATENCY_SECONDS = 3
-const LARGE_PARTICIPATION = 0.1
+/** Nothing was measured for orders above this share of the turnover of a day. */
+export const LARGE_PARTICIPATION = 0.1
 /** Tenth and ninetieth percentile of true impact divided by estimated impact. */
 const FACTORS = {
   // The mean error of the law against recorded books is 0.16 in log10. For a normal error: ±1.2816 · 0.16 · √(π/2).
@@ -155,8 +154,6 @@ export interface Immediate {
   readonly depthUsd: number | null
 }
 
-/** Average cost of an immediate order divided by σ √(Q/ADV), measured by walking recorded books. */
-const IMPACT_COEFFICIENT = 0.4
 /** Stays slightly inside the depth of the book, so that rounding cannot make the book too thin. */
 const INSIDE = 1 - 1e-12
 

@@ -4,7 +4,7 @@ import { dataSettings } from '../lib/feeds/data-settings.ts'
 import type { CostEstimate, CostRequest, CostSymbols } from '../../schemas/types.d.ts'
 import { costAnswer } from './cost-answer.ts'
 import { type MarketClasses, perpetualOf, settingsSchema } from './market-classes.ts'
-import { gatherInputs } from './market-inputs.ts'
+import { BOOK_SECONDS, gatherInputs } from './market-inputs.ts'
 import { createBarHistory } from './bar-history.ts'
 import { methodology } from './cost-methodology.ts'
 
@@ -37,7 +37,7 @@ export default definePlugin({
           fee_bps: classes[className].fee_bps,
           perpetual: className === 'spot' ? perpetualOf(symbol) : null,
           bar_seconds: intervals,
-          book: book !== null && asOf.getTime() / 1000 - book.time <= 120,
+          book: book !== null && asOf.getTime() / 1000 - book.time <= BOOK_SECONDS,
         }
       })
       return { count: symbols.length, symbols: await Promise.all(listed) }

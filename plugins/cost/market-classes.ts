@@ -23,6 +23,7 @@ const entry = {
   },
 }
 
+/** JSON Schema of the product's settings. */
 export const settingsSchema = {
   type: 'object',
   additionalProperties: false,
@@ -43,7 +44,7 @@ const PERPETUAL = /^(.+?)[-_/ ]?PERP$/i
 /**
  * The market behind a name. A perpetual is looked up as its spot market.
  *
- * @example marketOf('btc-perp') // { market: 'btc', isPerpetual: true }
+ * @example marketBehind('btc-perp') // { market: 'btc', isPerpetual: true }
  */
 export function marketBehind(name: string): { readonly market: string; readonly isPerpetual: boolean } {
   const [, market] = PERPETUAL.exec(name) ?? []

@@ -31,7 +31,7 @@ export interface MarketInputs {
 
 const DAY = 86_400
 /** Older books are not used. */
-const BOOK_SECONDS = 120
+export const BOOK_SECONDS = 120
 /** Quotes are averaged over this time, and used only if the bars are not newer by more than this. */
 const QUOTES_SECONDS = 3600
 const QUOTES_REACH = 8 * DAY

@@ -14,7 +14,7 @@ interface Row {
   readonly key: string | number
 }
 
-export interface Found {
+interface Found {
   /** Time of the first page, epoch seconds. */
   readonly asOf: number
   readonly total: number
@@ -27,7 +27,7 @@ const UNPRICED = 1e15
 const MOST_WORDS = 10
 
 /** Finds one page of records. Throws InvalidInput for the cursor of another query. */
-export async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
+async function find(db: Database, query: DirectoryQuery, now: number): Promise<Found> {
   const place = query.cursor === undefined ? null : readCursor(query.cursor, query)
   const asOf = Math.min(now, place?.asOf ?? Infinity)
   const { column, direction } = sorting(db, query.sort)

@@ -1,5 +1,6 @@
 /** Settings: the sources of the directory, and how often it reads sources and visits services. */
-export type SourceKind = 'bazaar' | 'mcp_registry' | 'erc8004' | 'origins' | 'agent_cards'
+const KINDS = ['bazaar', 'mcp_registry', 'erc8004', 'origins', 'agent_cards'] as const
+export type SourceKind = (typeof KINDS)[number]
 
 export interface SourceSettings {
   readonly id: string
@@ -26,6 +27,7 @@ export interface Settings {
   readonly keep_hours: number
 }
 
+/** JSON Schema of the product's settings. */
 export const settingsSchema = {
   type: 'object',
   additionalProperties: false,
@@ -40,7 +42,7 @@ export const settingsSchema = {
         anyOf: [{ properties: { kind: { not: { const: 'erc8004' } } } }, { required: ['url', 'registry', 'network'] }],
         properties: {
           id: { type: 'string', pattern: '^[a-z0-9_]{2,30}$' },
-          kind: { enum: ['bazaar', 'mcp_registry', 'erc8004', 'origins', 'agent_cards'] },
+          kind: { enum: KINDS },
           enabled: { type: 'boolean', default: true },
           url: { type: 'string', pattern: '^https?://' },
           registry: { type: 'string', pattern: '^0x[0-9a-fA-F]{40}$' },

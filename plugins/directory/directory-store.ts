@@ -198,7 +198,7 @@ export class DirectoryStore {
 }
 
 /** Visits are counted over this many seconds. */
-export const MONTH = 30 * 86_400
+const MONTH = 30 * 86_400
 
 interface Current {
   readonly id: string
@@ -215,7 +215,7 @@ interface Counted {
  * Rebuilds the records of these services within the caller's transaction. A changed record supersedes its last version
  * at `at`. A service that no source lists any more gets no new version.
  */
-export async function refreshRecords(trx: Database, ids: readonly string[], at: number): Promise<void> {
+async function refreshRecords(trx: Database, ids: readonly string[], at: number): Promise<void> {
   // Lock the rows, if the database can: a sweep and a visit of one service must see what the other wrote.
   const entries = (await trx('directory_entries').whereIn('id', ids).orderBy('id').forUpdate()) as EntryRow[]
   const listings = (await trx('directory_listings').whereIn('id', ids)) as ListingRow[]

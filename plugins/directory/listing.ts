@@ -81,7 +81,7 @@ export const EMPTY: Omit<Listing, 'url' | 'kind' | 'protocols'> = {
 /**
  * The id of a service: SHA-256 of its canonical URL, with the tool if one URL has several.
  *
- * @example listingId({ url: 'https://api.example.com/premium-data', tool: null }) // "agt_fd318812cd581a1908e2c24a4124f32d"
+ * @example idOf({ url: 'https://api.example.com/premium-data', tool: null }) // "agt_fd318812cd581a1908e2c24a4124f32d"
  */
 export function idOf({ url, tool }: Pick<Listing, 'url' | 'tool'>): string {
   const text = url === null ? `mcp:${tool}` : tool === null ? url : `${url} ${tool}`

@@ -117,7 +117,7 @@ async function recordingsOf(
   return recordings.toSorted((a, b) => (a.name < b.name ? -1 : 1))
 }
 
-export type Read = (payload: unknown, now: number) => Page | null
+type Read = (payload: unknown, now: number) => Page | null
 
 export interface Reader {
   /** Matches the file name. */

@@ -1,6 +1,7 @@
 /** Reads a source from its first page to its last, and removes what it no longer lists. */
 import type { PluginContext } from 'tollgate/plugin'
 import { setTimeout as pause } from 'node:timers/promises'
+import { readBoundedText } from '../lib/feeds/requests.ts'
 import { SourceError, type Page } from './listing.ts'
 import type { SourceSettings } from './directory-settings.ts'
 import { readBazaar } from './sources/bazaar.ts'
@@ -52,7 +53,7 @@ export async function sweep(
 }
 
 /** The origins of the services of a page. */
-export function originsOf({ listings }: Page): string[] {
+function originsOf({ listings }: Page): string[] {
   return listings.flatMap(({ url }) => (url === null ? [] : [new URL(url).origin]))
 }
 
@@ -103,14 +104,8 @@ async function fetchJson(
       await response.body?.cancel()
       throw new SourceError(`the source answered ${response.status}`)
     }
-    const chunks: Uint8Array[] = []
-    let size = 0
-    for await (const chunk of response.body ?? []) {
-      size += (chunk as Uint8Array).length
-      if (size > MOST_BYTES) throw new SourceError(`a page above ${MOST_BYTES} bytes`)
-      chunks.push(chunk as Uint8Array)
-    }
-    const text = Buffer.concat(chunks).toString('utf8')
+    const text = await readBoundedText(response, MOST_BYTES)
+    if (text === null) throw new SourceError(`a page above ${MOST_BYTES} bytes`)
     return { text, payload: JSON.parse(text) as unknown }
   } catch (error) {
     if (error instanceof SourceError || signal.aborted) throw error

@@ -21,7 +21,7 @@ export interface World {
   dial(address: string, port: number): { readonly address: string; readonly port: number }
 }
 
-export const INTERNET: World = {
+const INTERNET: World = {
   resolve: async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address),
   dial: (address, port) => ({ address, port }),
 }
@@ -195,7 +195,7 @@ export function createPace({ atOnce = MAX_CONCURRENT, apartMs = APART_MS } = {})
 }
 
 /** Settles as `work` does, or rejects when the signal aborts. */
-export function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
+function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const leave = (): void => reject(signal.reason as Error)
     if (signal.aborted) leave()

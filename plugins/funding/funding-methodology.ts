@@ -3,7 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { Method } from '../../schemas/types.d.ts'
 
 /** Written by scripts/bench/x.ts with --write. */
-const tables = JSON.parse(readFileSync(new URL('funding-measurements.json', import.meta.url), 'utf8')) as Required<Method>['tables']
+const tables = JSON.parse(
+  readFileSync(new URL('funding-measurements.json', import.meta.url), 'utf8'),
+) as Required<Method>['tables']
 
 export const methodology: Method = {
   model: 'funding/1',

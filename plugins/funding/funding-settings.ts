@@ -1,4 +1,5 @@
 import type { VenueName } from './funding-rate.ts'
+import { VENUES } from './venues/funding-venues.ts'
 
 export interface Settings {
   /** Switches and API addresses of the venues. */
@@ -16,6 +17,7 @@ const VENUE = {
   },
 }
 
+/** JSON Schema of the product's settings. */
 export const settingsSchema = {
   type: 'object',
   additionalProperties: false,
@@ -23,9 +25,7 @@ export const settingsSchema = {
     venues: {
       type: 'object',
       additionalProperties: false,
-      properties: Object.fromEntries(
-        ['binance', 'bybit', 'okx', 'hyperliquid', 'dydx', 'kraken', 'gate', 'bitmex'].map((name) => [name, VENUE]),
-      ),
+      properties: Object.fromEntries(Object.keys(VENUES).map((name) => [name, VENUE])),
     },
     keep_hours: { type: 'integer', minimum: 1, maximum: 168, default: 6 },
   },

@@ -173,7 +173,7 @@ function together(captures: readonly Capture[]): Untold[] {
 }
 
 /** The answer to one request of a venue. */
-export interface Capture {
+interface Capture {
   readonly venue: VenueName
   /** Name of the request in the venue's definition. */
   readonly word: string
@@ -190,7 +190,7 @@ const DAY = /(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -](\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}
  * Recognises a recorded answer by its content: `{url, captured_at, body}`, or the bare answer in a file named after the
  * venue. Null if it is neither, or if the venue's parser finds no contracts in it.
  */
-export function captureOf(content: unknown, fileName: string): Capture | null {
+function captureOf(content: unknown, fileName: string): Capture | null {
   const kept = isRow(content) && typeof content['url'] === 'string' && 'body' in content ? content : null
   const payload = kept ? kept['body'] : unwrapped(content)
   const named = fileName.toLowerCase()

@@ -76,7 +76,7 @@ const COLUMNS = {
   markPrice: ['markprice', 'markpx', 'mark'],
 } as const
 
-export type Column = keyof typeof COLUMNS
+type Column = keyof typeof COLUMNS
 export type TableRow = Readonly<Record<Column, string>>
 
 /** Reads the known columns of a table. A missing cell is empty; without a needed column there are no rows. */

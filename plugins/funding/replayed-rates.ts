@@ -23,7 +23,7 @@ const LEAD = 3 * EIGHT_HOURS
 const answerLoop = (at: number) => ({ start: at, period: HOUR })
 
 /** A history loops by whole eight hours, from the first time with enough settlements before it. */
-export function historyLoop(history: History): { readonly start: number; readonly period: number } {
+function historyLoop(history: History): { readonly start: number; readonly period: number } {
   const times = [...history.values()].flatMap((list) => [list[0]!.time, list.at(-1)!.time])
   const start = Math.min(...times) + LEAD
   const period = Math.max(EIGHT_HOURS, Math.floor((Math.max(...times) - start) / EIGHT_HOURS + 1) * EIGHT_HOURS)

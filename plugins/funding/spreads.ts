@@ -1,5 +1,6 @@
 /** Finds the largest difference of annual rates between two venues for each symbol. */
 import type { FundingSpread } from '../../schemas/types.d.ts'
+import { median } from '../lib/quant/rolling-median.ts'
 import { aprOf, rateOver } from './rate-arithmetic.ts'
 import type { FundingRate, VenueName } from './funding-rate.ts'
 import { isDollar } from './contract-names.ts'
@@ -20,12 +21,6 @@ function preference({ contract, quote }: FundingRate): number {
 }
 
 const apr = ({ rate, intervalHours }: FundingRate): number => aprOf(Number(rate), intervalHours)
-
-function median(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
-}
 
 /**
  * One spread for each symbol with rates of at least two venues at the same time: long at the lowest annual rate, short

@@ -37,7 +37,8 @@ async function readBarRecordings(folder: string, advance: (share: number) => voi
   const total = files.reduce((sum, file) => sum + file.size, 0)
   const pieces: Recording[] = []
   for (const { path, name, size } of files) {
-    for (const [symbol, bars] of await readBarFile(path, name)) if (bars.count > 0) pieces.push({ ...name, symbol, bars })
+    for (const [symbol, bars] of await readBarFile(path, name))
+      if (bars.count > 0) pieces.push({ ...name, symbol, bars })
     advance(size / total)
   }
   return chooseRecordings(joinRecordings(pieces))

@@ -1,5 +1,6 @@
 /** Stores recorded and fetched bars in the database, with the time from which each version was known. */
-import { isPostgres, type Database, type Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
+import { bulkInsertSql } from '../lib/bulk-insert.ts'
 import { createColumns, REVISED, type Columns, type BadPrint } from './bars.ts'
 
 export interface Series {
@@ -135,7 +136,7 @@ class DatabaseBarStore implements BarStore {
   async add(series: Series, bars: Columns, { misprints = [], knownAt }: AddOptions = {}): Promise<void> {
     const wrong = new Map(misprints.map((print) => [print.index, print]))
     const interval = series.interval_seconds
-    const bulkInsert = bulkInsertSql(this.#db)
+    const bulkInsert = bulkInsertSql(this.#db, 'market_bars', COLUMNS)
     for (let start = 0; start < bars.count; start += CHUNK) {
       const rows: (number | null)[][] = []
       for (let i = start; i < Math.min(bars.count, start + CHUNK); i += 1) {
@@ -214,12 +215,4 @@ class DatabaseBarStore implements BarStore {
   async setNote(name: string, value: string): Promise<void> {
     await this.#db('market_notes').insert({ name, value }).onConflict('name').merge()
   }
-}
-
-/** Inserts bars of one series from a JSON array of rows, in the order of COLUMNS. Ignores bars that are already stored. */
-function bulkInsertSql(db: Database): string {
-  const source = isPostgres(db) ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
-  const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
-  return `insert into market_bars (series, ${Object.keys(COLUMNS).join(', ')})
-    select cast(? as integer), ${picked.join(', ')} from ${source} where true on conflict do nothing`
 }

@@ -13,14 +13,15 @@ export interface Bars {
   readonly low: Float64Array
   readonly close: Float64Array
   readonly volume: Float64Array
-  /** The state of each bar: an index into STATES. */
+  /** The state of each bar: CLOSED, FILLED or REVISED. */
   readonly state: Uint8Array
 }
 
-/** `closed`: as the venue sent it. `filled`: no trade, flat at the previous close. `revised`: corrected later. */
-export const STATES = ['closed', 'filled', 'revised'] as const
+/** State of a bar as the venue sent it. */
 export const CLOSED = 0
+/** State of a bar in which nothing traded: flat at the previous close. */
 export const FILLED = 1
+/** State of a bar that was corrected later. */
 export const REVISED = 2
 
 export type Columns = Omit<Bars, 'symbol' | 'venue' | 'interval_seconds'>

@@ -1,4 +1,5 @@
 /** Fetches bars from the public venues: back-fills history, polls closed minutes, and compares with a second venue. */
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Facts, Job, PluginContext } from 'tollgate/plugin'
 import { createPauses, RequestError } from '../lib/feeds/requests.ts'
 import { epochSeconds } from '../lib/time/timestamps.ts'
@@ -162,7 +163,8 @@ class VenueFeeds implements OnlineBars {
           : null
       while (!signal.aborted && (await this.#ask(feed, () => feed.plan.fetchNext(signal)))) {
         progress?.advance(1)
-        await pause(feed.pauseMs * (0.75 + Math.random() / 2), signal)
+        // An abort ends the pause; the loop then sees it.
+        await pause(feed.pauseMs * (0.75 + Math.random() / 2), undefined, { signal }).catch(() => undefined)
       }
       progress?.end()
     }
@@ -202,11 +204,4 @@ class VenueFeeds implements OnlineBars {
       await this.#context.db('market_quality').insert(row).onConflict(['series', 't_open', 'kind']).ignore()
     }
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    signal.addEventListener('abort', () => resolve(clearTimeout(timer)), { once: true })
-  })
 }

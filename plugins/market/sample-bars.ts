@@ -6,6 +6,7 @@
  * The path is computed day by day. The state at each midnight is kept, so reading one day costs one day of work.
  */
 import { seedOf } from '../lib/feeds/sample-numbers.ts'
+import { roundTo } from '../lib/quant/rounding.ts'
 import { CLOSED, createColumns, type Columns } from './bars.ts'
 import { sessionOf } from './trading-session.ts'
 
@@ -45,6 +46,8 @@ const NEWS = 1 / (2.2 * MINUTES_A_DAY)
 /** Correction for the mean of exp(2x) over all components, so that the bars have the configured volatility. */
 const LEVEL = 0.42 ** 2 + 0.33 ** 2 + 0.32 ** 2 + ROUGH ** 2 + 0.26
 
+/** Enough decimals for a price or a volume of any symbol. */
+export const DECIMALS = 8
 /** Size of the overnight gap, in standard deviations of a minute. */
 const OVERNIGHT = 9
 
@@ -118,11 +121,11 @@ export function createSampleBars(symbol: SampleSymbol): { read(from: number, to:
       const volume = ((symbol.turnover / (sessionMinutes / 365)) * busy) / Math.exp(close)
       add(
         time,
-        roundTo8(price(open)),
-        roundTo8(price(high)),
-        roundTo8(price(low)),
-        roundTo8(price(close)),
-        roundTo8(volume),
+        roundTo(price(open), DECIMALS),
+        roundTo(price(high), DECIMALS),
+        roundTo(price(low), DECIMALS),
+        roundTo(price(close), DECIMALS),
+        roundTo(volume, DECIMALS),
         CLOSED,
       )
     }
@@ -139,11 +142,6 @@ export function createSampleBars(symbol: SampleSymbol): { read(from: number, to:
       return out.end()
     },
   }
-}
-
-/** Rounds to eight decimals, which are enough for a price or a volume, so that it prints short. */
-function roundTo8(value: number): number {
-  return Math.round(value * 1e8) / 1e8
 }
 
 /** Log volatility by time of day and weekday: high around 15:30 UTC, low at night and on weekends. */

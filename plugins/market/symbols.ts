@@ -25,6 +25,7 @@ export interface Settings {
   readonly venues?: Readonly<Partial<Record<VenueName, VenueSettings>>>
 }
 
+/** JSON Schema of the product's settings. */
 export const settingsSchema = {
   type: 'object',
   additionalProperties: false,

@@ -1,4 +1,5 @@
 import { InvalidInput } from 'tollgate/plugin'
+import { isRow, type Row } from '../lib/feeds/payloads.ts'
 import { parseBarTime, type Zone } from './bar-times.ts'
 
 /** Bars as columns, in the order of the request. A missing price or volume is NaN. */
@@ -78,11 +79,9 @@ export function readBars(body: unknown, zone: Zone): Bars {
 
 function find(body: unknown): { rows: readonly unknown[]; loc: Loc; places: Places | null } {
   if (Array.isArray(body)) return { rows: body, loc: ['body'], places: null }
-  if (!isObject(body)) throw invalid(['body'], 'Must be an object with bars, or an array of bars.', 'bars_type')
+  if (!isRow(body)) throw invalid(['body'], 'Must be an object with bars, or an array of bars.', 'bars_type')
   if (Array.isArray(body['bars'])) return { rows: body['bars'], loc: ['body', 'bars'], places: null }
-  const [table, loc]: [Record<string, unknown>, Loc] = isObject(body['bars'])
-    ? [body['bars'], ['body', 'bars']]
-    : [body, ['body']]
+  const [table, loc]: [Row, Loc] = isRow(body['bars']) ? [body['bars'], ['body', 'bars']] : [body, ['body']]
   const { columns, rows } = table
   if (!Array.isArray(columns) && !Array.isArray(rows))
     throw invalid(['body', 'bars'], 'Is missing. Send bars as an array, or columns and rows.', 'missing')
@@ -124,7 +123,7 @@ function freeRow(): PlacesIn {
       if (row.length < 5) throw invalid(loc, `Has ${row.length} values; needs at least 5: t, o, h, l, c.`, 'row_length')
       return ARRAY_PLACES
     }
-    if (!isObject(row)) throw invalid(loc, 'Must be an object or an array.', 'row_type')
+    if (!isRow(row)) throw invalid(loc, 'Must be an object or an array.', 'row_type')
     const names = Object.keys(row)
     const found = names.join()
     if (found === signature) return places
@@ -161,10 +160,6 @@ function number(value: unknown, loc: Loc, place: string | number | undefined): n
   if (read === Infinity || read === -Infinity)
     throw invalid([...loc, place ?? ''], 'Is too large to be represented; send a finite number.', 'finite_number')
   return read
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function invalid(loc: Loc, msg: string, type: string): InvalidInput {

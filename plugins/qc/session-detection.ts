@@ -32,7 +32,7 @@ export function wallClock(seconds: number, zone: Zone): WallClock {
 }
 
 /** Whether a day is a Saturday. Days count from 1970-01-01, a Thursday. */
-export const isSaturday = (day: number): boolean => (((day - 2) % 7) + 7) % 7 === 0
+const isSaturday = (day: number): boolean => (((day - 2) % 7) + 7) % 7 === 0
 
 /** "YYYY-MM-DD" of a day counted from 1970-01-01. */
 export function dayName(day: number): string {

@@ -2,6 +2,7 @@
 import { deserialize, serialize } from 'node:v8'
 import type { Ask, PluginContext, Progress } from 'tollgate/plugin'
 import type { Bars } from '../../schemas/types.d.ts'
+import { roundTo } from '../lib/quant/rounding.ts'
 import { advance, createModel, type ModelState, type Step } from './regime-model.ts'
 import type { Snapshot, Snapshots } from './snapshots.ts'
 
@@ -101,11 +102,11 @@ function take(state: ModelState, bars: Bars, interval: number, since: number): S
 }
 
 const MINUTES_A_YEAR = 365 * 1440
-const round = (value: number): number => Math.round(value * 1e4) / 1e4
+const round = (value: number): number => roundTo(value, 4)
 const annual = (log: number): number => round(Math.exp(log) * Math.sqrt(MINUTES_A_YEAR))
 
 /** A step in the units of the API: volatilities as fractions per year, four decimals. */
-export function snapshotOf(step: Step, knownAt: number): Snapshot {
+function snapshotOf(step: Step, knownAt: number): Snapshot {
   return {
     as_of: step.minute * 60,
     volatile: step.volatile ? 1 : 0,

@@ -16,6 +16,7 @@ import type {
   RegimeHistoryQuery,
   Snapshot as RegimeSnapshot,
 } from '../../schemas/types.d.ts'
+import { roundTo } from '../lib/quant/rounding.ts'
 import { formatSeconds, requireEpochSeconds } from '../lib/time/timestamps.ts'
 import { createClassifier, type Classifier, type Market } from './classifier.ts'
 import { barsSupported, HORIZON_MINUTES } from './volatility-features.ts'
@@ -153,7 +154,7 @@ class MarketRegime {
     if (!kept || this.#isFilling()) return extent
     if (this.#grader?.of !== kept) this.#grader = { of: kept, grade: createGrader(kept, GRADED_DAYS) }
     const { snapshots: _, ...figures } = await this.#grader.grade(seconds(this.#context.now()))
-    const known = Object.entries(figures).map(([name, value]) => [name, Number.isNaN(value) ? null : round(value)])
+    const known = Object.entries(figures).map(([name, value]) => [name, Number.isNaN(value) ? null : roundTo(value, 4)])
     return { ...extent, ...(Object.fromEntries(known) as Record<string, number | null>) }
   }
 
@@ -206,5 +207,3 @@ function itemOf(snapshot: Sold, symbol: string): RegimeHistoryItem {
     position_scalar: snapshot.position_scalar,
   }
 }
-
-const round = (value: number): number => Math.round(value * 1e4) / 1e4

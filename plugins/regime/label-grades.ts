@@ -109,7 +109,7 @@ export function createGrader(snapshots: Snapshots, days: number): (now: number) 
     }
     const surplus = kept.volatile.length - days * MINUTES_A_DAY
     if (surplus > MINUTES_A_DAY) kept = trimmed(kept, surplus)
-    return gradeSample(kept, 1)
+    return gradeSample(kept)
   }
 }
 
@@ -141,20 +141,10 @@ function trimmed({ volatile, probability, boundary, realized }: Sample, surplus:
   }
 }
 
-function gradeSample({ volatile, probability, boundary, realized }: Sample, stepMinutes: number): Grades {
-  const hour = 60 / stepMinutes
-  const forward = Float64Array.from(volatile, (_, i) => realized[i + hour] ?? NaN)
-  return gradeLabels({ stepMinutes, volatile, probability, boundary, forward })
-}
-
-/**
- * Grades consecutive snapshots, `stepMinutes` apart, without a missing one. The outcome of a snapshot is the realized
- * volatility of the snapshot one hour later.
- */
-export function gradeSnapshots(rows: readonly Needed[], stepMinutes: number): Grades {
-  const sample = createSample()
-  for (const row of rows) addTo(sample, row)
-  return gradeSample(sample, stepMinutes)
+/** The outcome of a snapshot is the realized volatility of the snapshot one hour later. */
+function gradeSample({ volatile, probability, boundary, realized }: Sample): Grades {
+  const forward = Float64Array.from(volatile, (_, i) => realized[i + 60] ?? NaN)
+  return gradeLabels({ stepMinutes: 1, volatile, probability, boundary, forward })
 }
 
 export interface Curves {

@@ -1,5 +1,6 @@
 /** Stores snapshots in the database. They are written once and can be read as of any time. */
-import { isPostgres, type Database, type Migration } from 'tollgate/plugin'
+import type { Database, Migration } from 'tollgate/plugin'
+import { bulkInsertSql } from '../lib/bulk-insert.ts'
 import { MODEL } from './regime-model.ts'
 
 /** A stored snapshot. Times are epoch seconds, volatilities fractions per year. */
@@ -86,11 +87,7 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
   const key = { symbol, model: MODEL, origin }
   await db('regime_series').insert(key).onConflict(['symbol', 'model', 'origin']).ignore()
   const { id: series } = (await db('regime_series').where(key).first('id')) as { id: number }
-  const postgres = isPostgres(db)
-  const source = postgres ? 'json_array_elements(?::json) as t(value)' : 'json_each(?) as t'
-  const picked = Object.values(COLUMNS).map((type, i) => `cast(t.value->>${i} as ${type})`)
-  const bulk = `insert into regime_snapshots (series, ${NAMES.join(', ')})
-    select cast(? as integer), ${picked.join(', ')} from ${source} where true on conflict do nothing`
+  const bulkInsert = bulkInsertSql(db, 'regime_snapshots', COLUMNS)
   const known = (names: readonly (keyof Snapshot)[], asOf: number) =>
     db<Snapshot & { series: number }>('regime_snapshots')
       .select(names)
@@ -107,7 +104,7 @@ export async function openSnapshots(db: Database, symbol: string, origin: string
     async add(snapshots) {
       for (let start = 0; start < snapshots.length; start += CHUNK) {
         const rows = snapshots.slice(start, start + CHUNK).map((snapshot) => NAMES.map((name) => snapshot[name]))
-        await db.raw(bulk, [series, JSON.stringify(rows)])
+        await db.raw(bulkInsert, [series, JSON.stringify(rows)])
       }
     },
     async extent() {

@@ -40,9 +40,13 @@ export async function requestJson({ url, label, body, fetch, signal }: JsonReque
       headers: { accept: 'application/json', ...(body ? { 'content-type': 'application/json' } : {}) },
       ...(body ? { method: 'POST', body: JSON.stringify(body) } : {}),
     })
-    if (response.ok) return JSON.parse(await boundedText(response, label)) as unknown
-    await response.body?.cancel()
-    throw new RequestError(`${label} answered ${response.status}`, response.status, retryAfter(response))
+    if (!response.ok) {
+      await response.body?.cancel()
+      throw new RequestError(`${label} answered ${response.status}`, response.status, retryAfter(response))
+    }
+    const text = await readBoundedText(response, MAX_BYTES)
+    if (text === null) throw new RequestError(`${label} sent an answer above ${MAX_BYTES} bytes`, 0)
+    return JSON.parse(text) as unknown
   } catch (error) {
     if (error instanceof RequestError || signal.aborted) throw error
     const reason = error instanceof SyntaxError ? 'answered something that is not JSON' : 'did not answer'
@@ -55,12 +59,13 @@ function retryAfter({ headers }: Response): number | null {
   return Number.isFinite(seconds) ? Math.max(1, seconds) : null
 }
 
-async function boundedText(response: Response, label: string): Promise<string> {
+/** The body of a response as UTF-8 text; null, with the rest of the body cancelled, if it is longer than `maxBytes`. */
+export async function readBoundedText(response: Response, maxBytes: number): Promise<string | null> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of response.body ?? []) {
     size += (chunk as Uint8Array).length
-    if (size > MAX_BYTES) throw new RequestError(`${label} sent an answer above ${MAX_BYTES} bytes`, 0)
+    if (size > maxBytes) return null
     chunks.push(chunk as Uint8Array)
   }
   return Buffer.concat(chunks).toString('utf8')

@@ -83,7 +83,7 @@ export function quantileSorted(sorted: ArrayLike<number>, probability: number, s
  * It is linear between neighbouring quantiles, 0 below the first and 1 from the last on. `quantiles[i]` is the quantile
  * at i/(n - 1). It is the inverse of `quantileSorted`.
  *
- * @example cumulative([-1, 0, 2], 1) // 0.75
+ * @example empiricalCdf([-1, 0, 2], 1) // 0.75
  */
 export function empiricalCdf(quantiles: ArrayLike<number>, value: number): number {
   const last = quantiles.length - 1

@@ -1,7 +1,12 @@
 /**
+ * Y of the square-root law: the average cost of an immediate order divided by σ·√(Q/V), measured by walking recorded
+ * crypto order books. 1 is an upper bound.
+ */
+export const IMPACT_COEFFICIENT = 0.4
+
+/**
  * The square-root law of market impact, Y·σ·√(Q/V), as a fraction of the price. Q is the size of the order and V the
- * volume of a day in the same unit; σ is the daily volatility, a fraction. The default Y = 0.4 was measured with
- * immediate orders on recorded crypto order books; 1 is an upper bound.
+ * volume of a day in the same unit; σ is the daily volatility, a fraction. The default of Y is IMPACT_COEFFICIENT.
  *
  * Source: Donier and Bonart, "A million metaorder analysis of market impact on the Bitcoin", Market Microstructure and
  * Liquidity 1 (2015), arXiv 1412.4503; Sato and Kanazawa, arXiv 2411.13965 (Tokyo Stock Exchange, exponent 1/2).
@@ -14,9 +19,12 @@ export function squareRootImpact(order: {
   readonly dailyVolatility: number
   readonly coefficient?: number
 }): number {
-  const { quantity, dailyVolume, dailyVolatility, coefficient = 0.4 } = order
+  const { quantity, dailyVolume, dailyVolatility, coefficient = IMPACT_COEFFICIENT } = order
   return coefficient * dailyVolatility * Math.sqrt(quantity / dailyVolume)
 }
+
+/** (Θ/V)^¼ of Almgren et al. if the number of shares outstanding is unknown. */
+export const TURNOVER_FACTOR = 4
 
 interface ScheduledOrder {
   /** Shares to trade. */
@@ -27,7 +35,7 @@ interface ScheduledOrder {
   readonly dailyVolatility: number
   /** Length of the schedule, in trading days. */
   readonly days: number
-  /** Shares outstanding, Θ. If omitted, (Θ/V)^¼ is taken as 4. */
+  /** Shares outstanding, Θ. If omitted, (Θ/V)^¼ is TURNOVER_FACTOR. */
   readonly outstanding?: number
 }
 
@@ -52,7 +60,7 @@ interface ScheduledImpact {
  */
 export function scheduledImpact(order: ScheduledOrder): ScheduledImpact {
   const { quantity, dailyVolume, dailyVolatility, days, outstanding } = order
-  const turnover = outstanding === undefined ? 4 : (outstanding / dailyVolume) ** 0.25
+  const turnover = outstanding === undefined ? TURNOVER_FACTOR : (outstanding / dailyVolume) ** 0.25
   const share = quantity / dailyVolume
   const permanent = 0.314 * dailyVolatility * share * turnover
   const temporary = 0.142 * dailyVolatility * (share / days) ** 0.6

@@ -135,7 +135,7 @@ export function rollSpread(close: ArrayLike<number>): number | null {
 /**
  * The arithmetic mean without NaN values; NaN if there are no others.
  *
- * @example presentMean([1, NaN, 3]) // 2
+ * @example meanIgnoringNaN([1, NaN, 3]) // 2
  */
 function meanIgnoringNaN(values: ArrayLike<number>): number {
   let sum = 0

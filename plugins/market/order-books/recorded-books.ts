@@ -13,7 +13,7 @@ import { isSound } from '../venues/bar-venue.ts'
 const BOOKS = /^(binance|bitfinex|coinbase|kraken)_spot_([a-z0-9-]+)_\d{8}\.json(\.gz)?$/i
 const QUOTES = /quotes\.csv(\.gz)?$/
 /** Pause between the last book of a looping recording and its first. */
-const PAUSE_SECONDS = 30
+const LOOP_PAUSE_SECONDS = 30
 
 interface BookFile {
   readonly meta?: { readonly quantity_unit?: string }
@@ -68,10 +68,10 @@ export function parseBooks(json: string, venue: string): BookSnapshot[] {
  * The newest book at `asOf`, or null. With REPLAY_SHIFT=auto a recording of minutes loops, so that there is a book at any
  * time; otherwise its times stay as recorded, plus the configured seconds.
  */
-export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: ReplayShift): BookSnapshot | null {
+function bookAt(books: readonly BookSnapshot[], asOf: number, shift: ReplayShift): BookSnapshot | null {
   const [first, last] = [books[0], books.at(-1)]
   if (!first || !last) return null
-  const length = last.time - first.time + PAUSE_SECONDS
+  const length = last.time - first.time + LOOP_PAUSE_SECONDS
   const added = loopShift(shift, { start: first.time, period: length }, asOf)
   const found = books.findLast(({ time }) => time + added <= asOf)
   return found ? { ...found, time: found.time + added } : null
@@ -81,7 +81,7 @@ export function bookAt(books: readonly BookSnapshot[], asOf: number, shift: Repl
  * Reads best bid and best offer at the close of each minute from the columns bid_close and ask_close, moved in time as
  * the bars of the file were. Null if the columns are missing or the bars are not in the store.
  */
-export async function readQuotes(
+async function readQuotes(
   file: string,
   text: string,
   db: Database,

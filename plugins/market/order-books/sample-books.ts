@@ -5,9 +5,11 @@
  */
 import { seedOf } from '../../lib/feeds/sample-numbers.ts'
 import { normalQuantile } from '../../lib/quant/normal-distribution.ts'
+import { roundTo } from '../../lib/quant/rounding.ts'
 import { seededRandom } from '../../lib/quant/seeded-random.ts'
 import type { Level } from '../../lib/quant/order-book.ts'
 import type { BarSource } from '../bar-source.ts'
+import { DECIMALS } from '../sample-bars.ts'
 import type { CoveredSymbol } from '../symbols.ts'
 import type { BookSnapshot, OrderBookSource } from './order-book-source.ts'
 
@@ -59,15 +61,11 @@ export function makeBook(symbol: CoveredSymbol, time: number, price: number): Bo
       if (away * tick > reach) break
       const level = (best + sign * away) * tick
       const worth = (i === 0 ? touch : 0) + Math.max(within((away * tick) / price) - below, touch / 50)
-      levels.push([tidy(level), tidy((worth * lognormal(0.6)) / level)])
+      levels.push([roundTo(level, DECIMALS), roundTo((worth * lognormal(0.6)) / level, DECIMALS)])
       below = within((away * tick) / price)
       last = away
     }
     return levels
   }
   return { venue: 'sample', time, bids: side(bid, -1), asks: side(bid + spread, 1) }
-}
-
-function tidy(value: number): number {
-  return Math.round(value * 1e8) / 1e8
 }
