@@ -1,9 +1,9 @@
 /** The pages of the audit: the form and the reports. They get their data from the audit plugin. */
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
+import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
 import { problemMessage } from './messages.ts'
 import { reportPage } from './report-page.ts'
 
-const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 const NOTHING = { params: {}, query: {}, body: undefined } as const
 
 interface ToolQuery {
@@ -21,13 +21,13 @@ export default definePlugin({
       },
       async getReport({ ask, input }: Call<{ params: { rid: string } }>) {
         const report = await ask('getAuditReport', { ...NOTHING, query: { rid: input.params.rid } })
-        return new Reply(reportPage(report), { headers: PRIVATE })
+        return new Reply(reportPage(report), { headers: PRIVATE_HEADERS })
       },
       async downloadReport({ ask, input }: Call<{ params: { rid: string } }>) {
         const { rid } = input.params
         const report = await ask('getAuditReport', { ...NOTHING, query: { rid } })
         const disposition = `attachment; filename="audit-${rid}.json"`
-        return new Reply(report, { headers: { ...PRIVATE, 'content-disposition': disposition } })
+        return new Reply(report, { headers: { ...PRIVATE_HEADERS, 'content-disposition': disposition } })
       },
     },
   }),

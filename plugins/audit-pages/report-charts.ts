@@ -2,6 +2,7 @@
 import type { Chart, Step } from '../lib/charts.ts'
 import type { AuditReport } from '../../schemas/types.d.ts'
 import { deflatedSharpeChart } from '../lib/quant/deflated-sharpe-chart.ts'
+import { percent } from './report-figures.ts'
 
 /** The equity and drawdown charts. Empty for reports of earlier versions, which have no equity curve. */
 export function equityCharts({ equity }: AuditReport): Chart[] {
@@ -84,7 +85,11 @@ export function trialsChart({ performance, overfitting }: AuditReport): Chart | 
   return deflatedSharpeChart({ sample, variance, trials, dsr })
 }
 
-/** Where to draw a fill beside its bar, in percent of the width of the row; null for other findings. */
+/**
+ * Where to draw a fill beside its bar, in percent of the width of the row; null for other findings.
+ *
+ * @example placeOf({ price: 12, low: 10, high: 11 }) // { low: 5.36, width: 44.64, price: 94.64 }
+ */
 export function placeOf({ price, low, high }: Readonly<Partial<Record<'price' | 'low' | 'high', number | undefined>>>) {
   if (price === undefined || low === undefined || high === undefined) return null
   const [least, most] = [Math.min(price, low), Math.max(price, high)]
@@ -92,5 +97,3 @@ export function placeOf({ price, low, high }: Readonly<Partial<Record<'price' | 
   const at = (value: number): number => Math.round(((value - least + room) / (most - least + 2 * room)) * 1e4) / 100
   return { low: at(low), width: Math.max(0.5, at(high) - at(low)), price: at(price) }
 }
-
-const percent = (share: number | undefined): string => (share === undefined ? '–' : `${(share * 100).toFixed(1)}%`)

@@ -4,14 +4,16 @@ import type { AuditReport } from '../../schemas/types.d.ts'
 const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 })
 
 type Value = number | null | undefined
+/** A number with at most two decimals; "–" without a value. */
 export const number = (value: Value): string => (typeof value === 'number' ? NUMBER.format(value) : '–')
 /** A ratio with two decimals: 2.9 is "2.90". */
 const ratio = (value: Value): string => (typeof value === 'number' ? value.toFixed(2) : '–')
-const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
+/** A share as percent with one decimal: 0.5 is "50.0%". */
+export const percent = (value: Value): string => (typeof value === 'number' ? `${(value * 100).toFixed(1)}%` : '–')
 const bps = (value: Value): string => (typeof value === 'number' ? `${value.toFixed(1)} bps` : '–')
 const years = (value: Value): string =>
   typeof value !== 'number' ? '–' : value > 0 && value < 0.05 ? '< 0.1 years' : `${value.toFixed(1)} years`
-/** "-15.2 to 242.8 bps". */
+/** An interval: "-15.2 to 242.8 bps". */
 const range = (pair: readonly number[] | null, decimals: number, unit = ''): string =>
   pair ? pair.map((value) => value.toFixed(decimals)).join(' to ') + unit : '–'
 
@@ -28,6 +30,7 @@ interface Figure {
   readonly note?: string
 }
 
+/** The four figures at the top of the page. */
 export function keyFigures({ performance, overfitting, fills }: AuditReport): Figure[] {
   return [
     {
@@ -53,6 +56,7 @@ export function keyFigures({ performance, overfitting, fills }: AuditReport): Fi
   ]
 }
 
+/** The figures of the section on performance after costs. */
 export function performance({ performance: it }: AuditReport): Figure[] {
   return [
     { label: 'Trades', figure: number(it.trades) },
@@ -70,6 +74,7 @@ export function performance({ performance: it }: AuditReport): Figure[] {
   ]
 }
 
+/** The figures of the section on luck and overfitting. */
 export function overfitting({ overfitting: it }: AuditReport): Figure[] {
   return [
     { label: 'Probabilistic Sharpe ratio', figure: chance(it.psr), note: 'against zero' },

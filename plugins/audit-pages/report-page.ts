@@ -13,6 +13,7 @@ const VERDICTS = {
   plausible: { title: 'Plausible', tone: 'fair' },
 } as const
 
+/** Everything that the view of a report shows. */
 export function reportPage(report: AuditReport) {
   const { rid, verdict, reasons, summary, as_of, ledger, assumptions, fills, warnings, model } = report
   const isSample = rid === 'sample'
@@ -74,9 +75,7 @@ function named<Row extends { readonly check: string }>(row: Row) {
 /** More findings would make the page slow on phones. The download has all of them. */
 const MAX_FINDINGS_SHOWN = 50
 
-/**
- * The findings as table rows, errors before warnings. All prices have the same number of decimals, so that they line up.
- */
+/** The findings as table rows, errors before warnings. All prices have as many decimals as the longest, to line up. */
 function shownFindings(all: readonly Finding[]) {
   const isWarning = ({ severity }: Finding): number => Number(severity === 'warning')
   const findings = all.toSorted((one, other) => isWarning(one) - isWarning(other)).slice(0, MAX_FINDINGS_SHOWN)

@@ -5,7 +5,7 @@ import { equityOf } from './figures/trade-returns.ts'
 import { FORMULAS, MODEL } from './audit-methodology.ts'
 import { overfittingOf, bestTrial, type Trial, trialsOf } from './figures/overfitting-figures.ts'
 import { performanceOf, spanOf } from './figures/performance-figures.ts'
-import { verdictOf } from './figures/verdict.ts'
+import { MAX_DEFECT_SHARE, verdictOf } from './figures/verdict.ts'
 import { CODES, createFindings, type Findings } from './findings.ts'
 import type { TradeLedger } from './trade-ledger.ts'
 import { costPerSide, type PresetName, PRESETS } from './cost-presets.ts'
@@ -48,9 +48,9 @@ export async function audit(request: AuditRequest, { ask, signal, asOf, unusable
   const performance = performanceOf(best.trades, best.returns.gross, best.returns.net)
   const overfitting = overfittingOf(best, trials, request.trials)
   const counts = findings.counts()
-  const structural = { share: ledger.excluded / ledger.rows }
+  const structuralShare = ledger.excluded / ledger.rows
   const { verdict, reasons } = verdictOf({
-    structuralShare: structural.share,
+    structuralShare,
     impossibleShare: shareOf(checked),
     splitShare: (counts['split_not_adjusted'] ?? 0) / ledger.trades.length,
     flags: checked.flags.flatMap(({ code, severity }) => (severity === 'error' ? [code] : [])),
@@ -75,7 +75,7 @@ export async function audit(request: AuditRequest, { ask, signal, asOf, unusable
       trades_with_reported_fees: best.returns.reported,
       n_trials: request.trials,
     },
-    fills: fillsPart(checked, findings, structural.share),
+    fills: fillsPart(checked, findings, structuralShare),
     performance,
     overfitting,
     equity: equityOf(best.trades, best.returns.gross, best.returns.net),
@@ -157,9 +157,9 @@ const certainty = (share: number): string => (share > 0.9999 ? 'over 99.99%' : S
 
 function rejection(ledger: Audit['ledger'], fills: Audit['fills']): string {
   const flag = fills.flags.find(({ severity }) => severity === 'error')
-  if (fills.share > 0.005)
+  if (fills.share > MAX_DEFECT_SHARE)
     return `${COUNT.format(fills.impossible)} of ${COUNT.format(fills.fills)} fills could not have happened (${SHARE.format(fills.share)} of those checked).`
-  if (fills.structural_share > 0.005)
+  if (fills.structural_share > MAX_DEFECT_SHARE)
     return `${COUNT.format(ledger.excluded)} of ${COUNT.format(ledger.rows)} rows cannot be used.`
   return flag?.explanation ?? 'Trades were held across splits at unadjusted prices.'
 }

@@ -25,25 +25,25 @@ export const PRESETS = {
     halfSpread: 12,
     slippage: 6,
     commission: 1,
-    basis: 'assumed; Novy-Marx and Velikov (2016) find about 1% of one-sided monthly turnover',
+    basis: 'assumed; Novy-Marx and Velikov (2016) find costs of about 1% of one-sided monthly turnover',
   },
   micro_cap: { halfSpread: 40, slippage: 20, commission: 2, basis: 'assumed' },
   crypto_major: {
     halfSpread: 0.5,
     slippage: 1,
     commission: 10,
-    basis: 'measured spread and book walk (100,000 USD: 0.1 to 0.7 bps); spot taker fee',
+    basis: 'measured: spread, and impact of 100,000 USD taken from the book, 0.1 to 0.7 bps; spot taker fee',
   },
   crypto_perp: {
     halfSpread: 0.5,
     slippage: 1,
     commission: 5,
-    basis: 'as crypto_major, perpetual taker fee; funding apart',
+    basis: 'as crypto_major, with the taker fee of perpetuals; without funding',
   },
   crypto_alt: { halfSpread: 4, slippage: 5, commission: 10, basis: 'measured: 3.3 bps quoted on ADA; spot taker fee' },
   fx_major: { halfSpread: 0.5, slippage: 0.3, commission: 0.2, basis: 'assumed' },
   futures_liquid: { halfSpread: 0.6, slippage: 0.4, commission: 0.3, basis: 'assumed' },
-  zero: { halfSpread: 0, slippage: 0, commission: 0, basis: 'to read gross figures' },
+  zero: { halfSpread: 0, slippage: 0, commission: 0, basis: 'no costs, to see gross figures' },
 } as const satisfies Record<string, Preset>
 
 export type PresetName = keyof typeof PRESETS

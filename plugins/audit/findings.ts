@@ -1,6 +1,9 @@
 import type { Leg } from './trade-ledger.ts'
 
-/** Defects of rows, with their families. A `structure` finding excludes the row; a `fill` could not have happened. */
+/**
+ * The defects of rows, each with its family: `structure` excludes the row from the statistics, `fill` concerns one
+ * execution, and `trade` a round trip.
+ */
 export const CODES = {
   missing_value: 'structure',
   unparseable_time: 'structure',

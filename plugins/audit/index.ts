@@ -1,6 +1,7 @@
 /** The backtest audit: takes a trade ledger, returns a report, and stores it at an address that nobody can guess. */
 import { type Call, definePlugin, NotFound, Reply, type Upload } from 'tollgate/plugin'
 import { type DataSettings, dataSettings } from '../lib/feeds/data-settings.ts'
+import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
 import { type Audit, audit, type AuditContext, summaryOf } from './audit.ts'
 import { methodology } from './audit-methodology.ts'
 import { costPerSide, DEFAULT_PRESET, type PresetName, PRESETS } from './cost-presets.ts'
@@ -24,9 +25,8 @@ export interface Report extends Audit {
 
 /** Id of the report on the example in the catalog. */
 const SAMPLE = 'sample'
-const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
-/** Made-up bars and recordings moved in time cannot be compared with real trades. Returns the reason, or null. */
+/** Why the bars of the service cannot be compared with real trades: they are made up or moved in time. Otherwise null. */
 export function unusableBarsReason({ dataMode, replayShift }: DataSettings): string | null {
   if (dataMode === 'sample') return 'reference bars are sample data'
   const isMoved = dataMode === 'replay' && replayShift.seconds !== 0
@@ -76,7 +76,7 @@ export default definePlugin({
     async function remove({ input }: Call<{ params: { rid: string } }>) {
       const { rid } = input.params
       await reports.remove(rid)
-      return new Reply({ rid, deleted: true as const }, { headers: PRIVATE })
+      return new Reply({ rid, deleted: true as const }, { headers: PRIVATE_HEADERS })
     }
 
     return {
@@ -84,7 +84,7 @@ export default definePlugin({
         auditBacktest,
         async submitAudit(call: Call<{ body: Form }>) {
           const { rid, report_url, verdict, reasons, summary } = await auditBacktest(call)
-          return new Reply({ rid, report_url, verdict, reasons, summary }, { headers: PRIVATE })
+          return new Reply({ rid, report_url, verdict, reasons, summary }, { headers: PRIVATE_HEADERS })
         },
         deleteReport: remove,
         deleteReportForm: remove,

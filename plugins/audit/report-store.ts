@@ -18,14 +18,17 @@ export const migrations: readonly Migration[] = [
 export interface ReportStore {
   /** The id for the report of a call: 144 bits that nobody can guess. The same call and file always get the same id. */
   idFor(callId: string, sha256: string): Promise<string>
+  /** Stores a report. A report that is already stored under this id stays as it is. */
   save(rid: string, created: Date, report: object): Promise<void>
   /** The report as JSON, or null if it does not exist. */
   find(rid: string): Promise<string | null>
+  /** Deletes a report. Ignores an unknown id. */
   remove(rid: string): Promise<void>
 }
 
 const RID_BYTES = 18
 
+/** Opens the stored reports and the secret from which their ids are made. */
 export function openReportStore(db: Database): ReportStore {
   let secret: Promise<string> | null = null
 

@@ -1,16 +1,7 @@
 /** The trade ledger that the checks and statistics use, whatever layout the file had. */
 
-export const LAYOUTS = [
-  'round_trips',
-  'fills',
-  'tradingview',
-  'backtesting.py',
-  'vectorbt',
-  'freqtrade',
-  'lean_trades',
-  'lean_orders',
-] as const
-export type Layout = (typeof LAYOUTS)[number]
+export type Layout =
+  'round_trips' | 'fills' | 'tradingview' | 'backtesting.py' | 'vectorbt' | 'freqtrade' | 'lean_trades' | 'lean_orders'
 
 export type Leg = 'entry' | 'exit'
 
@@ -72,7 +63,10 @@ export interface TradeLedger {
   readonly warnings: readonly string[]
 }
 
+/** Milliseconds. */
 export const DAY = 86_400_000
+export const YEAR = 365.25 * DAY
+/** The symbol of a ledger that names none. */
 export const UNNAMED_SYMBOL = ''
 
 /** The UTC day of epoch milliseconds, as "2024-01-02". */

@@ -1,10 +1,8 @@
 /** The founding list: stores an e-mail address once and deletes it through the link in every e-mail. */
 import { type Call, definePlugin, Reply } from 'tollgate/plugin'
 import type { FoundingForm, LeaveAddress } from '../../schemas/types.d.ts'
+import { PRIVATE_HEADERS } from '../lib/private-headers.ts'
 import { migrations, openMembers } from './members.ts'
-
-/** The URL of the page contains the id, so it must not be cached or indexed. */
-const PRIVATE = { 'x-robots-tag': 'noindex, nofollow', 'cache-control': 'private, no-store' }
 
 export default definePlugin({
   name: 'founding',
@@ -21,10 +19,10 @@ export default definePlugin({
         },
         /** Only shows a form: programs that follow links in e-mail must not unsubscribe the reader. */
         getFoundingLeave: ({ input }: Call<{ params: LeaveAddress }>) =>
-          new Reply({ id: input.params.id, left: false }, { headers: PRIVATE }),
+          new Reply({ id: input.params.id, left: false }, { headers: PRIVATE_HEADERS }),
         async leaveFounding({ input }: Call<{ params: LeaveAddress }>) {
           await members.leave(input.params.id)
-          return new Reply({ id: input.params.id, left: true }, { headers: PRIVATE })
+          return new Reply({ id: input.params.id, left: true }, { headers: PRIVATE_HEADERS })
         },
       },
     }

@@ -25,7 +25,7 @@ export interface Member {
   readonly joined: number
 }
 
-export interface Members {
+interface Members {
   /** Stores an address. An address that is already stored does not change. */
   join(email: string, source: string, joined: Date): Promise<void>
   /** Deletes the address with this id. Ignores an unknown id. */
@@ -36,6 +36,7 @@ export interface Members {
 
 const ID_BYTES = 18
 
+/** Opens the stored members of the founding list. */
 export function openMembers(db: Database): Members {
   return {
     async join(email, source, joined) {

@@ -22,9 +22,13 @@ export interface BiasDetector {
 
 /** Fewer fills are not enough to show a pattern. */
 export const MIN_FILLS = 30
-const SAME = 0.5e-4
+/** Prices closer than half a basis point count as equal. */
+const SAME_PRICE = 0.5e-4
 
-/** Detects look-ahead bias from where fills lie in their bars. Honest fills know neither the extremes nor the direction. */
+/**
+ * Detects look-ahead bias from where fills lie in their bars. An honest strategy knows neither the extremes nor the
+ * direction of a bar in advance.
+ */
 export function createBiasDetector(): BiasDetector {
   const buys = createMean()
   const sells = createMean()
@@ -41,7 +45,8 @@ export function createBiasDetector(): BiasDetector {
       // A fill at the open or close does not count as a touch, even if that price is an extreme.
       const isTouch = (isAt(price, h) || isAt(price, l)) && !isAt(price, o) && !isAt(price, c)
       touching.add(isTouch ? 1 : 0)
-      if (leg === 'entry' && Math.abs(price / o - 1) <= SAME && c !== o) agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
+      if (leg === 'entry' && Math.abs(price / o - 1) <= SAME_PRICE && c !== o)
+        agreeing.add(Math.sign(c - o) === sign ? 1 : 0)
     },
     flags() {
       const flags: Flag[] = []
@@ -86,7 +91,7 @@ export function createBiasDetector(): BiasDetector {
 /** Whether a price equals a level, exactly or after rounding the level to the decimals of the price. */
 function isAt(price: number, level: number): boolean {
   if (price === level) return true
-  if (Math.abs(price / level - 1) > SAME) return false
+  if (Math.abs(price / level - 1) > SAME_PRICE) return false
   const decimals = Math.max(2, String(price).split('.')[1]?.length ?? 0)
   return decimals <= 15 && Number(level.toFixed(decimals)) === price
 }

@@ -1,5 +1,5 @@
-export const CHECKS = ['outside_range', 'session', 'listing', 'volume', 'tick', 'split', 'pnl', 'lookahead'] as const
-export type CheckName = (typeof CHECKS)[number]
+const CHECKS = ['outside_range', 'session', 'listing', 'volume', 'tick', 'split', 'pnl', 'lookahead'] as const
+type CheckName = (typeof CHECKS)[number]
 
 /** How many items a check covered, and why it skipped the others. */
 export interface Check {
@@ -11,13 +11,17 @@ export interface Check {
 }
 
 export interface CheckCoverage {
+  /** Counts items that a check covered; one by default. */
   addChecked(check: CheckName, count?: number): void
+  /** Counts items that a check skipped; one by default. */
   addSkipped(check: CheckName, reason: string, count?: number): void
+  /** Every check in a fixed order, with at most five different reasons. */
   list(): Check[]
 }
 
 const MAX_REASONS = 5
 
+/** Counts what each check covered. A check that covered nothing is `not_checked`, even if there was nothing to skip. */
 export function createCheckCoverage(): CheckCoverage {
   const rows = new Map(CHECKS.map((check) => [check, { checked: 0, missed: 0, reasons: new Set<string>() }]))
   return {

@@ -2,7 +2,7 @@ import type { Ask } from 'tollgate/plugin'
 import { setImmediate } from 'node:timers/promises'
 import type { Findings } from '../findings.ts'
 import { spanOf } from '../figures/performance-figures.ts'
-import { DAY, type TradeLedger } from '../trade-ledger.ts'
+import { DAY, type TradeLedger, YEAR } from '../trade-ledger.ts'
 import { createReferenceFinder, openMarketBars } from '../reference/reference-bars.ts'
 import type { ReferenceSeries } from '../reference/bar-series.ts'
 import type { UploadedBars } from '../reference/uploaded-bars.ts'
@@ -26,7 +26,7 @@ export interface CheckedLedger {
   readonly warnings: readonly string[]
 }
 
-export interface CheckParts {
+interface CheckParts {
   readonly ledger: TradeLedger
   readonly bars: UploadedBars | null
   readonly findings: Findings
@@ -93,7 +93,7 @@ const endsEarly = ({ isWhole, time }: ReferenceSeries, { trades }: TradeLedger):
 /** Warns of survivorship bias: many symbols over many years, and none was delisted. */
 function survivorshipFlags({ symbols, trades }: TradeLedger, delisted: number): Flag[] {
   const { first, last } = spanOf(trades)
-  const years = (last - first) / (365.25 * DAY)
+  const years = (last - first) / YEAR
   if (symbols.length < 50 || years < 5 || delisted > 0) return []
   return [
     {

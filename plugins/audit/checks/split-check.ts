@@ -5,7 +5,7 @@ import type { Reference } from '../reference/reference-bars.ts'
 import { joinDays, type ReferenceSeries } from '../reference/bar-series.ts'
 import type { CheckCoverage } from './check-coverage.ts'
 
-export interface Split {
+interface Split {
   /** Open of the first bar after the split, epoch milliseconds. */
   readonly time: number
   /** 7 for a 7:1 split, 0.1 for a reverse split of 1:10. */
@@ -33,7 +33,7 @@ export async function checkSplits(
   if (held.length === 0) return
   const splits = series ? await splitsOf(series, ask) : null
   if (!splits)
-    return coverage.addSkipped('split', series ? 'bar quality cannot be asked at the moment' : why, held.length)
+    return coverage.addSkipped('split', series ? 'the bar-quality product is not available' : why, held.length)
   coverage.addChecked('split', held.length)
   for (const { row, entryTime, exitTime, entryPrice, exitPrice } of held)
     for (const { time, factor } of splits) {

@@ -14,8 +14,9 @@ import { byExit, type Returns, returnsOf } from './trade-returns.ts'
 /**
  * Measures how much of the result luck explains: the probabilistic Sharpe ratio against zero, the deflated Sharpe ratio
  * against the best trial that luck would give, the minimum track record and backtest length, haircuts, and the
- * probability of backtest overfitting if the ledger contains the trials. Formulas use Sharpe ratios per trade; `sr0` and
- * the haircut Sharpe ratios are annualised like `sharpe`.
+ * probability of backtest overfitting if the ledger contains the trials. `stated` is the number of trials that the buyer
+ * states; the ledger's own count replaces it if it is higher. Formulas use Sharpe ratios per trade; `sr0` and the haircut
+ * Sharpe ratios are annualised like `sharpe`.
  */
 export function overfittingOf(best: Trial, trials: readonly Trial[], stated: number) {
   const { sample, trades } = best
@@ -30,14 +31,14 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
     degradation_slope: overfit.pbo === null ? null : overfit.slope,
     loss_probability: overfit.pbo === null ? null : overfit.loss,
   }
-  if (sharpe === null) return { ...NOTHING, n_trials: count, ...pbo }
-  const of = { sharpe, observations: trades.length, skewness, kurtosis }
+  if (sharpe === null) return { ...NO_STATISTICS, n_trials: count, ...pbo }
+  const track = { sharpe, observations: trades.length, skewness, kurtosis }
   const measured = sharpeVarianceOf(trials)
   const variance = measured ?? 1 / (trades.length - 1)
-  const { dsr, benchmark } = deflatedSharpe(of, count, variance)
+  const { dsr, benchmark } = deflatedSharpe(track, count, variance)
   const perYear = tradesPerYear(trades)
   const annual = (ratio: number): number | null => (perYear === null ? null : ratio * Math.sqrt(perYear))
-  const record = minimumTrackRecord(of)
+  const record = minimumTrackRecord(track)
   const others = trials.flatMap((trial) =>
     trial === best || trial.sample.sharpePerTrade === null
       ? []
@@ -47,7 +48,7 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
   const shown = ({ p, sharpe: left, haircut }: Haircut) => ({ p, sharpe: annual(left), haircut })
   const length = perYear === null ? null : minimumBacktest(sharpe * Math.sqrt(perYear), count)
   return {
-    psr: probabilisticSharpe(of),
+    psr: probabilisticSharpe(track),
     dsr,
     sr0: annual(benchmark),
     sr0_per_trade: benchmark,
@@ -72,7 +73,7 @@ export function overfittingOf(best: Trial, trials: readonly Trial[], stated: num
 
 const finite = (value: number): number | null => (Number.isFinite(value) ? value : null)
 
-const NOTHING = {
+const NO_STATISTICS = {
   psr: null,
   dsr: null,
   sr0: null,
@@ -123,8 +124,9 @@ function sharpeVarianceOf(trials: readonly Trial[]): number | null {
 
 const MIN_TRIALS = 4
 const MIN_PERIODS = 60
-/** Sixteen blocks need at least ten periods each. The number of cells bounds the work. */
-const LONG = 160
+/** With sixteen blocks, each must have at least ten periods. */
+const MIN_PERIODS_FOR_16_BLOCKS = 160
+/** Trials times periods. Above this number, eight blocks keep the work small. */
 const MAX_CELLS = 5_000_000
 
 type Overfit =
@@ -153,8 +155,8 @@ function backtestOverfitting(trials: readonly Trial[]): Overfit {
     for (const [index, day] of (exits[trial] ?? []).entries()) sums[days.get(day) ?? 0]! += returns.net[index]!
     return sums
   })
-  const isLong = days.size >= LONG && trials.length * days.size <= MAX_CELLS
-  const found = probabilityOfOverfitting(series, isLong ? 16 : 8)
+  const hasSixteen = days.size >= MIN_PERIODS_FOR_16_BLOCKS && trials.length * days.size <= MAX_CELLS
+  const found = probabilityOfOverfitting(series, hasSixteen ? 16 : 8)
   if (!found) return { pbo: null, why: 'too few days per block' }
   const { pbo, blocks, slope, lossProbability } = found
   return { pbo, blocks, periods: days.size, slope, loss: lossProbability }

@@ -1,9 +1,8 @@
 import { autocorrelation, moments } from '../../lib/quant/descriptive-statistics.ts'
 import { centralInterval, stationaryBootstrap } from '../../lib/quant/bootstrap.ts'
 import { sharpeError, sharpeScale } from '../../lib/quant/sharpe-ratio.ts'
-import { DAY, type Trade } from '../trade-ledger.ts'
+import { DAY, type Trade, YEAR } from '../trade-ledger.ts'
 
-const YEAR = 365.25 * DAY
 /** Maximum number of autocorrelation lags. Lags beyond a quarter of the sample are noise and not used either. */
 const MAX_LAGS = 250
 const BPS = 1e4
@@ -35,6 +34,7 @@ export function tradesPerYear(trades: readonly Trade[]): number | null {
   return last - first >= DAY ? trades.length / ((last - first) / YEAR) : null
 }
 
+/** The first entry and the last exit of trades, epoch milliseconds. */
 export function spanOf(trades: readonly Trade[]): { readonly first: number; readonly last: number } {
   let [first, last] = [Infinity, -Infinity]
   for (const { entryTime, exitTime } of trades) {

@@ -10,8 +10,6 @@ export interface Returns {
   readonly reported: number
 }
 
-const BPS = 1e-4
-
 /**
  * Returns of trades before and after costs: net = gross - 2·(cost per side + extra)/1e4. Fees that the file reports
  * replace the commission of the preset by fees/(qty·entry price). If all fees are zero, they count as not reported.
@@ -30,7 +28,7 @@ export function returnsOf(trades: readonly Trade[], preset: Preset, extraBps: nu
     const isReported = Number.isFinite(paid)
     if (isReported) reported += 1
     const perSide = costPerSide(preset) + extraBps - (isReported ? preset.commission : 0)
-    net[index] = before - 2 * perSide * BPS - (isReported ? paid : 0)
+    net[index] = before - 2 * perSide * 1e-4 - (isReported ? paid : 0)
   }
   return { gross, net, reported }
 }

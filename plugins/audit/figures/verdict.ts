@@ -1,6 +1,7 @@
 export type Verdict = 'reject' | 'not_profitable' | 'unproven' | 'plausible'
 
-export interface Evidence {
+interface Evidence {
+  /** Shares of rows, fills and trades with a defect, 0 to 1. */
   readonly structuralShare: number
   readonly impossibleShare: number
   readonly splitShare: number
@@ -13,7 +14,8 @@ export interface Evidence {
   readonly minTrlTrades: number | null
 }
 
-const SHARE = 0.005
+/** A ledger with a larger share of unusable rows, impossible fills or unadjusted splits is rejected. */
+export const MAX_DEFECT_SHARE = 0.005
 
 /**
  * Decides the verdict: "reject" for trades that could not have happened, then "not_profitable" for no profit after costs,
@@ -21,9 +23,9 @@ const SHARE = 0.005
  */
 export function verdictOf(evidence: Evidence): { readonly verdict: Verdict; readonly reasons: readonly string[] } {
   const rejecting = [
-    ...(evidence.structuralShare > SHARE ? ['structural_share_above_0.005'] : []),
-    ...(evidence.impossibleShare > SHARE ? ['impossible_share_above_0.005'] : []),
-    ...(evidence.splitShare > SHARE ? ['unadjusted_split_share_above_0.005'] : []),
+    ...(evidence.structuralShare > MAX_DEFECT_SHARE ? ['structural_share_above_0.005'] : []),
+    ...(evidence.impossibleShare > MAX_DEFECT_SHARE ? ['impossible_share_above_0.005'] : []),
+    ...(evidence.splitShare > MAX_DEFECT_SHARE ? ['unadjusted_split_share_above_0.005'] : []),
     ...evidence.flags,
   ]
   const losing = evidence.netExpectancyBps > 0 ? [] : ['net_expectancy_not_positive']

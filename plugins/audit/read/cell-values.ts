@@ -24,8 +24,8 @@ const CURRENCY_OR_SPACE = /[A-Z]{0,3}\p{Sc}|[\s'’]/gu
 const UNIT = /(?<=\d)(?:[A-Z]{3,5}|%)$|^[A-Z]{3}(?=[-+(\d])/g
 const NOT_FINITE = /^[+-]?(?:nan|inf|infinity)$/i
 const MISSING = /^(?:|null|none|na|n\/a|nat|-+)$/i
-/** Formulas never begin with a character after this one. */
-const AT = 64
+/** The code of "@", the last character in ASCII order with which a formula can begin. */
+const LAST_FORMULA_START = 64
 const FORMULA = /^[=@]|^[+-](?!\s*(?:[A-Z]{0,3}\p{Sc}\s*)?[\d.,]|inf|nan|-*$)/iu
 
 /** Whether a cell is empty or holds a word for a missing value. */
@@ -55,26 +55,27 @@ const isDecimalPoint = (bare: string): boolean => DECIMAL_POINT.test(bare) && !G
  * if the cell is not a number. Throws InvalidInput for NaN, infinities, numbers beyond 1e18 and formulas, because such a
  * file is probably not what the buyer wanted to send.
  */
-export function readNumber(text: string, place: CellPlace, mark: CellFormat['decimal'] = 'point'): number {
-  const isGrouped = (number: string): boolean => mark === 'comma' && GROUPED_BY_POINTS.test(number)
+export function readNumber(text: string, place: CellPlace, decimal: CellFormat['decimal'] = 'point'): number {
+  const isGrouped = (number: string): boolean => decimal === 'comma' && GROUPED_BY_POINTS.test(number)
   if (PLAIN.test(text) && !isGrouped(text)) return requireFinite(Number(text), text, place)
   if (isMissing(text)) return Number.NaN
   if (NOT_FINITE.test(text)) return requireFinite(Number.NaN, text, place)
   refuseFormula(text, place)
   const bare = stripUnits(text)
-  if (isGrouped(bare) || (mark !== 'point' && DECIMAL_COMMA.test(bare)))
+  if (isGrouped(bare) || (decimal !== 'point' && DECIMAL_COMMA.test(bare)))
     return requireFinite(Number(bare.replaceAll('.', '').replace(',', '.')), text, place)
   if (PLAIN.test(bare)) return requireFinite(Number(bare), text, place)
-  if (mark !== 'comma' && GROUPED.test(bare)) return requireFinite(Number(bare.replaceAll(',', '')), text, place)
+  if (decimal !== 'comma' && GROUPED.test(bare)) return requireFinite(Number(bare.replaceAll(',', '')), text, place)
   return Number.NaN
 }
 
 /** Throws InvalidInput if the cell is a spreadsheet formula. */
 export function refuseFormula(text: string, place: CellPlace): void {
-  if (text.charCodeAt(0) <= AT && FORMULA.test(text))
-    throw cellError(place, 'Is a formula. Write its value instead.', 'formula')
+  if (text.charCodeAt(0) <= LAST_FORMULA_START && FORMULA.test(text))
+    throw cellError(place, 'The cell is a formula. Write its value instead.', 'formula')
 }
 
+/** The error of one cell. Its message names the row and the column. */
 export function cellError({ file, row, column }: CellPlace, msg: string, type: string): InvalidInput {
   return new InvalidInput([{ loc: ['body', file, row, column], msg: `Row ${row}, ${column}: ${msg}`, type }])
 }
@@ -113,7 +114,7 @@ export function fingerprint(cells: readonly string[]): number {
 export interface CellFormat {
   /** The decimal mark. `either` if the file does not settle it and commas do not separate its cells. */
   readonly decimal: 'point' | 'comma' | 'either'
-  /** Whether 3/4/2024 is in April; null if the file does not settle it. */
+  /** Whether 3/4/2024 is 3 April; null if the file does not settle it. */
   readonly dayFirst: boolean | null
 }
 
@@ -124,7 +125,7 @@ const DAY_AND_MONTH = /^(\d\d?)([/-])(\d\d?)\2\d\d/
  * Detects from cells how a file writes numbers and dates. 95,10 and 1.234,5 prove a decimal comma and 95.10 a decimal
  * point; 1,234 and 1.234 prove nothing. 31/1/2024 proves that the day comes first, 1/31/2024 that the month does.
  *
- * @example writingOf([['SAP', '1.000', '95,10', '31/01/2024']], ';') // { mark: 'comma', dayFirst: true }
+ * @example cellFormatOf([['SAP', '1.000', '95,10', '31/01/2024']], ';') // { decimal: 'comma', dayFirst: true }
  */
 export function cellFormatOf(rows: readonly (readonly string[])[], delimiter: string): CellFormat {
   const counts = { comma: 0, point: 0, day: 0, month: 0 }

@@ -1,5 +1,5 @@
-import { InvalidInput, ServiceError } from 'tollgate/plugin'
-import { type TableLimits, type TableHandler, MAX_CELL, MAX_COLUMNS } from './csv-table.ts'
+import { ServiceError } from 'tollgate/plugin'
+import { MAX_CELL, MAX_COLUMNS, tableError, type TableHandler, type TableLimits, tooManyRows } from './csv-table.ts'
 import { cellFormatOf } from './cell-values.ts'
 
 type Row = Readonly<Record<string, unknown>>
@@ -16,53 +16,49 @@ export const isJson = (bytes: Buffer): boolean => BRACKETS.test(bytes.subarray(0
  * and objects are ignored, except the value of LEAN's symbols. Throws InvalidInput, or ServiceError body_too_large beyond
  * `maxRows`.
  */
-export function readJson(bytes: Buffer, { file, maxRows }: TableLimits, reader: TableHandler): number {
-  const refuse = (msg: string, type: string, ...at: readonly (string | number)[]): InvalidInput =>
-    new InvalidInput([{ loc: ['body', file, ...at], msg, type }])
+export function readJson(bytes: Buffer, limits: TableLimits, handler: TableHandler): number {
+  const { file, maxRows } = limits
   if (bytes.length > MAX_BYTES) {
     const fields = { max_bytes: MAX_BYTES }
-    throw new ServiceError('body_too_large', `${file} is JSON of more than 16 MB. Send CSV, which is read in pieces.`, {
-      fields,
-    })
+    const message = `${file} is a JSON file of more than 16 MB. Send CSV, which can be larger.`
+    throw new ServiceError('body_too_large', message, { fields })
   }
-  const rows = longestOf(tablesIn(parse(bytes, refuse), '', 0))
-  if (!rows) throw refuse('Is JSON without a list of trades.', 'no_rows')
-  if (rows.length > maxRows) {
-    const fields = { max_rows: maxRows }
-    throw new ServiceError('body_too_large', `${file} has more than ${maxRows} rows; send fewer.`, { fields })
-  }
+  const rows = longestOf(tablesIn(parse(bytes, file), '', 0))
+  if (!rows) throw tableError(file, 'The file is JSON without a list of trades.', 'no_rows')
+  if (rows.length > maxRows) throw tooManyRows(limits)
   const sample = rows.slice(0, SAMPLE)
   const names = [...new Set(sample.flatMap(namesOf))]
-  if (names.length > MAX_COLUMNS)
-    throw refuse(
-      `The trades have ${names.length} fields. At most ${MAX_COLUMNS} are allowed.`,
-      'too_many_columns',
-      'header',
-    )
+  if (names.length > MAX_COLUMNS) {
+    const msg = `The trades have ${names.length} fields. At most ${MAX_COLUMNS} are allowed.`
+    throw tableError(file, msg, 'too_many_columns', 'header')
+  }
   const cellsOf = (row: Row): string[] => names.map((name) => cellOf(row[name]))
   // JSON numbers always have decimal points, as in a table with commas between cells.
-  reader.header(names, cellFormatOf(sample.map(cellsOf), ','))
+  handler.header(names, cellFormatOf(sample.map(cellsOf), ','))
   for (const [index, row] of rows.entries()) {
     const cells = cellsOf(row)
     const long = cells.findIndex((cell) => cell.length > MAX_CELL)
-    if (long >= 0)
-      throw refuse(`Row ${index}, ${names[long]} is longer than ${MAX_CELL} characters.`, 'cell_too_long', index)
-    reader.row(cells, index)
+    if (long >= 0) {
+      const msg = `Row ${index}, ${names[long]} is longer than ${MAX_CELL} characters.`
+      throw tableError(file, msg, 'cell_too_long', index)
+    }
+    handler.row(cells, index)
   }
   return rows.length
 }
 
-/** The whole of a JSON file is in memory. */
+/** A JSON file is read as a whole, so it must fit in memory. */
 const MAX_BYTES = 16_000_000
 const MAX_DEPTH = 4
 /** Number of rows that determine the columns and the format of numbers and dates. */
 const SAMPLE = 500
 
-function parse(bytes: Buffer, refuse: (msg: string, type: string) => InvalidInput): unknown {
+function parse(bytes: Buffer, file: TableLimits['file']): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
   } catch {
-    throw refuse('Begins like JSON but is not valid JSON. Send a CSV file, or a JSON list of trades.', 'json')
+    const msg = 'The file begins like JSON but is not valid JSON. Send CSV or a JSON list of trades.'
+    throw tableError(file, msg, 'json')
   }
 }
 

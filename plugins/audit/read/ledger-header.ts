@@ -58,11 +58,10 @@ const NAMES: Readonly<Record<Exclude<Field, 'clock'>, string>> = {
   signal: 'signal',
 }
 
-export type Columns = Partial<Readonly<Record<Field, number>>>
-
 export interface Header {
   readonly layout: Layout
-  readonly columns: Columns
+  /** Index of the column of each field that the file has. */
+  readonly columns: Partial<Readonly<Record<Field, number>>>
   /** Column names as the file writes them. */
   readonly names: readonly string[]
   readonly format: CellFormat
@@ -85,7 +84,7 @@ export function plainName(name: string): string {
  * Recognises the layout of a ledger by its header. Throws InvalidInput for duplicate column names, and if the columns are
  * neither round trips nor fills; the message names the missing columns.
  *
- * @example recognise(['Ticker', 'Entry Time', 'entry_price', 'ExitTime', 'ExitPrice'], writing).layout // 'round_trips'
+ * @example recogniseHeader(['Ticker', 'Entry Time', 'entry_price', 'ExitTime', 'ExitPrice'], format).layout // 'round_trips'
  */
 export function recogniseHeader(names: readonly string[], format: CellFormat): Header {
   assertDistinctNames(names)
@@ -133,6 +132,7 @@ function layoutOf(
 const snakeCase = (field: Field): string => field.replace(/[A-Z]/, (letter) => `_${letter.toLowerCase()}`)
 const quoted = (name: string): string => JSON.stringify(name.slice(0, 40))
 
+/** Throws InvalidInput if two columns have the same name, whatever its case. Columns without a name may repeat. */
 export function assertDistinctNames(names: readonly string[], file: 'file' | 'bars' = 'file'): void {
   const seen = new Set<string>()
   for (const name of names) {

@@ -9,7 +9,7 @@ import { readTradingView } from './tradingview-trades.ts'
 import { readRoundTrips } from './round-trips.ts'
 
 /** A file with more rows is rejected with status 413. */
-export const MAX_ROWS = 200_000
+const MAX_ROWS = 200_000
 
 /**
  * Reads a trade ledger in any of the known layouts, which it recognises by the header. Unusable rows become findings.
@@ -20,8 +20,8 @@ export async function readLedger(bytes: Buffer, options: ReadOptions, signal: Ab
   let reader: RowReader | null = null
   const limits = { file: 'file', maxRows: MAX_ROWS, signal } as const
   const table: TableHandler = {
-    header(names, writing) {
-      builder = new LedgerBuilder(recogniseHeader(names, writing), options)
+    header(names, format) {
+      builder = new LedgerBuilder(recogniseHeader(names, format), options)
       reader = readerOf(builder)
     },
     row: (cells, row) => reader?.row(cells, row),

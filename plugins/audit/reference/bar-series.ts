@@ -24,9 +24,11 @@ export interface ReferenceSeries {
   readonly isNyse: boolean
 }
 
-export type NoBar = 'closed_market' | 'before_listing' | 'after_delisting' | 'unknown'
+/** Why no bar belongs to a time. `unknown` says nothing about whether the market was open. */
+type NoBar = 'closed_market' | 'before_listing' | 'after_delisting' | 'unknown'
 
-const EVENING = 5 * 3_600_000
+/** New York is 5 hours behind UTC, or 4 in summer. No session is open in the hour between. */
+const NEW_YORK_OFFSET = 5 * 3_600_000
 
 /**
  * The index of the bar that a fill belongs to, or the reason why there is none. Daily bars are found by day: the written
@@ -50,11 +52,11 @@ export function barAt(series: ReferenceSeries, time: number, isZoned: boolean, i
 
 /** Midnight of the day of a time. With `inNewYork`, hours up to 5:00 UTC belong to the previous day. */
 export function dayStart(time: number, inNewYork: boolean): number {
-  return Math.floor((inNewYork ? time - EVENING : time) / DAY) * DAY
+  return Math.floor((inNewYork ? time - NEW_YORK_OFFSET : time) / DAY) * DAY
 }
 
 /** Index of the last bar that opens at or before a time; -1 if there is none. */
-export function lastAtOrBefore(opens: Float64Array, moment: number): number {
+function lastAtOrBefore(opens: Float64Array, moment: number): number {
   let low = 0
   let high = opens.length
   while (low < high) {

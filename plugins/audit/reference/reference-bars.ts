@@ -90,14 +90,20 @@ interface MarketBars {
   bars(listed: Listed, from: number, to: number, isDaily: boolean): Promise<ReferenceSeries | null>
 }
 
-/** Opens the bars of the service, which come from the market product. */
-export async function openMarketBars(ask: Ask, unfit: string | null): Promise<MarketBars> {
+/** The state of a bar that the market product filled in because nothing was traded. */
+const FILLED = 1
+
+/**
+ * Opens the bars of the service, which come from the market product. `unusableReason` says why they cannot be compared
+ * with real trades; it is null if they can.
+ */
+export async function openMarketBars(ask: Ask, unusableReason: string | null): Promise<MarketBars> {
   const { symbols } = await ask('getSymbols', { params: {}, query: {}, body: undefined })
   const known = new Map<string, Listed>()
   for (const { symbol, aliases, session, intervals } of symbols)
     for (const name of [symbol, ...aliases]) known.set(plainSymbol(name), { symbol, session, intervals })
   return {
-    unusableReason: unfit,
+    unusableReason,
     find: (symbol) => known.get(plainSymbol(symbol)) ?? null,
     async bars({ symbol, session, intervals }, from, to, isDaily) {
       const interval = isDaily ? DAY / 1000 : (intervals[0] ?? 60)
@@ -112,7 +118,6 @@ export async function openMarketBars(ask: Ask, unfit: string | null): Promise<Ma
         throw error
       })
       if (!bars || bars.count === 0) return null
-      const FILLED = 1
       return {
         time: bars.time.map((open) => open * 1000),
         open: bars.open,

@@ -38,16 +38,16 @@ export async function readUploadedBars(bytes: Buffer, signal: AbortSignal): Prom
   const groups = new Map<string, number[]>()
   const symbols = new Map<string, string>()
   let names: readonly string[] = []
-  let mark: CellFormat['decimal'] = 'point'
+  let decimal: CellFormat['decimal'] = 'point'
   await readCsv(
     bytes,
     { file: 'bars', maxRows: MAX_BARS, signal },
     {
-      header(cells, writing) {
+      header(cells, format) {
         assertDistinctNames(cells, 'bars')
         names = cells
-        mark = writing.decimal
-        times = createTimeReader(writing.dayFirst)
+        decimal = format.decimal
+        times = createTimeReader(format.dayFirst)
         for (const [field, known] of Object.entries(NAMES) as [Field, readonly string[]][]) {
           const index = cells.findIndex((cell) => known.includes(plainName(cell)))
           if (index >= 0) columns.set(field, index)
@@ -61,7 +61,7 @@ export async function readUploadedBars(bytes: Buffer, signal: AbortSignal): Prom
         const text = (field: Field): string => cells[columns.get(field) ?? -1] ?? ''
         const place = (field: Field) =>
           ({ file: 'bars', row, column: names[columns.get(field) ?? -1] ?? field }) as const
-        const number = (field: Field): number => readNumber(text(field), place(field), mark)
+        const number = (field: Field): number => readNumber(text(field), place(field), decimal)
         const time = isMissing(text('time')) ? null : times.read(text('time'), place('time'))
         if (time === null) {
           const msg = `Row ${row} has no readable time.`
@@ -127,7 +127,7 @@ const PLATFORM_FORMS: readonly (readonly [RegExp, string])[] = [
 /**
  * A symbol without case, punctuation and platform additions, so that a ledger and its bars may spell it differently.
  *
- * @example bare('btc/usdt:USDT') // 'BTCUSDT'
+ * @example plainSymbol('btc/usdt:USDT') // 'BTCUSDT'
  */
 export function plainSymbol(symbol: string): string {
   const plain = PLATFORM_FORMS.reduce((name, [form, kept]) => name.replace(form, kept), symbol.trim().toUpperCase())
