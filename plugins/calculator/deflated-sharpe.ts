@@ -9,13 +9,13 @@ import {
 export interface Track {
   /** Annualised Sharpe ratio. */
   readonly sharpe: number
-  /** Observations, at least 2; daily unless `periodsPerYear` says otherwise. */
+  /** Number of returns, at least 2. They are daily unless `periodsPerYear` says otherwise. */
   readonly days: number
   /** How many strategies were tried, including this one; at least 1. */
   readonly trials: number
   /** Population skewness of the returns. */
   readonly skew?: number
-  /** Raw population kurtosis, 3 for a normal; at least skew² + 1. */
+  /** Raw population kurtosis, at least skew² + 1. A normal distribution has 3. */
   readonly kurt?: number
   /** Variance of the trials' annualised Sharpe ratios. Default: the sampling variance of a strategy without skill. */
   readonly srVariance?: number
@@ -47,7 +47,8 @@ export function sampleOf(track: Track): { readonly sample: SharpeSample; readonl
 }
 
 /**
- * Deflates an annualised Sharpe ratio for the number of trials, by the ratio per observation SR = sharpe/√periods.
+ * Deflates an annualised Sharpe ratio for the number of trials. The formulas use the ratio per observation,
+ * sharpe/√periodsPerYear.
  *
  * Source: Bailey and López de Prado, "The deflated Sharpe ratio", J. Portfolio Management 40 (2014).
  *

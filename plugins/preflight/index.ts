@@ -92,7 +92,7 @@ export default definePlugin({
           const { valid_until: _, ...key } = current!
           return { scheme: 'eip191', canonical: 'RFC8785', ...key, previous }
         },
-        getPreflightMethod: () => preflightMethod(),
+        getPreflightMethod: preflightMethod,
       },
       jobs: [{ name: 'rotate', everySeconds: 3600, run: () => keys.rotate() }],
     }
@@ -115,20 +115,15 @@ function publicKeyOf({ address, publicKey, validFrom, validUntil }: PublishedKey
   }
 }
 
-/* --- What a preflight asks of other products, and what it says where they have no answer. --- */
-
 /** The current regime, which covers crypto markets only. */
-export async function askRegime({ ask }: { readonly ask: Ask }, cost: CostEstimate): Promise<RegimeView> {
+async function askRegime({ ask }: { readonly ask: Ask }, cost: CostEstimate): Promise<RegimeView> {
   if (cost.inputs.class === 'equity')
     return { missing: `The regime covers crypto markets and does not apply to ${cost.symbol}.` }
   return orMissing(ask('getRegimeCurrent', { params: {}, query: {}, body: undefined }))
 }
 
 /** The funding rate of a perpetual, if the catalog offers funding rates. */
-export async function askFunding(
-  { ask, catalog }: Pick<Call, 'ask' | 'catalog'>,
-  cost: CostEstimate,
-): Promise<FundingView> {
+async function askFunding({ ask, catalog }: Pick<Call, 'ask' | 'catalog'>, cost: CostEstimate): Promise<FundingView> {
   if (cost.inputs.class !== 'perpetual') return { missing: `${cost.symbol} is not a perpetual, so no funding is paid.` }
   if (!catalog.operations.has('getPerpFundingRates')) return { missing: 'Funding rates are not offered here.' }
   const [base = ''] = cost.symbol.split('-')
@@ -140,7 +135,7 @@ export async function askFunding(
   return { rate8h: quantileSorted(rates, 0.5), venues: rates.length }
 }
 
-/** Turns the error of a suspended product into a missing answer, so that its check is not made. Rethrows any other error. */
+/** Returns the reason instead of an answer if the product is suspended, so that its check is skipped. Rethrows other errors. */
 async function orMissing<Answer>(answer: Promise<Answer>): Promise<Answer | Missing> {
   try {
     return await answer

@@ -9,11 +9,11 @@ export function preflightMethod(): Method {
     paragraphs: [
       'A preflight asks the regime and cost products about one order and compares the answers with limits: yours if you send them, otherwise the defaults. Every check is pass, warn, fail or not_checked, with its value and its limit. A check that could not be made never passes.',
       'Any failed check denies the order. Otherwise the size is multiplied by the regime’s position scalar (at most 1) and limited to 1% of a day’s turnover. A smaller size or a warning makes the decision reduce. The regime is that of BTC-USD and applies to crypto markets only.',
-      'The answer is signed, so that the executing party can check that its order passed, when, and until when. To verify it, remove signature, write the rest as canonical JSON (RFC 8785), and check the EIP-191 signature against the address at /v1/trade/preflight/signer or, for an older answer, against the previous key of that time. The request is part of the signed content: compare it with the order. An answer with demo true is an example that is delayed by a day; do not act on it. scripts/verify-preflight.ts does all of this in ten lines with viem.',
-      'The key is not the one that receives payments. It is generated on first start and replaced every 90 days. Every key that was ever used stays published with its period.',
+      'The answer is signed, so that the executing party can check that its order passed, when, and until when. To verify it, remove signature, write the rest as canonical JSON (RFC 8785), and check the EIP-191 signature against the address at /v1/trade/preflight/signer or, for an older answer, against the previous key of that time. The request is part of the signed content: compare it with the order. An answer with demo true is an example that is delayed by a day; do not act on it. scripts/verify-preflight.ts does all of this with viem.',
+      'The key is not the one that receives payments. Unless the operator configures a key, it is generated on first start and replaced regularly, by default every 90 days. Every key that was ever used stays published with its period.',
     ],
     formulas: [
-      { name: 'Recommended size', formula: 'min(notional × min(1, position_scalar), 0.01 ADV); 0 where denied' },
+      { name: 'Recommended size', formula: 'min(notional × min(1, position_scalar), 0.01 ADV); 0 if denied' },
       { name: 'Distance of a limit', formula: '|limit/price - 1| / (σ_day √(60/day_minutes)), at most 5' },
       {
         name: 'Signature',

@@ -46,7 +46,7 @@ export const migrations: readonly Migration[] = [
 
 const DAY = 86_400
 
-export interface KeyOptions {
+interface KeyOptions {
   readonly db: Database
   /** Private key from the settings, or null to generate one. It is never stored. */
   readonly configuredKey: Hex | null
@@ -55,7 +55,10 @@ export interface KeyOptions {
   readonly now: () => number
 }
 
-/** Opens the keys and generates the first one. Processes that start at the same time agree on one key. */
+/**
+ * Opens the keys. Adds one if there is none, or if the current one does not match the settings. Processes that start at
+ * the same time agree on one key.
+ */
 export async function openKeys({ db, configuredKey, rotateDays, now }: KeyOptions): Promise<Keys> {
   const rows = () => db<Row>('preflight_keys')
   const latest = async (): Promise<Row | undefined> => rows().orderBy('serial', 'desc').first()
@@ -92,7 +95,7 @@ export async function openKeys({ db, configuredKey, rotateDays, now }: KeyOption
   return {
     async sign(text) {
       const privateKey = configuredKey ?? (await latest())?.private_key
-      if (!privateKey) throw new Error('another process replaced the signing key by one from its settings')
+      if (!privateKey) throw new Error('another process replaced the signing key with one from its settings')
       const account = privateKeyToAccount(privateKey)
       return { signer: account.address, value: await account.signMessage({ message: text }) }
     },

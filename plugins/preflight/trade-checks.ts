@@ -1,4 +1,4 @@
-/** The checks of a preflight. Pure functions of the request, the regime, the cost estimate and the funding rate. */
+/** The checks of a preflight: pure functions of the request, the regime, the cost estimate and the funding rate. */
 import type { CostEstimate, PreflightRequest, Snapshot } from '../../schemas/types.d.ts'
 
 export interface Check {
@@ -18,6 +18,7 @@ export type RegimeView = Snapshot | Missing
 /** What a long position pays in eight hours as a fraction: the median of the venues. */
 export type FundingView = { readonly rate8h: number; readonly venues: number } | Missing
 
+/** Shares of the turnover of an average day. */
 const ADV_WARN = 0.01
 const ADV_FAIL = 0.1
 const LIMIT_SIGMAS = 5
@@ -44,7 +45,7 @@ export function checksOf(
   ]
 }
 
-export type Decision = 'allow' | 'reduce' | 'deny'
+type Decision = 'allow' | 'reduce' | 'deny'
 
 /**
  * Any failed check denies the order and recommends 0. Otherwise the size is multiplied by the regime's position scalar (at
@@ -97,7 +98,7 @@ function equityCheck({ notional_usd, account_equity_usd, max_position_pct }: Pre
   return { check: 'size_vs_equity', status, value, limit: max_position_pct, detail }
 }
 
-/** Distance of the limit price in hourly standard deviations. A limit further away is a typing error or never fills. */
+/** Distance of the limit price in hourly standard deviations. A limit too far away is a typing error or never fills. */
 function limitCheck({ limit_price }: PreflightRequest, { inputs }: CostEstimate): Check {
   const { price, sigma_daily, day_minutes } = inputs
   if (limit_price === undefined) return notChecked('limit_distance', 'limit_price was not sent.')
