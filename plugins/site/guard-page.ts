@@ -1,13 +1,13 @@
-/** The page about what the service refuses to do and how it protects a buyer, with its current status. */
+/** The page /guard: what the service refuses to do and how it protects a buyer, with its current status. */
 import type { Call, Catalog } from 'tollgate/plugin'
 import { ask, byPrice, type Discovery, networksOf, routeParts, listedOperations } from './page-data.ts'
 
+/** The parts of /health that the page shows. */
 interface Health {
   readonly status: string
   readonly data_mode: string
   readonly settler: { readonly ready: boolean; readonly reason?: string }
-  readonly products: readonly { readonly product: string; readonly status: string; readonly reason?: string }[]
-  readonly withheld: readonly { readonly product: string }[]
+  readonly products: readonly { readonly product: string; readonly status: string }[]
   readonly started: string
   readonly time: string
 }
@@ -26,11 +26,12 @@ const MODES = [
   {
     id: 'sample',
     name: 'Sample',
-    meaning: 'Invented data from a generator. For trying the service; they say nothing about any market.',
+    meaning: 'Invented data, for trying the service. They say nothing about any market.',
   },
 ] as const
 
-export async function guard(call: Call) {
+/** Returns the status of the service and its products, the data modes, and the limits of the paid operations. */
+export async function guardPage(call: Call) {
   const { catalog } = call
   const [health, { payment }] = await Promise.all([
     ask<Health>(call, 'getHealth'),

@@ -1,5 +1,6 @@
 /** The start page: what the service is, the regime 24 hours ago, and a call to copy. */
 import type { Call, Catalog, Operation } from 'tollgate/plugin'
+import type { Snapshot } from '../../schemas/types.d.ts'
 import {
   anchorOf,
   ask,
@@ -7,25 +8,15 @@ import {
   byPrice,
   type Discovery,
   networksOf,
-  listedOperations,
+  percent,
+  pricedGets,
   tools,
   problemMessage,
 } from './page-data.ts'
 import { curl } from './curl.ts'
 import type { Read } from './cached-read.ts'
-import { changes, chartOf, type Past } from './regime-past.ts'
+import { changes, chartOf, type MarketHistory } from './regime-history.ts'
 import { linkedService } from './structured-data.ts'
-
-/** The fields of the free sample that the page shows. */
-interface Snapshot {
-  readonly as_of: string
-  readonly symbol: string
-  readonly regime: 'STABLE' | 'VOLATILE'
-  readonly confidence: number
-  readonly position_scalar: number
-  readonly forecast_vol?: number
-  readonly boundary_vol?: number
-}
 
 /** The measured record of the regime model. A figure is missing until it can be measured. */
 interface Stats {
@@ -55,14 +46,15 @@ const ORIGINS: Readonly<Record<string, string>> = {
   replay: 'Recorded data, replayed.',
 }
 
-export async function home(call: Call, readPast: Read<Past>) {
+/** Returns the regime 24 hours ago, its record and history, the steps of a paid call, and the products and tools. */
+export async function home(call: Call, readHistory: Read<MarketHistory>) {
   const { catalog } = call
   const [discovery, health, sample, stats, past] = await Promise.all([
     ask<Discovery>(call, 'getDiscovery'),
     ask<{ readonly data_mode: string }>(call, 'getHealth'),
     askIfAvailable<Snapshot>(call, 'getRegimeSample'),
     askIfAvailable<Stats>(call, 'getStats'),
-    readPast(call),
+    readHistory(call),
   ])
   const { payment } = discovery
   const operation = catalog.operations.get('getRegimeSample')
@@ -94,13 +86,11 @@ function panel(snapshot: Snapshot, { path, maxFreshnessSeconds }: Operation) {
   }
 }
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
-
 /** Converts a share to a position on a bar of 100. */
 const place = (share: number): number => Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10
 
 /** Returns the figures of a snapshot as bars. A confidence of 0.874 fills 87.4 of 100. */
-export function gauges(snapshot: Snapshot): readonly Gauge[] {
+function gauges(snapshot: Snapshot): readonly Gauge[] {
   const { confidence, position_scalar: scalar, forecast_vol: forecast, boundary_vol: boundary } = snapshot
   return [
     {
@@ -161,10 +151,7 @@ function row(
 
 /** Shows one paid call in three steps: the current regime if it is in the catalog, otherwise the cheapest route. */
 function steps(catalog: Catalog, { base_url: baseUrl, payment }: Discovery) {
-  const cheapest = listedOperations(catalog)
-    .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
-    .sort((one, other) => Number((one.price ?? 0n) - (other.price ?? 0n)))[0]
-  const operation = catalog.operations.get('getRegimeCurrent') ?? cheapest
+  const operation = catalog.operations.get('getRegimeCurrent') ?? pricedGets(catalog)[0]
   if (operation === undefined) return []
   const answer = operation.example?.response
   return [

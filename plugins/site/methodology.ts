@@ -1,28 +1,14 @@
 /** The page on how the numbers are computed. Each product describes its own method through an operation. */
 import type { Call, Operation, Product } from 'tollgate/plugin'
-import type { Chart } from '../lib/charts.ts'
+import type { Method } from '../../schemas/types.d.ts'
 import { anchorOf, askIfAvailable, byPrice } from './page-data.ts'
 
-interface Table {
-  readonly caption: string
-  readonly columns: readonly string[]
-  readonly rows: readonly (readonly (string | number | null)[])[]
-}
-
-/** common.json#/$defs/Method */
-export interface Method {
-  readonly model: string
-  readonly paragraphs: readonly string[]
-  readonly formulas?: readonly { readonly name: string; readonly formula: string; readonly source?: string }[]
-  readonly tables?: readonly Table[]
-  readonly charts?: readonly Chart[]
-  readonly limits?: readonly string[]
-  readonly sources?: readonly string[]
-}
+type Table = Required<Method>['tables'][number]
 
 /** Operations that describe a method, such as getRegimeMethod. The page shows those that `uses` in site.json names. */
 const METHOD_OPERATION = /Method$/
 
+/** Returns one section for each sold product that describes its method, and the titles of the others. */
 export async function methodology(call: Call) {
   const { catalog } = call
   const page = catalog.products.find(({ id }) => id === call.operation.product)

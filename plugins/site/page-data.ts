@@ -61,9 +61,19 @@ export function clientLimitOf(note: string): { readonly rule: string; readonly r
   return { rule, routes: routes.replace(/\.$/, '').split(', ').filter(Boolean) }
 }
 
+/** Writes a share as percent with one decimal: 0.5 is "50.0%". */
+export const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
+
 /** Returns the operations that pages may show. */
 export function listedOperations(catalog: Catalog): readonly Operation[] {
   return [...catalog.operations.values()].filter(({ listed, internal, retired }) => listed && !internal && !retired)
+}
+
+/** Returns the priced GET routes without path parameters, the cheapest first. */
+export function pricedGets(catalog: Catalog): readonly Operation[] {
+  return listedOperations(catalog)
+    .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
+    .sort((one, other) => byPrice([one], [other]))
 }
 
 /** Compares groups of operations by their lowest price. Groups with only free operations come last. */
@@ -79,7 +89,7 @@ function lowestPrice(operations: readonly Priced[]): number {
   return Math.min(Number.MAX_VALUE, ...operations.flatMap(({ price }) => (price === null ? [] : [Number(price)])))
 }
 
-export interface ToolRow {
+interface ToolRow {
   readonly id: string
   readonly name: string
   readonly summary: string

@@ -3,7 +3,8 @@
  * the label changes, because every trade costs.
  */
 import type { Chart } from '../lib/charts.ts'
-import { DAY, HOUR, type Past } from './regime-past.ts'
+import { percent } from './page-data.ts'
+import { DAY, HOUR, type MarketHistory } from './regime-history.ts'
 
 const HOURS_PER_YEAR = 8760
 
@@ -16,26 +17,26 @@ interface Line {
 }
 
 /** Returns both positions as a chart and a table, or null if there are fewer than three hours. */
-export function sizing(past: Past, costBps: number) {
-  const closes = closesOf(past)
+export function sizing(history: MarketHistory, costBps: number) {
+  const closes = closesOf(history)
   if (closes.length < 3) return null
   const plain = run(closes, () => 1, costBps)
-  const scaled = run(closes, scalarsOf(past), costBps)
+  const scaled = run(closes, scalarsOf(history), costBps)
   return {
-    chart: chartOf(past, plain, scaled),
+    chart: chartOf(history, plain, scaled),
     rows: rowsOf(plain, scaled, costBps),
     costBps,
-    symbol: past.symbol,
+    symbol: history.symbol,
   }
 }
 
 /** Returns the price at each full hour. */
-function closesOf({ returns: { at, closes } }: Past): readonly (readonly [number, number])[] {
+function closesOf({ returns: { at, closes } }: MarketHistory): readonly (readonly [number, number])[] {
   return at.flatMap((moment, index) => (moment % HOUR === 0 ? [[moment, closes[index] as number] as const] : []))
 }
 
 /** Returns the exposure at each hour: the scalar of the hour in which the label last changed. */
-function scalarsOf({ hours }: Past): (at: number) => number | undefined {
+function scalarsOf({ hours }: MarketHistory): (at: number) => number | undefined {
   let [label, held] = [hours[0]?.volatile, hours[0]?.scalar]
   const sizes = new Map<number, number | undefined>()
   for (const { at, volatile, scalar } of hours) {
@@ -49,7 +50,7 @@ function scalarsOf({ hours }: Past): (at: number) => number | undefined {
  * Returns the value of a position over time. `wanted` gives the exposure from each hour on, and each change of exposure
  * costs `costBps`: at 10 bps, going from 1 to 0.5 costs 0.0005 of the value.
  */
-export function run(
+function run(
   closes: readonly (readonly [number, number])[],
   wanted: (at: number) => number | undefined,
   costBps: number,
@@ -76,11 +77,12 @@ export function run(
   return { points, returns, changes, turnover }
 }
 
-function chartOf({ symbol }: Past, plain: Line, scaled: Line): Chart {
+function chartOf({ symbol }: MarketHistory, plain: Line, scaled: Line): Chart {
   return {
     id: 'sizing',
     title: `One unit of ${symbol}, at full size and resized`,
-    description: `Two lines over the same hours: the value of one unit at constant size, and of one unit resized by the position scalar at each change of the label. Both after costs.`,
+    description:
+      'Two lines over the same hours, both after costs: the value of one unit at constant size, and of one unit resized by the position scalar at each change of the label.',
     x: { label: 'UTC', scale: 'time' },
     y: { label: 'Value of one unit' },
     series: [
@@ -110,8 +112,7 @@ function rowsOf(plain: Line, scaled: Line, costBps: number) {
   ]
 }
 
-const percent = (share: number): string => `${(share * 100).toFixed(1)}%`
-
+/** The root mean square. The mean of hourly returns is close enough to zero to be left out. */
 const deviation = (values: readonly number[]): number =>
   Math.sqrt(values.reduce((sum, value) => sum + value * value, 0) / Math.max(1, values.length))
 
@@ -125,7 +126,7 @@ function unevenness(returns: readonly number[]): number {
 }
 
 /** Returns the largest fall from a peak: 1, 1.2, 0.9 gives -0.25. */
-export function maximumDrawdown(points: readonly (readonly [number, number])[]): number {
+function maximumDrawdown(points: readonly (readonly [number, number])[]): number {
   let [peak, fall] = [0, 0]
   for (const [, value] of points) {
     peak = Math.max(peak, value)

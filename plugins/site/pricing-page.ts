@@ -8,6 +8,7 @@ import {
   clientLimitOf,
   type Discovery,
   networksOf,
+  pricedGets,
   recipientsOf,
   routeParts,
   listedOperations,
@@ -17,7 +18,7 @@ import { curl, examplePath } from './curl.ts'
 import { linkedOffers } from './structured-data.ts'
 
 const TOKEN_HEADER = 'X-SERVICE-TOKEN'
-/** Characters of examples on the whole page, and of one sample. The documentation has the examples in full. */
+/** Maximum characters of examples on the whole page, and of one example. The documentation shows them in full. */
 const EXAMPLE_BUDGET = 24_000
 const MAX_SAMPLE = 1000
 /** With a smaller budget per route, the page only links to the examples. */
@@ -33,13 +34,14 @@ interface PriceHistory {
   }[]
 }
 
-/** What the script that pays with a browser wallet needs of a route. `amount` is the price shown on the page. */
+/** The route that a button on the page buys with a browser wallet. `amount` is the price shown on the page. */
 interface Till {
   readonly method: string
   readonly address: string
   readonly amount: string
 }
 
+/** Returns the priced routes and plans with their examples, the price changes, and how to pay. */
 export async function pricing(call: Call) {
   const { catalog } = call
   const [{ base_url: baseUrl, payment }, history] = await Promise.all([
@@ -57,7 +59,7 @@ export async function pricing(call: Call) {
     how: payment.how,
     clientLimits: payment.client_limits.map(clientLimitOf),
     program: payment.program ?? null,
-    /** On a test network the page shows the command of this project that pays. */
+    /** On a test network the page shows this project's payment command. */
     isTest: /sepolia|test|fuji|amoy/.test(payment.network),
     first: cheapest(catalog),
     tool: toolCall(catalog),
@@ -74,13 +76,6 @@ export async function pricing(call: Call) {
 function cheapest(catalog: Catalog) {
   const [operation] = pricedGets(catalog)
   return operation ? row(operation, catalog) : null
-}
-
-/** Returns the priced GET routes without path parameters, the cheapest first. */
-function pricedGets(catalog: Catalog): readonly Operation[] {
-  return listedOperations(catalog)
-    .filter(({ price, method, path }) => price !== null && method === 'GET' && !path.includes('{'))
-    .sort((one, other) => byPrice([one], [other]))
 }
 
 /** Returns the JSON-RPC request of a paid tool call. */

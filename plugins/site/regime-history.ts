@@ -1,37 +1,39 @@
-/** The regime of the last 30 days, delayed by one day, and the realised volatility of the market. */
+/** The history of the regime over 30 days, delayed by one day, and the realised volatility of the market. */
 import type { Call } from 'tollgate/plugin'
 import type { Chart } from '../lib/charts.ts'
 import { cachedRead, type Read } from './cached-read.ts'
 
 /** A period with one label, in epoch milliseconds. */
-export interface Run {
+interface Run {
   readonly from: number
   readonly to: number
   readonly volatile: boolean
 }
 
-/** Squared log returns of five-minute bars, by the time at which each bar closed. */
-export interface Returns {
+/** Closes and squared log returns of five-minute bars, by the time at which each bar closed. */
+interface Returns {
   readonly at: readonly number[]
   readonly squared: readonly number[]
   readonly closes: readonly number[]
 }
 
 /** One snapshot per hour, with what is needed to size a position. */
-export interface Hour {
+interface Hour {
   readonly at: number
   readonly volatile: boolean
   readonly scalar: number
 }
 
-export interface Past {
+/** The labels of a market and its returns over the same time. */
+export interface MarketHistory {
   readonly symbol: string
   readonly runs: readonly Run[]
   readonly hours: readonly Hour[]
   readonly returns: Returns
 }
 
-interface History {
+/** One page of getRegimeHistory. */
+interface HistoryPage {
   readonly symbol: string
   readonly next_start: string | null
   readonly snapshots: readonly {
@@ -55,10 +57,10 @@ const BAR = 300_000
 const PAGE_SIZE = 10_000
 
 /**
- * Creates a function that reads the past as of the call, at most once an hour: snapshots never change. It returns null if
- * there is less than a day of history.
+ * Creates a function that reads the history as of the call, at most once an hour: snapshots never change. It returns null
+ * if there is less than a day of history.
  */
-export function createPastReader(): Read<Past> {
+export function createHistoryReader(): Read<MarketHistory> {
   return cachedRead(HOUR, (call) =>
     ['getRegimeHistory', 'getBars'].every((id) => call.catalog.operations.has(id))
       ? read(call, Math.floor(call.asOf.getTime() / HOUR) * HOUR)
@@ -66,7 +68,7 @@ export function createPastReader(): Read<Past> {
   )
 }
 
-async function read(call: Call, until: number): Promise<Past | null> {
+async function read(call: Call, until: number): Promise<MarketHistory | null> {
   const runs: Run[] = []
   const hours: Hour[] = []
   let symbol = ''
@@ -74,7 +76,7 @@ async function read(call: Call, until: number): Promise<Past | null> {
   const end = new Date(until).toISOString()
   while (start !== null) {
     const query = { start, end, limit: PAGE_SIZE }
-    const page = (await call.ask('getRegimeHistory', { params: {}, query, body: undefined })) as History
+    const page = (await call.ask('getRegimeHistory', { params: {}, query, body: undefined })) as HistoryPage
     symbol = page.symbol
     for (const { as_of, regime, position_scalar: scalar } of page.snapshots) {
       const at = Date.parse(as_of)
@@ -109,7 +111,7 @@ function returnsOf({ count, time, close }: Bars): Returns {
 }
 
 /** Returns the annualised realised volatility of (from, to] as a fraction, or null if no bar closed in it. */
-export function realised({ at, squared }: Returns, from: number, to: number): number | null {
+function realised({ at, squared }: Returns, from: number, to: number): number | null {
   let [sum, count] = [0, 0]
   for (let i = firstAfter(at, from); i < at.length && at[i]! <= to; i += 1) {
     sum += squared[i]!
@@ -129,34 +131,35 @@ function firstAfter(at: readonly number[], time: number): number {
   return low
 }
 
-/** Splits the past into blocks of `length` milliseconds and returns the middle and the volatility of each. */
-export function blocks(past: Past, length: number): readonly (readonly [number, number])[] {
-  const first = past.runs[0]?.from ?? 0
-  const last = past.runs.at(-1)?.to ?? 0
+/** Splits the history into blocks of `length` milliseconds and returns the middle and the volatility of each. */
+function blocks({ runs, returns }: MarketHistory, length: number): readonly (readonly [number, number])[] {
+  const first = runs[0]?.from ?? 0
+  const last = runs.at(-1)?.to ?? 0
   const count = Math.ceil((last - first) / length)
   return Array.from({ length: count }, (_, index) => first + index * length).flatMap((from) => {
-    const value = realised(past.returns, from, from + length)
+    const value = realised(returns, from, from + length)
     return value === null ? [] : [[from + length / 2, value] as const]
   })
 }
 
 /** Returns the chart of the start page. */
-export function chartOf(past: Past): Chart {
-  const volatile = past.runs.filter((run) => run.volatile)
+export function chartOf(history: MarketHistory): Chart {
+  const { symbol, runs } = history
+  const volatile = runs.filter((run) => run.volatile)
   return {
     id: 'past-chart',
-    title: `${past.symbol}: regime label and realised volatility`,
-    description: `Realised volatility of ${past.symbol} in blocks of four hours over ${DAYS} days, with the ${volatile.length} periods that were labelled VOLATILE at the time.`,
+    title: `${symbol}: regime label and realised volatility`,
+    description: `Realised volatility of ${symbol} in blocks of four hours over ${DAYS} days, with the ${volatile.length} periods that were labelled VOLATILE at the time.`,
     x: { label: 'UTC', scale: 'time' },
     y: { label: 'Annualised volatility', unit: 'percent', domain: [0, 0.1] },
-    series: [{ name: 'Realised volatility, 4 hours', tone: 'main', kind: 'step', points: blocks(past, 4 * HOUR) }],
+    series: [{ name: 'Realised volatility, 4 hours', tone: 'main', kind: 'step', points: blocks(history, 4 * HOUR) }],
     bands: volatile.map(({ from, to }) => ({ from, to, tone: 'bad' })),
     bandNames: [{ name: 'Labelled VOLATILE', tone: 'bad' }],
-    table: { columns: ['Day', 'VOLATILE', 'Label changes', 'Realised volatility'], rows: days(past) },
+    table: { columns: ['Day', 'VOLATILE', 'Label changes', 'Realised volatility'], rows: days(history) },
   }
 }
 
-function days({ runs, returns }: Past): (string | number)[][] {
+function days({ runs, returns }: MarketHistory): (string | number)[][] {
   const first = Math.floor((runs[0]?.from ?? 0) / DAY)
   const last = Math.floor((runs.at(-1)?.from ?? 0) / DAY)
   return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * DAY).map((from) => {
@@ -180,7 +183,7 @@ const percent = (share: number): string => `${(share * 100).toFixed(0)}%`
  * Returns the latest changes of the label, newest first, with the volatility of the next hour and of the whole period as
  * multiples of the median hour.
  */
-export function changes({ runs, returns }: Past, count: number) {
+export function changes({ runs, returns }: MarketHistory, count: number) {
   const hourly = hoursOf(runs, returns).toSorted((one, other) => one - other)
   const median = hourly[hourly.length >> 1] ?? null
   const relative = (from: number, to: number): number | null => {

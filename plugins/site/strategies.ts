@@ -1,68 +1,27 @@
 /** The page on using the products together, with examples that the service computes as of a day ago. */
 import type { Call, Catalog } from 'tollgate/plugin'
+import type { AuditReport, BarQualityReport, CostEstimate, Preflight, Snapshot } from '../../schemas/types.d.ts'
 import { askIfAvailable, routeParts } from './page-data.ts'
 import type { Read } from './cached-read.ts'
-import type { Past } from './regime-past.ts'
+import type { MarketHistory } from './regime-history.ts'
 import { sizing } from './position-sizing.ts'
-
-interface Snapshot {
-  readonly as_of: string
-  readonly symbol: string
-  readonly regime: string
-  readonly confidence: number
-  readonly position_scalar: number
-}
-
-interface Cost {
-  readonly symbol: string
-  readonly side: string
-  readonly order_type: string
-  readonly notional_usd: number
-  readonly as_of: string
-  readonly total_bps: number
-  readonly cost_usd: number
-  readonly components: { readonly half_spread_bps: number; readonly impact_bps: number; readonly fee_bps: number }
-  readonly range_bps: { readonly p10: number; readonly p90: number }
-}
-
-interface Quality {
-  readonly symbol?: string
-  readonly bars: number
-  readonly grade: string
-  readonly usable: boolean
-  readonly findings: readonly { readonly code: string; readonly index: number; readonly explanation: string }[]
-}
-
-interface Report {
-  readonly verdict: string
-  readonly summary: string
-  readonly report_url: string
-}
-
-interface Preflight {
-  readonly decision: string
-  readonly recommended_notional_usd: number
-  readonly request: { readonly symbol: string; readonly side: string; readonly notional_usd: number }
-  readonly checks: readonly { readonly check: string; readonly status: string; readonly detail: string }[]
-  readonly signature?: { readonly signer?: string }
-}
 
 const POSITION_USD = 100_000
 /** Used if no cost estimate is available. */
 const FALLBACK_COST_BPS = 10
 
 /** Creates a function that reads the examples. Each is null if its product is not in the catalog or fails. */
-export function createExamples(readPast: Read<Past>): Read<Awaited<ReturnType<typeof examples>>> {
-  return (call) => examples(call, readPast)
+export function createExamples(readHistory: Read<MarketHistory>): Read<Awaited<ReturnType<typeof examples>>> {
+  return (call) => examples(call, readHistory)
 }
 
-async function examples(call: Call, readPast: Read<Past>) {
-  const [past, snapshot, cost, quality, report, preflight] = await Promise.all([
-    readPast(call),
+async function examples(call: Call, readHistory: Read<MarketHistory>) {
+  const [history, snapshot, cost, quality, report, preflight] = await Promise.all([
+    readHistory(call),
     askIfAvailable<Snapshot>(call, 'getRegimeSample'),
-    askIfAvailable<Cost>(call, 'estimateExecutionCost', exampleOf(call.catalog, 'estimateExecutionCost')),
-    askIfAvailable<Quality>(call, 'checkBarQuality', exampleOf(call.catalog, 'checkBarQuality')),
-    askIfAvailable<Report>(call, 'getAuditReport', { query: { rid: 'sample' } }),
+    askIfAvailable<CostEstimate>(call, 'estimateExecutionCost', exampleOf(call.catalog, 'estimateExecutionCost')),
+    askIfAvailable<BarQualityReport>(call, 'checkBarQuality', exampleOf(call.catalog, 'checkBarQuality')),
+    askIfAvailable<AuditReport>(call, 'getAuditReport', { query: { rid: 'sample' } }),
     askIfAvailable<Preflight>(call, 'getPreflightDemo'),
   ])
   const position = snapshot && {
@@ -73,7 +32,7 @@ async function examples(call: Call, readPast: Read<Past>) {
   }
   return {
     position,
-    sizing: past && sizing(past, cost?.total_bps ?? FALLBACK_COST_BPS),
+    sizing: history && sizing(history, cost?.total_bps ?? FALLBACK_COST_BPS),
     cost: cost && { ...cost, steps: stepsOf(cost) },
     quality,
     report: report && { ...report, verdict: report.verdict.replaceAll('_', ' ') },
@@ -86,7 +45,7 @@ function exampleOf(catalog: Catalog, operation: string) {
   return { body: catalog.operations.get(operation)?.example?.request.body }
 }
 
-function stepsOf({ components, total_bps: total }: Cost) {
+function stepsOf({ components, total_bps: total }: CostEstimate) {
   return [
     { label: 'Half the spread', amount: components.half_spread_bps },
     { label: 'Market impact', amount: components.impact_bps },
