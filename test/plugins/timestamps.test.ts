@@ -33,8 +33,9 @@ function floorSeconds(milliseconds: number | null): number | null {
 }
 
 /**
- * One instant in every notation that all products take. From 1973-03-03 on milliseconds are told from seconds. Some
- * products keep seconds as a double, which rounds up in the last quarter of a microsecond before the next second.
+ * One instant in every notation that all products take. It is after 1973-03-03, from when on milliseconds can be told
+ * from seconds. Nanoseconds stop short of the next second, because some products keep seconds as a double, which rounds
+ * up in the last quarter of a microsecond.
  */
 const notations = fc
   .record({ seconds: fc.integer({ min: 100_000_000, max: 4_000_000_000 }), nanoseconds: fc.nat(999_999_000) })
@@ -61,7 +62,7 @@ const notations = fc
 
 describe('the timestamps of all products', () => {
   for (const [product, read] of Object.entries(READERS))
-    it(`are the same instants in ${product}`, () => {
+    it(`mean the same instant in ${product}`, () => {
       fc.assert(
         fc.property(notations, ({ seconds, texts }) => {
           for (const text of texts) expect(read(text), text).to.equal(seconds)
@@ -69,7 +70,7 @@ describe('the timestamps of all products', () => {
       )
     })
 
-  it('tell 100,000,000,000 as milliseconds, the first number that is no count of seconds', () => {
+  it('are milliseconds from 100,000,000,000 on, and seconds below', () => {
     for (const [product, read] of Object.entries(READERS)) expect(read('100000000000'), product).to.equal(100_000_000)
   })
 })

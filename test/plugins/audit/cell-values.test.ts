@@ -49,7 +49,7 @@ describe('reading numbers', () => {
 })
 
 describe('detecting the format of a file', () => {
-  it('uses unambiguous numbers', () => {
+  it('takes the decimal separator from numbers that can be read in only one way', () => {
     expect(cellFormatOf([['1.000', '95,10']], ';').decimal).to.equal('comma')
     expect(cellFormatOf([['1,000', '95.10']], ';').decimal).to.equal('point')
     expect(cellFormatOf([['1,000', '1.000']], ';').decimal).to.equal('either')
@@ -58,7 +58,7 @@ describe('detecting the format of a file', () => {
     expect(cellFormatOf([['1,000', '7']], ',').decimal).to.equal('point')
   })
 
-  it('uses unambiguous dates and decimal commas', () => {
+  it('takes the order of day and month from dates that can be read in only one way, or from decimal commas', () => {
     expect(cellFormatOf([['1/2/2024'], ['31/1/2024']], ',').dayFirst).to.equal(true)
     expect(cellFormatOf([['1/2/2024'], ['1/31/2024']], ',').dayFirst).to.equal(false)
     expect(cellFormatOf([['1/2/2024']], ',').dayFirst).to.equal(null)
@@ -144,7 +144,7 @@ describe('a ledger from brokers and spreadsheets', () => {
     expect(report.performance.win_rate).to.equal(1)
   })
 
-  it('is read by the executed quantity and the fill price', async () => {
+  it('is judged by the executed quantity and the fill price, not by the order', async () => {
     const rows = [
       'Date(UTC),Pair,Side,Price,Executed,Amount,Fee',
       '2024-01-02 10:00:00,BTCUSDT,BUY,"42,000.5",0.5BTC,21000.25USDT,10USDT',
@@ -180,7 +180,7 @@ describe('backtest results in JSON', () => {
     mfe: 0,
   })
 
-  it('are read from LEAN: all closed trades and not those of a rolling window', async () => {
+  it('are read from LEAN with each closed trade once, although rolling windows repeat trades', async () => {
     const file = {
       rollingWindow: { M1_20240131: { closedTrades: [closed('SPY', 10)] } },
       totalPerformance: { closedTrades: [closed('SPY', 10), closed('QQQ', -10)] },

@@ -39,7 +39,7 @@ describe('the charts of a report', () => {
     report = (await auditOf(sample('round-trips.csv'), { bars: sample('bars.csv') })) as unknown as AuditReport
   })
 
-  it('use a sample ledger with one impossible fill in every layout', async () => {
+  it('are drawn from sample ledgers that show the same impossible fill in every layout', async () => {
     expect(found(report as never)).to.deep.equal(['17 outside_range entry'])
     const fills = await auditOf(sample('fills.csv'), { bars: sample('bars.csv') })
     expect(fills.fills).to.include({ impossible: 1 })
@@ -84,7 +84,7 @@ describe('the charts of a report', () => {
     expect(trialsChart({ ...report, overfitting: { ...report.overfitting, dsr: null } })).to.equal(null)
   })
 
-  it('show a fill beside its bar', () => {
+  it('place a fill relative to the low and the high of its bar', () => {
     const place = placeOf({ price: 9, low: 10, high: 12 })
     expect(place?.price).to.be.below(place?.low ?? 0)
     expect(placeOf({ price: 11, low: 10, high: 12 })?.price).to.equal(50)

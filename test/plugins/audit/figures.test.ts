@@ -184,7 +184,7 @@ describe('an audit of many trials', () => {
     expect(overfitting.haircuts?.bhy).to.be.an('object')
   })
 
-  it('finds noise overfitted and does not find skill overfitted', async () => {
+  it('reports noise as overfitted and skill as not overfitted', async () => {
     const luck = (await auditOf(trialLedger(20, 200, noiseOf), { preset: 'zero' })).overfitting
     expect(luck.pbo).to.be.within(0.2, 0.9)
     expect(luck).to.include({ pbo_blocks: 16, pbo_periods: 200, pbo_not_checked: null })
@@ -199,20 +199,20 @@ describe('an audit of many trials', () => {
       .and.not.to.include('found nothing against it')
   })
 
-  it('finds a winner overfitted that loses in the second half', async () => {
+  it('reports a winner that loses in the second half as overfitted', async () => {
     const turning = (trial: number, day: number): number =>
       noiseOf(trial, day) + (trial < 10 ? 0.01 : -0.01) * (day < 100 ? 1 : -1)
     const { overfitting } = await auditOf(trialLedger(20, 200, turning), { preset: 'zero' })
     expect(overfitting.pbo).to.be.greaterThan(0.5)
   })
 
-  it('gives the reason if there is no probability of overfitting', async () => {
+  it('gives the reason if the probability of overfitting cannot be computed', async () => {
     const { overfitting } = await auditOf(trialLedger(5, 30, noiseOf))
     expect(overfitting.pbo_not_checked).to.equal('needs at least 60 days with exits, has 30')
   })
 })
 
-describe('the verdict', () => {
+describe('the verdict of an audit', () => {
   const good = {
     structuralShare: 0,
     impossibleShare: 0,
@@ -225,17 +225,37 @@ describe('the verdict', () => {
     minTrlTrades: 100,
   }
   const cases = [
-    [{}, 'plausible', []],
-    [{ impossibleShare: 0.005, structuralShare: 0.005 }, 'plausible', []],
-    [{ impossibleShare: 0.0051 }, 'reject', ['impossible_share_above_0.005']],
-    [{ flags: ['touch_fill'], dsr: 0.5 }, 'reject', ['touch_fill', 'dsr_below_0.95']],
-    [{ netExpectancyBps: 0 }, 'not_profitable', ['net_expectancy_not_positive']],
-    [{ dsr: 0.9499 }, 'unproven', ['dsr_below_0.95']],
-    [{ pbo: 0.51 }, 'unproven', ['pbo_above_0.5']],
-    [{ trades: 99 }, 'unproven', ['fewer_trades_than_min_trl']],
+    ['if every test is passed', {}, 'plausible', []],
+    [
+      'if half a percent of the fills are impossible and half a percent of the rows are broken',
+      { impossibleShare: 0.005, structuralShare: 0.005 },
+      'plausible',
+      [],
+    ],
+    [
+      'if more than half a percent of the fills are impossible',
+      { impossibleShare: 0.0051 },
+      'reject',
+      ['impossible_share_above_0.005'],
+    ],
+    [
+      'and gives all reasons if fills touch the extremes of their bars and the deflated Sharpe ratio is low',
+      { flags: ['touch_fill'], dsr: 0.5 },
+      'reject',
+      ['touch_fill', 'dsr_below_0.95'],
+    ],
+    ['if nothing is left after costs', { netExpectancyBps: 0 }, 'not_profitable', ['net_expectancy_not_positive']],
+    ['if the deflated Sharpe ratio is below 0.95', { dsr: 0.9499 }, 'unproven', ['dsr_below_0.95']],
+    ['if the probability of overfitting is above 0.5', { pbo: 0.51 }, 'unproven', ['pbo_above_0.5']],
+    [
+      'if there are fewer trades than the minimum track record',
+      { trades: 99 },
+      'unproven',
+      ['fewer_trades_than_min_trl'],
+    ],
   ] as const
-  for (const [change, verdict, reasons] of cases)
-    it(`is ${verdict} for ${JSON.stringify(change)}`, () => {
+  for (const [condition, change, verdict, reasons] of cases)
+    it(`is "${verdict}" ${condition}`, () => {
       expect(verdictOf({ ...good, ...change })).to.deep.equal({ verdict, reasons })
     })
 })

@@ -8,7 +8,7 @@ const ledger = trips(list)
 
 describe('reading a trade ledger', () => {
   for (const layout of LAYOUT_NAMES)
-    it(`gives the same figures written as ${layout}`, async () => {
+    it(`gives the same figures for the same trades in the layout ${layout}`, async () => {
       const [plain, other] = [
         await auditOf(writeLedger('round_trips', ledger), { bars: barsText(list) }),
         await auditOf(writeLedger(layout, ledger), { bars: barsText(list) }),
@@ -21,12 +21,12 @@ describe('reading a trade ledger', () => {
       expect(other.fills).to.include({ checked: 2 * ledger.length, not_checked: 0 })
     })
 
-  for (const [what, style] of Object.entries({
-    semicolons: { delimiter: ';' },
-    tabs: { delimiter: '\t' },
-    'CRLF and a byte order mark': { newline: '\r\n', bom: true },
+  for (const [format, style] of Object.entries({
+    'cells separated by semicolons': { delimiter: ';' },
+    'cells separated by tabs': { delimiter: '\t' },
+    'CRLF line ends and a byte order mark': { newline: '\r\n', bom: true },
   }))
-    it(`is read with ${what}`, async () => {
+    it(`accepts ${format}`, async () => {
       const report = await auditOf(writeLedger('vectorbt', ledger, style))
       expect(report.ledger).to.include({ layout: 'vectorbt', trades: ledger.length, excluded: 0 })
     })

@@ -38,14 +38,14 @@ describe('an audit against the bars of the service', () => {
     rmSync(folder, { recursive: true })
   })
 
-  it('checks fills by day', async () => {
+  it('compares fills with daily bars', async () => {
     const trip = { ...ledger[5]!, entryPrice: 250 }
     const report = await auditOf([ROUND_TRIPS, ...ledger.with(5, trip).map(line)], { ask })
     expect(found(report)).to.deep.equal(['5 outside_range entry'])
     expect(report.fills).to.include({ reference: 'market', checked: 2 * ledger.length, not_checked: 0 })
   })
 
-  it('checks fills by minute, under any spelling of the symbol', async () => {
+  it('compares fills with minute bars, under any spelling of the symbol', async () => {
     const header = 'pair,open_date,open_rate,close_date,close_rate,amount,is_short'
     const report = await auditOf(
       [
@@ -82,7 +82,7 @@ describe('an audit against the bars of the service', () => {
     expect(statusOf(report, 'outside_range')).to.deep.include({ status: 'not_checked', reasons: [unfit] })
   })
 
-  it('uses a recording only if its times are not moved', () => {
+  it('uses recorded bars only if their times are not shifted', () => {
     const isUsed = (setting: string): boolean => {
       const replayShift = parseReplayShift(setting)
       return unusableBarsReason({ dataMode: 'replay', replayDir: folder, replayShift }) === null

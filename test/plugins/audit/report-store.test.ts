@@ -4,7 +4,7 @@ import { migrations, openReportStore, type ReportStore } from '../../../plugins/
 import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 
 for (const [name, open] of Object.entries(DATABASES))
-  describe(`the reports of audits, in ${name}`, () => {
+  describe(`the reports of audits in ${name}`, () => {
     let database: TestDatabase | null
     let reports: ReportStore
     before(async function () {

@@ -88,15 +88,15 @@ describe('POST /v1/audit', () => {
   })
 
   const hostile: Readonly<Record<string, readonly [body: object, status: number, ...loc: (string | number)[]]>> = {
-    'no file': [{}, 422, 'body', 'file'],
-    'a number for a file': [{ file: 7 }, 422, 'body', 'file'],
+    'a request without a file': [{}, 422, 'body', 'file'],
+    'a file that is a number': [{ file: 7 }, 422, 'body', 'file'],
     'an unknown preset': [{ file, preset: 'free' }, 422, 'body', 'preset'],
-    'no trial': [{ file, n_trials: 0 }, 422, 'body', 'n_trials'],
-    'half a trial': [{ file, n_trials: 1.5 }, 422, 'body', 'n_trials'],
-    'costs out of range': [{ file, extra_bps: -11 }, 422, 'body', 'extra_bps'],
-    'a field nobody knows': [{ file, secret: 1 }, 422, 'body', 'secret'],
-    'a formula for a symbol': [{ file, symbol: '=1+1' }, 422, 'body', 'symbol'],
-    'NaN for a price': [
+    'zero trials': [{ file, n_trials: 0 }, 422, 'body', 'n_trials'],
+    'a fractional number of trials': [{ file, n_trials: 1.5 }, 422, 'body', 'n_trials'],
+    'extra costs out of range': [{ file, extra_bps: -11 }, 422, 'body', 'extra_bps'],
+    'an unknown field': [{ file, secret: 1 }, 422, 'body', 'secret'],
+    'a formula as the symbol': [{ file, symbol: '=1+1' }, 422, 'body', 'symbol'],
+    'NaN as a price': [
       { file: `${ROUND_TRIPS}\nX,long,1,2024-01-02,NaN,2024-01-03,1\n` },
       422,
       'body',
@@ -106,8 +106,8 @@ describe('POST /v1/audit', () => {
     ],
     'a million rows': [{ file: `${ROUND_TRIPS}\n${'X,long,1,2024-01-02,1,2024-01-03,1\n'.repeat(1_000_000)}` }, 413],
   }
-  for (const [what, [body, status, ...loc]] of Object.entries(hostile))
-    it(`answers ${status} to ${what} and charges nothing`, async () => {
+  for (const [request, [body, status, ...loc]] of Object.entries(hostile))
+    it(`answers ${status} to ${request} and charges nothing`, async () => {
       const settled = shop.settler.transfers.length
       const header = await payment(url, shop.wallet, 2, { method: 'POST' })
       const answer = await send(url, header, 2, { method: 'POST', body })
@@ -117,7 +117,7 @@ describe('POST /v1/audit', () => {
       expect(shop.settler.transfers.length).to.equal(settled)
     })
 
-  it('answers 413 to more than 40 MB', async () => {
+  it('answers 413 to a body of more than 40 MB', async () => {
     const answer = await bought('x'.repeat(42_000_001), { 'content-type': 'text/csv' })
     expect(answer.status).to.equal(413)
   })
@@ -129,7 +129,7 @@ describe('POST /v1/audit', () => {
       .and.to.contain('zero')
   })
 
-  it('is the tool audit_backtest, with the CSV as a string', async () => {
+  it('is offered over MCP as the tool audit_backtest, with the CSV as a string', async () => {
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
     const tool = (await client.listTools()).tools.find(({ name }) => name === 'audit_backtest')
@@ -149,7 +149,7 @@ describe('POST /v1/audit', () => {
     const submit = (body: FormData, headers: Record<string, string> = {}): Promise<Response> =>
       fetch(`${shop.url}/audit`, { method: 'POST', body, headers, redirect: 'manual' })
 
-    it('is free and gives programs the verdict and the address', async () => {
+    it('is free and answers programs with the verdict and the address of the report', async () => {
       proves('audit-form')
       const answer = await submit(form({ preset: 'crypto_perp', n_trials: '25', extra_bps: '1.5' }))
       expect(answer.status).to.equal(200)

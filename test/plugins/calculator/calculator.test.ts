@@ -22,7 +22,7 @@ describe('the deflated Sharpe ratio', () => {
     { trials: 1000, sr0: 2.3017, dsr: 0.6399 },
   ]
   for (const { sr0, dsr, ...change } of cases)
-    it(`is ${dsr} in the paper's example with ${JSON.stringify(change)}`, () => {
+    it(`is ${dsr} in the example of the paper with ${change.trials} trials${change.kurt ? ' and normal returns' : ''}`, () => {
       const result = calculate({ ...PAPER, ...change })
       expect(result.dsr).to.be.closeTo(dsr, 5e-5)
       expect(result.sr0).to.be.closeTo(sr0, 5e-5)
@@ -81,7 +81,7 @@ describe('the page of the calculator', () => {
     expect(await page(`${paper}&trials=88`)).to.contain('0.9505')
   })
 
-  it('is an empty form at first, and names the numbers that are missing', async () => {
+  it('is an empty form at first, and then names the numbers that are missing', async () => {
     const empty = await page('')
     expect(empty).to.contain('<form').and.not.to.contain('id="result-title"')
     expect(empty)
@@ -111,7 +111,7 @@ describe('the page of the calculator', () => {
     'sharp=1': 'sharp',
   }
   for (const [query, field] of Object.entries(wrong))
-    it(`answers 422 to ${query} and names ${field}`, async () => {
+    it(`answers 422 to the query ${query} and names the field ${field}`, async () => {
       const answer = await visit(query)
       expect(answer.status).to.equal(422)
       const [item] = (await json(answer))['detail'] as { loc: unknown; msg: string; type: string }[]

@@ -52,7 +52,7 @@ function bars(options: {
   }
 }
 
-describe('the figures of bars', () => {
+describe('the market figures measured from bars', () => {
   it('include spread, volatility and turnover', () => {
     const figures = barFigures(bars({ days: 10, perDay: 1440, spread: 0.001 }), 1440)!
     expect(figures.spreadBps).to.be.closeTo(10, 0.7)

@@ -25,7 +25,7 @@ describe('the cost of an order', () => {
     expect(sources.impact).to.equal('square_root')
   })
 
-  it('is the walk of the book if there is one', () => {
+  it('is what filling the order level by level costs if there is an order book', () => {
     const { components, inputs, sources } = answer({ notional_usd: 3002.1 }, knownWith(BOOK))
     // 10 at 100.01, then 20 at 100.1: the average is 3002.1/30 = 100.07.
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(7, 1e-9)
@@ -51,14 +51,14 @@ describe('the cost of an order', () => {
     expect(answer({}, known).inputs.book?.levels).to.deep.equal(BOOK.asks)
   })
 
-  it('is p(-half + adverse) + (1-p)(half + impact) for a limit order', () => {
+  it('weighs a filled and a missed limit order by the probability of a fill', () => {
     const { components } = answer({ order_type: 'limit' }, knownWith(null))
     const impact = answer({}, knownWith(null)).components.impact_bps
     const expected = 0.65 * (-1 + 0.8) + 0.35 * (1 + impact)
     expect(components.half_spread_bps + components.impact_bps).to.be.closeTo(expected, 1e-12)
   })
 
-  it('is half of the half spread and the J of Almgren et al. for a schedule', () => {
+  it('is half of the half spread plus the published impact model of Almgren et al. for a scheduled order', () => {
     const twap = answer({ order_type: 'twap', horizon_minutes: 144 }, knownWith(null))
     // X/V = 0.001, T = 0.1: 0.157 · 0.02 · 0.001 · 4 + 0.142 · 0.02 · 0.01^0.6
     expect(twap.components.half_spread_bps).to.equal(0.5)
@@ -70,7 +70,7 @@ describe('the cost of an order', () => {
     expect(pov.components.impact_bps).to.be.closeTo(vwap.components.impact_bps, 1e-9)
   })
 
-  it('assumes an hour for a schedule and a tenth of the volume for pov by default', () => {
+  it('assumes by default that a scheduled order takes an hour and that a pov order takes a tenth of the volume', () => {
     expect(answer({ order_type: 'twap' }, knownWith(null)).inputs.horizon_days).to.equal(60 / 1440)
     expect(answer({ order_type: 'pov' }, knownWith(null)).inputs.participation_rate).to.equal(0.1)
     expect(answer({ order_type: 'limit' }, knownWith(null)).inputs.horizon_days).to.equal(5 / 1440)

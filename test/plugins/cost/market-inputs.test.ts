@@ -21,7 +21,7 @@ const NOW = Date.UTC(2026, 10, 17, 15) / 1000
 const HOUR = 3600
 const DAY = 86_400
 
-describe('the inputs of an estimate', () => {
+describe('the inputs of a cost estimate', () => {
   let placed: Stand
   let now = NOW
 
@@ -98,7 +98,7 @@ describe('the inputs of an estimate', () => {
     expect((failure as Error).message).to.equal('symbol: SPY has no perpetual')
   })
 
-  it('are not found for an unknown symbol', async () => {
+  it('are refused for an unknown symbol', async () => {
     await place()
     const failure = await look('DOGE-EUR').catch((error: unknown) => error)
     expect(failure).to.be.instanceOf(NotFound)
@@ -142,7 +142,7 @@ describe('the inputs of an estimate', () => {
       await writeFile(join(folder, 'kraken_spot_acme_20240808.json'), JSON.stringify({ snapshots: [crossed] }))
     }
 
-    it('come from recorded quotes, moved in time together with the bars', async () => {
+    it('come from recorded quotes, shifted in time together with the bars', async () => {
       await record()
       await place({ dataMode: 'replay', replayDir: folder })
       const known = await look('ACME')

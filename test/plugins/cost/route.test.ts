@@ -86,20 +86,23 @@ describe('POST /v1/cost/estimate', () => {
   })
 
   const wrong: Record<string, { body: unknown; loc: string[] }> = {
-    'no symbol': { body: { side: 'buy', notional_usd: 1 }, loc: ['body', 'symbol'] },
+    'an order without a symbol': { body: { side: 'buy', notional_usd: 1 }, loc: ['body', 'symbol'] },
     'a symbol of 33 letters': { body: { ...ORDER, symbol: 'A'.repeat(33) }, loc: ['body', 'symbol'] },
-    'a side nobody takes': { body: { ...ORDER, side: 'hold' }, loc: ['body', 'side'] },
-    'nothing to trade': { body: { ...ORDER, notional_usd: 0 }, loc: ['body', 'notional_usd'] },
-    'more than ten billion': { body: { ...ORDER, notional_usd: 1.1e10 }, loc: ['body', 'notional_usd'] },
-    'a notional in words': { body: { ...ORDER, notional_usd: 'much' }, loc: ['body', 'notional_usd'] },
-    'an order type nobody knows': { body: { ...ORDER, order_type: 'stop' }, loc: ['body', 'order_type'] },
-    'two days of horizon': { body: { ...ORDER, horizon_minutes: 2880 }, loc: ['body', 'horizon_minutes'] },
-    'all of the volume': { body: { ...ORDER, participation_rate: 1 }, loc: ['body', 'participation_rate'] },
-    'a rebate for a fee': { body: { ...ORDER, fee_bps: -1 }, loc: ['body', 'fee_bps'] },
-    'a field nobody knows': { body: { ...ORDER, urgency: 'high' }, loc: ['body', 'urgency'] },
+    'an unknown side': { body: { ...ORDER, side: 'hold' }, loc: ['body', 'side'] },
+    'a notional of zero': { body: { ...ORDER, notional_usd: 0 }, loc: ['body', 'notional_usd'] },
+    'a notional above ten billion': { body: { ...ORDER, notional_usd: 1.1e10 }, loc: ['body', 'notional_usd'] },
+    'a notional that is not a number': { body: { ...ORDER, notional_usd: 'much' }, loc: ['body', 'notional_usd'] },
+    'an unknown order type': { body: { ...ORDER, order_type: 'stop' }, loc: ['body', 'order_type'] },
+    'a horizon of two days': { body: { ...ORDER, horizon_minutes: 2880 }, loc: ['body', 'horizon_minutes'] },
+    'a participation in the whole volume': {
+      body: { ...ORDER, participation_rate: 1 },
+      loc: ['body', 'participation_rate'],
+    },
+    'a negative fee': { body: { ...ORDER, fee_bps: -1 }, loc: ['body', 'fee_bps'] },
+    'an unknown field': { body: { ...ORDER, urgency: 'high' }, loc: ['body', 'urgency'] },
   }
-  for (const [what, { body, loc }] of Object.entries(wrong))
-    it(`answers 422 to ${what}, with the field named`, async () => {
+  for (const [request, { body, loc }] of Object.entries(wrong))
+    it(`answers 422 to ${request} and names the field`, async () => {
       const answer = await buy(url, shop.wallet, 2, { method: 'POST', body })
       expect(answer.status).to.equal(422)
       expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(loc)

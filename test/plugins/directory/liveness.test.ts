@@ -14,27 +14,27 @@ const ask = JSON.stringify({
   accepts: [{ scheme: 'exact', network: 'base', asset: '0xA', maxAmountRequired: '5', payTo: '0xB' }],
 })
 
-describe('one visit', () => {
+describe('a visit to a service', () => {
   const cases: readonly (readonly [string, Visit, Status, Status])[] = [
-    ['a 402 that can be read', answered(402, ask), 'alive', 'alive'],
-    ['a 402 that cannot', answered(402, 'pay!'), 'dead', 'dead'],
-    ['429', answered(429), 'alive', 'alive'],
-    ['401', answered(401), 'auth_gated', 'auth_gated'],
-    ['403', answered(403), 'auth_gated', 'auth_gated'],
-    ['405', answered(405), 'auth_gated', 'alive'],
-    ['415', answered(415), 'auth_gated', 'alive'],
-    ['404', answered(404), 'missing', 'missing'],
-    ['410', answered(410), 'missing', 'missing'],
-    ['500', answered(500), 'dead', 'dead'],
-    ['503', answered(503), 'dead', 'dead'],
-    ['200 without a payment', answered(200, '{}'), 'unknown', 'alive'],
-    ['400', answered(400), 'unknown', 'alive'],
-    ['a redirect to nowhere', answered(302), 'unknown', 'unknown'],
-    ['no answer', { failure: 'unreachable', reason: 'ENOTFOUND' }, 'dead', 'dead'],
-    ['a refused address', { failure: 'refused', reason: 'a private address' }, 'dead', 'dead'],
+    ['gets a readable 402', answered(402, ask), 'alive', 'alive'],
+    ['gets an unreadable 402', answered(402, 'pay!'), 'dead', 'dead'],
+    ['gets a 429', answered(429), 'alive', 'alive'],
+    ['gets a 401', answered(401), 'auth_gated', 'auth_gated'],
+    ['gets a 403', answered(403), 'auth_gated', 'auth_gated'],
+    ['gets a 405', answered(405), 'auth_gated', 'alive'],
+    ['gets a 415', answered(415), 'auth_gated', 'alive'],
+    ['gets a 404', answered(404), 'missing', 'missing'],
+    ['gets a 410', answered(410), 'missing', 'missing'],
+    ['gets a 500', answered(500), 'dead', 'dead'],
+    ['gets a 503', answered(503), 'dead', 'dead'],
+    ['gets a 200 without a payment', answered(200, '{}'), 'unknown', 'alive'],
+    ['gets a 400', answered(400), 'unknown', 'alive'],
+    ['gets a redirect without a target', answered(302), 'unknown', 'unknown'],
+    ['gets no answer', { failure: 'unreachable', reason: 'ENOTFOUND' }, 'dead', 'dead'],
+    ['is not made because the address is private', { failure: 'refused', reason: 'a private address' }, 'dead', 'dead'],
   ]
-  for (const [what, visit, paid, other] of cases)
-    it(`with ${what} means ${paid} for a paid endpoint and ${other} for a server of another protocol`, () => {
+  for (const [outcome, visit, paid, other] of cases)
+    it(`that ${outcome} counts as ${paid} for a paid endpoint and as ${other} for an MCP or A2A server`, () => {
       expect(judgeVisit(visit, 'http_endpoint').status).to.equal(paid)
       expect(judgeVisit(visit, 'mcp_tool').status).to.equal(paid)
       expect(judgeVisit(visit, 'mcp_server').status).to.equal(other)
@@ -53,13 +53,13 @@ describe('several visits', () => {
     return { seen, health }
   }
 
-  it('promote a service after two good visits in a row', () => {
+  it('mark a service as alive after two good ones in a row', () => {
     expect(walk('alive', 'alive').seen).to.deep.equal(['unknown', 'alive'])
     expect(walk('alive', 'dead', 'alive', 'alive').seen).to.deep.equal(['unknown', 'unknown', 'unknown', 'alive'])
     expect(walk('auth_gated', 'auth_gated').seen).to.deep.equal(['unknown', 'auth_gated'])
   })
 
-  it('hide a service after three bad visits in a row', () => {
+  it('hide a service after three bad ones in a row', () => {
     expect(walk('alive', 'alive', 'dead', 'missing', 'dead').seen).to.deep.equal([
       'unknown',
       'alive',
@@ -74,7 +74,7 @@ describe('several visits', () => {
     ).to.deep.equal([true, true, false, false, false])
   })
 
-  it('keep the status of a service when a visit is inconclusive', () => {
+  it('keep the status of a service when one is inconclusive', () => {
     expect(walk('alive', 'unknown', 'alive').seen.at(-1)).to.equal('alive')
     expect(walk('dead', 'dead', 'unknown', 'dead').seen.at(-1)).to.equal('dead')
   })
@@ -89,7 +89,7 @@ describe('several visits', () => {
     ])
   })
 
-  it('remember when a service was last alive and why a visit was refused', () => {
+  it('record when a service was last alive and why its address was refused', () => {
     const { health } = walk('alive', 'dead')
     expect([health.last_alive, health.last_checked]).to.deep.equal([0, 1])
     const refused: Visit = { failure: 'refused', reason: 'a private address' }

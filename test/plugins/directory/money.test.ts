@@ -4,7 +4,7 @@ import { sourceTime, textOf } from '../../../plugins/directory/listing-fields.ts
 import { PAYEE, USDC, V1, V2 } from './offers.ts'
 
 describe('a price', () => {
-  it('is exact in dollars, and only for dollar tokens with a known contract', () => {
+  it('is converted exactly to dollars, but only for dollar tokens with a known contract', () => {
     expect(pricesOf([{ ...V2, asset: USDC.toLowerCase() }])[0]).to.include({ asset_symbol: 'USDC', amount_usd: 0.01 })
     expect(pricesOf([{ ...V2, asset: PAYEE }])[0]).to.include({ asset_symbol: null, amount_usd: null })
     expect(pricesOf([{ ...V2, network: 'eip155:1' }])[0]).to.include({ amount_usd: null })
@@ -21,7 +21,7 @@ describe('a price', () => {
     for (const junk of [null, 'x', {}, [null, 3, []]]) expect(pricesOf(junk)).to.deep.equal([])
   })
 
-  it('names its network by CAIP-2', () => {
+  it('identifies its network by its CAIP-2 id', () => {
     expect(['base', 'Base', 'base-sepolia', 'solana', 'eip155:8453', 'mars'].map(networkOf)).to.deep.equal([
       'eip155:8453',
       'eip155:8453',

@@ -7,7 +7,7 @@ import { item, openScene, type Scene } from './scene.ts'
 const USD = ['10000', '250000', '3000', '10000', '1', '999999999']
 
 for (const name of ['memory', 'PostgreSQL'])
-  describe(`a query of the directory (${name})`, () => {
+  describe(`a query of a directory stored in ${name}`, () => {
     let database: TestDatabase | null
     let scene: Scene
     before(async function () {
@@ -88,7 +88,7 @@ for (const name of ['memory', 'PostgreSQL'])
     })
 
     for (const sort of ['name', 'price', 'first_seen', '-first_seen'])
-      it(`returns the same records in pages of 3 as in one page, while records change (${sort})`, async () => {
+      it(`returns the same records in pages of 3 as in one page, while records change, sorted by ${sort}`, async () => {
         const whole = await scene.find({ sort })
         const found: unknown[] = []
         let cursor: string | null = null

@@ -1,4 +1,4 @@
-/** Times, networks and addresses as different hands write them. */
+/** Times, networks and addresses as different sources write them. */
 import { expect } from 'chai'
 import { networkOf } from '../../../plugins/directory/payment-terms.ts'
 import { sourceTime } from '../../../plugins/directory/listing-fields.ts'
@@ -40,7 +40,7 @@ describe('a time in a source', () => {
 })
 
 describe('a network of x402 version 1', () => {
-  it('maps to its chain from every known name', () => {
+  it('is recognised by every known name of its chain', () => {
     const named = ['base', 'Base-Sepolia', 'story', 'educhain', 'skale-base-sepolia', 'eip155:8453', 'unheard-of']
     expect(named.map(networkOf)).to.deep.equal([
       'eip155:8453',

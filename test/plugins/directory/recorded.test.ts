@@ -65,14 +65,14 @@ describe('recorded listings', () => {
     }
   })
 
-  it('with a change time in the future get five minutes from now instead', () => {
+  it('with a change time in the future are dated five minutes from now instead', () => {
     const payload: unknown = JSON.parse(readFileSync(join(folder, 'agents/bazaar_payai_page_even.json'), 'utf8'))
     const now = 1_767_429_328
     const times = readBazaar(payload, now)!.listings.map(({ updated }) => updated)
     expect(times).to.deep.equal(times.map(() => now + 300))
   })
 
-  it('include route templates, marked, with their price', async () => {
+  it('include route templates, marked as such, with their price', async () => {
     const { records } = await ask({ q: 'laevitas perpetuals' })
     expect(records).to.have.length(1)
     expect(records[0]).to.deep.include({
@@ -147,7 +147,7 @@ describe('recorded listings', () => {
     expect(await totalAt('2026-07-24T00:00:00Z')).to.equal(135)
   })
 
-  it('are shifted so that they end at the first start, and keep that shift', async () => {
+  it('are shifted so that they end when the service first starts, and keep that shift', async () => {
     const found = await ask({ limit: 1 }, 'auto', '2030-01-01T00:00:00Z')
     expect(found.replay!.shift_seconds).to.equal(Date.UTC(2030, 0, 1) / 1000 - 1_784_821_038)
     expect(found.total).to.equal(135)

@@ -1,4 +1,4 @@
-/** A folder of recorded listings that is opened again. */
+/** What happens when the service restarts on a folder of recorded listings. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,7 +23,7 @@ describe('a folder of recorded listings', () => {
       JSON.stringify({ items: [{ resource: `https://${host}/a`, accepts: [], lastUpdated: AT / 1000 }] }),
     )
 
-  it('may be empty, is loaded once, and is loaded again when a file is added', async () => {
+  it('may be empty, is loaded only once, and is loaded again when a file is added', async () => {
     const db = openDatabase({ file: ':memory:' })
     const opened = async (hours: number): Promise<{ hosts: (string | null)[]; first: string[]; shift: unknown }> => {
       const now = (): Date => new Date(AT + hours * 3_600_000)

@@ -10,7 +10,7 @@ const NOW = Date.UTC(2026, 10, 20, 12) / 1000
 const one = (item: object) => readBazaar({ items: [item] }, NOW)!.listings[0]!
 
 describe('a facilitator listing', () => {
-  it('yields the same service in both versions', () => {
+  it('yields the same service in both versions of x402', () => {
     const v1 = one({
       resource: 'https://api.example.com/weather',
       type: 'http',
@@ -194,7 +194,7 @@ describe('an agent card', () => {
     expect(card.listings[0]).to.include({ url: 'https://a.example.com/rpc', provider: 'Maps Inc.', isOwn: true })
   })
 
-  it('counts only for its own host, and never for a private one', () => {
+  it('is trusted only for its own host, and dropped for a private one', () => {
     expect(readCard({ name: 'A', url: 'https://other.example.com/' }, 'a.example.com')!.listings[0]!.isOwn).to.equal(
       false,
     )
@@ -204,7 +204,7 @@ describe('an agent card', () => {
 })
 
 describe('the document of an origin', () => {
-  it('counts only for its own addresses', () => {
+  it('is trusted only for its own addresses', () => {
     const page = readOrigin(
       {
         version: 1,

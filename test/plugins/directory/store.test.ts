@@ -9,7 +9,7 @@ import { DATABASES, type TestDatabase } from '../../contracts/databases.ts'
 import { item, NOON } from './scene.ts'
 
 for (const name of ['memory', 'PostgreSQL'])
-  describe(`a sweep and a visit at the same time (${name})`, () => {
+  describe(`a sweep and a visit that change a directory in ${name} at the same time`, () => {
     let database: TestDatabase | null
     before(async function () {
       database = await DATABASES[name]!()

@@ -41,20 +41,20 @@ describe('a visit to an untrusted address', () => {
     expect(net.requests).to.deep.equal(['GET http://shop.example.org/a?b=1'])
   })
 
-  for (const [what, answer] of Object.entries({
-    loopback: ['127.0.0.1'],
-    'a private network': ['10.1.2.3'],
-    'link-local, where clouds keep their secrets': ['169.254.169.254'],
-    'carrier-grade NAT': ['100.100.100.200'],
+  for (const [target, addresses] of Object.entries({
+    'the loopback address': ['127.0.0.1'],
+    'an address of a private network': ['10.1.2.3'],
+    'a link-local address, where clouds keep their secrets': ['169.254.169.254'],
+    'an address of carrier-grade NAT': ['100.100.100.200'],
     'an IPv4 address mapped into IPv6': ['::ffff:169.254.169.254'],
-    'a translated address': ['64:ff9b::a9fe:a9fe'],
-    'IPv6 loopback': ['::1'],
+    'an IPv4 address translated to IPv6': ['64:ff9b::a9fe:a9fe'],
+    'the IPv6 loopback address': ['::1'],
     'a unique local address': ['fd00:ec2::254'],
     'a public address and a private one': ['93.184.216.34', '192.168.0.1'],
-    'something that is no address': ['elsewhere'],
+    'text that is not an address': ['elsewhere'],
   }))
-    it(`is refused if the name resolves to ${what}`, async () => {
-      net.name('shop.example.org', answer)
+    it(`is refused if the name resolves to ${target}`, async () => {
+      net.name('shop.example.org', addresses)
       expect(await refusal('http://shop.example.org/')).to.equal('a private address')
       expect(net.dialled).to.deep.equal([])
     })
@@ -71,7 +71,7 @@ describe('a visit to an untrusted address', () => {
     expect(net.dialled).to.deep.equal([])
   })
 
-  it('uses only ports 80 and 443', async () => {
+  it('may use the ports 80, 8080 and 8443', async () => {
     for (const port of [80, 8080, 8443]) expect((await get(`http://shop.example.org:${port}/`)).failure).to.equal(null)
     expect(net.dialled).to.deep.equal(['93.184.216.34:80', '93.184.216.34:8080', '93.184.216.34:8443'])
   })
@@ -198,7 +198,7 @@ describe('a visit to an untrusted address', () => {
     expect(seen.failure === null && seen.paymentRequired).to.match(/^[A-Za-z0-9+/=]{50,}$/)
   })
 
-  it('runs one visit per network neighbourhood at a time, and few in total', async () => {
+  it('waits for other visits to the same network, and while three visits run in total', async () => {
     visit = createVisitor(net.world, { ...limits, milliseconds: 10_000 }, createPace({ atOnce: 3, apartMs: 1 }))
     const later: Answer = (_, response) => void setTimeout(() => response.end('x'), 15)
     const hosts = Array.from({ length: 18 }, (_, i) => `h${i}.example.org`)

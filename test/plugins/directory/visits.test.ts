@@ -17,7 +17,7 @@ describe('visits of listed services', () => {
   })
   afterEach(() => scene.close())
 
-  /** A day, a sweep, and the visits that are due, so many times. */
+  /** Runs a sweep and the visits that are due, then advances the clock by a day; repeats this `count` times. */
   const days = async (count: number): Promise<void> => {
     for (let i = 0; i < count; i += 1) {
       await scene.run('sweep', 'visit')
@@ -137,7 +137,7 @@ describe('visits of listed services', () => {
     expect(record.flags).to.include('payto_changed')
   })
 
-  it('are limited per host in each run', async () => {
+  it('are limited to four per host in each run', async () => {
     scene.net.site('a.example.org', '93.184.216.34', status(402))
     scene.sources.bazaar.push(...Array.from({ length: 20 }, (_, i) => item(`http://a.example.org/${i}`)))
     await scene.run('sweep', 'visit')
@@ -156,7 +156,7 @@ describe('visits of listed services', () => {
   })
 })
 
-describe('documents that hosts serve about themselves', () => {
+describe('the documents that hosts serve about themselves', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()

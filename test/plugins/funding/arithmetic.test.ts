@@ -31,7 +31,7 @@ describe('funding arithmetic', () => {
   })
 })
 
-describe('a number in an answer', () => {
+describe('a number in the answer of a venue', () => {
   it('keeps its digits, without an exponent', () => {
     const cases: [unknown, string | null][] = [
       ['0.00000254545454545455', '0.00000254545454545455'],
@@ -57,7 +57,7 @@ describe('a number in an answer', () => {
     for (const [value, decimal] of cases) expect(decimalOf(value), String(value)).to.equal(decimal)
   })
 
-  it('is the same number for any finite one', () => {
+  it('keeps its value, whatever finite number it is', () => {
     fc.assert(
       fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (value) => {
         const decimal = decimalOf(value)

@@ -82,7 +82,7 @@ describe('recorded answers of venues', () => {
     expect(await found()).to.deep.equal({})
   })
 
-  it('are read although one of them is broken or incomplete', async () => {
+  it('are read even if one of them is broken or incomplete', async () => {
     keep('kraken_latest.json', ANSWERS.kraken['tickers'])
     keep('gate_2026-11-20.json', '{"cut":')
     keep('kraken__http_futures_tickers.json', '')
@@ -112,7 +112,7 @@ describe('recorded answers of venues', () => {
   })
 })
 
-/** What an adapter reads, nothing where it refuses the whole; it may throw nothing else. */
+/** The rates that a parser reads; none if it refuses the answer with a PayloadError. Other errors are thrown. */
 function readable(venue: VenueName, payloads: Record<string, unknown>): readonly FundingRate[] {
   try {
     return VENUES[venue].parse(payloads, AT).rates
@@ -125,18 +125,18 @@ function readable(venue: VenueName, payloads: Record<string, unknown>): readonly
 type Fields = Record<string, unknown>
 const isFields = (value: unknown): value is Fields => typeof value === 'object' && value !== null
 
-/** Every place of a payload where a value can be changed: the objects in it, with their names. */
+/** Every value in a payload, as the object that holds it and the name of the field. */
 function placesOf(value: unknown): { holder: Fields; name: string }[] {
   if (!isFields(value)) return []
   return Object.entries(value).flatMap(([name, child]) => [{ holder: value, name }, ...placesOf(child)])
 }
 
-describe('an answer that is not quite as documented', () => {
+describe('a venue answer that is not quite as documented', () => {
   const venues = Object.keys(VENUES) as VenueName[]
   const copyOf = (venue: VenueName): Record<string, unknown> => structuredClone({ ...ANSWERS[venue] })
   const ratesOf = (venue: VenueName, payloads: Record<string, unknown>) => VENUES[venue].parse(payloads, AT).rates
 
-  it('is read the same with new fields everywhere', () => {
+  it('gives the same rates with unknown fields in every object', () => {
     for (const venue of venues) {
       const payloads = copyOf(venue)
       for (const holder of new Set(placesOf(payloads).map((place) => place.holder)))
@@ -145,7 +145,7 @@ describe('an answer that is not quite as documented', () => {
     }
   })
 
-  it('is read the same with strings for numbers, and numbers for strings', () => {
+  it('gives the same rates with strings for numbers and numbers for strings', () => {
     for (const venue of venues) {
       const payloads = copyOf(venue)
       for (const { holder, name } of placesOf(payloads)) {
@@ -158,16 +158,16 @@ describe('an answer that is not quite as documented', () => {
     }
   })
 
-  it('never invents a rate or an interval for a missing field', () => {
+  it('never leads to an invented rate or interval if a field is missing', () => {
     for (const venue of venues) {
       const sound = new Map(ratesOf(venue, copyOf(venue)).map((rate) => [rate.instrument, rate]))
       const count = placesOf(copyOf(venue)).length
       for (let at = 0; at < count; at += 1) {
         const payloads = copyOf(venue)
         const { holder, name } = placesOf(payloads)[at] as ReturnType<typeof placesOf>[number]
-        // A list of adjusted intervals names its contracts; without the name nobody can know whose interval it was.
+        // Binance lists adjusted intervals by contract. Without the name it is unknown whose interval it was.
         if (Array.isArray(holder) || ('fundingIntervalHours' in holder && name === 'symbol')) continue
-        // What says that a contract is at rest; without it, it is none.
+        // These fields mark a contract that does not trade. Without them, it counts as one that does.
         if (['isDelisted', 'status', 'state', 'suspended'].includes(name)) continue
         delete holder[name]
         for (const { instrument, rate, intervalHours } of readable(venue, payloads))
@@ -179,7 +179,7 @@ describe('an answer that is not quite as documented', () => {
     }
   })
 
-  it('never yields a value that is not a number', () => {
+  it('never yields a figure that is not a number', () => {
     for (const venue of venues)
       for (const junk of [null, '', 'abc', [], {}, true, -1, 1e300, '1e999', '-1e999', 'NaN'])
         for (let at = 0; at < placesOf(copyOf(venue)).length; at += 1) {

@@ -3,7 +3,7 @@ import type { VenueName } from '../../../plugins/funding/funding-rate.ts'
 import { ANSWERS, AT } from './answers.ts'
 import { failure, NAMES, openScene, type Scene } from './scene.ts'
 
-describe('funding rates when venues fail or time passes', () => {
+describe('the funding rate service, when venues fail or time passes,', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()
@@ -30,7 +30,7 @@ describe('funding rates when venues fail or time passes', () => {
     ])
   })
 
-  it('keeps the rates of other venues when one answers nonsense', async () => {
+  it('keeps the rates of other venues when some answer nonsense', async () => {
     const texts = ['<html>maintenance</html>', '', '{"cut":', '[]'.repeat(3)]
     for (const [i, text] of texts.entries()) {
       scene.clock += 100
@@ -80,7 +80,7 @@ describe('funding rates when venues fail or time passes', () => {
     ])
   })
 
-  it('answers the same for an earlier time, whatever came later', async () => {
+  it('gives the same answer for an earlier time, whatever came later', async () => {
     await scene.poll()
     scene.clock += 30
     const before = await scene.rates()
@@ -92,7 +92,7 @@ describe('funding rates when venues fail or time passes', () => {
     expect((await scene.rates()).total).to.equal(before.total - 2)
   })
 
-  it('deletes rates after keep_hours, except the last ones', async () => {
+  it('deletes rates after the configured hours, except the last ones', async () => {
     for (let i = 0; i < 9; i += 1) {
       await scene.poll()
       scene.clock += 3600

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { ANSWERS, AT } from './answers.ts'
 import { failure, NAMES, openScene, type Scene } from './scene.ts'
 
-describe('funding rates read from the venues', () => {
+describe('the funding rate service in online mode', () => {
   let scene: Scene
   beforeEach(async () => {
     scene = await openScene()
@@ -90,13 +90,13 @@ describe('funding rates read from the venues', () => {
     expect(lists()).to.equal(4)
   })
 
-  it('drops the rates of a venue whose own clock stands still after an hour', async () => {
+  it('drops the rates of a venue whose own clock has stood still for an hour', async () => {
     scene.clock += 3601
     await scene.poll()
     expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0, age_seconds: 0 })
   })
 
-  it('never assumes eight hours: does not read Binance without its list of intervals', async () => {
+  it('never assumes an interval of eight hours, and so skips Binance without its list of intervals', async () => {
     scene.venues.payloads.set('binance/intervals', { code: -1003 })
     await scene.poll()
     expect(await scene.venue('binance')).to.include({ status: 'unavailable', rates: 0 })

@@ -34,7 +34,7 @@ describe('a query of funding rates', () => {
     ])
   })
 
-  it('refuses an unknown venue and names the known ones', async () => {
+  it('is refused for an unknown venue, and the error names the known ones', async () => {
     const error = await failure(rates({ venue: 'gate,ftx' }))
     expect(error).to.include({ code: 'validation_failed' })
     expect(error.message).to.match(/query\.venue.*binance, bybit/)
@@ -55,7 +55,7 @@ describe('a query of funding rates', () => {
   })
 
   for (const sort of ['apr', '-apr', 'symbol'])
-    it(`returns the same rates in pages of 7 as in one page, while rates change (${sort})`, async () => {
+    it(`returns the same rates in pages of 7 as in one page, while rates change, sorted by ${sort}`, async () => {
       const whole = await rates({ sort, limit: 1000 })
       const found: unknown[] = []
       let cursor: string | null = null
@@ -69,7 +69,7 @@ describe('a query of funding rates', () => {
       expect(found).to.deep.equal(whole.rates)
     })
 
-  it('refuses a cursor that is broken, forged or of another query', async () => {
+  it('is refused if its cursor is broken, forged or from another query', async () => {
     const { next_cursor } = await rates({ limit: 5 })
     const made = Buffer.from('["x",1,2]').toString('base64url')
     for (const query of [
@@ -116,7 +116,7 @@ describe('the funding sample', () => {
   const ask = (placed: Stand, asOf = NOON): Promise<FundingRates> =>
     placed.call('getPerpFundingRates', { sort: 'symbol', limit: 1000 }, { asOf: at(asOf) })
 
-  it('is marked, and the same at every start', async () => {
+  it('is marked as sample data and is the same at every start', async () => {
     const [one, other] = [await open(), await open()]
     const [first, second] = [await ask(one), await ask(other)]
     expect(first.data_mode).to.equal('sample')

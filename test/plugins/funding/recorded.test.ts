@@ -46,14 +46,14 @@ describe('recorded funding rates', () => {
     ['bitmex', 'BTC', '2024-11-24T23:33:30Z', '0.00011', 8, 0.12045],
   ] as const
   for (const [venue, symbol, moment, rate, hours, apr] of TABLE)
-    it(`of ${venue}: ${symbol} is ${rate} per ${hours} h, ${(apr * 100).toFixed(3)}% a year`, async () => {
+    it(`of ${venue} include ${rate} per ${hours} h for ${symbol}, which is ${(apr * 100).toFixed(3)}% a year`, async () => {
       const item = await recorded(venue, symbol, moment)
       expect(item.rate_decimal).to.equal(rate)
       expect(item.interval_hours).to.equal(hours)
       expect(item.apr).to.be.closeTo(apr, 1e-9)
     })
 
-  it('of Gate include all 302 contracts, next paid at 16:00', async () => {
+  it('of Gate include all 302 contracts, which next pay at 16:00', async () => {
     const { venues, rates } = await ask('frozen:2023-05-24T12:09:35Z', '2023-05-24T12:09:35Z', { venue: 'gate' })
     expect(venues.find(({ venue }) => venue === 'gate')).to.deep.include({
       status: 'ok',
@@ -65,7 +65,7 @@ describe('recorded funding rates', () => {
     expect(rates.find(({ symbol }) => symbol === 'BTC')).to.include({ mark_price: 26704.26, index_price: 26703.16 })
   })
 
-  it('of Hyperliquid are next paid at the hour after the recording, whatever the wall clock shows', async () => {
+  it('of Hyperliquid next pay at the full hour after the recording, whatever the time is now', async () => {
     const item = await recorded('hyperliquid', 'ETH', '2026-02-04T21:20:00Z')
     expect(item).to.include({ observed_at: '2026-02-04T21:19:43Z', next_funding: '2026-02-04T22:00:00Z' })
   })
@@ -129,7 +129,7 @@ describe('recorded funding rates', () => {
     expect(apart.spreads).to.deep.equal([])
   })
 
-  it('loop, never older than an hour and never newer than asOf', async () => {
+  it('are repeated in a loop, never older than an hour and never newer than the requested time', async () => {
     const placed = await place('auto', '2026-11-20T13:00:30Z')
     for (let step = 0; step < 60; step += 1) {
       const asOf = new Date(Date.UTC(2026, 10, 20) + step * 1_999_000)

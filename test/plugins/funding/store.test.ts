@@ -11,7 +11,7 @@ const poll = (reason: string): Poll => ({
 })
 
 for (const name of ['memory', 'PostgreSQL'])
-  describe(`the stored answers of venues (${name})`, () => {
+  describe(`the answers of venues stored in ${name}`, () => {
     let database: TestDatabase | null
     let store: RateStore
     before(async function () {
@@ -32,7 +32,7 @@ for (const name of ['memory', 'PostgreSQL'])
       return [found?.quarantined[0]?.reason ?? null, fetched, error]
     }
 
-    it('are visible as known at a time, to the millisecond', async () => {
+    it('are visible as they were known at a given time, to the millisecond', async () => {
       expect(await at(100.249)).to.deep.equal([null, null, null])
       expect(await at(100.25)).to.deep.equal(['first', 100.25, null])
       expect(await at(160.5)).to.deep.equal(['first', 100.25, 'no answer'])

@@ -1,4 +1,4 @@
-/** Recorded tables of rates, in whatever order and form somebody wrote them. */
+/** Recorded tables of rates, whatever the order and the names of their columns. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ describe('a recorded table', () => {
     expect(readTable('')).to.deep.equal([])
   })
 
-  it('of settlements may have other rows, which are skipped', () => {
+  it('of settlements may have incomplete rows, which are skipped', () => {
     const history = readHistory(
       ['symbol,time,rate', `X,${AT},0.1`, 'X,,0.1', `,${AT},0.1`, `X,${AT},`, `X,${AT - 3600},-1e-5`, ''].join('\n'),
     )

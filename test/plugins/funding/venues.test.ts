@@ -12,16 +12,16 @@ const only = (venue: VenueName, payloads: Readonly<Record<string, unknown>> = AN
   return rates[0]!
 }
 
-describe('the parsers of the venues', () => {
-  it('use one symbol for one underlying at all venues', () => {
+describe('the funding rate parser', () => {
+  it('uses the same symbol for the same coin at all venues', () => {
     for (const venue of Object.keys(VENUES) as VenueName[]) {
       const symbols = parse(venue, ANSWERS[venue]).rates.map(({ symbol }) => symbol)
       expect(symbols, venue).to.include('BTC')
     }
   })
 
-  describe('Binance', () => {
-    it('takes the interval of adjusted contracts from the second list, and eight hours published for the rest', () => {
+  describe('of Binance', () => {
+    it('takes the interval of adjusted contracts from the second list, and the published eight hours for the rest', () => {
       const { rates } = parse('binance', ANSWERS.binance)
       expect(
         rates.map(({ instrument, intervalHours, intervalSource }) => [instrument, intervalHours, intervalSource]),
@@ -32,7 +32,7 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('cannot be read without the second list', () => {
+    it('refuses the rates without the second list', () => {
       expect(() => parse('binance', { rates: ANSWERS.binance['rates'], intervals: { code: -1 } })).to.throw(
         PayloadError,
       )
@@ -53,8 +53,8 @@ describe('the parsers of the venues', () => {
     })
   })
 
-  describe('Bybit', () => {
-    it('states the interval in hours in every row', () => {
+  describe('of Bybit', () => {
+    it('reads the interval in hours from every row', () => {
       const { rates } = parse('bybit', ANSWERS.bybit)
       expect(
         rates.map(({ instrument, intervalHours, contract, quote, settle }) => [
@@ -71,7 +71,7 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('is not assumed to pay every eight hours if a row does not say so', () => {
+    it('does not assume eight hours if a row states no interval', () => {
       const list = [{ symbol: 'XUSDT', fundingRate: '0.0001', nextFundingTime: String((AT + 100) * 1000) }]
       const payload = { retCode: 0, result: { list } }
       const { rates, untold } = parse('bybit', { linear: payload, inverse: { retCode: 0, result: { list: [] } } })
@@ -79,7 +79,7 @@ describe('the parsers of the venues', () => {
       expect(untold).to.deep.equal([{ instrument: 'XUSDT', rate: '0.0001', reason: 'the venue reports no interval' }])
     })
 
-    it('may report an error with status 200', () => {
+    it('refuses an error that arrives with status 200', () => {
       const refused = { retCode: 10006, retMsg: 'Too many visits!', result: { list: [] } }
       expect(() => parse('bybit', { linear: refused, inverse: refused })).to.throw(
         PayloadError,
@@ -88,8 +88,8 @@ describe('the parsers of the venues', () => {
     })
   })
 
-  describe('OKX', () => {
-    it('gets the interval from its two funding times', () => {
+  describe('of OKX', () => {
+    it('computes the interval from the next two funding times', () => {
       const { rates } = parse('okx', ANSWERS.okx)
       expect(
         rates.map(({ instrument, intervalHours, contract }) => [instrument, intervalHours, contract]),
@@ -99,7 +99,7 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('gets the interval from the previous funding time if the one after next is missing', () => {
+    it('computes the interval from the previous funding time if the one after next is missing', () => {
       const { data } = ANSWERS.okx['rates'] as { data: { fundingTime: string }[] }
       const told = {
         ...data[0]!,
@@ -109,13 +109,13 @@ describe('the parsers of the venues', () => {
       expect(only('okx', { rates: { data: [told] } }).intervalHours).to.equal(4)
     })
 
-    it('may report an error with status 200', () => {
+    it('refuses an error that arrives with status 200', () => {
       expect(() => parse('okx', { rates: { code: '50011', msg: 'Too Many Requests', data: [] } })).to.throw(/50011/)
     })
   })
 
-  describe('Hyperliquid', () => {
-    it('is joined by position, and pays at the full hour after the request', () => {
+  describe('of Hyperliquid', () => {
+    it('joins names and rates by position, and expects payment at the full hour after the request', () => {
       const { rates } = parse('hyperliquid', ANSWERS.hyperliquid)
       expect(rates.map(({ instrument, symbol }) => [instrument, symbol])).to.deep.equal([
         ['BTC', 'BTC'],
@@ -127,32 +127,32 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('cannot be read if the numbers of names and rates differ', () => {
+    it('refuses an answer with more names than rates', () => {
       const [meta, figures] = ANSWERS.hyperliquid['contexts'] as [object, object[]]
       expect(() => parse('hyperliquid', { contexts: [meta, figures.slice(1)] })).to.throw(PayloadError, /3 names and 2/)
     })
   })
 
-  it('of dYdX use an interval of one hour and skip inactive markets', () => {
+  it('of dYdX uses an interval of one hour and skips inactive markets', () => {
     const rate = only('dydx')
     expect(rate).to.include({ instrument: 'BTC-USD', intervalHours: 1, nextFunding: AT - 183 + 3600 })
   })
 
-  describe('Kraken', () => {
-    it('states an amount of money for a linear contract, which is divided by the mark price', () => {
+  describe('of Kraken', () => {
+    it('divides the amount of money that a linear contract pays by the mark price', () => {
       const rate = parse('kraken', ANSWERS.kraken).rates.find(({ instrument }) => instrument === 'PF_XBTUSD')!
       expect(Number(rate.rate)).to.be.closeTo(1.1 / 98_000, 1e-16)
       expect(rate).to.include({ symbol: 'BTC', intervalHours: 1, nextFunding: null })
     })
 
-    it('yields no rate of an inverse contract from its absolute amount', () => {
+    it('yields no rate for an inverse contract that states only an absolute amount', () => {
       const { rates, untold } = parse('kraken', ANSWERS.kraken)
       expect(rates.map(({ instrument }) => instrument)).to.not.include('PI_XBTUSD')
       expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
     })
   })
 
-  it('of Kraken recognise inverse contracts in lower case, as Kraken once wrote them', () => {
+  it('of Kraken recognises inverse contracts in lower case, as Kraken once wrote them', () => {
     const list = (ANSWERS.kraken['tickers'] as { tickers: { symbol: string; tag?: string }[] }).tickers
     const tickers = list.map(({ tag: _, ...row }) => ({ ...row, symbol: row.symbol.toLowerCase(), pair: undefined }))
     const { rates, untold } = parse('kraken', { tickers: { tickers } })
@@ -162,7 +162,7 @@ describe('the parsers of the venues', () => {
     expect(untold.map(({ instrument }) => instrument)).to.deep.equal(['PI_XBTUSD'])
   })
 
-  it('of Gate read the interval in seconds', () => {
+  it('of Gate reads the interval in seconds', () => {
     const { rates } = parse('gate', ANSWERS.gate)
     expect(rates.map(({ intervalHours, nextFunding }) => [intervalHours, nextFunding])).to.deep.equal([
       [8, AT - 183 + 4 * 3600],
@@ -170,14 +170,14 @@ describe('the parsers of the venues', () => {
     ])
   })
 
-  it('of Gate recognise inverse contracts, which settle in their coin', () => {
+  it('of Gate recognises inverse contracts, which settle in their coin', () => {
     const [row] = ANSWERS.gate['contracts'] as object[]
     const contracts = [{ ...row, name: 'BTC_USD', type: 'inverse' }]
     expect(parse('gate', { contracts }).rates[0]).to.include({ contract: 'inverse', quote: 'USD', settle: 'BTC' })
   })
 
-  describe('BitMEX', () => {
-    it('writes an interval as a date', () => {
+  describe('of BitMEX', () => {
+    it('reads an interval that is written as a date', () => {
       const { rates } = parse('bitmex', ANSWERS.bitmex)
       expect(
         rates.map(({ instrument, intervalHours, contract, settle }) => [instrument, intervalHours, contract, settle]),
@@ -187,14 +187,14 @@ describe('the parsers of the venues', () => {
       ])
     })
 
-    it('writes a day as the second of January', () => {
+    it('reads an interval of one day, which is written as the second of January', () => {
       const [first] = ANSWERS.bitmex['instruments'] as object[]
       const daily = only('bitmex', { instruments: [{ ...first, fundingInterval: '2000-01-02T00:00:00.000Z' }] })
       expect(daily.intervalHours).to.equal(24)
     })
   })
 
-  it('refuse an answer of another shape as a whole', () => {
+  it('refuses an answer of another shape as a whole', () => {
     for (const venue of Object.keys(VENUES) as VenueName[])
       for (const junk of [null, '<html>', 3, {}, { data: 'no' }]) {
         const payloads = Object.fromEntries(Object.keys(VENUES[venue].requests).map((word) => [word, junk]))
@@ -226,7 +226,7 @@ describe('the quarantine', () => {
     expect(reasonOf({ nextFunding: AT + 2 * 3600 })).to.match(/further away/)
   })
 
-  it('counts an instrument once', () => {
+  it('keeps the first rate of an instrument and holds a second one', () => {
     const { rates, quarantined } = quarantine([sound, { ...sound, rate: '0.001' }])
     expect(rates).to.deep.equal([sound])
     expect(quarantined.map(({ reason }) => reason)).to.deep.equal(['told twice'])

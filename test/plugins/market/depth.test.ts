@@ -19,7 +19,7 @@ const catalog = JSON.parse(readFileSync(resolve(import.meta.dirname, '../../../c
 }
 
 describe('recorded quotes', () => {
-  it('joins the quotes of two files in order of time', () => {
+  it('are joined from two files in order of time', () => {
     const count = 200_000
     const quotes = (from: number) => {
       const column = Float64Array.from({ length: count }, (_, i) => from + i)
@@ -46,7 +46,7 @@ describe('sample order books', () => {
     }
   })
 
-  it('returns the same book for the same minute and another book for another minute', () => {
+  it('are the same for the same minute and differ between minutes', () => {
     const [symbol] = catalog.settings.symbols
     expect(makeBook(symbol!, START, 90_000)).to.deep.equal(makeBook(symbol!, START, 90_000))
     expect(makeBook(symbol!, START + 60, 90_000).asks).to.not.deep.equal(makeBook(symbol!, START, 90_000).asks)
@@ -92,7 +92,7 @@ describe('order books from the venues', () => {
     (await placed.call('getBook', { symbol: 'BTC-USD' }, { asOf: new Date(asOf * 1000) })).book
   const quotes = async (from: number) => (await placed.call('getQuotes', { symbol: 'BTC-USD', from })).quotes
 
-  it('reads the book of the first venue as numbers', async () => {
+  it('come from the first venue, as numbers', async () => {
     await placed.run('depth')
     expect(requests).to.deep.equal(['/products/BTC-USD/book?level=2'])
     expect(await book()).to.deep.equal({
@@ -106,7 +106,7 @@ describe('order books from the venues', () => {
     })
   })
 
-  it('knows a book from its arrival, not before', async () => {
+  it('are visible from their arrival on, not before', async () => {
     expect(await book()).to.equal(null)
     await placed.run('depth')
     expect(await book(START - 1)).to.equal(null)
@@ -117,7 +117,7 @@ describe('order books from the venues', () => {
     expect((await book(clock - 1))?.bids[0]).to.deep.equal([100, 2])
   })
 
-  it('keeps the best prices as quotes for an hour', async () => {
+  it('leave their best prices as quotes for an hour', async () => {
     for (const at of [0, 15, 30, 3615]) {
       clock = START + at
       await placed.run('depth')
@@ -126,7 +126,7 @@ describe('order books from the venues', () => {
     expect([...(await quotes(START + 31))!.ask]).to.deep.equal([100.02])
   })
 
-  it('asks the second venue while the first one fails, and the first again after its Retry-After', async () => {
+  it('come from the second venue while the first one fails, and from the first again after its Retry-After', async () => {
     answers['coinbase'] = { status: 429, body: { message: 'slow down' } }
     await placed.run('depth')
     expect((await book())?.venue).to.equal('binance')
@@ -139,7 +139,7 @@ describe('order books from the venues', () => {
     expect((await book())?.venue).to.equal('coinbase')
   })
 
-  it('rejects books that are crossed, one-sided or malformed', async () => {
+  it('are rejected if they are crossed, one-sided or malformed', async () => {
     delete answers['binance']
     for (const body of [
       { bids: [['5', '1']], asks: [['4', '1']] },
@@ -163,7 +163,7 @@ describe('order books from the venues', () => {
   })
 })
 
-describe('trading sessions', () => {
+describe('a trading session', () => {
   const at = (time: string) => sessionAt('us_equity', Date.parse(time) / 1000)
   const seconds = (time: string): number => Date.parse(time) / 1000
 
@@ -186,7 +186,7 @@ describe('trading sessions', () => {
     expect(at('2026-07-01T13:29:59Z')).to.include({ is_open: false, next_open: seconds('2026-07-01T13:30:00Z') })
   })
 
-  it('never ends for a market that trades around the clock', () => {
+  it('never ends in a market that trades around the clock', () => {
     expect(sessionAt('24x7', START)).to.deep.equal({ is_open: true, opened: null, closes: null, next_open: null })
   })
 })

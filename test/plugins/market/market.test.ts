@@ -25,12 +25,12 @@ describe('market bars of the sample', () => {
   })
   after(() => placed.stop())
 
-  it('finds bars by any spelling of the symbol', async () => {
+  it('are found by any spelling of the symbol', async () => {
     for (const symbol of ['BTC-USD', 'btcusdt', 'xbt/usd', 'Btc_Usd'])
       expect((await placed.call('getBars', { symbol, from: now - 600, interval: 60 })).symbol).to.equal('BTC-USD')
   })
 
-  it('never includes a bar that had not closed at asOf', async () => {
+  it('never include a bar that had not closed at the requested time', async () => {
     const { time } = await placed.call('getBars', { symbol: 'BTC-USD', from: now - 600, to: now + 600, interval: 60 })
     expect(time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 11, 59) / 1000)
     const asOf = new Date('2026-11-20T10:59:59Z')
@@ -42,7 +42,7 @@ describe('market bars of the sample', () => {
     expect(earlier.time.at(-1)).to.equal(Date.UTC(2026, 10, 20, 9) / 1000)
   })
 
-  it('aggregates bars into longer ones', async () => {
+  it('are aggregated into longer ones', async () => {
     const range = { symbol: 'BTC-USD', from: now - 7200, to: now }
     const minutes = await placed.call('getBars', { ...range, from: Date.UTC(2026, 10, 20, 10) / 1000, interval: 60 })
     const hours = await placed.call('getBars', { ...range, interval: 3600 })
@@ -51,7 +51,7 @@ describe('market bars of the sample', () => {
     expect([hours.open[0], hours.close[0]]).to.deep.equal([minutes.open[60], minutes.close[119]])
   })
 
-  it('refuses an unknown symbol and lists the covered ones, and refuses a reversed range', async () => {
+  it('are refused for an unknown symbol, with a list of the covered ones, and for a reversed range', async () => {
     const ask = (query: object) => placed.call('getBars', query).catch((error: unknown) => error)
     const unknown = await ask({ symbol: 'NOPE', from: now - 60, interval: 60 })
     expect(unknown).to.be.instanceOf(NotFound).with.property('message').that.includes('BTC-USD')
@@ -84,7 +84,7 @@ describe('market bars of a recording', () => {
       ...(db ? { db } : {}),
     })
 
-  it('plays in real time after the first start, shifted by whole weeks, also after a restart', async () => {
+  it('play in real time after the first start, shifted by whole weeks, also after a restart', async () => {
     const db = openDatabase({ file: ':memory:' })
     await place('auto', NOW, db)
     const later = new Date(NOW.getTime() + 3 * 86_400_000)
@@ -100,7 +100,7 @@ describe('market bars of a recording', () => {
     await db.destroy()
   })
 
-  it('keeps the recorded times in a frozen replay and fills quiet minutes', async () => {
+  it('keep the recorded times in a frozen replay, where quiet minutes are filled', async () => {
     const placed = await place('frozen:2017-01-10T00:00:00Z', new Date('2017-01-10T00:00:00Z'))
     const { count, time, volume } = await placed.call('getBars', { symbol: 'BTC-USD', from: first, interval: 60 })
     expect([count, time[0]]).to.deep.equal([8 * 1440, first])
@@ -108,7 +108,7 @@ describe('market bars of a recording', () => {
     await placed.stop()
   })
 
-  it('replaces the bars when REPLAY_SHIFT changes', async () => {
+  it('are replaced when REPLAY_SHIFT changes', async () => {
     const db = openDatabase({ file: ':memory:' })
     const one = (await (await place('auto', NOW, db)).call('getSymbols')).origin
     const placed = await place('none', new Date(NOW.getTime() + 1000), db)
@@ -161,7 +161,7 @@ for (const [name, options] of [
     })
     after(() => db.destroy())
 
-    it('reads late, misprinted and revised bars exactly as they were known at any time', async () => {
+    it('are read exactly as they were known at any time, even if they were late, misprinted or revised', async () => {
       const store = createBarStore(db)
       const series = await store.series('x', 'BTC-USD', 60)
       const closes = [...Array.from({ length: 40 }, (_, i) => 100 + 0.01 * (i % 3)), 105, 100.01, 100.02]

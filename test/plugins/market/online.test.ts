@@ -7,7 +7,7 @@ import { closeAt, openVenue, type FakeVenue } from './venue.ts'
 const START = Date.UTC(2026, 1, 1) / 1000
 const HOUR = 3600
 
-describe('market bars of the venues', () => {
+describe('the collector of market bars', () => {
   let coinbase: FakeVenue
   let binance: FakeVenue
   let placed: Stand
@@ -92,7 +92,7 @@ describe('market bars of the venues', () => {
     expect((await bars(START, START + 20 * HOUR)).count).to.equal(1200)
   })
 
-  it('stops asking a venue that refuses, and reads the second one instead', async () => {
+  it('stops asking a venue that refuses service, and reads the second one instead', async () => {
     coinbase.faults.push({ status: 451 })
     await placed.run('backfill')
     await placed.run('backfill')
@@ -139,7 +139,7 @@ describe('market bars of the venues', () => {
     expect((await bars(hole, hole + 60, clock - 60)).count).to.equal(0)
   })
 
-  it('hides a bar that arrives late from an earlier asOf', async () => {
+  it('hides a bar that arrives late from answers for an earlier time', async () => {
     const hole = START + 2 * HOUR
     coinbase.missing.add(hole)
     await placed.run('backfill')
@@ -151,7 +151,7 @@ describe('market bars of the venues', () => {
     expect((await bars(hole, hole + 60, before)).count).to.equal(0)
   })
 
-  it('corrects a bad print once the next minute proves it, and shows it unchanged to an earlier asOf', async () => {
+  it('corrects a bad print once the next minute proves it, and leaves it in answers for an earlier time', async () => {
     await placed.run('backfill')
     const spike = START + 20 * HOUR
     coinbase.closes.set(spike, closeAt(spike) * 1.05)

@@ -4,7 +4,7 @@ import { createColumns } from '../../../plugins/market/bars.ts'
 import { fillQuiet, pairName, parseRecording, recordingFormat } from '../../../plugins/market/bar-recordings.ts'
 import { joinRecordings, barShift, type Recording } from '../../../plugins/market/bar-replay.ts'
 
-describe('recorded files', () => {
+describe('the reader of recorded bars', () => {
   it('recognises recordings by their file names', () => {
     const told = (file: string) => {
       const name = recordingFormat(file)
@@ -86,7 +86,7 @@ describe('recorded files', () => {
   })
 })
 
-describe('recordings', () => {
+describe('the replay of recorded bars', () => {
   const WEEK = 7 * 86_400
   function recording(first: number, minutes: number, more: Partial<Recording> = {}): Recording {
     const bars = createColumns(minutes)
@@ -99,7 +99,7 @@ describe('recordings', () => {
     expect(joined.map(({ bars }) => bars.count)).to.have.members([200, 5])
   })
 
-  it('shifts by whole weeks, so that four fifths lie in the past at the first start', () => {
+  it('shifts a recording by whole weeks, so that four fifths lie in the past at the first start', () => {
     const long = recording(1_000_000, 100 * 1440)
     const now = 1_800_000_000
     const shift = barShift(long, parseReplayShift('auto'), now)

@@ -1,4 +1,4 @@
-/** The pure parts: text, clusters, differences, topics, relevance, places in lists. */
+/** The pure functions: text, clusters, differences, topics, relevance, cursors. */
 import { expect } from 'chai'
 import fc from 'fast-check'
 import { jaccard, shinglesOf, comparableWords } from '../../../plugins/potus/ingest/clusters.ts'
@@ -62,7 +62,7 @@ describe('the text of the feed', () => {
 })
 
 describe('ids and times of the feed', () => {
-  it('match the sources’ own ids', () => {
+  it('are taken from the ids of the sources, which contain the time of a post', () => {
     expect(snowflakeTime('116457972455781406')).to.equal(Date.parse('2026-04-24T05:13:56.349Z'))
     expect(snowflakeTime('36987')).to.equal(null)
     expect(eventId('truth.mirror', '1')).to.match(/^evt_[0-9a-f]{16}$/)
@@ -123,7 +123,7 @@ describe('clusters', () => {
 })
 
 describe('word differences', () => {
-  it('show what was removed and added, and where', () => {
+  it('show which words were removed and added, and where', () => {
     expect(wordDiff('a very big day', 'a big great day')).to.deep.equal([
       { after: 'a', removed: 'very', added: '' },
       { after: 'a big', removed: '', added: 'great' },
@@ -168,7 +168,7 @@ describe('topics, assets and relevance', () => {
     ])
   })
 
-  it('add up, with a reason for every term', () => {
+  it('give a relevance that adds up, with a reason for every term', () => {
     // 0.30 × 0.9 + 0.35 × 1 + 0.15 × 0.8 = 0.74, and 0.10 for the first of its cluster.
     const grounds = relevanceGrounds(item({ text: 'Tariffs on copper start on Monday.' }), source('truth.mirror'))
     expect(finalRelevance(grounds, true, false)).to.deep.equal({
@@ -195,7 +195,7 @@ describe('topics, assets and relevance', () => {
     expect(finalRelevance(picture, false, false)).to.include({ score: 0.09 })
   })
 
-  it('stay between 0 and 1', () => {
+  it('keep the relevance between 0 and 1', () => {
     fc.assert(
       fc.property(
         fc.double({ min: -3, max: 3, noNaN: true }),
@@ -210,7 +210,7 @@ describe('topics, assets and relevance', () => {
 })
 
 describe('a cursor', () => {
-  it('leads back to its position, only in the list it came from', () => {
+  it('leads back to its position in the list it came from', () => {
     fc.assert(
       fc.property(fc.maxSafeNat(), fc.maxSafeNat(), fc.string(), (availableAt, seq, word) => {
         const hash = filterHash({ q: word })

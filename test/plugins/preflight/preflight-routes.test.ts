@@ -119,7 +119,7 @@ describe('POST /v1/trade/preflight', () => {
     expect(await holds(unmarked)).to.equal(false)
   })
 
-  it('is verified by the ten-line script', async () => {
+  it('gives answers that the ten-line script verifies', async () => {
     const run = promisify(execFile)
     const script = (...more: string[]) =>
       run('node', ['--import', 'tsx/esm', 'scripts/verify-preflight.ts', shop.url, ...more], { cwd: root })
@@ -137,7 +137,7 @@ describe('POST /v1/trade/preflight', () => {
     expect(forged?.stdout).to.match(/^NOT VALID: /)
   })
 
-  it('has the ten lines of that script in its document', () => {
+  it('shows the ten lines of that script in its documentation', () => {
     const script = readFileSync(join(root, 'scripts/verify-preflight.ts'), 'utf8')
     const lines = script.slice(script.indexOf('const canonical'), script.indexOf('\n\nprocess.stdout'))
     expect(lines.split('\n')).to.have.length(10)

@@ -40,7 +40,7 @@ for (const [name, create] of Object.entries(DATABASES))
       expect(await all[0]!.published()).to.have.length(1)
     })
 
-    it('sign so that anyone can verify', async () => {
+    it('make signatures that anyone can verify', async () => {
       const keys = await open()
       const { signer, value } = await keys.sign('{"a":"€"}')
       expect((await keys.published())[0]?.address).to.equal(signer)

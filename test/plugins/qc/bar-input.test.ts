@@ -99,7 +99,7 @@ describe('the bars of a request', () => {
     expect(readBars([first, withoutLow, third], UTC).low[1]).to.be.NaN
   })
 
-  it('are rejected with an error that names the place', () => {
+  it('are refused if they are malformed, and the error says where', () => {
     const [first, second, third] = short
     expect(refusal({ bars: [first, { ...second, t: 'soon' }, third] })).to.deep.include({
       loc: ['body', 'bars', 1, 't'],
@@ -129,11 +129,11 @@ describe('the bars of a request', () => {
     expect(refusal({ bars: short, interval: 'often' })).to.deep.include({ loc: ['body', 'interval'] })
   })
 
-  it('are rejected if there are more than 50,000', () => {
+  it('are refused if there are more than 50,000', () => {
     expect(refusal(Array.from({ length: MAX_BARS + 1 }, () => rows[0]))).to.include({ type: 'bar_count' })
   })
 
-  it('never crash the report', () => {
+  it('never crash the report, whatever they contain', () => {
     const cell = fc.oneof(fc.double(), fc.constantFrom(null, '', 'x', '1', true, -1, 0, 1e300, 1e-300), fc.integer())
     const time = fc.oneof(
       fc.integer({ min: 0, max: 4e9 }),

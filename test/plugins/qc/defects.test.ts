@@ -17,20 +17,27 @@ describe('the bar-quality report on planted defects', () => {
     }
   })
 
-  for (const family of ['impossible', 'timestamp', 'stale', 'split', 'bad_print easy', 'bad_print decimal'])
-    it(`are all found: ${family}`, () => {
+  for (const [family, defects] of Object.entries({
+    impossible: 'impossible rows',
+    timestamp: 'wrong timestamps',
+    stale: 'stale runs',
+    split: 'unadjusted splits',
+    'bad_print easy': 'obvious bad prints',
+    'bad_print decimal': 'bars with a shifted decimal point',
+  }))
+    it(`finds all ${defects}`, () => {
       const { hits, wanted } = counted.get(family)!
       expect(hits).to.equal(wanted)
     })
 
-  it('finds nearly all defects of the harder kinds', () => {
+  it('finds nearly all bad prints that are harder to see', () => {
     const medium = counted.get('bad_print medium')!
     const hard = counted.get('bad_print hard')!
     expect(medium.hits / medium.wanted).to.be.at.least(0.95)
     expect(hard.hits / hard.wanted).to.be.at.least(0.8)
   })
 
-  it('reports nothing but the planted defects', () => {
+  it('reports hardly anything but the planted defects', () => {
     for (const family of ['impossible', 'timestamp', 'stale', 'split', 'volume'])
       expect(counted.get(family)!.false, family).to.equal(0)
     const { alarms, false: wrong } = counted.get('bad_print')!

@@ -12,7 +12,7 @@ function findings(change: (bar: WalkBar) => Change) {
 }
 
 describe('impossible rows', () => {
-  it('lack a price, and the expected value comes from the neighbours', () => {
+  it('include rows without a price, whose expected value comes from the neighbours', () => {
     const { found, bars } = findings(() => ({ o: null }))
     expect(found).to.deep.equal([
       { code: 'missing_value', index: 50, field: 'open', expected: Number(bars[49]!.c.toPrecision(12)) },
@@ -20,7 +20,7 @@ describe('impossible rows', () => {
     expect(findings(() => ({ h: null })).found[0]).to.include({ code: 'missing_value', field: 'high' })
   })
 
-  it('have a price at or below zero, and the expected value has the right sign', () => {
+  it('include rows with a price at or below zero, whose expected value has the right sign', () => {
     expect(findings(() => ({ l: 0 })).found).to.have.length(1)
     const { found, bars } = findings((bar) => ({ c: -bar.c }))
     expect(found).to.deep.equal([
@@ -28,21 +28,21 @@ describe('impossible rows', () => {
     ])
   })
 
-  it('have high and low swapped, which is one finding', () => {
+  it('include rows with high and low swapped, which are one finding', () => {
     const { found } = findings((bar) => ({ h: bar.l, l: bar.h }))
     expect(found.map(({ code }) => code)).to.deep.equal(['high_lt_low'])
   })
 
-  it('have an open or close outside the range', () => {
+  it('include rows with an open or close outside the range', () => {
     expect(findings((bar) => ({ o: bar.h * 1.0001 })).found[0]).to.include({ code: 'open_outside_range', index: 50 })
     expect(findings((bar) => ({ c: bar.l * 0.9999 })).found[0]).to.include({ code: 'close_outside_range', index: 50 })
   })
 
-  it('may be off by rounding of one part in a billion', () => {
+  it('do not include rows that are off by a rounding of one part in a billion', () => {
     expect(findings((bar) => ({ o: bar.h * (1 + 5e-10), h: bar.h })).found).to.deep.equal([])
   })
 
-  it('have negative volume, reported in addition to a bad price', () => {
+  it('include rows with a negative volume, reported in addition to a bad price', () => {
     expect(findings(() => ({ v: -5 })).found).to.deep.equal([
       { code: 'negative_volume', index: 50, field: 'volume', expected: 5 },
     ])

@@ -17,7 +17,7 @@ describe('bad prints', () => {
     expect(checkBarQuality({ bars: clean }).findings).to.deep.equal([])
   })
 
-  it('are lone wicks, and the expected value is the level that the body and neighbours confirm', () => {
+  it('include lone wicks, whose expected value is the level that the body and the neighbours confirm', () => {
     const [print, ...none] = found(700, (bar) => ({ h: Math.max(bar.o, bar.c) * (1 + 8 * RANGE) }))
     const vouched = Math.max(clean[700]!.o, clean[700]!.c, clean[699]!.h, clean[701]!.h)
     expect(none).to.deep.equal([])
@@ -57,14 +57,14 @@ describe('bad prints', () => {
     expect(found(750, (bar) => ({ h: bar.h * 1.05 }), thin)).to.have.length(1)
   })
 
-  it('are closes that the next bar does not confirm', () => {
+  it('include closes that the next bar does not confirm', () => {
     const [print, ...none] = found(700, (bar) => ({ c: bar.h * (1 + 7 * RANGE), h: bar.h * (1 + 7 * RANGE) }))
     expect(none).to.deep.equal([])
     expect(print).to.include({ code: 'bad_print_close', index: 700 })
     expect(print?.expected).to.be.closeTo(clean[701]!.o, 1e-9)
   })
 
-  it('are closes at which the next bar opens before it reverts', () => {
+  it('include closes at which the next bar opens before it reverts', () => {
     const spike = clean[700]!.c * 1.05
     const bars = clean.map((bar, i) => (i === 701 ? { ...bar, o: spike, h: spike } : bar))
     expect(found(700, () => ({ c: spike, h: spike }), bars)[0]).to.include({ code: 'bad_print_close', index: 700 })
@@ -78,7 +78,7 @@ describe('bad prints', () => {
   })
 
   for (const factor of [0.01, 0.1, 10, 100])
-    it(`are whole bars displaced by ${factor}`, () => {
+    it(`include whole bars displaced by a factor of ${factor}`, () => {
       const shift = ({ o, h, l, c }: WalkBar) => ({ o: o * factor, h: h * factor, l: l * factor, c: c * factor })
       const [print, ...none] = found(700, shift)
       expect(none).to.deep.equal([])
@@ -95,7 +95,7 @@ describe('bad prints', () => {
     )
   })
 
-  it('are judged by fixed thresholds on daily bars, higher without volume', () => {
+  it('are judged by fixed thresholds on daily bars, which are higher without volume', () => {
     const daily = walk({ count: 600, interval: 86_400, volatility: 0.01 })
     expect(checkBarQuality({ bars: daily }).thresholds).to.include({ wick: 1.5, close: 2 })
     expect(checkBarQuality({ bars: daily.map(({ t, o, h, l, c }) => ({ t, o, h, l, c })) }).thresholds.wick).to.equal(2)

@@ -49,21 +49,21 @@ describe('POST /v1/bars/qc', () => {
   })
 
   const hostile: Record<string, { body: unknown; loc: (string | number)[] }> = {
-    'two bars': { body: { bars: bars.slice(0, 2) }, loc: ['body', 'bars'] },
-    'no bars': { body: {}, loc: ['body', 'bars'] },
-    'a word for bars': { body: { bars: 'many' }, loc: ['body', 'bars'] },
+    'a request with two bars': { body: { bars: bars.slice(0, 2) }, loc: ['body', 'bars'] },
+    'a request without bars': { body: {}, loc: ['body', 'bars'] },
+    'a text instead of bars': { body: { bars: 'many' }, loc: ['body', 'bars'] },
     'a row without a time': {
       body: { bars: bars.with(7, { ...bars[7]!, t: null as never }) },
       loc: ['body', 'bars', 7, 't'],
     },
     'a row that is a number': { body: bars.with(7, 7 as never), loc: ['body', 7] },
-    'a field nobody knows': { body: { bars, side: 'buy' }, loc: ['body', 'side'] },
-    'a session nobody knows': { body: { bars, session: 'moon' }, loc: ['body', 'session'] },
-    'a zone nobody knows': { body: { bars, timezone: 'Mars/Olympus' }, loc: ['body', 'timezone'] },
+    'an unknown field': { body: { bars, side: 'buy' }, loc: ['body', 'side'] },
+    'an unknown session': { body: { bars, session: 'moon' }, loc: ['body', 'session'] },
+    'an unknown time zone': { body: { bars, timezone: 'Mars/Olympus' }, loc: ['body', 'timezone'] },
     '50,001 bars': { body: Array.from({ length: 50_001 }, () => 0), loc: ['body'] },
   }
-  for (const [what, { body, loc }] of Object.entries(hostile))
-    it(`answers 422 to ${what}, names the place and charges nothing`, async () => {
+  for (const [request, { body, loc }] of Object.entries(hostile))
+    it(`answers 422 to ${request}, says where the error is and charges nothing`, async () => {
       const header = await payment(url, shop.wallet, 2, { method: 'POST' })
       const answer = await send(url, header, 2, { method: 'POST', body })
       expect(answer.status).to.equal(422)
@@ -81,13 +81,13 @@ describe('POST /v1/bars/qc', () => {
     expect(((await json(answer))['detail'] as { loc: unknown }[])[0]?.loc).to.deep.equal(['body', 'bars', 0, 'h'])
   })
 
-  it('answers 413 to more than 16 MB', async () => {
+  it('answers 413 to a body of more than 16 MB', async () => {
     const header = await payment(url, shop.wallet, 2, { method: 'POST' })
     const answer = await send(url, header, 2, { method: 'POST', body: { bars: ['x'.repeat(16_000_000)] } })
     expect(answer.status).to.equal(413)
   })
 
-  it('is the tool check_bar_quality', async () => {
+  it('is offered over MCP as the tool check_bar_quality', async () => {
     const client = new Client({ name: 'test', version: '1' })
     await client.connect(new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`)))
     const tool = (await client.listTools()).tools.find(({ name }) => name === 'check_bar_quality')

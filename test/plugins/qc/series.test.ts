@@ -11,7 +11,7 @@ const clean = walk({ count: 2000 })
 const flat = (bar: WalkBar, level: number): WalkBar => ({ ...bar, o: level, h: level, l: level, c: level })
 
 describe('stale runs', () => {
-  it('are one finding at the first flat bar', () => {
+  it('are reported once, at the first flat bar', () => {
     const bars = clean.map((bar, i) => (i >= 700 && i < 712 ? flat(bar, clean[699]!.c) : bar))
     const found = checkBarQuality({ bars }).findings
     expect(found).to.have.length(1)

@@ -20,7 +20,7 @@ function newYorkDays(days: readonly string[], offsetHours: number, early: readon
   })
 }
 
-describe('the order of rows', () => {
+describe('the check of the order of rows', () => {
   const bars = walk({ count: 300 })
 
   it('reports only the second of two swapped rows', () => {
@@ -36,7 +36,7 @@ describe('the order of rows', () => {
     expect(found[0]?.explanation).to.include('the same values')
   })
 
-  it('may be from newest to oldest, which gives a single info', () => {
+  it('gives a single info if rows run from newest to oldest', () => {
     const wicked = bars.with(200, { ...bars[200]!, h: bars[200]!.h * 1.03 })
     const report = checkBarQuality({ bars: wicked.toReversed() })
     expect(report.findings.map(({ code, index, severity }) => [code, index, severity])).to.deep.equal([
@@ -56,7 +56,7 @@ describe('the order of rows', () => {
   })
 })
 
-describe('the grid of timestamps', () => {
+describe('the check of the grid of timestamps', () => {
   it('reports a row that is off the grid, with its expected time', () => {
     const bars = walk({ count: 300 })
     const report = checkBarQuality({ bars: bars.with(100, { ...bars[100]!, t: bars[100]!.t + 35 }) })

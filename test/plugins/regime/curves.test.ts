@@ -14,13 +14,13 @@ describe('the charts of the regime record', () => {
     forward: Float64Array.from(volatile, (label, i) => ((i % 4 === 0 ? 1 - label : label) === 1 ? 2 : 0.5)),
   }
 
-  it('compares stated confidence with the share of correct labels', () => {
+  it('compare the stated confidence with the share of correct labels', () => {
     expect(
       curvesOf(graded).calibration.map(([stated, right, share]) => [+stated.toFixed(4), right, share]),
     ).to.deep.equal([[0.76, 0.75, 1]])
   })
 
-  it('counts the labels that are unchanged some hours later', () => {
+  it('count the labels that are unchanged some hours later', () => {
     const { persistence } = curvesOf(graded)
     const after = new Map(persistence.map(([hours, all, stays]) => [hours, [all, stays]]))
     expect(after.get(1)![1]).to.be.closeTo(11 / 12, 0.01)
@@ -29,7 +29,7 @@ describe('the charts of the regime record', () => {
     expect(after.get(24)![1]).to.equal(1)
   })
 
-  it('shows recordings of most of a year, and no chart without one', () => {
+  it('show recordings of most of a year, and are left out without one', () => {
     const recorded = {
       recording: 'one',
       first: '2025-01-01T00:00:00Z',

@@ -54,7 +54,7 @@ for (const [name, options] of [
     })
     after(() => db.destroy())
 
-    it('answers 503 and charges nothing before the history is there', async () => {
+    it('answers 503 and charges nothing before the history is complete', async () => {
       expect(await refusal('getRegimeCurrent')).to.be.instanceOf(Unavailable)
     })
 
@@ -118,7 +118,7 @@ for (const [name, options] of [
       expect(wrong.detail[0]).to.deep.include({ loc: ['query', 'end'], input: 'soon' })
     })
 
-    it('shows nothing newer than an earlier asOf', async () => {
+    it('shows nothing newer than the requested time', async () => {
       const asOf = new Date('2025-08-25T07:30:59Z')
       expect(await placed.call('getRegimeCurrent', {}, { asOf })).to.deep.include({ as_of: '2025-08-25T07:30:00Z' })
       const { snapshots } = await placed.call('getRegimeHistory', { limit: 3 }, { asOf })

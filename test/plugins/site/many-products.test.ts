@@ -12,7 +12,7 @@ describe('the pages of a service with many products', () => {
   })
   after(() => shop.close())
 
-  it('stay small, including all they load', async () => {
+  it('stay below 150 kB, including all they load', async () => {
     for (const path of PAGES) {
       const { status, html } = await shop.page(path)
       expect(status, path).to.equal(200)

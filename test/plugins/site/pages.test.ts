@@ -4,7 +4,7 @@ import { openPages, type PageShop } from './shop.ts'
 
 const PAGES = ['/', '/pricing', '/methodology', '/guard', '/strategies', '/docs']
 
-describe('the pages', () => {
+describe('the pages of the service', () => {
   let shop: PageShop
   before(async () => {
     shop = await openPages()

@@ -10,7 +10,7 @@ describe('the pages while a product cannot answer', () => {
   })
   after(() => shop.close())
 
-  it('show everything else', async () => {
+  it('say so and show everything else', async () => {
     for (const path of PAGES) expect((await shop.page(path)).status, path).to.equal(200)
     expect((await shop.page('/')).html).not.to.contain('24 hours ago')
     expect((await shop.page('/methodology')).html).to.contain('currently unavailable')

@@ -15,7 +15,7 @@ describe('the data settings of a deployment', () => {
     expect(replayShift).to.deep.equal({ setting: '-3600', seconds: -3600 })
   })
 
-  it('are sample data without any setting', () => {
+  it('select sample data by default', () => {
     expect(dataSettings({ deployment: {} })).to.deep.equal({
       dataMode: 'sample',
       replayDir: undefined,
@@ -49,7 +49,7 @@ describe('recorded files', () => {
     expect(await Promise.all(found.map(({ path }) => readRecordedText(path)))).to.deep.equal(['1', '22'])
   })
 
-  it('cannot be read when their compression is broken', async () => {
+  it('are refused if their compression is broken', async () => {
     writeFileSync(join(folder, 'broken.gz'), 'not gzip')
     const failed = await readRecording(join(folder, 'broken.gz')).then(
       () => false,
@@ -109,7 +109,7 @@ describe('pauses of data sources', () => {
 })
 
 describe('numbers for sample data', () => {
-  it('depend on their text alone, on every machine', () => {
+  it('depend only on the text they are computed from, on every machine', () => {
     expect([hashOf('abc'), seedOf('a')]).to.deep.equal([3_128_432_319, -468_965_076])
     expect(pickFor(['x', 'y', 'z'], 'abc')).to.equal('x')
   })

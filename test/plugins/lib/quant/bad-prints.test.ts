@@ -26,7 +26,7 @@ describe('the bad-print filter', () => {
     expect(new Set(out.map(({ verdict }) => verdict))).to.deep.equal(new Set(['good']))
   })
 
-  it('holds back a spike and drops it when the price comes back', () => {
+  it('holds back a spike and drops it when the price returns', () => {
     const [spike, back] = tail([105, 100])
     expect(spike).to.deep.include({ close: QUIET.at(-1), high: QUIET.at(-1), verdict: 'held' })
     expect(back).to.deep.include({ close: 100, verdict: 'reverted' })

@@ -33,7 +33,7 @@ describe('adjusted p values', () => {
     expect(rounded(holm([0.01, 0.04, 0.03, 0.005]))).to.deep.equal([0.03, 0.06, 0.06, 0.02])
   })
 
-  it("steps up with Benjamini, Hochberg and Yekutieli, c(6) = 2.45, from the paper's largest p value", () => {
+  it("step up with Benjamini, Hochberg and Yekutieli, c(6) = 2.45, from the paper's largest p value", () => {
     expect(rounded(bhy(PAPER))).to.deep.equal([0.0496, 0.0496, 0.0496, 0.0496, 0.06, 0.06])
   })
 
@@ -49,7 +49,7 @@ describe('adjusted p values', () => {
 })
 
 describe('haircut Sharpe ratios', () => {
-  it("gives the paper's 0.32, a haircut of about 60%, for 0.75 over 20 years and 200 tests", () => {
+  it("match the paper's 0.32, a haircut of about 60%, for 0.75 over 20 years and 200 tests", () => {
     const { p, bonferroni: cut } = haircuts(0.75, 20, 200)
     expect(p).to.be.closeTo(0.0008, 5e-6)
     expect(cut.p).to.be.closeTo(0.16, 1e-3)
@@ -57,22 +57,22 @@ describe('haircut Sharpe ratios', () => {
     expect(cut.haircut).to.be.closeTo(0.6, 0.025)
   })
 
-  it('leaves the Sharpe ratio of a single test unchanged', () => {
+  it('equal the Sharpe ratio of a single test', () => {
     expect(haircuts(0.2, 250, 1).bonferroni).to.deep.include({ sharpe: 0.2, haircut: 0 })
   })
 
-  it('keeps the sign of a negative Sharpe ratio', () => {
+  it('keep the sign of a negative Sharpe ratio', () => {
     expect(haircuts(-0.75, 20, 200).sidak.sharpe).to.be.closeTo(-0.324, 1e-3)
   })
 
-  it('gives Holm and BHY only when the other tests are known', () => {
+  it('include Holm and BHY only if the other tests are known', () => {
     expect(haircuts(0.75, 20, 3)).to.include({ holm: null, bhy: null })
     const known = haircuts(0.75, 20, 3, [0.01, 0.2])
     expect(known.holm?.p).to.be.closeTo(3 * known.p, 1e-15)
     expect(known.bhy?.p).to.be.closeTo(3 * (1 + 1 / 2 + 1 / 3) * known.p, 1e-15)
   })
 
-  it('converts a Sharpe ratio to a p value and back', () => {
+  it('convert a Sharpe ratio to a p value and back', () => {
     expect(sharpeOfPValue(sharpePValue(0.1, 500), 500)).to.be.closeTo(0.1, 1e-14)
     expect(sharpeOfPValue(0, 100)).to.be.finite
   })

@@ -72,7 +72,7 @@ describe('the deflated Sharpe ratio', () => {
   })
 })
 
-describe('the expected maximum', () => {
+describe('the expected maximum of several trials', () => {
   it('matches the published values', () => {
     expect(expectedMaximum(10)).to.be.closeTo(1.5746, 5e-5)
     expect(expectedMaximum(45)).to.be.closeTo(2.2356, 5e-5)
@@ -86,7 +86,7 @@ describe('the expected maximum', () => {
   })
 })
 
-describe('the minimum track record and backtest length', () => {
+describe('the minimum length of a track record or backtest', () => {
   it('is 2.73 years for an annual Sharpe ratio of 2 against 1 with 95% confidence and daily returns', () => {
     // Bailey and López de Prado (2012), section 5.
     const days = minimumTrackRecord({ sharpe: 2 / Math.sqrt(252) }, 1 / Math.sqrt(252))

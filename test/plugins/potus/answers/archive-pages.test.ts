@@ -1,4 +1,4 @@
-/** Lists page by page, while the store grows. */
+/** Reads lists page by page, while the store grows. */
 import { expect } from 'chai'
 import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
 import { LIVE, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
@@ -40,7 +40,7 @@ describe('the pages of the feed', () => {
     const count = 100_000
     await insertMadeUpEvents(room.db, count, START)
     let inserted = 0
-    // New ones are newer than now: they are not part of what was asked.
+    // The inserted events are newer than the requested range.
     const seqs = await walk({ limit: 500, to: START + 1 }, async (page) => {
       if (page % 20 !== 0) return
       inserted += 1
@@ -91,7 +91,7 @@ describe('the pages of the feed', () => {
     }
     const minutes = await room.ask('getPotusEvents1m', { query: { cursor } }).catch((thrown: unknown) => thrown)
     expect(minutes).to.include({ code: 'validation_failed' })
-    // The size of a page is no filter.
+    // A cursor allows another page size.
     const next = await room.ask<Page>('getPotusArchive', { access: LIVE, query: { limit: 9, kinds: 'social', cursor } })
     expect(next.items[0]?.seq).to.equal(6)
   })
@@ -118,7 +118,7 @@ describe('the pages of the feed', () => {
     }
   })
 
-  it('give a client that polls by number every live event, oldest first, and no backfill', async () => {
+  it('give a client that polls by sequence number every live event once, and no backfill', async () => {
     await room.poll('truth.mirror', postsOf([{ id: postId(START - DAY), text: 'Before we looked.', at: START - DAY }]))
     const said: string[] = []
     let since = 0

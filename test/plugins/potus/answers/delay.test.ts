@@ -1,4 +1,4 @@
-/** What a caller may see at which moment: to the millisecond, in every field. */
+/** From which millisecond on a caller may see an event or a revision, in every field of every answer. */
 import { expect } from 'chai'
 import { proves } from '../../../requirements.ts'
 import { feedOf, LIVE, type Newsroom, openNewsroom, postId, postsOf } from '../newsroom.ts'
@@ -52,7 +52,7 @@ describe('the delay of the feed', () => {
     expect(await seen(86_401_000)).to.equal(true)
   })
 
-  it('states the delay in force: the plan’s for a token, one day for a single call', async () => {
+  it('is stated in the answer: the delay of the plan for a token, one day for a single call', async () => {
     await show('Tariffs on copper from Mexico.')
     expect(await archive()).to.include({ max_freshness_seconds: 86_400, as_of: '2026-04-30T12:00:00Z' })
     const live = await archive({ access: LIVE })
@@ -87,7 +87,7 @@ describe('the delay of the feed', () => {
     for (const query of [{ entity: 'place:VE' }, { topics: 'oil' }, { q: 'Venezuela' }])
       expect((await archive({ query })).items, JSON.stringify(query)).to.deep.equal([])
     expect((await archive({ query: { entity: 'place:MX' } })).items).to.have.length(1)
-    // The live tier knows it.
+    // The live tier shows it.
     expect((await archive({ access: LIVE, query: { entity: 'place:VE' } })).items).to.have.length(1)
   })
 
@@ -114,7 +114,7 @@ describe('the delay of the feed', () => {
     expect(now?.cluster.size).to.equal(2)
   })
 
-  it('delays the figures, states and newest times of the free index by a day', async () => {
+  it('is a day for the figures, states and newest times of the free index', async () => {
     await show('Tariffs on copper.')
     room.time = START + DAY - 1
     const index = () => room.ask<{ counts: { events: number }; newest_available_at: string | null }>('getPotus')
@@ -125,7 +125,7 @@ describe('the delay of the feed', () => {
     expect(after.newest_available_at).to.equal('2026-05-01T12:00:00Z')
   })
 
-  it('answers a question about the same moment identically, whatever came later', async () => {
+  it('leaves the answers about an earlier moment unchanged, whatever came later', async () => {
     await show('Tariffs on copper.')
     room.time += HOUR
     const asOf = room.time
@@ -146,7 +146,7 @@ describe('the delay of the feed', () => {
     expect(await answers()).to.deep.equal(before)
   })
 
-  it('answers 404 for an unknown event, whichever selector names it', async () => {
+  it('makes an event that may not be seen yet answer 404, like an unknown event', async () => {
     await show('Tariffs on copper.')
     const { items } = await archive({ access: LIVE })
     const seq = items.at(-1)?.seq
@@ -157,7 +157,7 @@ describe('the delay of the feed', () => {
       const error = await room.ask('getPotusEvent', { params: { selector } }).catch((thrown: unknown) => thrown)
       expect(error, selector).to.include({ code: 'not_found' })
     }
-    // Not yet for whoever may not see it yet.
+    // The event exists, but this caller may not see it yet.
     const early = await room
       .ask('getPotusEvent', { params: { selector: items.at(-1)?.id }, asOf: START - 1 })
       .catch((thrown: unknown) => thrown)

@@ -1,4 +1,4 @@
-/** What the feed says of its sources. */
+/** What the feed reports about its sources. */
 import { expect } from 'chai'
 import { feedOf, type Newsroom, openNewsroom } from '../newsroom.ts'
 

@@ -20,7 +20,7 @@ describe('a follower of the live feed', function () {
   })
 
   it('misses no event and gets none twice when it reconnects after restarts of the gateway', async () => {
-    // The same address and the same folder: what a token is bound to.
+    // A token is bound to the address of the gateway and to the keys in its data folder.
     const environment = { DATA_DIR: dataDir, PORT: String(await freePort()) }
     let hours = 0
     const pass = (some: number): void => {
@@ -44,7 +44,7 @@ describe('a follower of the live feed', function () {
       await (stall as unknown as Stall).close()
       await follower.ended
       ids.push(...follower.ids)
-      // What appears while nobody serves is written by the next start.
+      // The next start writes the events that appear while the gateway is down.
       hours += 5
       await open()
     }

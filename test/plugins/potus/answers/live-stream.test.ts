@@ -7,13 +7,13 @@ import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
 
 const HOUR = 3600
 
-describe('following the live feed', () => {
+describe('the live event stream', () => {
   let stall: Stall
   let token: string
   let takenBack: string
   before(async () => {
     stall = await openStall(feedCatalog())
-    // A wallet signs by the real clock, so everything is bought before the clock is moved.
+    // A wallet signs by the real clock, so everything is bought before the clock is advanced.
     token = await stall.token('live/30d')
     takenBack = await stall.token('live/30d')
   })
@@ -24,7 +24,7 @@ describe('following the live feed', () => {
   const listed = (since: string): Promise<string[]> => list({ url: stall.url, token }, since)
   const newest = (): Promise<string> => last({ url: stall.url, token })
 
-  it('streams only to token holders: a single paid call gets a page, and an unpaid call gets 402', async () => {
+  it('is open only to token holders: a single paid call gets a page, and an unpaid call gets 402', async () => {
     const unpaid = await ask(`${stall.url}/v1/potus/live`, { headers: { accept: 'text/event-stream' } })
     expect([unpaid.status, unpaid.headers.get('content-type')]).to.deep.equal([402, 'application/json; charset=utf-8'])
     const response = await buy(`${stall.url}/v1/potus/live?limit=1`, stall.wallet, 2, {
@@ -42,7 +42,7 @@ describe('following the live feed', () => {
     await first.until(3)
     first.leave()
     await first.ended
-    // While nobody listens, more comes.
+    // More events appear while no client is connected.
     stall.advance(30 * HOUR)
     await sampleWritten({ url: stall.url, token })
     const second = await follow('', first.ids.at(-1))

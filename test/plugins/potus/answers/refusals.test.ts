@@ -1,11 +1,11 @@
-/** What the feed refuses costs nothing: the same payment buys the right question afterwards. */
+/** A refused query costs nothing: the same payment buys a valid one afterwards. */
 import { expect } from 'chai'
 import { proves } from '../../../requirements.ts'
 import { ask, json, payment, send } from '../../../support/agent.ts'
 import { openSchema, type Schema } from '../../../contracts/postgres.ts'
 import { feedCatalog, openStall, type Stall } from '../feed-gateway.ts'
 
-/** Questions that cannot be answered, and one that can, for every priced route. */
+/** Invalid queries and a valid one for every priced route. */
 const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; readonly right: string }>> = {
   live: {
     wrong: [
@@ -55,7 +55,7 @@ const QUESTIONS: Readonly<Record<string, { readonly wrong: readonly string[]; re
 }
 
 for (const database of ['SQLite', 'PostgreSQL'] as const)
-  describe(`a query that the feed cannot answer, on ${database}`, () => {
+  describe(`the feed on ${database}`, () => {
     let schema: Schema | null = null
     let stall: Stall
     before(async function () {
@@ -75,7 +75,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
     const sold = (): number => stall.settler.transfers.length
 
     for (const [route, { wrong, right }] of Object.entries(QUESTIONS))
-      it(`is refused by ${route} with the invalid field, and is not charged`, async () => {
+      it(`refuses an invalid query of ${route}, names the field and charges nothing`, async () => {
         proves('invalid-422')
         const url = `${stall.url}/v1/potus/${route}`
         const before = sold()
@@ -96,7 +96,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
         expect(sold()).to.equal(before + 1)
       })
 
-    it('gets free statistics that are a day old, like the index', async () => {
+    it('shows free statistics that are a day old, like the index', async () => {
       const { products } = await json(await ask(`${stall.url}/v1/stats`))
       const { newest } = (products as Record<string, { newest: string }>)['potus'] ?? { newest: '' }
       const index = await json(await ask(`${stall.url}/v1/potus`))
@@ -104,7 +104,7 @@ for (const database of ['SQLite', 'PostgreSQL'] as const)
       expect(Date.parse(newest)).to.be.at.most(stall.now().getTime() - 86_400_000)
     })
 
-    it('gets an uncharged 404 for an unknown event, and the same payment then buys a known one', async () => {
+    it('answers 404 for an unknown event without charging, and the same payment then buys a known one', async () => {
       const url = `${stall.url}/v1/potus/event`
       const before = sold()
       const header = await payment(`${url}/latest`, stall.wallet)

@@ -1,4 +1,4 @@
-/** Who and what a text names: measured on labelled texts, and the names that are something else. */
+/** Which people, places and organisations a text names: measured on labelled texts, and by known ambiguities. */
 import { existsSync } from 'node:fs'
 import { expect } from 'chai'
 import { recogniseEntities } from '../../../../plugins/potus/entities/entity-recognition.ts'

@@ -1,4 +1,4 @@
-/** Papers of the President on their way: signed and shown, on public inspection, published. */
+/** Presidential documents at each stage: on the White House site, on public inspection, in the Federal Register. */
 import { expect } from 'chai'
 import { feedOf, type Newsroom, OLD, openRunningNewsroom } from '../newsroom.ts'
 
@@ -72,7 +72,7 @@ describe('a presidential document', () => {
     const filed = (days: number): object => ({ filed_at: new Date(room.time - 60_000 + days * DAY).toISOString() })
     const { title } = page
     for (const [days, number, fields] of [
-      // As it comes: no signing date, and what the paper is behind its title.
+      // As the Federal Register sends it: without a signing date, and with the kind of document after the title.
       [3, '2026-1', { title: `${title} (Memorandum of May 1, 2026) `, ...filed(3) }],
       [3, '2026-2', { title, ...filed(3) }],
       [5, '2026-3', { title, ...filed(5) }],

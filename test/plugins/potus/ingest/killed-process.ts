@@ -6,7 +6,7 @@ const [file = '', count = '0'] = process.argv.slice(2)
 const START = Date.UTC(2026, 4, 1)
 const room = await openNewsroom({ time: START, db: openDatabase({ file }) })
 process.stdout.write('ready\n')
-// The same polls again from the beginning: what a source shows after a restart.
+// Every start begins with the same polls, as a source shows the same items after a restart.
 for (let n = 0; n < Number(count); n += 1) {
   room.time = START + n * 60_000
   const items = [0, 1, 2, 3, 4].map((k) => ({

@@ -1,4 +1,4 @@
-/** When a source is asked again. */
+/** When a source is polled again. */
 import { expect } from 'chai'
 import { pauseAfterFailure, pollSecondsAt } from '../../../../plugins/potus/ingest/polling.ts'
 import { readSources, type Source } from '../../../../plugins/potus/sources/source.ts'

@@ -1,4 +1,4 @@
-/** The poller against real servers that behave as sources do, good and bad. */
+/** The poller against local servers that behave as good and bad sources do. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
@@ -107,7 +107,7 @@ describe('the poller', () => {
     const { items, state } = await room.ask<{ items: object[]; state: object }>('getPotusLive')
     expect(items).to.have.length(1)
     expect(state).to.include({ sources_ok: 1, sources_late: 4 })
-    // The one that asked for patience gets it; the one that hung is tried again when its pause is over.
+    // The source that sent Retry-After is not polled before that time is over.
     room.time += 119_000
     await run('fed.press')
     expect(busy.seen).to.have.length(1)

@@ -1,4 +1,4 @@
-/** Several processes that start on one database at once: one past, nothing twice. */
+/** Several processes that start on one database at once: they agree on the past and store nothing twice. */
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,7 +22,10 @@ const MINUTE = 60_000
 const TIME = Date.UTC(2026, 6, 7, 15)
 const sources = new Map(readSources().map((source) => [source.id, source]))
 
-/** Every number once, every key once, every version in its row, and one chain a source. */
+/**
+ * Checks that every key and every version exists once and that the records of a source form one chain. Returns the ids
+ * of the events.
+ */
 async function isWhole(db: OpenDatabase): Promise<string[]> {
   const events = (await db('potus_events').orderBy('seq').select('seq', 'id', 'source', 'source_key')) as {
     seq: number
@@ -52,7 +55,7 @@ interface Line {
   readonly superseded_at: number | null
 }
 
-/** A process that shows what it was sent. */
+/** A process that writes the items of a feed. */
 interface Shown {
   readonly db: OpenDatabase
   show(...items: Parameters<typeof feedOf>[0]): Promise<WriteResult>
@@ -62,7 +65,7 @@ function shown(source: Source, body: string): Parameters<Writer['write']>[0] {
   return { source, at: TIME, url: source.url, status: 200, headers: {}, body: Buffer.from(body) }
 }
 
-/** Whoever does not play hears of it by the note, which is read when somebody asks. */
+/** Waits until a replay is ready. A process that does not play reads this from the database, when it is asked. */
 async function readiness(replay: Replay): Promise<void> {
   for (;;)
     try {
@@ -154,7 +157,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       for (let moment = TIME; heard.length < rows.length; moment += 1_000)
         heard.push(...(await createReader(behind.db).since(heard.at(-1) ?? 0, moment, 100)).map(({ seq }) => seq))
       expect(heard).to.deep.equal(rows.map(({ seq }) => seq))
-      // What is changed by the clock that is behind is not known before what it changes.
+      // A revision by the process whose clock is behind is not known before the version it replaces.
       expect(await behind.show(item(8), item(7, 'steel'))).to.include({ revised: 1 })
       const [first, second] = (await behind.db('potus_versions').where({ seq: heard[6] }).orderBy('version')) as Line[]
       expect(second?.known_at).to.equal(first?.superseded_at)
@@ -207,7 +210,7 @@ for (const name of ['a SQLite file', 'PostgreSQL'])
       const before = await isWhole(store!.db)
       expect(before).to.have.length(38)
       for (const { replay } of all) await readiness(replay)
-      // Another goes on from there: what was played is not played again.
+      // Another process may continue, but polls that were played are not played again.
       for (const { replay } of all) await replay.step(signal)
       expect(await store!.db('potus_polls').select('outcome')).to.have.length(polls.length)
       expect(await isWhole(store!.db)).to.deep.equal(before)

@@ -1,4 +1,4 @@
-/** How a plan ends: for its buyer, and for whoever would buy it. */
+/** How a plan ends: a token expires, or the plan is no longer sold. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'

@@ -1,4 +1,4 @@
-/** The three plans: what they cost, what they open, and what their tokens are worth elsewhere. */
+/** The three plans: their prices, the routes they open, and the tokens they refuse. */
 import { expect } from 'chai'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
@@ -99,7 +99,7 @@ describe('the plans of the feed', () => {
     expect(times).to.deep.equal([86_400, 2_592_000, 2_592_000])
   })
 
-  it('open exactly the routes they name over HTTP, and get a code instead of a 402 on other routes', async () => {
+  it('open exactly the routes they name over HTTP, and are refused with the code token_route on the others', async () => {
     const wrong: string[] = []
     for (const [plan, token] of tokens)
       for (const operation of priced()) {
@@ -162,7 +162,7 @@ describe('the plans of the feed', () => {
     expect(bought).to.include.keys('token', 'expires_at', 'authorized_routes')
   })
 
-  it('refuse tokens that are unsigned, signed with another key, changed, foreign, expired or revoked', async () => {
+  it('refuse tokens that are unsigned, signed with another key, changed or from another service', async () => {
     const token = tokens.get('live/24h') as string
     const claims = decodeJwt(token)
     const { kid } = decodeProtectedHeader(token)
@@ -194,7 +194,7 @@ describe('the plans of the feed', () => {
       expect(response.status, what).to.equal(402)
       expect((await json(response))['code'], what).to.equal('token_invalid')
     }
-    // Of another shop, with a key that is good there.
+    // A token of another service, valid there.
     const other = await openStall()
     const foreign = await other.token('live/24h')
     await other.close()

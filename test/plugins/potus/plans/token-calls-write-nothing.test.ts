@@ -77,7 +77,7 @@ describe('1,000 calls with a token', function () {
     while ((await products('funnel_counts').where({ kind: 'delivered' })).length < purchases) await sleep(10)
   }
 
-  it('query no journal and no settler, and write nothing to any database file', async () => {
+  it('query neither the journal nor the settler, and write nothing to any database file', async () => {
     const tokens = [await stall.token('live/30d'), await stall.token('archive/30d')] as const
     await stopBackgroundWork(tokens.length)
     const [kept, booked, questions, settled] = [bytes(), await entries(), asked, stall.settler.calls.length]

@@ -1,4 +1,4 @@
-/** The raw log is a recording: written out by one service, it is the same past in another. */
+/** The log of polls is a recording: exported by one service, it gives another service the same past. */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ const START = Date.UTC(2026, 4, 1, 12)
 const LONG = 'The delegations met and agreed on the schedule for the next round of talks. '.repeat(12).trim()
 const TABLES = ['events', 'versions', 'mentions', 'polls', 'feeds', 'held', 'missing']
 
-/** What ten looks at two sources may bring: news, an edit, a stub that two polls confirm, an error, a page, a pause. */
+/** Ten polls of two sources: news, an edit, a stub that two polls confirm, errors, a web page, a 304. */
 async function lived(room: Newsroom): Promise<void> {
   const old = { key: 'old', text: 'An old release.', at: START - 30 * 24 * 60 * MINUTE }
   const show = (text: string) => feedOf([{ key: 'new', text, at: START + MINUTE }, old])

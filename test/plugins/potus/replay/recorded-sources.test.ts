@@ -1,4 +1,4 @@
-/** The traps as the sources themselves have set them, on recorded payloads. */
+/** The peculiarities of the sources, on recorded payloads. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect } from 'chai'

@@ -1,4 +1,4 @@
-/** Files of a recording: each is known by what is in it, and one that is broken takes nothing along. */
+/** Files of a recording: each is recognised by its content, and a broken one does not affect the others. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'

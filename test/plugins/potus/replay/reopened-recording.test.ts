@@ -1,4 +1,4 @@
-/** A recording that is opened again: played on where it was left, and played anew where it has become another. */
+/** A recording that is opened again: continued if it is the same, and played from the beginning if a file was added. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

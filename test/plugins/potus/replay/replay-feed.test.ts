@@ -1,4 +1,4 @@
-/** Recorded polls through the writer: the figures that were measured on them, and the same bytes twice. */
+/** Recorded polls through the writer: they give the published figures, and the same bytes each time. */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -63,14 +63,14 @@ describe('a recording', function () {
     const { room, sum, polls } = await played(path)
     expect(polls).to.deep.equal({ new: 22, unchanged: 16 })
     expect(sum).to.include({ items: 1520, fresh: 1338, revised: 13, held: 11, repeated: 158 })
-    // 190 posts have words in both recordings, told by their second, and 188 of those pairs are found by their words. The
-    // recorded mirror has no ids, so its 116 twins without a word stay apart.
+    // By their second, 190 posts with text are in both recordings, and 188 of these pairs are found by their text. The
+    // recorded mirror has no ids, so its 116 posts without text are not joined with those of the archive.
     const rows = (await room.db('potus_events').groupBy('cluster').select('cluster').countDistinct('source as n')) as {
       n: number
     }[]
     expect(rows.filter(({ n }) => n > 1).length).to.equal(178)
     expect(sum['joined']).to.equal(239)
-    // No picture shares a cluster with another: nothing says that they are one.
+    // Pictures never share a cluster, because nothing shows that two of them are the same.
     const pictures = (await room
       .db('potus_events as e')
       .join('potus_versions as v', 'v.seq', 'e.seq')

@@ -1,4 +1,4 @@
-/** The made-up news. The tests open it a few days after its first day, so that there is little history to write. */
+/** The sample news. The tests open it a few days after its first day, so that there is little history to write. */
 import { setImmediate } from 'node:timers/promises'
 import { expect } from 'chai'
 import { createWriter } from '../../../../plugins/potus/ingest/event-writer.ts'
@@ -126,7 +126,7 @@ describe('the sample of the feed', () => {
     const again = createSample(room.db, writer, room.sources, () => room.time)
     await again.open()
     expect(await count()).to.equal(before)
-    // A note lost with the process: the day is written again, and is the same.
+    // If the note of a finished day is lost, the day is written again and stays the same.
     await room.db('potus_notes').where('name', 'like', 'sample:%').delete()
     await createSample(room.db, writer, room.sources, () => room.time).open()
     expect(await count()).to.equal(before)

@@ -4,7 +4,7 @@ import { feedOf, type Newsroom, OLD, openRunningNewsroom } from '../newsroom.ts'
 
 const MINUTE = 60_000
 
-describe('a source that sends a broken body', () => {
+describe('the intake of source bodies', () => {
   let room: Newsroom
   beforeEach(async () => {
     room = await openRunningNewsroom()
@@ -19,17 +19,17 @@ describe('a source that sends a broken body', () => {
 
   const bad: Readonly<Record<string, readonly [string, string]>> = {
     'a page with status 200': ['<!doctype html><html><body>File Not Found</body></html>', 'not_a_feed'],
-    'an error of 65 bytes': ['The resource you are looking for is temporarily unavailable now..', 'not_a_feed'],
-    nothing: ['', 'empty'],
-    'spaces only': [' \n', 'empty'],
-    JSON: ['{"items":[]}', 'not_a_feed'],
-    'half a feed': [feedOf([OLD]).slice(0, 300), 'truncated'],
-    'an empty feed': [feedOf([]), 'too_few_items'],
+    'an error message of 65 bytes': ['The resource you are looking for is temporarily unavailable now..', 'not_a_feed'],
+    'an empty body': ['', 'empty'],
+    'a body of spaces': [' \n', 'empty'],
+    'JSON instead of XML': ['{"items":[]}', 'not_a_feed'],
+    'a truncated feed': [feedOf([OLD]).slice(0, 300), 'truncated'],
+    'a feed without items': [feedOf([]), 'too_few_items'],
     'a feed from the future': [feedOf([{ key: 'f', text: 'x', at: Date.UTC(2026, 4, 3, 12) }]), 'future_date'],
     'a feed without dates': [feedOf([OLD]).replace(/<pubDate>.*?<\/pubDate>/, ''), 'bad_date'],
   }
-  for (const [what, [body, reason]] of Object.entries(bad))
-    it(`quarantines ${what} and publishes nothing`, async () => {
+  for (const [name, [body, reason]] of Object.entries(bad))
+    it(`quarantines ${name} and publishes nothing`, async () => {
       const before = await items()
       expect(await room.poll('wh.news', body)).to.include({ outcome: 'quarantined', fresh: 0 })
       const row = (await room.db('potus_polls').where({ outcome: 'quarantined' }).first()) as {

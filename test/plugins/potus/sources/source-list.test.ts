@@ -1,10 +1,10 @@
-/** The list of sources: every one that was looked at is there with a switch of its own, and says what it is. */
+/** The list of sources: every one has a switch of its own and states whether it was verified. */
 import { expect } from 'chai'
 import { parseBody } from '../../../../plugins/potus/sources/parsers.ts'
 import { readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
 import { feedOf } from '../newsroom.ts'
 
-/** Addresses to be read, by what is known of them: a payload was recorded, or never. */
+/** Addresses of which a payload was recorded. */
 const RECORDED = [
   'https://www.whitehouse.gov/news/feed/',
   'https://www.whitehouse.gov/presidential-actions/feed/',
@@ -17,6 +17,7 @@ const RECORDED = [
   'https://www.trumpstruth.org/feed',
   'https://ix.cnn.io/data/truth-social/truth_archive.json',
 ]
+/** Addresses of which no payload was ever recorded. */
 const NEVER_SEEN = [
   'https://www.federalreserve.gov/feeds/press_all.xml',
   'https://www.federalreserve.gov/feeds/press_monetary.xml',
@@ -28,7 +29,7 @@ const NEVER_SEEN = [
   'https://www.justice.gov/news/rss',
   'https://www.govinfo.gov/rss/dcpd.xml',
 ]
-/** Not to be asked unless an operator says so. */
+/** Addresses that are read only if an operator enables them. */
 const REFUSED = [
   'https://truthsocial.com/api/v1/accounts/107780257626128497/statuses',
   'https://media-cdn.factba.se/rss/json/trump/calendar.json',
@@ -73,7 +74,7 @@ describe('the list of sources', () => {
     for (const id of ['fr.pi', 'fr.docs']) expect(sources.find((one) => one.id === id)?.cacheBuster).to.equal('_')
   })
 
-  it('parses a typical body of each source', () => {
+  it('parses a typical body of every RSS source', () => {
     const noon = Date.UTC(2026, 4, 1, 16)
     for (const source of sources.filter(({ format, parser }) => format === 'rss' && parser !== 'truth-rss@1')) {
       const {
@@ -83,7 +84,7 @@ describe('the list of sources', () => {
     }
   })
 
-  it('reads noon of the Department of Justice as a whole day', () => {
+  it('reads a time of noon from the Department of Justice as a whole day', () => {
     const source = sources.find(({ id }) => id === 'doj.press') as Source
     const noon = Date.UTC(2026, 4, 1, 12)
     const precisionAt = (at: number): string | undefined =>

@@ -1,4 +1,4 @@
-/** The ten traps that recorded sources have set, and those of broken bodies. */
+/** The peculiarities that recorded sources have shown. */
 import { expect } from 'chai'
 import { feedOf, type Newsroom, OLD, openRunningNewsroom, postId, postsOf } from '../newsroom.ts'
 
@@ -76,7 +76,7 @@ describe('the sources of the feed', () => {
     expect(await show('A stub.')).to.include({ held: 1, revised: 0 })
     expect(await show(LONG)).to.include({ repeated: 2, held: 0 })
     expect(await show('A stub.')).to.include({ held: 1 })
-    // The same body twice more: two polls that agree, although nothing was parsed.
+    // The same body twice more: two polls agree, although an unchanged body is not parsed.
     expect(await show('A stub.')).to.include({ outcome: 'unchanged', revised: 0 })
     expect(await show('A stub.')).to.include({ outcome: 'unchanged', revised: 1 })
     expect((await items())[0]).to.include({ text: 'A stub.', revision: 2 })

@@ -1,4 +1,4 @@
-/** Payloads of the same kinds as those recorded, written otherwise: what a source may leave out, encode or call another name. */
+/** Payloads like the recorded ones, but with fields that are missing, renamed or encoded differently. */
 import { expect } from 'chai'
 import { type Item, readSources, type Source } from '../../../../plugins/potus/sources/source.ts'
 import { type ParsedBody, parseBody } from '../../../../plugins/potus/sources/parsers.ts'

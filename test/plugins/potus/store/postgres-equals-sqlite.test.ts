@@ -1,4 +1,4 @@
-/** The feed is the same on SQLite and on PostgreSQL: the same polls give the same bytes. */
+/** The feed gives the same bytes for the same polls on SQLite and on PostgreSQL. */
 import { expect } from 'chai'
 import { insertMadeUpEvents } from '../../../../scripts/bench/potus/made-up-events.ts'
 import { DATABASES, type TestDatabase } from '../../../contracts/databases.ts'
@@ -23,7 +23,7 @@ describe('the feed on PostgreSQL', function () {
   })
   after(() => store?.drop())
 
-  /** Two days: new items, a silent edit, a stub, something taken back, one post in two places, pages that are no feed. */
+  /** Two days of polls: new items, a silent edit, a stub, a retraction, one post in two places, pages that are not feeds. */
   async function fill(room: Newsroom): Promise<void> {
     await insertMadeUpEvents(room.db, 900, START - 3 * DAY)
     room.time = START - 2 * DAY
