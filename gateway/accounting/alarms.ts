@@ -8,13 +8,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { Lease } from '../stores/lease.ts'
 import type { SendAlert } from './alert-webhook.ts'
 
-export const ALARMS = [
-  'settling.failing',
-  'settling.impossible',
-  'payments.stale',
-  'ledger.owed',
-  'products.down',
-] as const
+const ALARMS = ['settling.failing', 'settling.impossible', 'payments.stale', 'ledger.owed', 'products.down'] as const
 
 export type AlarmName = (typeof ALARMS)[number]
 

@@ -1,6 +1,7 @@
 /** How priced calls ended, by UTC day. Counts are collected in memory and added to the database every few seconds. */
 import type { Knex } from 'knex'
 import type { Step } from './metrics.ts'
+import { dayOf } from './revenue.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { migrate, type Step as Migration } from '../stores/migrations.ts'
 
@@ -25,7 +26,6 @@ export interface Funnel {
 
 const TABLE = 'funnel_counts'
 const WRITE_MS = 5_000
-const DAY_MS = 86_400_000
 
 const STEPS: readonly Migration[] = [
   (db) =>
@@ -74,7 +74,7 @@ export async function openFunnel(db: Knex, log: Logger, now: () => Date): Promis
 
   return {
     count({ kind, operation, reason }) {
-      const day = Math.floor(now().getTime() / DAY_MS)
+      const day = dayOf(now())
       add({ day, kind, operation, reason, count: 1 })
     },
     async read(sinceDay) {

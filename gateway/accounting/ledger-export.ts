@@ -18,7 +18,7 @@ const RATE = { usd_rate: '1', usd_rate_source: 'list price in USD, asked as USDC
 const BATCH_SIZE = 500
 
 /** One entry as a flat record, the same in CSV and JSON. Amounts are positive; `kind` gives the direction. */
-export function entryToJson({ at, kind, note, isOwn, payment }: OwnedEntry) {
+function entryToJson({ at, kind, note, isOwn, payment }: OwnedEntry) {
   return {
     at: new Date(at).toISOString(),
     kind,

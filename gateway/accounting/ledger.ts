@@ -80,7 +80,8 @@ export interface Ledger {
 }
 
 const PAGE_SIZE = 2_000
-const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i
+/** A transaction hash, in any case. */
+export const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i
 
 export function createLedger({ journal, own }: LedgerParts): Ledger {
   const wallets = new Set(own.map((wallet) => wallet.toLowerCase()))

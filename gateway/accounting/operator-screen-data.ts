@@ -12,7 +12,7 @@ import { isOver, type Ledger, type Month, monthAt, monthBefore, monthOf } from '
 import type { Metrics } from './metrics.ts'
 import { rowToJson } from './reconciliation/findings.ts'
 import type { Reconciliation } from './reconciliation/reconciliation.ts'
-import { dayText, histogram, quantile, revenueOf } from './revenue.ts'
+import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
 export interface OperatorViewParts {
   readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list'>
@@ -35,7 +35,6 @@ export interface OperatorViewParts {
 }
 
 const DAYS = 30
-const DAY_MS = 86_400_000
 const MAX_SUBSCRIPTIONS = 500
 const MAX_ROWS = 100
 
@@ -49,7 +48,7 @@ export function createOperatorViews(parts: OperatorViewParts) {
   const { journal, funnel, metrics, prices, revoked, reconciliation: reconciler, networks, own, now } = parts
 
   async function overview({ catalog }: Edition) {
-    const last = Math.floor(now().getTime() / DAY_MS)
+    const last = dayOf(now())
     const first = last - DAYS + 1
     const [sums, counted, states, debts] = await Promise.all([
       journal.dailySums(first * DAY_MS, own),

@@ -11,7 +11,7 @@ import { InvalidInput } from '../errors.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import type { Revocations } from '../tokens/revocations.ts'
 import { exportMonth, MEDIA_TYPES } from './ledger-export.ts'
-import { type Ledger, RepaymentError } from './ledger.ts'
+import { type Ledger, RepaymentError, TRANSACTION_HASH } from './ledger.ts'
 import { type OperatorViews, requestedMonth } from './operator-screen-data.ts'
 import { rowToJson } from './reconciliation/findings.ts'
 import type { Reconciliation } from './reconciliation/reconciliation.ts'
@@ -62,7 +62,6 @@ export interface OperatorScreenParts {
   readonly now: () => Date
 }
 
-const TRANSACTION_HASH = /^0x[0-9a-fA-F]{64}$/
 const NOTE = /^[^\p{C}]{0,200}$/u
 const PAYMENT_KEY = /^[\w:/-]{1,300}$/
 const TOKEN_ID = /^[\w-]{1,128}$/

@@ -22,10 +22,13 @@ export interface Revenue {
   readonly byDay: readonly Income[]
 }
 
-const DAY_MS = 86_400_000
+export const DAY_MS = 86_400_000
 
 /** Upper bounds of the histogram of settlement times, in seconds. */
 const BOUNDS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32] as const
+
+/** Returns the UTC day of a time, as days since the epoch. */
+export const dayOf = (at: Date): number => Math.floor(at.getTime() / DAY_MS)
 
 /**
  * Formats days since the epoch as an ISO date.

@@ -4,7 +4,10 @@ import type { Catalog } from '../plugin/catalog.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 
 /** Returns the file of the document that had a name in the previous edition. That document keeps the name. */
-export type NameOwner = (kind: 'product' | 'operation' | 'route' | 'tool', name: string) => string | undefined
+export type NameOwner = (kind: NameKind, name: string) => string | undefined
+
+/** What has a name that must be unique. */
+type NameKind = 'product' | 'operation' | 'route' | 'tool'
 
 const noOwner: NameOwner = () => undefined
 
@@ -48,7 +51,7 @@ interface Placed {
 /** Reports each item whose name belongs to another: to the one that had it before, or else to the first. */
 function duplicateNames<Item extends Placed>(
   items: readonly Item[],
-  kind: 'product' | 'operation' | 'route' | 'tool',
+  kind: NameKind,
   ownerOf: NameOwner,
   nameOf: (item: Item) => readonly [name: string, description: string] | null,
 ): Issue[] {

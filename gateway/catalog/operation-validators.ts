@@ -18,7 +18,8 @@ type Checked = { readonly value: unknown; readonly items: readonly ValidationIte
 type Check = (value: unknown) => Checked
 type Fields = Readonly<Record<string, JsonSchema>>
 
-const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
+/** The media types in which browsers send forms. */
+export const FORM_MEDIA = ['multipart/form-data', 'application/x-www-form-urlencoded'] as const
 /** A larger body is refused at its first issue, because a list of millions of issues would exhaust memory. */
 const MAX_NODES = 5000
 const MAX_ITEMS = 100
@@ -69,7 +70,7 @@ export function createValidators(schemas: Schemas): (operation: Operation) => Va
   function body({ body: schema, bodyMedia }: Operation): Check {
     if (!schema) return () => ({ value: undefined, items: [] })
     const fields = fieldsOf(schema, schemas)
-    if (bodyMedia.some((media) => FORMS.includes(media)) || Object.values(fields).some(isUpload))
+    if (bodyMedia.some(isForm) || Object.values(fields).some(isUpload))
       return flat('body', 'body', withUploads(dereference(schema, schemas), fields), fields)
     const [first, all] = [compile(firstIssue(), schema, 'body'), compile(allIssues(), schema, 'body')]
     const copy = copier(dereference(schema, schemas), fields)
@@ -131,6 +132,11 @@ function nullsIn(fields: Readonly<Record<string, unknown>>, section: string): Va
 }
 
 const holdsNull = (value: unknown): boolean => typeof value === 'string' && value.includes('\0')
+
+/** Whether a body of this media type is a form: its fields arrive as strings and files. */
+export function isForm(media: string): boolean {
+  return (FORM_MEDIA as readonly string[]).includes(media)
+}
 
 const isScalar = (value: unknown): boolean => value !== undefined && (typeof value !== 'object' || value === null)
 
@@ -201,7 +207,7 @@ const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, false: false, 
  * strings are left out, so that the default applies. A string that cannot be converted stays, and the schema refuses it.
  * @example coerceFields({ limit: '10', end: '' }, { limit: { type: 'integer' } }) → { limit: 10 }
  */
-export function coerceFields(values: Readonly<Record<string, unknown>>, fields: Fields): Record<string, unknown> {
+function coerceFields(values: Readonly<Record<string, unknown>>, fields: Fields): Record<string, unknown> {
   const filled = Object.entries(values).filter(([, value]) => value !== '' && value !== undefined)
   return Object.fromEntries(
     filled.map(([name, value]) => [

@@ -24,7 +24,7 @@ const REISSUE_BYTES = 16_384
 type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the id of the operation that sells a plan. @example purchaseId('live-24h') → "purchasePlanLive24h" */
-export function purchaseId(plan: string): OperationId {
+function purchaseId(plan: string): OperationId {
   return `purchasePlan${plan
     .split('-')
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
@@ -265,7 +265,7 @@ export function termsOf({ plan, label, tier, maxFreshnessSeconds, durationSecond
 }
 
 /** Creates the example of a purchase: no input, and an answer with a shortened token that is valid for the plan's time. */
-export function purchaseExample(plan: Plan, products: readonly Product[]): Example {
+function purchaseExample(plan: Plan, products: readonly Product[]): Example {
   const routes = new Map(products.flatMap(({ operations }) => operations.map((each) => [each.id, each.displayRoute])))
   return {
     request: {},

@@ -17,6 +17,7 @@ import {
   schemaParts,
   strings,
 } from './product-drafts.ts'
+import { FORM_MEDIA, isForm } from './operation-validators.ts'
 import { fieldsOf, references } from './schemas.ts'
 import { networksFileIssues } from '../config/networks.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
@@ -63,12 +64,10 @@ type Report = (pointer: string, rule: string, message: string) => void
 const RESERVED = /^\/(mcp|assets)(\/|$)/
 
 /** Media types that the gateway decodes for a plugin. An upstream may take any. */
-const READ_MEDIA = ['application/json', 'multipart/form-data', 'application/x-www-form-urlencoded', 'text/csv']
-
-const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
+const READ_MEDIA = ['application/json', ...FORM_MEDIA, 'text/csv']
 
 /** Lists the issues of one product document that its schema cannot express. */
-export function productIssues(draft: Draft, schemas: Schemas): Issue[] {
+function productIssues(draft: Draft, schemas: Schemas): Issue[] {
   const issues: Issue[] = []
   const report: Report = (pointer, rule, message) => issues.push({ file: draft.file, pointer, rule, message })
   checkSource(draft, report)
@@ -196,8 +195,8 @@ function checkInput({ fields, route, routeText, tool, isPriced }: OperationDraft
     at('/body', 'body', `${route.method} has no body. Write POST, or use query.`)
   if (media !== undefined && fields['body'] === undefined)
     at('/body_media', 'body', 'There is no body. Describe one in body, or remove this field.')
-  if (fields['form'] !== undefined && !medias.some((one) => FORMS.includes(one)))
-    at('/form', 'form', `Browsers send a form as ${FORMS.join(' or ')}. Add one of them to body_media.`)
+  if (fields['form'] !== undefined && !medias.some(isForm))
+    at('/form', 'form', `Browsers send a form as ${FORM_MEDIA.join(' or ')}. Add one of them to body_media.`)
   if (tool === null) return
   const names = [...params, ...query, ...body, ...(isPriced ? ['payment_signature'] : [])]
   for (const name of new Set(names.filter((name, index) => names.indexOf(name) !== index)))
@@ -222,7 +221,7 @@ function checkAnswer(
 }
 
 /** Reports the service, and each operation, if payments are taken on none of the networks it names. */
-export function acceptsIssues(
+function acceptsIssues(
   service: CatalogDocument | undefined,
   drafts: readonly Draft[],
   taken: ReadonlySet<string> | undefined,
@@ -250,6 +249,6 @@ function validatorOf(kind: CatalogDocument['kind']): ValidateFunction {
 const validators = { product: validatorOf('product'), service: validatorOf('service'), plans: validatorOf('plans') }
 
 /** Lists the ways in which a document breaks its schema. */
-export function schemaIssuesOf({ file, kind, content }: CatalogDocument): Issue[] {
+function schemaIssuesOf({ file, kind, content }: CatalogDocument): Issue[] {
   return kind === 'networks' ? networksFileIssues(content) : schemaIssues(validators[kind], file, content)
 }

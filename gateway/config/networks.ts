@@ -49,13 +49,6 @@ export function findNetwork(networks: readonly Network[], id: unknown): Network 
   return networks.find(({ name, caip2 }) => id === name || id === caip2)
 }
 
-/** Returns the network with a CAIP-2 id. Throws if payments are not taken on it. */
-export function networkOf(networks: readonly Network[], caip2: string): Network {
-  const network = networks.find((each) => each.caip2 === caip2)
-  if (!network) throw new Error(`No payments are taken on ${caip2}.`)
-  return network
-}
-
 /** The file of the catalog folder that adds networks. It is read once, when the process starts. */
 export const NETWORKS_FILE = 'networks.json'
 

@@ -33,7 +33,7 @@ export function networkNames(text: string | undefined): readonly [string, ...str
 }
 
 /** @example ownVariable('RPC_URL', 'base-sepolia') → "RPC_URL_BASE_SEPOLIA" */
-export function ownVariable(variable: string, network: string): string {
+function ownVariable(variable: string, network: string): string {
   return `${variable}_${network.replaceAll('-', '_').toUpperCase()}`
 }
 

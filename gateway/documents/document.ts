@@ -12,7 +12,7 @@ import type { DataMode } from '../config/config.ts'
 const CACHE_CONTROL = 'public, max-age=60'
 
 /** Builds a value once per catalog. A new edition has a new catalog and so gets a new value. */
-export function oncePerCatalog<Value>(build: (catalog: Catalog) => Value): (catalog: Catalog) => Value {
+function oncePerCatalog<Value>(build: (catalog: Catalog) => Value): (catalog: Catalog) => Value {
   const built = new WeakMap<Catalog, { readonly value: Value }>()
   return (catalog) => {
     const known = built.get(catalog) ?? { value: build(catalog) }

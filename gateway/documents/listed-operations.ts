@@ -9,7 +9,7 @@ export function listed(catalog: Catalog): readonly Operation[] {
   return [...catalog.operations.values()].filter(isListed)
 }
 
-export function isListed(operation: Operation): boolean {
+function isListed(operation: Operation): boolean {
   return operation.listed && !operation.internal && !operation.retired
 }
 
@@ -54,7 +54,7 @@ export function dollars(amount: bigint): string {
 }
 
 /** Returns the path with the parameters of the route's example. Parameters without an example stay in braces. */
-export function examplePath(operation: Operation): string {
+function examplePath(operation: Operation): string {
   const params = operation.example?.request.params ?? {}
   return operation.path.replace(/\{([^}]+)\}/g, (braces, name: string) =>
     params[name] === undefined ? braces : encodeURIComponent(scalar(params[name])),

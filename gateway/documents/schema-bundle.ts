@@ -3,6 +3,7 @@
  * reference is rewritten to match. The set has only the schemas that are referenced.
  */
 import type { JsonSchema } from '../plugin/plugin.ts'
+import { pointerOf, stepsOf } from '../validation/issue.ts'
 
 export interface Bundle {
   /** Returns the schema with its references rewritten. Its own `$defs` are added under `name`. */
@@ -34,20 +35,21 @@ const OWN = new Set(['$id', '$schema', '$defs', '$comment', 'tsType'])
 export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: string): Bundle {
   const schemas: Record<string, JsonSchema> = {}
 
-  /** Resolves a reference to its document, flat name and schema, and the rest of its pointer. */
+  /** Resolves a reference to its document, flat name and schema, and the remaining steps of its pointer. */
   function target(reference: string, base: Base) {
     const [file = '', pointer = ''] = reference.split('#', 2)
     const root = file === '' ? base.root : files.get(file.replace(/^\.\//, ''))
     if (root === undefined) throw new Error(`${base.name} references the schema ${file}, which does not exist.`)
     const there: Base = file === '' ? base : { name: flatName(file), root }
-    const [, first, definition, ...rest] = pointer.split('/').map(unescapePointer)
+    const steps = stepsOf(decodeURIComponent(pointer))
+    const [first, definition, ...rest] = steps
     if (first === '$defs' && definition !== undefined) {
       const schema = (root['$defs'] as Record<string, JsonSchema> | undefined)?.[definition]
       if (schema === undefined)
         throw new Error(`${base.name} references the schema ${reference}, which does not exist.`)
-      return { there, name: `${there.name}.${flatName(definition)}`, schema, rest: rest.map(escapePointer) }
+      return { there, name: `${there.name}.${flatName(definition)}`, schema, rest }
     }
-    return { there, name: there.name, schema: root, rest: pointer.split('/').slice(1) }
+    return { there, name: there.name, schema: root, rest: steps }
   }
 
   function refer(reference: string, base: Base): string {
@@ -56,7 +58,7 @@ export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: str
       schemas[name] = {}
       schemas[name] = rewrite(schema, there) as JsonSchema
     }
-    return prefix + [name, ...rest].join('/')
+    return prefix + name + pointerOf(...rest)
   }
 
   function rewrite(value: unknown, base: Base): unknown {
@@ -96,12 +98,4 @@ export function createBundle(files: ReadonlyMap<string, JsonSchema>, prefix: str
 /** Turns "gold.json" into "gold". Characters that OpenAPI does not allow in a component name become "_". */
 function flatName(file: string): string {
   return file.replace(/\.json$/, '').replace(/[^A-Za-z0-9._-]+/g, '_')
-}
-
-function unescapePointer(token: string): string {
-  return decodeURIComponent(token).replaceAll('~1', '/').replaceAll('~0', '~')
-}
-
-function escapePointer(token: string): string {
-  return token.replaceAll('~', '~0').replaceAll('/', '~1')
 }

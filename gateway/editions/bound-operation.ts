@@ -116,7 +116,7 @@ const RESERVED_HEADERS =
   /^(connection|content-encoding|content-length|keep-alive|te|trailer|transfer-encoding|upgrade|x-call-id|x-payment-response)$|^(access-control|payment|proxy)-/i
 
 /** Throws if the status is not an HTTP status, or a header is malformed or reserved for the gateway. */
-export function assertSendable({ status, headers }: Reply): void {
+function assertSendable({ status, headers }: Reply): void {
   if (!Number.isInteger(status) || status < 200 || status > 599)
     throw new Error(`${status} is not a status that an answer can have`)
   for (const [name, value] of Object.entries(headers)) {

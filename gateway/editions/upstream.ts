@@ -1,5 +1,6 @@
 /** Products without code: an upstream answers their operations, as a whole or as a stream. */
 import type { Writable } from 'node:stream'
+import { FORM_MEDIA, isForm } from '../catalog/operation-validators.ts'
 import { paramsOf } from '../catalog/product-drafts.ts'
 import { InvalidInput, NotFound, ServiceError, Unavailable } from '../errors.ts'
 import type { Operation, Product, Upstream } from '../plugin/catalog.ts'
@@ -8,7 +9,6 @@ import { isFile } from '../validation/json-schema.ts'
 import { isObject } from '../validation/json.ts'
 
 const JSON_MEDIA = 'application/json'
-const FORMS = ['multipart/form-data', 'application/x-www-form-urlencoded']
 
 /** An operation and its upstream. Secrets in `headers` are filled in. */
 interface Route {
@@ -115,8 +115,8 @@ async function bodyOf({ bodyMedia: [media = JSON_MEDIA] }: Operation, input: Cal
   if (media === JSON_MEDIA) return { type: media, bytes: Buffer.from(JSON.stringify(body)) }
   const fields = Object.entries(isObject(body) ? body : {})
   const [file] = fields.map(([, value]) => value).filter(isFile)
-  if (!FORMS.includes(media)) return { type: media, bytes: Buffer.from(file?.bytes ?? '') }
-  const form = media === FORMS[0] ? new FormData() : new URLSearchParams()
+  if (!isForm(media)) return { type: media, bytes: Buffer.from(file?.bytes ?? '') }
+  const form = media === FORM_MEDIA[0] ? new FormData() : new URLSearchParams()
   for (const [name, value] of fields)
     if (isFile(value) && form instanceof FormData) form.append(name, new Blob([value.bytes]), name)
     else form.append(name, String(value))

@@ -15,6 +15,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import { sendEvents } from './event-stream.ts'
 import { createHeaders, type HeaderSets, optionsHeaders } from './headers.ts'
 import { createLimiter, type Limit, type Limiter } from './rate-limit.ts'
+import type { OperatorConsole } from './operator-console.ts'
 import type { Render } from './render.ts'
 import { callRequest, clientOf, headerToken, wantsPage, watchCaller } from './request.ts'
 import { parseTarget, type Target } from './request-target.ts'
@@ -34,13 +35,7 @@ export interface HttpParts {
   /** How many event streams may be open at once. Each one holds a socket. Default: 2000. */
   readonly maxStreams?: number
   /** Serves /operator and /metrics. If absent or null, these paths answer 404. */
-  readonly operator?: ((request: Request, response: Response, visit: OperatorVisit) => Promise<void>) | null
-}
-
-interface OperatorVisit {
-  readonly id: string
-  readonly edition: Edition
-  readonly path: string
+  readonly operator?: OperatorConsole | null
 }
 
 const MCP_METHODS = ['GET', 'POST']
@@ -61,7 +56,7 @@ interface App extends HttpParts {
   openStreams: number
 }
 
-/** What is known of a request from its first line on. */
+/** What is known about a request once its first line was read. */
 interface Visit {
   readonly id: string
   readonly edition: Edition

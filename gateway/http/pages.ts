@@ -3,6 +3,7 @@ import type { Answer } from '../calls/request-and-answer.ts'
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { errorBody, ServiceError } from '../errors.ts'
 import type { Network } from '../config/networks.ts'
+import { isObject } from '../validation/json.ts'
 import type { Quote } from '../x402/challenge.ts'
 
 export interface PageContext {
@@ -42,7 +43,7 @@ export function pageOf(answer: Answer, context: PageContext): Page | null {
     }
   }
   if (operation?.view == null || answer.status >= 300 || !(browser || operation.response === null)) return null
-  const fields = typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {}
+  const fields = isObject(value) ? value : {}
   return { view: operation.view, locals: { ...fields, ...locals, value } }
 }
 

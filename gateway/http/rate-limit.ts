@@ -11,7 +11,7 @@ export interface Limit {
 /** Length of an Ed25519 signature in base64url. */
 const SIGNATURE_LENGTH = 86
 
-export const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
+const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }
 
 /** Counts a request. Rejects with ServiceError rate_limited (429) and Retry-After if the caller is over the limit. */
 export type Limiter = (address: string, token: string | null) => Promise<void>
@@ -34,7 +34,7 @@ export function createLimiter({ requests, seconds }: Limit = DEFAULT_LIMIT): Lim
   }
 }
 
-export function isLoopback(address: string): boolean {
+function isLoopback(address: string): boolean {
   return address === '::1' || /^(::ffff:)?127\./.test(address)
 }
 

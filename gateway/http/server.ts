@@ -16,7 +16,7 @@ const CLOSE_GRACE_MS = 10_000
 type MessageClass = new (...args: never[]) => object
 
 /** A server that aborts `closing` when it begins to close, and drops each connection as it becomes idle from then on. */
-export class ClosingServer extends http.Server {
+class ClosingServer extends http.Server {
   readonly #closing: AbortController
 
   constructor(options: http.ServerOptions, app: Express, closing: AbortController) {

@@ -2,6 +2,7 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import type { Answer } from '../calls/request-and-answer.ts'
 import { errorBody, InvalidInput, type ServiceError } from '../errors.ts'
+import { isObject } from '../validation/json.ts'
 import { receiptObject } from '../x402/settlement-response.ts'
 import type { Tool } from './tools.ts'
 
@@ -45,8 +46,7 @@ function contentOf({
   const content: CallToolResult['content'] = [{ type: 'text', text }]
   if (!/^application\/([\w.-]+\+)?json\b/.test(headers['content-type'] ?? '')) return { ...failed, content }
   const value: unknown = JSON.parse(text)
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return { ...failed, content, ...(isObject ? { structuredContent: value as Body } : {}) }
+  return { ...failed, content, ...(isObject(value) ? { structuredContent: value } : {}) }
 }
 
 const textOf = (value: Body): { type: 'text'; text: string } => ({ type: 'text', text: JSON.stringify(value) })

@@ -122,8 +122,8 @@ export function createPurchase(parts: PurchaseParts): Purchase {
   return { payer: record.payer, amount: record.amount, reservedAt: new Date(record.updatedAt), settle, release }
 }
 
-/** A payment must be valid for at least this long, so that its transaction gets into a block. */
-const BLOCK_SECONDS = 2
+/** A payment must be valid for at least this long when it is sent, so that its transaction gets into a block. */
+const MIN_VALIDITY_SECONDS = 2
 
 /** Settles a payment whose answer is stored. Always finishes the work in `inProgress`. */
 export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): Promise<PaidAnswer> {
@@ -131,7 +131,7 @@ export async function settleStored(parts: PurchaseParts, answer: StoredAnswer): 
   let submittedAt: number | null = null
   try {
     // After a slow product, a short payment may be about to expire. Its transaction would fail and cost us gas.
-    const isExpired = Number(payment.expiresAt) < Math.floor(now().getTime() / 1000) + BLOCK_SECONDS
+    const isExpired = Number(payment.expiresAt) < Math.floor(now().getTime() / 1000) + MIN_VALIDITY_SECONDS
     const outcome: Outcome = isExpired
       ? { state: 'refused', reason: method.expiredReason, message: EXPIRED }
       : await settler.settle(payment, requirements, {

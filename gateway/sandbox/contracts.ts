@@ -4,17 +4,10 @@ import { join } from 'node:path'
 import { word } from '../methods/exact-evm/eip3009.ts'
 import type { Hex } from '../config/networks.ts'
 
-export { MULTICALL3 } from '../methods/exact-evm/multicall.ts'
-
 /** Returns the deployed code of usdc.sol or multicall3.sol. */
 export function runtimeOf(name: 'usdc' | 'multicall3'): Hex {
   const artefact = JSON.parse(readFileSync(join(import.meta.dirname, `${name}.json`), 'utf8')) as { runtime: Hex }
   return artefact.runtime
-}
-
-/** Call data of balanceOf(address), which returns atomic units of USDC. */
-export function balanceData(account: Hex): Hex {
-  return `0x70a08231${word(account)}`
 }
 
 /** Call data of mint(address, uint256), which anybody may call on the test token. */

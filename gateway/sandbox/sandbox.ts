@@ -3,17 +3,19 @@
  * addresses, gas for settlements, a payee and a funded buyer. It never uses chain id 8453, so that a signature made here
  * is worthless on Base.
  */
-import { keccak_256 } from '@noble/hashes/sha3.js'
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import secp256k1 from 'secp256k1'
 import { getAddress } from 'viem/utils'
 import { NETWORKS, type Hex, type Network } from '../config/networks.ts'
-import type { Rpc } from '../methods/exact-evm/nodes/rpc.ts'
+import { quantity, type Rpc } from '../methods/exact-evm/nodes/rpc.ts'
 import type { Logger } from '../plugin/plugin.ts'
 import { openChainFolder } from './chain-folder.ts'
 import { keepChain } from './chain-keeper.ts'
-import { balanceData, mintData, MULTICALL3, runtimeOf } from './contracts.ts'
+import { addressOf } from '../methods/exact-evm/chain/transaction-signer.ts'
+import { balanceData } from '../methods/exact-evm/eip3009.ts'
+import { MULTICALL3 } from '../methods/exact-evm/multicall.ts'
+import { mintData, runtimeOf } from './contracts.ts'
 import { readJson, writeAtomically } from './files.ts'
 
 export interface Sandbox {
@@ -43,7 +45,8 @@ export interface SandboxOptions {
 const USDC = 1_000_000n
 const BUYER_BALANCE = 10_000n * USDC
 const LOW_BALANCE = 1_000n * USDC
-const GAS: Hex = `0x${(1_000n * 10n ** 18n).toString(16)}`
+/** 1,000 ETH: the balance of each account that sends transactions. */
+const GAS = quantity(1_000n * 10n ** 18n)
 /** The account that sends mint transactions. It has no key: the sandbox chain impersonates it. */
 const FAUCET: Hex = '0x00000000000000000000000000000000000fa0ce'
 
@@ -149,13 +152,4 @@ function newKey(): Hex {
     const key = randomBytes(32)
     if (secp256k1.privateKeyVerify(key)) return `0x${key.toString('hex')}`
   }
-}
-
-/**
- * Returns the address of a private key with its checksum (EIP-55).
- * @example addressOf('0x' + '1'.padStart(64, '0')) → '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'
- */
-function addressOf(key: Hex): Hex {
-  const point = secp256k1.publicKeyCreate(Buffer.from(key.slice(2), 'hex'), false)
-  return getAddress(`0x${Buffer.from(keccak_256(point.subarray(1)).subarray(12)).toString('hex')}`)
 }

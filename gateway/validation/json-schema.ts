@@ -2,7 +2,7 @@
 import { Ajv2020, type ErrorObject, type Options, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import type { JsonSchema } from '../plugin/plugin.ts'
-import { type Issue, pointerOf } from './issue.ts'
+import { type Issue, pointerOf, stepsOf } from './issue.ts'
 import { isObject } from './json.ts'
 
 /** Schemas by file name or `$id`, e.g. "gold.json". */
@@ -121,10 +121,7 @@ export function violationsOf({ errors }: Pick<ValidateFunction, 'errors'>): Viol
     const [type, message, ctx] = descriptionOf(error, all)
     const { params, instancePath } = error
     const child = (params['missingProperty'] ?? unknownField(error) ?? error.propertyName) as string | undefined
-    const path = instancePath
-      .split('/')
-      .slice(1)
-      .map((step) => (/^\d+$/.test(step) ? Number(step) : step.replaceAll('~1', '/').replaceAll('~0', '~')))
+    const path = stepsOf(instancePath).map((step) => (/^\d+$/.test(step) ? Number(step) : step))
     return {
       path: child === undefined ? path : [...path, child],
       message,

@@ -5,6 +5,7 @@
 import type { Catalog, Operation } from '../plugin/catalog.ts'
 import { dereference, fieldsOf } from '../catalog/schemas.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
+import { isObject } from '../validation/json.ts'
 
 /** How much the extension includes: a header has little room. */
 export interface Detail {
@@ -134,10 +135,10 @@ function reduce(schema: JsonSchema, to: Detail['input']): JsonSchema {
     .map(([keyword, value]) => {
       if (keyword === 'properties' || keyword === 'patternProperties')
         return [keyword, reduceEach(value as Readonly<Record<string, JsonSchema>>, to)] as const
-      if (['items', 'additionalProperties', 'not'].includes(keyword) && isSchema(value))
+      if (['items', 'additionalProperties', 'not'].includes(keyword) && isObject(value))
         return [keyword, reduce(value, to)] as const
       if (['allOf', 'anyOf', 'oneOf', 'prefixItems'].includes(keyword) && Array.isArray(value))
-        return [keyword, value.map((item) => (isSchema(item) ? reduce(item, to) : item))] as const
+        return [keyword, value.map((item) => (isObject(item) ? reduce(item, to) : item))] as const
       return [keyword, value] as const
     })
   return Object.fromEntries(entries)
@@ -145,10 +146,6 @@ function reduce(schema: JsonSchema, to: Detail['input']): JsonSchema {
 
 function reduceEach(schemas: Readonly<Record<string, JsonSchema>>, to: Detail['input']): Fields {
   return Object.fromEntries(
-    Object.entries(schemas).map(([name, schema]) => [name, isSchema(schema) ? reduce(schema, to) : schema]),
+    Object.entries(schemas).map(([name, schema]) => [name, isObject(schema) ? reduce(schema, to) : schema]),
   )
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

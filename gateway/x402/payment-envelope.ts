@@ -5,6 +5,7 @@
  */
 import { ServiceError } from '../errors.ts'
 import { findNetwork, type Network } from '../config/networks.ts'
+import { isObject } from '../validation/json.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -56,14 +57,14 @@ export function decodeEnvelope(
     network: network.caip2,
     payload: fieldsOf(envelope['payload'], 'payload'),
     accepted,
-    extensions: isFields(envelope['extensions']) ? envelope['extensions'] : {},
-    ...(isFields(envelope['resource']) ? { resource: envelope['resource'] } : {}),
+    extensions: isObject(envelope['extensions']) ? envelope['extensions'] : {},
+    ...(isObject(envelope['resource']) ? { resource: envelope['resource'] } : {}),
   }
 }
 
 /** The JSON object called `name` in a payment. Throws ServiceError `payment_invalid` where it is anything else. */
 export function fieldsOf(value: unknown, name: string): Fields {
-  if (!isFields(value)) throw invalid(`${name} must be a JSON object.`)
+  if (!isObject(value)) throw invalid(`${name} must be a JSON object.`)
   return value
 }
 
@@ -86,10 +87,6 @@ function decodeBase64(text: string): unknown {
 function bounded(payment: object): object {
   if (JSON.stringify(payment).length > MAX_CHARACTERS) throw tooLong()
   return payment
-}
-
-function isFields(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function payOn(networks: readonly Network[]): string {

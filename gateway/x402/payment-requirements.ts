@@ -48,7 +48,7 @@ export interface Refusal {
 }
 
 /** The longest life of a signature that we ask for: long enough for a slow product and a slow block. */
-export const MAX_TIMEOUT_SECONDS = 300
+const MAX_TIMEOUT_SECONDS = 300
 
 /**
  * Returns where an operation can be paid: on the networks that it accepts. An operation that accepts none of ours can

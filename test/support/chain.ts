@@ -2,7 +2,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Context } from 'mocha'
 import { anvilBinary, freePort } from '../../gateway/sandbox/anvil.ts'
-import { balanceData, mintData, MULTICALL3, runtimeOf } from '../../gateway/sandbox/contracts.ts'
+import { mintData, runtimeOf } from '../../gateway/sandbox/contracts.ts'
+import { balanceData } from '../../gateway/methods/exact-evm/eip3009.ts'
+import { MULTICALL3 } from '../../gateway/methods/exact-evm/multicall.ts'
 import { NETWORKS, type Hex, type Network } from '../../gateway/config/networks.ts'
 import { createRpc, type Rpc } from '../../gateway/methods/exact-evm/nodes/rpc.ts'
 

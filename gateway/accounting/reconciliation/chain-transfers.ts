@@ -1,7 +1,7 @@
 /** Reads the token's transfers to the payee from the logs of the chain, each with the authorization it used. */
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Log, TransactionReceipt } from '../../methods/exact-evm/authorization-outcome.ts'
-import { type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'
+import { quantity, type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'
 import { TOPICS, word } from '../../methods/exact-evm/eip3009.ts'
 import type { Transfer } from './buckets.ts'
 
@@ -27,8 +27,8 @@ export async function readTransfers(
   const logs = await rpc.call<PlacedLog[]>('eth_getLogs', {
     address: asset,
     topics: [TOPICS.transfer, null, `0x${word(payTo)}`],
-    fromBlock: hex(range.from),
-    toBlock: hex(range.to),
+    fromBlock: quantity(range.from),
+    toBlock: quantity(range.to),
   })
   const hashes = [...new Set(logs.map(({ transactionHash }) => transactionHash))]
   const receipts = new Map<Hex, TransactionReceipt | null>()
@@ -67,8 +67,4 @@ function nonceOf(log: PlacedLog, receipt: TransactionReceipt | null): Hex | null
     before.topics[0] === TOPICS.used &&
     before.topics[1]?.toLowerCase() === log.topics[1]?.toLowerCase()
   return isUse ? ((before.topics[2] as Hex).toLowerCase() as Hex) : null
-}
-
-function hex(block: number): Hex {
-  return `0x${block.toString(16)}`
 }

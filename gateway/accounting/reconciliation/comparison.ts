@@ -5,7 +5,8 @@
  */
 import type { Hex, Network } from '../../config/networks.ts'
 import { createNodes } from '../../methods/exact-evm/nodes/nodes.ts'
-import type { Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
+import { BLOCKS_PER_REQUEST, LOOK_BACK_BLOCKS } from '../../methods/exact-evm/authorization-outcome.ts'
+import { quantity, type Rpc } from '../../methods/exact-evm/nodes/rpc.ts'
 import { mayStillSettle, recordLateSettlement as recordLateDebt } from '../../payments/late-settlement.ts'
 import { paymentKey } from '../../methods/payment-method.ts'
 import type { Journal, PaymentRecord } from '../../payments/journal/journal.ts'
@@ -58,11 +59,7 @@ export interface Comparison {
 
 /** Blocks of Base are treated as final at this depth. */
 const DEPTH = 12
-/** About one day of two-second blocks: where the first run begins on a public chain. */
-const LOOK_BACK = 43_200
 const GRACE_SECONDS = 300
-/** Blocks per request; public nodes refuse wide ranges. */
-const BLOCKS_PER_READ = 2_000
 const READS_PER_RUN = 500
 const MAX_RECHECKED = 1_000
 const DOUBTFUL = ['pending', 'unknown', 'amount_differs', 'unreadable', 'missing'] as const
@@ -85,7 +82,7 @@ export function comparisonOf({
     rpc: createNodes({ addresses: rpcUrl, network: parts.network, log: parts.log }),
     own: new Set(own.map((wallet) => wallet.toLowerCase())),
     depth: isLocal ? 0 : DEPTH,
-    lookBack: isLocal ? null : LOOK_BACK,
+    lookBack: isLocal ? null : LOOK_BACK_BLOCKS,
     graceSeconds: GRACE_SECONDS,
   })
 }
@@ -160,7 +157,7 @@ async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null>
   const { judged } = cursor
   let next = cursor.block
   for (let reads = 0; next <= head && reads < READS_PER_RUN; reads++) {
-    const to = Math.min(next + BLOCKS_PER_READ - 1, head)
+    const to = Math.min(next + BLOCKS_PER_REQUEST - 1, head)
     await findings.put(await readRows(parts, next, to), { id, block: to + 1, judged })
     next = to + 1
   }
@@ -169,7 +166,7 @@ async function readNewBlocks(parts: ComparisonParts): Promise<ReadBlocks | null>
 }
 
 async function timeOf(rpc: Rpc, block: number): Promise<number> {
-  const { timestamp } = await rpc.call<{ timestamp: Hex }>('eth_getBlockByNumber', `0x${block.toString(16)}`, false)
+  const { timestamp } = await rpc.call<{ timestamp: Hex }>('eth_getBlockByNumber', quantity(block), false)
   return Number(timestamp) * 1000
 }
 

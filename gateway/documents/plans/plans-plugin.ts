@@ -74,7 +74,7 @@ function purchaseOf(catalog: Catalog, plan: Plan, { token, issuedAt, expiresAt }
 }
 
 /** The subscription catalog document (interface 2.7) with its plan records (2.6). */
-export function planList(catalog: Catalog, baseUrl: string) {
+function planList(catalog: Catalog, baseUrl: string) {
   const { model, note, enabled, plans } = catalog.plans
   return {
     service: catalog.service.name,
@@ -93,6 +93,6 @@ export function planList(catalog: Catalog, baseUrl: string) {
 }
 
 /** The routes that a token of the plan opens, in display form: "GET /v1/x/gold/*". */
-export function authorizedRoutes(catalog: Catalog, plan: Plan): string[] {
+function authorizedRoutes(catalog: Catalog, plan: Plan): string[] {
   return plan.authorizes.flatMap((id) => catalog.operations.get(id)?.displayRoute ?? []).sort()
 }

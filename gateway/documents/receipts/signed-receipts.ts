@@ -78,6 +78,6 @@ function statementOf(record: PaymentRecord, resourceUrl: string, { body, stream 
 }
 
 /** "sha256:" and the digest of these bytes in hex. */
-export function digestOf(bytes: Buffer): string {
+function digestOf(bytes: Buffer): string {
   return `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 }

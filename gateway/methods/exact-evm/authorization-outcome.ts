@@ -5,7 +5,7 @@
  */
 import type { Outcome } from '../payment-method.ts'
 import type { Hex, Network } from '../../config/networks.ts'
-import type { Rpc } from './nodes/rpc.ts'
+import { quantity, type Rpc } from './nodes/rpc.ts'
 import { type Authorization, stateData, TOPICS, word } from './eip3009.ts'
 
 /** An authorization that may have been sent. Nothing before `fromBlock` can be our settlement of it. */
@@ -40,9 +40,9 @@ export interface TransactionReceipt {
 export type ReadOutcome = (sent: SentAuthorization) => Promise<Outcome>
 
 /** Blocks per eth_getLogs request: public nodes refuse wider ranges. */
-const BLOCKS_PER_REQUEST = 2_000
-/** How far logs are searched if `fromBlock` is null: about a day of two-second blocks. */
-const LOOK_BACK_BLOCKS = 43_200
+export const BLOCKS_PER_REQUEST = 2_000
+/** About a day of two-second blocks: how far logs are searched if nothing says where to begin. */
+export const LOOK_BACK_BLOCKS = 43_200
 /** A reorganisation may replace the newest block by one with an earlier time. This much later, its time is certain. */
 const REORGANISATION_SECONDS = 10n
 
@@ -60,7 +60,7 @@ export function createOutcomeReader(rpc: Rpc, network: Network, depth = 1): Read
     if (log) return outcomeOfLog(rpc, network, log, sent, depth > 1 && depthOf(log, height) < depth)
     const isUsedAt = async (block: number): Promise<boolean> => {
       const call = { to: network.asset, data: stateData(payer, nonce) }
-      return BigInt(await rpc.call<Hex>('eth_call', call, hex(block))) !== 0n
+      return BigInt(await rpc.call<Hex>('eth_call', call, quantity(block))) !== 0n
     }
     if (await isUsedAt(height)) {
       const wasUsedBefore = fromBlock > 0 && (await isUsedAt(fromBlock - 1).catch(() => false))
@@ -84,7 +84,7 @@ async function findLog(
 ): Promise<Log | undefined> {
   const topics = [[TOPICS.used, TOPICS.canceled], `0x${word(payer)}`, nonce]
   for (let from = fromBlock; from <= height; from += BLOCKS_PER_REQUEST) {
-    const range = { fromBlock: hex(from), toBlock: hex(Math.min(from + BLOCKS_PER_REQUEST - 1, height)) }
+    const range = { fromBlock: quantity(from), toBlock: quantity(Math.min(from + BLOCKS_PER_REQUEST - 1, height)) }
     const [log] = await rpc.call<Log[]>('eth_getLogs', { address: asset, topics, ...range })
     if (log) return log
   }
@@ -113,6 +113,17 @@ async function outcomeOfLog(
  */
 export function depthOf({ blockNumber }: Pick<Log, 'blockNumber'>, height: number): number {
   return Math.max(1, height - Number(blockNumber) + 1)
+}
+
+/** How long a further block may take, with a margin: blocks of Base are two seconds apart. */
+const SECONDS_PER_BLOCK = 3
+
+/**
+ * How long to wait until a transaction is `depth` blocks deep, if it gets into its first block within `seconds`.
+ * @example secondsToDepth(30, 1) → 30, secondsToDepth(30, 3) → 36
+ */
+export function secondsToDepth(seconds: number, depth: number): number {
+  return seconds + SECONDS_PER_BLOCK * (depth - 1)
 }
 
 /** The outcome of a transfer that is in a block: provisional if the block is shallow. */
@@ -147,8 +158,4 @@ const pending = { state: 'pending', transaction: null } as const
 
 function refused(reason: string, message: string): Outcome {
   return { state: 'refused', reason, message }
-}
-
-function hex(block: number): Hex {
-  return `0x${block.toString(16)}`
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../plugin/plugin.ts'
 import type { Hex, Network } from '../../config/networks.ts'
 import { unwrapErc6492 } from './contract-wallets.ts'
 import { createNodes } from './nodes/nodes.ts'
-import { RpcError } from './nodes/rpc.ts'
+import { quantity, RpcError } from './nodes/rpc.ts'
 
 /**
  * Whether the contract at `account` accepts a signature of a 32-byte digest. False if the call fails or the account has
@@ -21,7 +21,7 @@ export type Erc1271Check = (
 const ABI = parseAbi(['function isValidSignature(bytes32 digest, bytes signature) view returns (bytes4)'])
 /** isValidSignature returns its own selector if the signature is valid (ERC-1271). */
 const MAGIC_VALUE = '0x1626ba7e'
-const GAS: Hex = `0x${(1_000_000).toString(16)}`
+const GAS = quantity(1_000_000)
 
 /** A network and its nodes: addresses separated by commas or spaces, or null if there are none. */
 export interface NodesOfNetwork {

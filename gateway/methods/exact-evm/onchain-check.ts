@@ -8,7 +8,7 @@ import type { Refusal } from '../../x402/payment-requirements.ts'
 import type { CheckOptions, Commitment } from '../payment-method.ts'
 import { balanceData, refusalOf, revertText, stateData, type Transfer } from './eip3009.ts'
 import { aggregateData, aggregateResults, MULTICALL3 } from './multicall.ts'
-import { RpcError, type Rpc } from './nodes/rpc.ts'
+import { quantity, type Rpc, RpcError } from './nodes/rpc.ts'
 import type { ContractWallets } from './contract-wallets.ts'
 
 /** Simulates a transfer. Null: the token would accept it now. Throws RpcError if the chain cannot be read. */
@@ -25,7 +25,7 @@ export function createSimulate(rpc: Rpc, wallets: ContractWallets): Simulate {
     // Each part may fail on its own, so that the token's reason is not lost.
     const data = parts ? aggregateData(parts.map((part) => ({ ...part, allowFailure: true }))) : settlement.data
     try {
-      const returned = await rpc.call<Hex>('eth_call', { to, data, gas: `0x${gas.toString(16)}` }, 'latest')
+      const returned = await rpc.call<Hex>('eth_call', { to, data, gas: quantity(gas) }, 'latest')
       const paid = parts ? aggregateResults(returned).at(-1) : null
       return paid && !paid.success ? refusalOf(revertText(paid.returnData) ?? '') : null
     } catch (error) {

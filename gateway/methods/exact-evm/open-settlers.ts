@@ -6,12 +6,12 @@ import type { NetworkConfig } from '../../config/settlement.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 import type { Settler } from '../payment-method.ts'
 import { createSettlerByNetwork, type NetworkSettler } from '../multi-network-settler.ts'
+import { secondsToDepth } from './authorization-outcome.ts'
 import { type ChainSettlerOptions, createChainSettler } from './chain/chain-settler.ts'
 import { createFacilitatorSettler } from './facilitator/facilitator-settler.ts'
 
+/** How long a payment waits for its first block. */
 const CONFIRM_SECONDS = 30
-/** Extra time to wait for each further block of confirmation depth. */
-const BLOCK_SECONDS = 3
 
 /** The networks that payments are taken on, and the settler that serves all of them. */
 export interface OpenedSettlers extends Recipients {
@@ -50,7 +50,7 @@ export function chainSettlerOptions(
   { settleBatch: batch, walletFactories: factories }: Pick<Config, 'settleBatch' | 'walletFactories'>,
   { confirmBlocks, maxGasPrice }: NetworkConfig,
 ): Pick<ChainSettlerOptions, 'batch' | 'factories' | 'confirmBlocks' | 'maxGasPrice' | 'confirmSeconds'> {
-  const confirmSeconds = CONFIRM_SECONDS + BLOCK_SECONDS * (confirmBlocks - 1)
+  const confirmSeconds = secondsToDepth(CONFIRM_SECONDS, confirmBlocks)
   return { batch, factories, confirmBlocks, maxGasPrice, confirmSeconds }
 }
 

@@ -1,4 +1,5 @@
 /** Whether a settler can settle payments, as of its last check. Checks run on a timer, so that reading is free. */
+import { ServiceError } from '../../errors.ts'
 import type { Logger } from '../../plugin/plugin.ts'
 
 export interface SettlerHealthCheck {
@@ -57,5 +58,23 @@ export function createSettlerHealth(options: {
       closed = true
       if (timer) clearTimeout(timer)
     },
+  }
+}
+
+/**
+ * Runs work that asks the chain for a settler. An error that `isOutage` recognises is thrown as `settler_unavailable`,
+ * and the health is refreshed at once, so that no more work is done for payments that cannot be settled.
+ */
+export async function orUnavailable<Result>(
+  health: SettlerHealthCheck,
+  isOutage: (error: unknown) => boolean,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isOutage(error)) throw error
+    void health.refresh()
+    throw new ServiceError('settler_unavailable', undefined, { cause: error })
   }
 }

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import type { Hex } from 'viem'
-import { MULTICALL3 } from '../../../gateway/sandbox/contracts.ts'
+import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { abiOf, createLaboratory, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './laboratory.ts'
 

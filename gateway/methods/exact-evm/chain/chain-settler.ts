@@ -2,7 +2,6 @@
  * Settles payments over JSON-RPC with a gas key of our own. The key pays gas and cannot move any revenue. Payments are
  * sent one after the other without waiting for blocks, or several per transaction if SETTLE_BATCH is set.
  */
-import { ServiceError } from '../../../errors.ts'
 import type { Logger } from '../../../plugin/plugin.ts'
 import type { DecodedPayment, Intent, Outcome, Settler, SubmittedPayment, Wait } from '../../payment-method.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
@@ -10,7 +9,7 @@ import { createCheck, createSimulate } from '../onchain-check.ts'
 import { batchGas, createPaymentSender } from './batches.ts'
 import { GasPriceTooHigh } from './gas-fees.ts'
 import type { PendingTransaction } from './pending-transaction.ts'
-import { createSettlerHealth, type SettlerHealthCheck } from '../settler-health.ts'
+import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../settler-health.ts'
 import { createOutcomeReader, type TransactionReceipt } from '../authorization-outcome.ts'
 import { MULTICALL3 } from '../multicall.ts'
 import { createNodes, type Nodes, UNREACHABLE } from '../nodes/nodes.ts'
@@ -95,7 +94,7 @@ export async function createChainSettler(options: ChainSettlerOptions): Promise<
     kind: 'chain',
 
     check: (payment, _requirements, checkOptions) =>
-      orUnavailable(health, async () => {
+      orUnavailable(health, isOutage, async () => {
         await sender.price()
         return check(transferOf(payment), checkOptions)
       }),
@@ -135,18 +134,9 @@ async function inspectAccount(rpc: Nodes, sender: Sender, address: Hex, gas: big
   }
 }
 
-/**
- * Turns failures of the node and high gas prices into `settler_unavailable`. It also refreshes the health at once, so
- * that no work is done for payments that cannot be settled.
- */
-async function orUnavailable<Result>(health: SettlerHealthCheck, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!(error instanceof RpcError || error instanceof GasPriceTooHigh)) throw error
-    void health.refresh()
-    throw new ServiceError('settler_unavailable', undefined, { cause: error })
-  }
+/** Whether an error is about the node or the gas price, and not about the payment. */
+function isOutage(error: unknown): boolean {
+  return error instanceof RpcError || error instanceof GasPriceTooHigh
 }
 
 async function settle(
@@ -156,9 +146,9 @@ async function settle(
 ): Promise<Outcome> {
   const { log, health, wallets, sendPayment } = context
   const transfer = transferOf(payment)
-  const settlement = await orUnavailable(health, () => wallets.settlementOf(transfer))
+  const settlement = await orUnavailable(health, isOutage, () => wallets.settlementOf(transfer))
   if ('reason' in settlement) return { state: 'refused', ...settlement }
-  const result = await orUnavailable(health, () => sendPayment({ settlement, record }))
+  const result = await orUnavailable(health, isOutage, () => sendPayment({ settlement, record }))
   if (result === null) return { state: 'pending', transaction: null }
   if ('unsent' in result) {
     log.error({ err: result.unsent }, 'a settlement could not be sent')

@@ -20,7 +20,7 @@ export interface FeeReaderOptions {
 export class GasPriceTooHigh extends Error {
   constructor({ price }: Pick<FeeQuote, 'price'>, maxGasPrice: bigint) {
     super(`gas costs ${gwei(price)} gwei, above SETTLE_MAX_GWEI (${gwei(maxGasPrice)})`)
-    this.name = 'TooDear'
+    this.name = 'GasPriceTooHigh'
   }
 }
 

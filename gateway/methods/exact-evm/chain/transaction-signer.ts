@@ -23,13 +23,20 @@ export interface Signer {
   sign(transaction: UnsignedTransaction): { readonly raw: Hex; readonly hash: Hex }
 }
 
+/**
+ * Returns the address of a private key with its checksum (EIP-55).
+ * @example addressOf('0x' + '1'.padStart(64, '0')) → '0x7E5F4552091A69125d5DfCb7b8C2659029395Bdf'
+ */
+export function addressOf(key: Hex): Hex {
+  const publicKey = secp256k1.publicKeyCreate(hexToBytes(key), false).subarray(1)
+  return getAddress(`0x${keccak256(publicKey).slice(-40)}`)
+}
+
 /** Creates the signer of one key on one chain. */
 export function createSigner(key: Hex, chainId: number): Signer {
   const secret = hexToBytes(key)
-  const publicKey = secp256k1.publicKeyCreate(secret, false).subarray(1)
-  const address = getAddress(`0x${keccak256(publicKey).slice(-40)}`)
   return {
-    address,
+    address: addressOf(key),
     sign(transaction) {
       const to = transaction.to.toLowerCase() as Hex
       const fields = { ...transaction, to, chainId, type: 'eip1559' } as const

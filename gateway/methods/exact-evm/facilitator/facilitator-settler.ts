@@ -9,10 +9,11 @@ import type { DecodedPayment, Outcome, Settler, Wait, NodeState } from '../../pa
 import type { PaymentRequirements } from '../../../x402/payment-requirements.ts'
 import type { Hex, Network } from '../../../config/networks.ts'
 import { createCheck, createSimulate } from '../onchain-check.ts'
-import { createSettlerHealth, type SettlerHealthCheck } from '../settler-health.ts'
+import { createSettlerHealth, orUnavailable, type SettlerHealthCheck } from '../settler-health.ts'
 import {
   createOutcomeReader,
   type ReadOutcome,
+  secondsToDepth,
   type SentAuthorization,
   type TransactionReceipt,
 } from '../authorization-outcome.ts'
@@ -43,8 +44,6 @@ export interface FacilitatorSettlerOptions {
 
 const HEALTH_SECONDS = 60
 const POLL_MS = 500
-/** Extra time to wait for each further block of confirmation depth. */
-const BLOCK_SECONDS = 3
 /**
  * Failure reasons that a facilitator gives before it broadcasts. Others may hide a transaction that is still pending.
  */
@@ -73,7 +72,7 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
   const clients = urls.map((url) => createFacilitatorClient({ url, network, baseUrl, timeoutSeconds, log }))
   const inspect = (): Promise<string | null> => inspectFacilitators(clients, rpc, network)
   const health = createSettlerHealth({ inspect, everySeconds: HEALTH_SECONDS, unreachable: UNREACHABLE, log })
-  const confirmMs = (confirmSeconds + BLOCK_SECONDS * (confirmBlocks - 1)) * 1000
+  const confirmMs = secondsToDepth(confirmSeconds, confirmBlocks) * 1000
   const context: Context = { rpc, network, log, clients, health, readOutcome, confirmMs }
   void health.refresh()
 
@@ -81,12 +80,12 @@ export function createFacilitatorSettler(options: FacilitatorSettlerOptions): Se
     kind: 'facilitator',
 
     check: (payment, _requirements, checkOptions) =>
-      orUnavailable(health, () => check(transferOf(payment), checkOptions)),
+      orUnavailable(health, isOutage, () => check(transferOf(payment), checkOptions)),
 
     async settle(payment, requirements, { record, wait }) {
       const [first] = usable(clients)
       if (!first) throw new ServiceError('settler_unavailable')
-      const fromBlock = Number(await orUnavailable(health, () => rpc.call<Hex>('eth_blockNumber')))
+      const fromBlock = Number(await orUnavailable(health, isOutage, () => rpc.call<Hex>('eth_blockNumber')))
       const intent: FacilitatorIntent = { kind: 'facilitator', url: first.url, fromBlock }
       if (!(await record(intent))) return { state: 'pending', transaction: null }
       const answer = await askToSettle(context, payment, requirements)
@@ -123,15 +122,8 @@ async function inspectFacilitators(
   return rpc.refresh()
 }
 
-/** Turns errors into `settler_unavailable`, and refreshes the health at once. */
-async function orUnavailable<Result>(health: SettlerHealthCheck, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work()
-  } catch (error) {
-    void health.refresh()
-    throw new ServiceError('settler_unavailable', undefined, { cause: error })
-  }
-}
+/** Any error while the chain is asked counts: without the chain, nobody can tell what a facilitator did. */
+const isOutage = (): boolean => true
 
 /** The outcome according to the chain; pending if the chain cannot be read. */
 async function readOrPending({ readOutcome, log }: Context, sent: SentAuthorization): Promise<Outcome> {

@@ -57,7 +57,7 @@ interface Context {
 }
 
 /** Splits a list of addresses and removes duplicates. */
-export function addressesOf(list: string): readonly string[] {
+function addressesOf(list: string): readonly string[] {
   return [...new Set(list.split(/[\s,]+/).filter(Boolean))]
 }
 

@@ -1,5 +1,6 @@
 /** A JSON-RPC 2.0 client over HTTP. Its errors say whether the request may have had an effect. */
 import { request } from 'undici'
+import type { Hex } from '../../../config/networks.ts'
 
 /**
  * - `unsent`: the node was not reached, so nothing happened.
@@ -53,6 +54,11 @@ export function isUnsent(error: unknown): boolean {
     if (cause instanceof AggregateError) return cause.errors.length > 0 && cause.errors.every(isUnsent)
   }
   return false
+}
+
+/** Writes a number as JSON-RPC nodes expect it. @example quantity(256) → "0x100" */
+export function quantity(number: number | bigint): Hex {
+  return `0x${number.toString(16)}`
 }
 
 /** Creates a client of one node. */
