@@ -13,7 +13,7 @@ import { openFunnel } from './accounting/funnel.ts'
 import { createLedger } from './accounting/ledger.ts'
 import { createMetrics, type Metrics } from './accounting/metrics.ts'
 import { createOperatorScreens } from './accounting/operator-screens.ts'
-import { createOperatorViews } from './accounting/operator-screen-data.ts'
+import { createScreenData } from './accounting/operator-screen-data.ts'
 import { compareAll, comparisonOf } from './accounting/reconciliation/comparison.ts'
 import { openFindings } from './accounting/reconciliation/findings.ts'
 import { createReconciliation, type Reconciliation } from './accounting/reconciliation/reconciliation.ts'
@@ -511,7 +511,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   })
   metrics.onSettled(alarms.observe)
   const ledger = createLedger({ journal, own })
-  const views = createOperatorViews({
+  const data = createScreenData({
     journal,
     ledger,
     funnel,
@@ -527,7 +527,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
     now,
   })
   const { screens, downloads, actions } = createOperatorScreens({
-    views,
+    data,
     ledger,
     revocations,
     reconciliation,

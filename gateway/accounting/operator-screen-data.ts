@@ -1,5 +1,4 @@
 /** The data of each screen of the operator console. The page and the JSON answer use the same data. */
-import type { Catalog } from '../plugin/catalog.ts'
 import type { Issue } from '../validation/issue.ts'
 import type { Network } from '../config/networks.ts'
 import type { Edition } from '../editions/edition.ts'
@@ -14,7 +13,7 @@ import { rowToJson } from './reconciliation/findings.ts'
 import type { Reconciliation } from './reconciliation/reconciliation.ts'
 import { DAY_MS, dayOf, dayText, histogram, quantile, revenueOf } from './revenue.ts'
 
-export interface OperatorViewParts {
+export interface ScreenDataParts {
   readonly journal: Pick<Journal, 'dailySums' | 'counts' | 'debts' | 'list'>
   readonly ledger: Ledger
   readonly funnel: Funnel
@@ -44,154 +43,165 @@ export function requestedMonth(query: URLSearchParams, now: Date): Month {
 }
 
 /** Builds the data of each screen. All amounts are atomic units of USDC as decimal strings. */
-export function createOperatorViews(parts: OperatorViewParts) {
-  const { journal, funnel, metrics, prices, revoked, reconciliation: reconciler, networks, own, now } = parts
-
-  async function overview({ catalog }: Edition) {
-    const last = dayOf(now())
-    const first = last - DAYS + 1
-    const [sums, counted, states, debts] = await Promise.all([
-      journal.dailySums(first * DAY_MS, own),
-      funnel.read(first),
-      journal.counts(),
-      journal.debts(),
-    ])
-    const revenue = revenueOf(sums, catalog, { first, last })
-    const income = ({ name, payments, amount }: (typeof revenue)['total']) => ({
-      name,
-      payments,
-      amount: String(amount),
-    })
-    const latencies = metrics.latencies()
-    return {
-      from: dayText(first),
-      to: dayText(last),
-      networks: networks.map(({ name }) => name),
-      settler: parts.settlerHealth(),
-      revenue: {
-        total: income(revenue.total),
-        own: income(revenue.own),
-        owed: income(revenue.owed),
-        by_product: revenue.byProduct.map(income),
-        by_plan: revenue.byPlan.map(income),
-        by_network: revenue.byNetwork.map(income),
-        by_day: revenue.byDay.map(income),
-      },
-      funnel: funnelOf(counted),
-      ledger: states,
-      debts: debts.map(debtToJson),
-      alarms: parts.alarms().map(({ name, message, about, since }) => ({
-        name,
-        message,
-        about,
-        since: since.toISOString(),
-      })),
-      settle_seconds: {
-        count: latencies.length,
-        p50: quantile(latencies, 0.5),
-        p95: quantile(latencies, 0.95),
-        p99: quantile(latencies, 0.99),
-        histogram: histogram(latencies),
-      },
-    }
+export function createScreenData(parts: ScreenDataParts) {
+  return {
+    overview: (edition: Edition) => overview(parts, edition),
+    ledger: (query: URLSearchParams) => ledgerOf(parts, query),
+    products: (edition: Edition) => products(parts, edition),
+    subscriptions: (edition: Edition) => subscriptions(parts, edition),
+    reconciliation: () => lastReconciliation(parts),
+    priceChanges: () => priceChanges(parts),
+    catalogState: async (edition: Edition) => catalogState(parts, edition),
   }
-
-  async function products(edition: Edition) {
-    const facts = await edition.facts()
-    return {
-      catalog_version: edition.catalog.version,
-      settler: parts.settlerHealth(),
-      products: edition.status().map((status) => {
-        const product = edition.catalog.products.find(({ id }) => id === status.product)
-        const jobs = (facts[status.product]?.['jobs'] ?? {}) as Record<string, { runs: number; failures: number }>
-        return {
-          ...status,
-          title: product?.title ?? status.product,
-          operations: product?.operations.length ?? 0,
-          priced: product?.operations.filter(({ price }) => price !== null).length ?? 0,
-          jobs: Object.entries(jobs).map(([name, { runs, failures }]) => ({ name, runs, failures })),
-        }
-      }),
-    }
-  }
-
-  /** The totals of a month, and every debt that is open today. */
-  async function ledger(query: URLSearchParams) {
-    const month = requestedMonth(query, now())
-    const isLast = month.name >= monthAt(now())
-    return {
-      month: month.name,
-      is_over: isOver(month, now()),
-      previous: monthBefore(month.name),
-      next: isLast ? null : monthAt(new Date(month.before)),
-      totals: (await parts.ledger.totals(month)).map(totalToJson),
-      debts: (await parts.ledger.debts()).map(debtToJson),
-    }
-  }
-
-  /** Purchased plans, newest first. `id` identifies the access token; the token itself is never shown. */
-  async function subscriptions({ catalog }: Edition) {
-    const plans = new Map(
-      [...catalog.operations.values()].flatMap(({ id, plan }) => (plan ? [[id, plan] as const] : [])),
-    )
-    const filter = {
-      states: ['settled'] as const,
-      operations: [...plans.keys()],
-      withoutAnswers: true,
-      limit: MAX_SUBSCRIPTIONS,
-    }
-    const records = plans.size === 0 ? [] : await journal.list(filter)
-    const all = records.map(({ callId, operation, payer, amount, createdAt }) => {
-      const plan = plans.get(operation)
-      const ends = createdAt + (plan?.durationSeconds ?? 0) * 1000
-      return {
-        id: callId,
-        plan: plan?.plan ?? operation,
-        payer,
-        amount: String(amount),
-        bought_at: new Date(createdAt).toISOString(),
-        ends_at: new Date(ends).toISOString(),
-        state: revoked.has(callId) ? 'revoked' : ends > now().getTime() ? 'active' : 'ended',
-      }
-    })
-    return { subscriptions: all }
-  }
-
-  async function reconciliation() {
-    if (!reconciler) return { available: false, comparison: null, rows: [] }
-    const last = reconciler.last()
-    const comparison = last && {
-      at: last.at.toISOString(),
-      read_to: last.readTo,
-      unreadable: last.unreadable,
-      buckets: last.buckets,
-    }
-    const rows = await reconciler.rows(MAX_ROWS)
-    return { available: true, comparison, rows: rows.map(rowToJson) }
-  }
-
-  async function priceChanges() {
-    const history = await prices.history({ limit: MAX_ROWS })
-    return {
-      changes: history.map(({ operation, route, before, after, at, version }) => ({
-        operation,
-        route,
-        before: before === null ? null : String(before),
-        after: after === null ? null : String(after),
-        at: at.toISOString(),
-        version,
-      })),
-    }
-  }
-
-  async function catalogState({ catalog, disabled }: Edition) {
-    return { version: catalog.version, ...sizes(catalog), withheld: disabled, mistakes: parts.issues(), check: null }
-  }
-
-  return { overview, ledger, products, subscriptions, reconciliation, priceChanges, catalogState }
 }
 
-export type OperatorViews = ReturnType<typeof createOperatorViews>
+export type ScreenData = ReturnType<typeof createScreenData>
+
+/** The last 30 days of revenue, how calls ended, the alarms, and how long settlements took. */
+async function overview(parts: ScreenDataParts, { catalog }: Edition) {
+  const { journal, funnel, metrics, networks, own, now } = parts
+  const last = dayOf(now())
+  const first = last - DAYS + 1
+  const [sums, counted, states, debts] = await Promise.all([
+    journal.dailySums(first * DAY_MS, own),
+    funnel.read(first),
+    journal.counts(),
+    journal.debts(),
+  ])
+  const revenue = revenueOf(sums, catalog, { first, last })
+  const income = ({ name, payments, amount }: (typeof revenue)['total']) => ({
+    name,
+    payments,
+    amount: String(amount),
+  })
+  const latencies = metrics.latencies()
+  return {
+    from: dayText(first),
+    to: dayText(last),
+    networks: networks.map(({ name }) => name),
+    settler: parts.settlerHealth(),
+    revenue: {
+      total: income(revenue.total),
+      own: income(revenue.own),
+      owed: income(revenue.owed),
+      by_product: revenue.byProduct.map(income),
+      by_plan: revenue.byPlan.map(income),
+      by_network: revenue.byNetwork.map(income),
+      by_day: revenue.byDay.map(income),
+    },
+    funnel: funnelOf(counted),
+    ledger: states,
+    debts: debts.map(debtToJson),
+    alarms: parts.alarms().map(({ name, message, about, since }) => ({
+      name,
+      message,
+      about,
+      since: since.toISOString(),
+    })),
+    settle_seconds: {
+      count: latencies.length,
+      p50: quantile(latencies, 0.5),
+      p95: quantile(latencies, 0.95),
+      p99: quantile(latencies, 0.99),
+      histogram: histogram(latencies),
+    },
+  }
+}
+
+/** The status of every product, with the runs of its jobs. */
+async function products({ settlerHealth }: ScreenDataParts, edition: Edition) {
+  const facts = await edition.facts()
+  return {
+    catalog_version: edition.catalog.version,
+    settler: settlerHealth(),
+    products: edition.status().map((status) => {
+      const product = edition.catalog.products.find(({ id }) => id === status.product)
+      const jobs = (facts[status.product]?.['jobs'] ?? {}) as Record<string, { runs: number; failures: number }>
+      return {
+        ...status,
+        title: product?.title ?? status.product,
+        operations: product?.operations.length ?? 0,
+        priced: product?.operations.filter(({ price }) => price !== null).length ?? 0,
+        jobs: Object.entries(jobs).map(([name, { runs, failures }]) => ({ name, runs, failures })),
+      }
+    }),
+  }
+}
+
+/** The totals of a month, and every debt that is open today. */
+async function ledgerOf({ ledger, now }: ScreenDataParts, query: URLSearchParams) {
+  const month = requestedMonth(query, now())
+  const isLast = month.name >= monthAt(now())
+  return {
+    month: month.name,
+    is_over: isOver(month, now()),
+    previous: monthBefore(month.name),
+    next: isLast ? null : monthAt(new Date(month.before)),
+    totals: (await ledger.totals(month)).map(totalToJson),
+    debts: (await ledger.debts()).map(debtToJson),
+  }
+}
+
+/** Purchased plans, newest first. `id` identifies the access token; the token itself is never shown. */
+async function subscriptions({ journal, revoked, now }: ScreenDataParts, { catalog }: Edition) {
+  const plans = new Map([...catalog.operations.values()].flatMap(({ id, plan }) => (plan ? [[id, plan] as const] : [])))
+  const filter = {
+    states: ['settled'] as const,
+    operations: [...plans.keys()],
+    withoutAnswers: true,
+    limit: MAX_SUBSCRIPTIONS,
+  }
+  const records = plans.size === 0 ? [] : await journal.list(filter)
+  const all = records.map(({ callId, operation, payer, amount, createdAt }) => {
+    const plan = plans.get(operation)
+    const ends = createdAt + (plan?.durationSeconds ?? 0) * 1000
+    return {
+      id: callId,
+      plan: plan?.plan ?? operation,
+      payer,
+      amount: String(amount),
+      bought_at: new Date(createdAt).toISOString(),
+      ends_at: new Date(ends).toISOString(),
+      state: revoked.has(callId) ? 'revoked' : ends > now().getTime() ? 'active' : 'ended',
+    }
+  })
+  return { subscriptions: all }
+}
+
+/** The last comparison with the chain, and the rows that need attention. */
+async function lastReconciliation({ reconciliation }: ScreenDataParts) {
+  if (!reconciliation) return { available: false, comparison: null, rows: [] }
+  const last = reconciliation.last()
+  const comparison = last && {
+    at: last.at.toISOString(),
+    read_to: last.readTo,
+    unreadable: last.unreadable,
+    buckets: last.buckets,
+  }
+  const rows = await reconciliation.rows(MAX_ROWS)
+  return { available: true, comparison, rows: rows.map(rowToJson) }
+}
+
+/** The latest price changes, newest first. */
+async function priceChanges({ prices }: ScreenDataParts) {
+  const history = await prices.history({ limit: MAX_ROWS })
+  return {
+    changes: history.map(({ operation, route, before, after, at, version }) => ({
+      operation,
+      route,
+      before: before === null ? null : String(before),
+      after: after === null ? null : String(after),
+      at: at.toISOString(),
+      version,
+    })),
+  }
+}
+
+/** The catalog that is served, and what is wrong with its files. */
+function catalogState({ issues }: ScreenDataParts, { catalog, disabled }: Edition) {
+  const sizes = { products: catalog.products.length, operations: catalog.operations.size }
+  return { version: catalog.version, ...sizes, withheld: disabled, mistakes: issues(), check: null }
+}
 
 /** A debt as JSON: a payment that was settled and cannot be delivered. */
 function debtToJson(record: PaymentRecord) {
@@ -207,10 +217,6 @@ function debtToJson(record: PaymentRecord) {
     reason,
     since: new Date(updatedAt).toISOString(),
   }
-}
-
-function sizes(catalog: Catalog) {
-  return { products: catalog.products.length, operations: catalog.operations.size }
 }
 
 /** Counts of each step, and the reasons why calls stopped there, the most frequent first. */

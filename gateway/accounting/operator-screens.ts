@@ -12,7 +12,7 @@ import type { Logger } from '../plugin/plugin.ts'
 import type { Revocations } from '../tokens/revocations.ts'
 import { exportMonth, MEDIA_TYPES } from './ledger-export.ts'
 import { type Ledger, RepaymentError, TRANSACTION_HASH } from './ledger.ts'
-import { type OperatorViews, requestedMonth } from './operator-screen-data.ts'
+import { requestedMonth, type ScreenData } from './operator-screen-data.ts'
 import { rowToJson } from './reconciliation/findings.ts'
 import type { Reconciliation } from './reconciliation/reconciliation.ts'
 
@@ -52,7 +52,8 @@ export interface OperatorScreens {
 }
 
 export interface OperatorScreenParts {
-  readonly views: OperatorViews
+  /** The data that the screens show. */
+  readonly data: ScreenData
   readonly ledger: Ledger
   readonly revocations: Pick<Revocations, 'revoke'>
   /** Null if there is no node to read the chain from. */
@@ -67,18 +68,19 @@ const PAYMENT_KEY = /^[\w:/-]{1,300}$/
 const TOKEN_ID = /^[\w-]{1,128}$/
 const MAX_ROWS = 100
 
+/** Creates the screens, downloads and actions of the console, by path. */
 export function createOperatorScreens(parts: OperatorScreenParts): OperatorScreens {
-  const { views, ledger, revocations, reconciliation, config, log, now } = parts
-  const catalog: Screen = { view: 'catalog', label: 'Catalog', data: views.catalogState }
+  const { data, ledger, revocations, reconciliation, config, log, now } = parts
+  const catalog: Screen = { view: 'catalog', label: 'Catalog', data: data.catalogState }
 
   return {
     screens: {
-      '/operator': { view: 'overview', label: 'Money', data: views.overview },
-      '/operator/ledger': { view: 'ledger', label: 'Ledger', data: (_edition, query) => views.ledger(query) },
-      '/operator/products': { view: 'products', label: 'Products', data: views.products },
-      '/operator/subscriptions': { view: 'subscriptions', label: 'Subscriptions', data: views.subscriptions },
-      '/operator/reconciliation': { view: 'reconciliation', label: 'Reconciliation', data: views.reconciliation },
-      '/operator/prices': { view: 'prices', label: 'Prices', data: views.priceChanges },
+      '/operator': { view: 'overview', label: 'Money', data: data.overview },
+      '/operator/ledger': { view: 'ledger', label: 'Ledger', data: (_edition, query) => data.ledger(query) },
+      '/operator/products': { view: 'products', label: 'Products', data: data.products },
+      '/operator/subscriptions': { view: 'subscriptions', label: 'Subscriptions', data: data.subscriptions },
+      '/operator/reconciliation': { view: 'reconciliation', label: 'Reconciliation', data: data.reconciliation },
+      '/operator/prices': { view: 'prices', label: 'Prices', data: data.priceChanges },
       '/operator/catalog': catalog,
     },
     downloads: { '/operator/ledger/export': (query) => exportOf(ledger, query, now()) },
@@ -104,7 +106,7 @@ export function createOperatorScreens(parts: OperatorScreenParts): OperatorScree
       '/operator/catalog/check': {
         screen: catalog,
         run: async (_fields, edition) => ({
-          ...(await views.catalogState(edition)),
+          ...(await data.catalogState(edition)),
           check: await checkCatalog(config),
         }),
       },

@@ -1,5 +1,5 @@
 /** Compiled validators for the input and the answer of an operation. */
-import type { ValidateFunction } from 'ajv/dist/2020.js'
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js'
 import { dereference, fieldsOf } from './schemas.ts'
 import { InvalidInput, type ValidationItem } from '../errors.ts'
 import type { Operation } from '../plugin/catalog.ts'
@@ -25,83 +25,109 @@ const MAX_NODES = 5000
 const MAX_ITEMS = 100
 const MAX_SHOWN = 200
 
+/** What the functions of this file share. Ajv is created when first needed: a reload without changes compiles nothing. */
+interface Compilers {
+  readonly schemas: Schemas
+  /** For input: lists every issue, and writes defaults into the value. */
+  readonly allIssues: () => Ajv2020
+  /** For input: stops at the first issue, and writes defaults into the value. */
+  readonly firstIssue: () => Ajv2020
+  readonly answers: () => Ajv2020
+  /** The check of every operation without a query. */
+  readonly noQuery: () => Check
+}
+
 /**
  * Creates the function that compiles the validators of an operation. The function throws SchemaError if a schema is
  * invalid: an unknown keyword, a wrong value, or a default that cannot be applied.
  */
 export function createValidators(schemas: Schemas): (operation: Operation) => Validators {
-  // Created when first needed, so that a reload without changes compiles nothing.
-  const allIssues = once(() => createAjv(schemas, { useDefaults: true, allErrors: true }))
-  const firstIssue = once(() => createAjv(schemas, { useDefaults: true }))
-  const answers = once(() => createAjv(schemas, {}))
-  let noQuery: Check | undefined
-
-  /** Checks values that arrive as strings: path, query and form. */
-  function flat(part: string, section: string, schema: JsonSchema, fields: Fields): Check {
-    const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
-    const validate = compile(allIssues(), schema, part)
-    return (sent) => {
-      if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
-      const value = coerceFields(sent ?? {}, fields)
-      for (const name of uploads) if (name in value) value[name] = asUpload(name, value[name])
-      const isValid = validate(value)
-      return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section))] }
-    }
+  const compilers: Compilers = {
+    schemas,
+    allIssues: once(() => createAjv(schemas, { useDefaults: true, allErrors: true })),
+    firstIssue: once(() => createAjv(schemas, { useDefaults: true })),
+    answers: once(() => createAjv(schemas, {})),
+    noQuery: once(() => queryCheck(compilers, { type: 'object', properties: {} })),
   }
+  return (operation) => compileValidators(compilers, operation)
+}
 
-  function query(operation: Operation): Check {
-    if (operation.plan) return () => ({ value: {}, items: [] })
-    return operation.query ? closed(operation.query) : (noQuery ??= closed({ type: 'object', properties: {} }))
+function compileValidators(compilers: Compilers, operation: Operation): Validators {
+  const { response } = operation
+  const params = paramsCheck(compilers, operation)
+  const query = operation.plan
+    ? NO_INPUT
+    : operation.query
+      ? queryCheck(compilers, operation.query)
+      : compilers.noQuery()
+  const body = bodyCheck(compilers, operation)
+  const validAnswer =
+    response === null || operation.internal ? null : compile(compilers.answers(), response, 'response')
+  return {
+    input(raw) {
+      const [path, search, content] = [params(raw.params), query(raw.query), body(raw.body)]
+      const items = [...path.items, ...search.items, ...content.items]
+      if (items.length > 0) throw new InvalidInput(items)
+      return { params: path.value, query: search.value, body: content.value } as Input
+    },
+    answer(value) {
+      if (!validAnswer || validAnswer(onTheWire(value, response?.['type'] === 'string'))) return null
+      const [violation] = violationsOf(validAnswer)
+      return violation
+        ? `${violation.path.join('.') || 'the answer'}: ${violation.message}`
+        : 'the answer breaks its schema'
+    },
   }
+}
 
-  /** A query has no fields besides those described, unless its schema allows them. */
-  function closed(described: JsonSchema): Check {
-    const schema = dereference(described, schemas)
-    const closedSchema = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
-    return flat('query', 'query', closedSchema, fieldsOf(schema, schemas))
+/** The check of path or query of an operation that ignores them. */
+const NO_INPUT: Check = () => ({ value: {}, items: [] })
+
+function paramsCheck(compilers: Compilers, { params }: Operation): Check {
+  if (!params) return NO_INPUT
+  const schema = dereference(params, compilers.schemas)
+  return textCheck(compilers, 'params', 'path', schema, fieldsOf(schema, compilers.schemas))
+}
+
+/** A query has no fields besides those described, unless its schema allows them. */
+function queryCheck(compilers: Compilers, described: JsonSchema): Check {
+  const schema = dereference(described, compilers.schemas)
+  const closed = 'additionalProperties' in schema ? schema : { ...schema, unevaluatedProperties: false }
+  return textCheck(compilers, 'query', 'query', closed, fieldsOf(schema, compilers.schemas))
+}
+
+function bodyCheck(compilers: Compilers, { body: schema, bodyMedia }: Operation): Check {
+  if (!schema) return () => ({ value: undefined, items: [] })
+  const { schemas, firstIssue, allIssues } = compilers
+  const fields = fieldsOf(schema, schemas)
+  if (bodyMedia.some(isForm) || Object.values(fields).some(isUpload))
+    return textCheck(compilers, 'body', 'body', withUploads(dereference(schema, schemas), fields), fields)
+  const [first, all] = [compile(firstIssue(), schema, 'body'), compile(allIssues(), schema, 'body')]
+  const copy = copier(dereference(schema, schemas), fields)
+  return (sent) => {
+    if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
+    const value = copy(sent)
+    if (first(value)) return { value, items: [] }
+    const failed = isLarge(value) || all(value) ? first : all
+    return { value, items: itemsOf(failed, 'body') }
   }
+}
 
-  function params(operation: Operation): Check {
-    if (!operation.params) return () => ({ value: {}, items: [] })
-    const schema = dereference(operation.params, schemas)
-    return flat('params', 'path', schema, fieldsOf(schema, schemas))
-  }
-
-  function body({ body: schema, bodyMedia }: Operation): Check {
-    if (!schema) return () => ({ value: undefined, items: [] })
-    const fields = fieldsOf(schema, schemas)
-    if (bodyMedia.some(isForm) || Object.values(fields).some(isUpload))
-      return flat('body', 'body', withUploads(dereference(schema, schemas), fields), fields)
-    const [first, all] = [compile(firstIssue(), schema, 'body'), compile(allIssues(), schema, 'body')]
-    const copy = copier(dereference(schema, schemas), fields)
-    return (sent) => {
-      if (sent === undefined) return { value: sent, items: [{ loc: ['body'], msg: 'Is required.', type: 'missing' }] }
-      const value = copy(sent)
-      if (first(value)) return { value, items: [] }
-      const failed = isLarge(value) || all(value) ? first : all
-      return { value, items: itemsOf(failed, 'body') }
-    }
-  }
-
-  return (operation) => {
-    const checks = { params: params(operation), query: query(operation), body: body(operation) }
-    const { response } = operation
-    const validAnswer = response === null || operation.internal ? null : compile(answers(), response, 'response')
-    return {
-      input(raw) {
-        const [path, search, content] = [checks.params(raw.params), checks.query(raw.query), checks.body(raw.body)]
-        const items = [...path.items, ...search.items, ...content.items]
-        if (items.length > 0) throw new InvalidInput(items)
-        return { params: path.value, query: search.value, body: content.value } as Input
-      },
-      answer(value) {
-        if (!validAnswer || validAnswer(onTheWire(value, response?.['type'] === 'string'))) return null
-        const [violation] = violationsOf(validAnswer)
-        return violation
-          ? `${violation.path.join('.') || 'the answer'}: ${violation.message}`
-          : 'the answer breaks its schema'
-      },
-    }
+/**
+ * The check of values that arrive as text: path, query and form.
+ *
+ * @param part the field of the operation that holds the schema
+ * @param section where an issue is, as its `loc` names it
+ */
+function textCheck({ allIssues }: Compilers, part: string, section: string, schema: JsonSchema, fields: Fields): Check {
+  const uploads = Object.keys(fields).filter((name) => isUpload(fields[name]))
+  const validate = compile(allIssues(), schema, part)
+  return (sent) => {
+    if (sent !== undefined && !isObject(sent)) return { value: sent, items: [notAnObject(section, sent)] }
+    const value = coerceFields(sent ?? {}, fields)
+    for (const name of uploads) if (name in value) value[name] = asUpload(name, value[name])
+    const isValid = validate(value)
+    return { value, items: [...nullsIn(value, section), ...(isValid ? [] : itemsOf(validate, section))] }
   }
 }
 

@@ -1,8 +1,12 @@
-/** An operation bound to its handler: input validation, a timeout, a check of the answer, and a circuit breaker. */
+/**
+ * An operation bound to its handler: input validation, a timeout, a check of the answer, and a circuit breaker. Here it
+ * is decided what counts as a failure of the product.
+ */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isConstant } from '../catalog/immutable.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
 import { askFrom, assertAskable } from './calls-between-products.ts'
+import type { Breaker } from './circuit-breaker.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instantiate.ts'
 import { withTimeout } from './timeout.ts'
@@ -23,58 +27,29 @@ export interface BindParts {
   readonly log: Logger
 }
 
+/** What the functions of this file share. */
+interface Context extends BindParts {
+  readonly breaker: Breaker
+  readonly handler: Handler
+  /** Constant answers that passed the check. They never change, so they are checked once. */
+  readonly checked: WeakSet<object>
+}
+
 const SAMPLE_EVERY = 100
 /** A handler that computes this long without awaiting delays every other call. */
 const BLOCKING_MS = 1_000
 
-export function bind({ operation, instance, validators, edition, uses, checkAnswers, log }: BindParts): BoundOperation {
-  const breaker = instance.breaker(operation.id)
-  const isUpstream = instance.plugin === null
-  const handler = instance.handlers[operation.handler] as Handler
-
+/** Binds an operation to its handler, or to the upstream of its product. */
+export function bind(parts: BindParts): BoundOperation {
+  const { operation, instance, validators } = parts
   const { freshness } = instance
-  /** Constant answers that passed the check. They never change, so they are checked once. */
-  const checked = new WeakSet<object>()
-
-  /** Throws an Error, not a ServiceError, if the answer breaks its schema or cannot be sent over HTTP. */
-  function assertValid(answer: unknown): void {
-    if (operation.internal || (isConstant(answer) && checked.has(answer))) return
-    if (answer instanceof Reply && !(answer instanceof StreamedReply)) assertSendable(answer)
-    const isSampled = instance.countAnswer(operation.id) % SAMPLE_EVERY === 1
-    if (!checkAnswers && !isSampled) return
-    if (answer instanceof StreamedReply) return
-    if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
-    const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
-    if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
-    if (isConstant(answer)) checked.add(answer)
+  const isUpstream = instance.plugin === null
+  const context: Context = {
+    ...parts,
+    breaker: instance.breaker(operation.id),
+    handler: instance.handlers[operation.handler] as Handler,
+    checked: new WeakSet(),
   }
-
-  function run(call: Call): unknown {
-    const began = performance.now()
-    const answer = handler(call)
-    const ms = Math.round(performance.now() - began)
-    if (ms >= BLOCKING_MS)
-      log.warn(
-        { call: call.id, operation: operation.id, ms },
-        'a handler blocked the event loop and delayed every other call; move slow work to context.work or an upstream',
-      )
-    return answer
-  }
-
-  async function handle(call: HandledCall): Promise<unknown> {
-    const { asOf, id: callId } = call
-    const heldBackSeconds = operation.maxFreshnessSeconds
-    const answer = await withTimeout(operation.timeoutSeconds, call.signal, (signal) =>
-      run({
-        ...call,
-        signal,
-        ask: askFrom(edition(), operation.product, { asOf, signal, callId, heldBackSeconds }),
-      }),
-    )
-    assertValid(answer)
-    return answer
-  }
-
   return {
     operation,
     isUpstream,
@@ -82,33 +57,89 @@ export function bind({ operation, instance, validators, edition, uses, checkAnsw
       const input = validators.input(raw)
       return isUpstream && raw.forwarded ? { ...input, forwarded: raw.forwarded } : input
     },
-    async handle(call) {
-      if (operation.retired) throw new ServiceError('retired')
-      try {
-        const answer = await handle(call)
-        breaker.succeeded()
-        return answer
-      } catch (error) {
-        const isOurs = error instanceof ServiceError
-        const isFailure = !isOurs || (error.code === 'product_timeout' && !call.signal.aborted)
-        if (!isFailure) throw error
-        breaker.failed()
-        const cause = isOurs ? {} : { err: error }
-        log.error({ ...cause, call: call.id, operation: operation.id }, isOurs ? error.message : 'a product failed')
-        throw isOurs ? error : new ServiceError('product_failed', undefined, { cause: error })
-      }
-    },
+    handle: (call) => handle(context, call),
     ...(freshness
       ? { freshness: async (input: Input, asOf: Date) => freshness({ ...input, operation: operation.id }, asOf) }
       : {}),
-    assertAvailable() {
-      if (operation.plan && !operation.plan.enabled)
-        throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)
-      breaker.assertClosed()
-      const isFreePage = operation.price === null && !operation.internal
-      if (!isFreePage) assertAskable(edition(), operation.product, uses)
-    },
+    assertAvailable: () => assertAvailable(context),
   }
+}
+
+/** Produces the answer and tells the circuit breaker how that went. Throws ServiceError only. */
+async function handle(context: Context, call: HandledCall): Promise<unknown> {
+  const { operation, breaker } = context
+  if (operation.retired) throw new ServiceError('retired')
+  try {
+    const answer = await produce(context, call)
+    breaker.succeeded()
+    return answer
+  } catch (error) {
+    throw failureOf(context, call, error)
+  }
+}
+
+/** Runs the handler within the operation's timeout and checks its answer. Throws what the handler throws. */
+async function produce(context: Context, call: HandledCall): Promise<unknown> {
+  const { operation, edition } = context
+  const { asOf, id: callId } = call
+  const heldBackSeconds = operation.maxFreshnessSeconds
+  const answer = await withTimeout(operation.timeoutSeconds, call.signal, (signal) =>
+    run(context, {
+      ...call,
+      signal,
+      ask: askFrom(edition(), operation.product, { asOf, signal, callId, heldBackSeconds }),
+    }),
+  )
+  assertValid(context, answer)
+  return answer
+}
+
+/** Calls the handler, and warns if it blocked the event loop. */
+function run({ handler, operation, log }: Context, call: Call): unknown {
+  const began = performance.now()
+  const answer = handler(call)
+  const ms = Math.round(performance.now() - began)
+  if (ms >= BLOCKING_MS)
+    log.warn(
+      { call: call.id, operation: operation.id, ms },
+      'a handler blocked the event loop and delayed every other call; move slow work to context.work or an upstream',
+    )
+  return answer
+}
+
+/** Throws an Error, not a ServiceError, if the answer breaks its schema or cannot be sent over HTTP. */
+function assertValid({ operation, instance, validators, checkAnswers, checked }: Context, answer: unknown): void {
+  if (operation.internal || (isConstant(answer) && checked.has(answer))) return
+  if (answer instanceof Reply && !(answer instanceof StreamedReply)) assertSendable(answer)
+  const isSampled = instance.countAnswer(operation.id) % SAMPLE_EVERY === 1
+  if (!checkAnswers && !isSampled) return
+  if (answer instanceof StreamedReply) return
+  if (answer instanceof Reply && (answer.source || answer.status >= 300)) return
+  const wrong = validators.answer(answer instanceof Reply ? answer.body : answer)
+  if (wrong !== null) throw new Error(`the answer of ${operation.id} breaks its schema: ${wrong}`)
+  if (isConstant(answer)) checked.add(answer)
+}
+
+/**
+ * The error to throw for what a handler threw. A refusal of the call passes unchanged. A timeout counts as a failure of
+ * the product, unless the caller left; so does any other error, which becomes `product_failed`.
+ */
+function failureOf({ operation, breaker, log }: Context, call: HandledCall, error: unknown): unknown {
+  const isRefusal = error instanceof ServiceError
+  if (isRefusal && (error.code !== 'product_timeout' || call.signal.aborted)) return error
+  breaker.failed()
+  const cause = isRefusal ? {} : { err: error }
+  log.error({ ...cause, call: call.id, operation: operation.id }, isRefusal ? error.message : 'a product failed')
+  return isRefusal ? error : new ServiceError('product_failed', undefined, { cause: error })
+}
+
+/** Throws Unavailable if the operation cannot be sold now. A free page is shown even if a product it uses is down. */
+function assertAvailable({ operation, breaker, edition, uses }: Context): void {
+  if (operation.plan && !operation.plan.enabled)
+    throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)
+  breaker.assertClosed()
+  const isFreePage = operation.price === null && !operation.internal
+  if (!isFreePage) assertAskable(edition(), operation.product, uses)
 }
 
 /** Headers that the transport and the payment write themselves. */

@@ -46,6 +46,16 @@ export interface ChainFolder {
   detach(chain: Chain): Promise<void>
 }
 
+/** What the functions of this file share. */
+interface Context {
+  /** The real path, so that two links to one folder are one folder. */
+  readonly folder: string
+  readonly chainId: number
+  readonly log: Logger
+  /** This gateway in the list of users: "<pid> <id>". */
+  readonly self: string
+}
+
 const START_TRIES = 3
 
 /** Opens the folder, creating it if needed. Throws if the platform has no chain program. */
@@ -57,86 +67,101 @@ export async function openChainFolder(options: {
   const { chainId, log } = options
   await mkdir(options.folder, { recursive: true, mode: 0o700 })
   const folder = await realpath(options.folder)
-  const file = (name: string): string => join(folder, name)
-  const self = `${process.pid} ${crypto.randomUUID()}`
-  const locked = <Result>(work: () => Promise<Result>): Promise<Result> => withLock(file('lock'), work)
-
-  const readRecord = (): Promise<ChainRecord | null> => readJson<ChainRecord>(file('process.json'))
-  const otherUsers = async (record: ChainRecord | null): Promise<string[]> => {
-    const living: string[] = []
-    for (const user of record?.users ?? [])
-      if (user !== self && (await isAlive(Number.parseInt(user)))) living.push(user)
-    return living
-  }
-
-  async function attach(): Promise<Chain> {
-    const record = await readRecord()
-    if (record && record.chainId !== chainId)
-      throw new Error(`${folder} holds a chain with id ${record.chainId}, not ${chainId}: use another DATA_DIR.`)
-    const found = record?.folder === folder ? await adopt(record) : null
-    const running = found ?? (await start(record?.port))
-    const users = found ? await otherUsers(found) : []
-    await writeAtomically(file('process.json'), text({ ...running, users: [...users, self] }))
-    if (found) log.info({ pid: found.pid, port: found.port }, 'sandbox: using the chain that is already running')
-    const rpcUrl = urlOf(running.port)
-    return { rpcUrl, rpc: createRpc(rpcUrl, 60), pid: running.pid as number, shared: users.length > 0 }
-  }
-
-  /** Returns the recorded chain if it still runs. A chain that hangs is ended; another program is left alone. */
-  async function adopt(record: ChainRecord): Promise<ChainRecord | null> {
-    const { pid, port, genesis } = record
-    if (pid === null || !(await isAlive(pid))) return null
-    if (genesis !== null && (await identify(port, pid)) === `${chainId} ${genesis}`) return record
-    const command = await commandOf(pid)
-    if (command.includes('anvil') && command.includes(`--port ${port} `)) {
-      log.warn({ pid, port }, 'sandbox: the running chain does not answer as expected; stopping it')
-      await endProcess(pid)
-    }
-    return null
-  }
-
-  async function start(preferred?: number): Promise<ChainRecord> {
-    for (let triesLeft = START_TRIES; ; triesLeft--) {
-      const port = await freePort(preferred)
-      const child = spawnAnvil({ port, chainId, stateFile: file('state.json'), logFile: file('anvil.log') })
-      let failure = ''
-      child.once('error', (error) => (failure = error.message))
-      const ended = (): boolean => failure !== '' || child.exitCode !== null || child.signalCode !== null
-      if (child.pid !== undefined) {
-        const record = { pid: child.pid, port, chainId, genesis: null, folder, users: [] }
-        // Written synchronously: after a crash the next gateway must find this process.
-        writeFileSync(file('process.json'), text(record), { mode: 0o600 })
-        const genesis = await awaitGenesis(port, ended)
-        if (genesis) return { ...record, genesis }
-        await endProcess(child.pid)
-      }
-      await pause(0)
-      const output = failure || lastOutput(file('anvil.log'))
-      if (triesLeft === 1 || !/address.*in use/i.test(output))
-        throw new Error(
-          `The sandbox chain did not start: ${output || 'it does not answer'}. If its saved state is damaged, remove ${folder} to begin a new chain.`,
-        )
-    }
-  }
-
-  async function save({ rpc }: Chain): Promise<void> {
-    const dump = await rpc.call<Hex>('anvil_dumpState')
-    await writeAtomically(file('state.json'), await promisify(gunzip)(Buffer.from(dump.slice(2), 'hex')))
-  }
-
-  async function detach(chain: Chain): Promise<void> {
-    const record = await readRecord()
-    // Another gateway has started a new chain since, and is responsible for it.
-    if (record?.pid !== chain.pid) return
-    const users = await otherUsers(record)
-    if (users.length > 0) return writeAtomically(file('process.json'), text({ ...record, users }))
-    await save(chain).catch((error: unknown) => log.error({ err: error }, 'sandbox: the state could not be saved'))
-    await endProcess(chain.pid)
-    await writeAtomically(file('process.json'), text({ ...record, pid: null, users: [] }))
-  }
-
+  const context: Context = { folder, chainId, log, self: `${process.pid} ${crypto.randomUUID()}` }
+  const locked = <Result>(work: () => Promise<Result>): Promise<Result> => withLock(join(folder, 'lock'), work)
   anvilBinary()
-  return { attach: () => locked(attach), save, detach: (chain) => locked(() => detach(chain)) }
+  return {
+    attach: () => locked(() => attach(context)),
+    save: (chain) => save(context, chain),
+    detach: (chain) => locked(() => detach(context, chain)),
+  }
+}
+
+function readRecord({ folder }: Context): Promise<ChainRecord | null> {
+  return readJson<ChainRecord>(join(folder, 'process.json'))
+}
+
+function writeRecord({ folder }: Context, record: ChainRecord): Promise<void> {
+  return writeAtomically(join(folder, 'process.json'), text(record))
+}
+
+/** The users of a chain whose process still lives, without this gateway. */
+async function otherUsers({ self }: Context, record: ChainRecord): Promise<string[]> {
+  const living: string[] = []
+  for (const user of record.users) if (user !== self && (await isAlive(Number.parseInt(user)))) living.push(user)
+  return living
+}
+
+async function attach(context: Context): Promise<Chain> {
+  const { folder, chainId, log, self } = context
+  const record = await readRecord(context)
+  if (record && record.chainId !== chainId)
+    throw new Error(`${folder} holds a chain with id ${record.chainId}, not ${chainId}: use another DATA_DIR.`)
+  const found = record?.folder === folder ? await adopt(context, record) : null
+  const running = found ?? (await start(context, record?.port))
+  const users = found ? await otherUsers(context, found) : []
+  await writeRecord(context, { ...running, users: [...users, self] })
+  if (found) log.info({ pid: found.pid, port: found.port }, 'sandbox: using the chain that is already running')
+  const rpcUrl = urlOf(running.port)
+  return { rpcUrl, rpc: createRpc(rpcUrl, 60), pid: running.pid as number, shared: users.length > 0 }
+}
+
+/** Returns the recorded chain if it still runs. A chain that hangs is ended; another program is left alone. */
+async function adopt({ chainId, log }: Context, record: ChainRecord): Promise<ChainRecord | null> {
+  const { pid, port, genesis } = record
+  if (pid === null || !(await isAlive(pid))) return null
+  if (genesis !== null && (await identify(port, pid)) === `${chainId} ${genesis}`) return record
+  const command = await commandOf(pid)
+  if (command.includes('anvil') && command.includes(`--port ${port} `)) {
+    log.warn({ pid, port }, 'sandbox: the running chain does not answer as expected; stopping it')
+    await endProcess(pid)
+  }
+  return null
+}
+
+async function start({ folder, chainId }: Context, preferred?: number): Promise<ChainRecord> {
+  const [stateFile, logFile] = [join(folder, 'state.json'), join(folder, 'anvil.log')]
+  for (let triesLeft = START_TRIES; ; triesLeft--) {
+    const port = await freePort(preferred)
+    const child = spawnAnvil({ port, chainId, stateFile, logFile })
+    let failure = ''
+    child.once('error', (error) => (failure = error.message))
+    const ended = (): boolean => failure !== '' || child.exitCode !== null || child.signalCode !== null
+    if (child.pid !== undefined) {
+      const record = { pid: child.pid, port, chainId, genesis: null, folder, users: [] }
+      // Written synchronously: after a crash the next gateway must find this process.
+      writeFileSync(join(folder, 'process.json'), text(record), { mode: 0o600 })
+      const genesis = await awaitGenesis(port, ended)
+      if (genesis) return { ...record, genesis }
+      await endProcess(child.pid)
+    }
+    // Lets the child's 'error' event arrive, which explains the failure.
+    await pause(0)
+    const output = failure || lastOutput(logFile)
+    if (triesLeft === 1 || !/address.*in use/i.test(output))
+      throw new Error(
+        `The sandbox chain did not start: ${output || 'it does not answer'}. If its saved state is damaged, remove ${folder} to begin a new chain.`,
+      )
+  }
+}
+
+async function save({ folder }: Context, { rpc }: Chain): Promise<void> {
+  const dump = await rpc.call<Hex>('anvil_dumpState')
+  await writeAtomically(join(folder, 'state.json'), await promisify(gunzip)(Buffer.from(dump.slice(2), 'hex')))
+}
+
+async function detach(context: Context, chain: Chain): Promise<void> {
+  const { log } = context
+  const record = await readRecord(context)
+  // Another gateway has started a new chain since, and is responsible for it.
+  if (record?.pid !== chain.pid) return
+  const users = await otherUsers(context, record)
+  if (users.length > 0) return writeRecord(context, { ...record, users })
+  await save(context, chain).catch((error: unknown) =>
+    log.error({ err: error }, 'sandbox: the state could not be saved'),
+  )
+  await endProcess(chain.pid)
+  await writeRecord(context, { ...record, pid: null, users: [] })
 }
 
 function text(record: ChainRecord): string {

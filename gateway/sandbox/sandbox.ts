@@ -65,31 +65,8 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
     const chain = await chains.attach()
     // Two gateways on one chain must not use the nonces of the same key.
     const settleKey = chain.shared ? newKey() : keys.settle
-    await prepare(chain.rpc, settleKey)
+    await prepare(chain.rpc, { network, settleKey, buyer: buyer.address, blockSeconds, log })
     return { ...chain, settleKey }
-  }
-
-  async function prepare(rpc: Rpc, settleKey: Hex): Promise<void> {
-    await rpc.call('anvil_setCode', network.asset, runtimeOf('usdc'))
-    await rpc.call('anvil_setCode', MULTICALL3, runtimeOf('multicall3'))
-    await rpc.call('anvil_setBalance', addressOf(settleKey), GAS)
-    await fund(rpc)
-    // A restarted chain still has the time of its last block; a new block sets it to the present.
-    await rpc.call('evm_mine')
-    if (blockSeconds > 0) await rpc.call('evm_setIntervalMining', blockSeconds)
-    else await rpc.call('evm_setAutomine', true)
-  }
-
-  async function fund(rpc: Rpc): Promise<void> {
-    const call = { to: network.asset, data: balanceData(buyer.address) }
-    const balance = BigInt(await rpc.call<Hex>('eth_call', call, 'latest'))
-    if (balance >= LOW_BALANCE) return
-    await rpc.call('anvil_setBalance', FAUCET, GAS)
-    await rpc.call('anvil_impersonateAccount', FAUCET)
-    const data = mintData(buyer.address, BUYER_BALANCE - balance)
-    await rpc.call('eth_sendTransaction', { from: FAUCET, to: network.asset, data, gas: '0x30d40' })
-    await rpc.call('anvil_stopImpersonatingAccount', FAUCET)
-    log.info({ buyer: buyer.address, had: String(balance / USDC) }, 'sandbox: topped the buyer up to 10,000 test USDC')
   }
 
   const chain = await attach()
@@ -124,6 +101,38 @@ export async function openSandbox({ dataDir, blockSeconds, log, payTo }: Sandbox
       return closing
     },
   }
+}
+
+interface PrepareParts {
+  readonly network: Network
+  readonly settleKey: Hex
+  readonly buyer: Hex
+  readonly blockSeconds: number
+  readonly log: Logger
+}
+
+/** Makes a chain act as the network: contracts, gas for settlements, a funded buyer, and blocks at the interval. */
+async function prepare(rpc: Rpc, { network, settleKey, buyer, blockSeconds, log }: PrepareParts): Promise<void> {
+  await rpc.call('anvil_setCode', network.asset, runtimeOf('usdc'))
+  await rpc.call('anvil_setCode', MULTICALL3, runtimeOf('multicall3'))
+  await rpc.call('anvil_setBalance', addressOf(settleKey), GAS)
+  await fund(rpc, network, buyer, log)
+  // A restarted chain still has the time of its last block; a new block sets it to the present.
+  await rpc.call('evm_mine')
+  if (blockSeconds > 0) await rpc.call('evm_setIntervalMining', blockSeconds)
+  else await rpc.call('evm_setAutomine', true)
+}
+
+/** Tops up a buyer who holds little. */
+async function fund(rpc: Rpc, { asset }: Network, buyer: Hex, log: Logger): Promise<void> {
+  const balance = BigInt(await rpc.call<Hex>('eth_call', { to: asset, data: balanceData(buyer) }, 'latest'))
+  if (balance >= LOW_BALANCE) return
+  await rpc.call('anvil_setBalance', FAUCET, GAS)
+  await rpc.call('anvil_impersonateAccount', FAUCET)
+  const data = mintData(buyer, BUYER_BALANCE - balance)
+  await rpc.call('eth_sendTransaction', { from: FAUCET, to: asset, data, gas: '0x30d40' })
+  await rpc.call('anvil_stopImpersonatingAccount', FAUCET)
+  log.info({ buyer, had: String(balance / USDC) }, 'sandbox: topped the buyer up to 10,000 test USDC')
 }
 
 /** The private keys of the sandbox, created once and worthless on any real network. */
