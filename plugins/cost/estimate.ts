@@ -2,7 +2,7 @@ import type { CostRequest } from '../../schemas/types.d.ts'
 import { IMPACT_COEFFICIENT, scheduledImpact, squareRootImpact, TURNOVER_FACTOR } from '../lib/quant/market-impact.ts'
 import { type Book, type Level, walkBook } from '../lib/quant/order-book.ts'
 
-/** The numbers that are assumed and not measured for each call. Every answer contains them. */
+/** The numbers that are assumed instead of measured for each call. Every answer contains them. */
 interface Assumptions {
   /** The share of the half spread that is paid. */
   readonly spread_share: number
@@ -18,7 +18,7 @@ interface Assumptions {
 }
 
 export interface Estimate {
-  /** The half spread that is paid, less the half spread that is earned. */
+  /** The share of the half spread that is paid; negative if more of it is earned than paid. */
   readonly halfSpreadBps: number
   readonly impactBps: number
   readonly impactSource: Immediate['source'] | 'almgren_2005'
@@ -29,6 +29,7 @@ export interface Estimate {
   readonly participationRate: number | null
   readonly participationOfAdv: number
   readonly immediate: Immediate | null
+  /** Factors of the impact at the tenth and ninetieth percentile. */
   readonly low: number
   readonly high: number
   readonly assumptions: Assumptions
@@ -221,6 +222,7 @@ export interface Order {
 const HORIZON_MINUTES = { market: null, limit: 5, twap: 60, vwap: 60, pov: null } as const
 const PARTICIPATION_RATE = 0.1
 
+/** The order of a request. A field that does not apply to the type of the order is ignored. */
 export function orderFrom(request: CostRequest): Order {
   const { side, order_type: type, notional_usd: notionalUsd, horizon_minutes, participation_rate } = request
   const usual = HORIZON_MINUTES[type]

@@ -34,15 +34,20 @@ const DAY = 86_400
 export const BOOK_SECONDS = 120
 /** Quotes are averaged over this time, and used only if the bars are not newer by more than this. */
 const QUOTES_SECONDS = 3600
+/** How far back quotes are read: over a weekend and a holiday. */
 const QUOTES_REACH = 8 * DAY
+/** An input is stale if it is older than this, plus an allowance for the length of its bars. */
 const STALE_SECONDS = 300
 /** Daily bars of a market with sessions may be as old as a long weekend. */
 const STALE_DAYS = 4 * DAY
-/** Mean error of EDGE with the tick floor on trade-and-quote days, bps (see the methodology page). */
+/**
+ * Assumed mean error of EDGE with the tick floor, bps. It is larger than the last measured one (0.47 for stocks and 1.12
+ * for crypto, see the methodology page), so ranges are rather too wide than too narrow.
+ */
 const EDGE_ERROR = { equity: 0.52, spot: 1.6, perpetual: 1.6 } as const
 /** At the tenth and ninetieth percentile of a normal error, the half spread is off by this many mean errors. */
 const HALF_ERRORS = 0.8
-/** The default spread of a class may be off by this share. */
+/** The default spread of a class may be off by this share of itself. */
 const CLASS_ERROR = 0.75
 
 /** Gathers the inputs of an estimate for a symbol at `at` (epoch seconds). Throws NotFound for an unknown symbol. */
@@ -76,18 +81,11 @@ export async function gatherInputs(
   const tickBps = tickOf(about.tick, session.session, price)
   const barSource = bars ? nameOf(bars.intervalSeconds) : 'class'
 
-  const spread = book
-    ? { bps: ((book.asks[0]![0] - book.bids[0]![0]) / middle!) * 1e4, source: 'book', error: 0 }
-    : quoted
-      ? { bps: quoted.spreadBps, source: 'quotes', error: 0 }
-      : bars?.spreadBps == null
-        ? { bps: Math.max(row.spread_bps, tickBps ?? 0), source: 'class', error: (CLASS_ERROR * row.spread_bps) / 2 }
-        : {
-            bps: Math.max(bars.spreadBps, tickBps ?? 0),
-            source: barSource,
-            error: HALF_ERRORS * EDGE_ERROR[className],
-          }
-
+  const quotedSpread = book ? ((book.asks[0]![0] - book.bids[0]![0]) / middle!) * 1e4 : (quoted?.spreadBps ?? null)
+  const spread =
+    quotedSpread === null
+      ? estimatedSpread(bars?.spreadBps ?? null, tickBps ?? 0, { className, barSource, classBps: row.spread_bps })
+      : { bps: quotedSpread, source: book ? 'book' : 'quotes', error: 0 }
   const used = [
     ...(book ? [{ time: book.time, allowance: 0 }] : []),
     ...(quoted ? [{ time: quoted.time, allowance: 0 }] : []),
@@ -136,6 +134,18 @@ function quotedOf({ time, bid, ask }: NonNullable<Quotes['quotes']>, barsEnd: nu
     count += 1
   }
   return { spreadBps: (1e4 * sum) / count, middle: (bid[last]! + ask[last]!) / 2, time: time[last]! }
+}
+
+/** The spread without a book or quotes: from bars, otherwise that of the class, and never below one tick. */
+function estimatedSpread(
+  barsBps: number | null,
+  tickBps: number,
+  known: { readonly className: ClassName; readonly barSource: string; readonly classBps: number },
+) {
+  const { className, barSource, classBps } = known
+  if (barsBps === null)
+    return { bps: Math.max(classBps, tickBps), source: 'class', error: (CLASS_ERROR * classBps) / 2 }
+  return { bps: Math.max(barsBps, tickBps), source: barSource, error: HALF_ERRORS * EDGE_ERROR[className] }
 }
 
 /** One tick in basis points of the price. US equities trade in cents, and in hundredths of a cent below a dollar. */

@@ -1,7 +1,7 @@
 /** The jobs of online mode: sweep the listings, fetch the documents that origins serve about themselves, visit services. */
 import type { Ask, Job, PluginContext } from 'tollgate/plugin'
 import { SELF } from './directory-record.ts'
-import type { Settings, SourceSettings } from './directory-settings.ts'
+import type { Settings, SourceKind, SourceSettings } from './directory-settings.ts'
 import type { DirectoryStore } from './directory-store.ts'
 import { SourceError } from './listing.ts'
 import { healthAfter, judgeVisit } from './liveness.ts'
@@ -12,17 +12,21 @@ import { readOrigin } from './sources/well-known-x402.ts'
 import { sweep } from './sweep.ts'
 import type { Visit, Visitor } from './visits.ts'
 
+/** A sweep that failed is repeated after this time. */
 const RETRY_SECONDS = 1800
+/** Time between two visits to the documents of an origin. */
 const ORIGIN_SECONDS = 86_400
-/** Visits in one run. At most eight of them run at once. */
+/** Visits in one run; the visitor decides how many of them run at once. */
 const VISITS = 64
+/** Visits to one host in one run. */
 const PER_HOST = 4
+/** Origins visited in one run. */
 const ORIGINS = 32
 /** A visit that would change a status is confirmed by a second one after this time. */
 const CONFIRM_SECONDS = 600
 
 /** Kinds of sources that list services of others. */
-const LISTED = { bazaar: true, mcp_registry: true, erc8004: true } as const
+const LISTINGS: readonly SourceKind[] = ['bazaar', 'mcp_registry', 'erc8004']
 const DOCUMENTS = { origins: '/.well-known/x402', agent_cards: '/.well-known/agent-card.json' } as const
 
 export interface JobParts {
@@ -32,10 +36,11 @@ export interface JobParts {
   readonly visit: Visitor
 }
 
+/** The jobs of online mode: sweep, origins and visit. `parts` holds what they work with. */
 export function createJobs(parts: JobParts): readonly Job[] {
   const { settings, store } = parts
   const enabled = settings.sources.filter((source) => source.enabled)
-  const listings = enabled.filter(({ kind, url }) => url && kind in LISTED)
+  const listings = enabled.filter(({ kind, url }) => url && LISTINGS.includes(kind))
   const selfListed = enabled.filter(({ kind }) => kind === 'origins' || kind === 'agent_cards')
   return [
     {
@@ -138,9 +143,9 @@ async function visitService(
   const at = nowSeconds(parts)
   const finding = judgeVisit(seen, body.kind)
   const next = healthAfter(health, seen, finding, at)
-  const unsure = next.status !== finding.status && finding.status !== 'unknown'
+  const isUnconfirmed = next.status !== finding.status && finding.status !== 'unknown'
   const isGood = finding.status === 'alive' || finding.status === 'auth_gated'
-  const wait = unsure ? CONFIRM_SECONDS : settings.visit_hours * 3600
+  const wait = isUnconfirmed ? CONFIRM_SECONDS : settings.visit_hours * 3600
   await store.visited([{ id, health: next, isGood, next: at + wait }], at)
 }
 

@@ -7,6 +7,7 @@ const tables = JSON.parse(
   readFileSync(new URL('directory-measurements.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']
 
+/** common.json#/$defs/Method */
 export const method: Method = {
   model: 'directory/1',
   paragraphs: [

@@ -22,8 +22,9 @@ interface Found {
   readonly nextCursor: string | null
 }
 
-/** An unknown price sorts after all others. */
+/** Stands for an unknown price, so that it sorts after all others. */
 const UNPRICED = 1e15
+/** Further words of a search are ignored. */
 const MOST_WORDS = 10
 
 /** Finds one page of records. Throws InvalidInput for the cursor of another query. */
@@ -94,6 +95,7 @@ export interface Asked {
   readonly sources: readonly { readonly id: string; readonly enabled: boolean }[]
 }
 
+/** The answer to a query: one page of records and the state of every source. Throws InvalidInput like `find`. */
 export async function answer(db: Database, store: DirectoryStore, asked: Asked): Promise<Directory> {
   const { query, dataMode, shiftSeconds } = asked
   const { asOf, total, records, nextCursor } = await find(db, query, asked.asOf.getTime() / 1000)

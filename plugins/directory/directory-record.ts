@@ -28,7 +28,9 @@ export interface Entry {
 /** The record without the time from which it was known, which the store keeps. */
 export type Body = Omit<DirectoryRecord, 'last_updated'>
 
+/** A changed `payTo` address is flagged for this long. */
 const FLAGGED_SECONDS = 30 * 86_400
+/** The id of this service as a source of listings. */
 export const SELF = 'self'
 
 const formatOrNull = (seconds: number | null): string | null => (seconds === null ? null : formatSeconds(seconds))
@@ -40,18 +42,18 @@ export function payeesOf(prices: readonly Price[]): string[] {
 }
 
 /** The prices of a service: from its own 402, otherwise from its own document, otherwise from the first source with prices. */
-export function pricesOf(said: readonly SourceListing[], health: Health): readonly Price[] {
+export function pricesOf(listed: readonly SourceListing[], health: Health): readonly Price[] {
   if (health.terms.length > 0) return health.terms
-  const own = said.find(({ listing }) => listing.isOwn && listing.prices.length > 0)
-  return (own ?? said.find(({ listing }) => listing.prices.length > 0))?.listing.prices ?? []
+  const own = listed.find(({ listing }) => listing.isOwn && listing.prices.length > 0)
+  return (own ?? listed.find(({ listing }) => listing.prices.length > 0))?.listing.prices ?? []
 }
 
 /**
  * Merges the listings of one service in order of precedence. Names and texts come from the first source that has them,
  * prices from `pricesOf`. First seen, health and verified `payTo` come from our own observations alone.
  */
-export function merge(said: readonly SourceListing[], entry: Entry, at: number): Body {
-  const all = said.map(({ listing }) => listing)
+export function merge(listed: readonly SourceListing[], entry: Entry, at: number): Body {
+  const all = listed.map(({ listing }) => listing)
   const first = <Value>(field: (listing: Listing) => Value | null): Value | null => {
     for (const listing of all) {
       const value = field(listing)
@@ -61,23 +63,10 @@ export function merge(said: readonly SourceListing[], entry: Entry, at: number):
   }
   const { health } = entry
   const base = all[0]!
-  const prices = pricesOf(said, health)
+  const prices = pricesOf(listed, health)
   const host = base.url === null ? null : new URL(base.url).hostname
-  const claims = said.find(({ listing }) => listing.calls30d !== null)
-  const isSelf = said.some(({ source }) => source === SELF)
-  const isPaid = base.kind === 'http_endpoint' || base.kind === 'mcp_tool'
-  const payees = payeesOf(prices)
-  const isContradicted =
-    health.terms.length > 0 && all.some((one) => !payeesOf(one.prices).every((payee) => payees.includes(payee)))
-  const isChanged = isContradicted || (entry.payto_changed !== null && at - entry.payto_changed < FLAGGED_SECONDS)
-  const flags: DirectoryRecord['flags'] = [
-    ...(isSelf ? (['self'] as const) : []),
-    ...(base.isTemplate ? (['template'] as const) : []),
-    ...(isPaid && prices.length === 0 ? (['no_prices'] as const) : []),
-    ...(base.url?.startsWith('http:') ? (['plain_http'] as const) : []),
-    ...(isChanged ? (['payto_changed'] as const) : []),
-    ...(health.refusal === null ? [] : (['refused'] as const)),
-  ]
+  const claims = listed.find(({ listing }) => listing.calls30d !== null)
+  const isSelf = listed.some(({ source }) => source === SELF)
   return {
     id: entry.id,
     kind: base.kind,
@@ -116,14 +105,38 @@ export function merge(said: readonly SourceListing[], entry: Entry, at: number):
       source: claims?.source ?? null,
       erc8004: first(({ erc8004 }) => erc8004),
     },
-    sources: said.map(({ source, seen, listing }) => ({
+    sources: listed.map(({ source, seen, listing }) => ({
       id: source,
       seen: formatSeconds(seen),
       updated: formatOrNull(listing.updated),
     })),
     first_seen: formatSeconds(entry.first_seen),
-    flags,
+    flags: flagsOf(all, prices, entry, isSelf, at),
   }
+}
+
+/** What a reader should know before using a service. `all` holds its listings in order of precedence. */
+function flagsOf(
+  all: readonly Listing[],
+  prices: readonly Price[],
+  { health, payto_changed }: Entry,
+  isSelf: boolean,
+  at: number,
+): DirectoryRecord['flags'] {
+  const { kind, url, isTemplate } = all[0]!
+  const isPaid = kind === 'http_endpoint' || kind === 'mcp_tool'
+  const payees = payeesOf(prices)
+  const isContradicted =
+    health.terms.length > 0 && all.some((one) => !payeesOf(one.prices).every((payee) => payees.includes(payee)))
+  const isChanged = isContradicted || (payto_changed !== null && at - payto_changed < FLAGGED_SECONDS)
+  return [
+    ...(isSelf ? (['self'] as const) : []),
+    ...(isTemplate ? (['template'] as const) : []),
+    ...(isPaid && prices.length === 0 ? (['no_prices'] as const) : []),
+    ...(url?.startsWith('http:') ? (['plain_http'] as const) : []),
+    ...(isChanged ? (['payto_changed'] as const) : []),
+    ...(health.refusal === null ? [] : (['refused'] as const)),
+  ]
 }
 
 /** The columns that queries filter and sort by. */

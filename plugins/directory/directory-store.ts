@@ -27,6 +27,7 @@ export interface Visited {
   readonly next: number | null
 }
 
+/** The tables of the directory. Every change to a listing or to health refreshes the merged records in its transaction. */
 export class DirectoryStore {
   readonly #db: Database
 
@@ -141,11 +142,13 @@ export class DirectoryStore {
     return rows.map(({ origin }) => origin)
   }
 
+  /** Adds origins to visit from `at` on, epoch seconds. Known ones stay as they are. */
   async addOrigins(origins: readonly string[], at: number): Promise<void> {
     const rows = [...new Set(origins)].map((origin) => ({ origin, next_visit: at }))
     if (rows.length > 0) await this.#db('directory_origins').insert(rows).onConflict('origin').ignore()
   }
 
+  /** Sets when an origin is visited next, epoch seconds. */
   async postponeOrigin(origin: string, next: number): Promise<void> {
     await this.#db('directory_origins').where({ origin }).update({ next_visit: next })
   }
@@ -165,6 +168,7 @@ export class DirectoryStore {
     return row ? (JSON.parse(row.value) as Value) : null
   }
 
+  /** Stores a value under a name, replacing the last one. */
   async setNote(name: string, value: unknown): Promise<void> {
     await this.#db('directory_notes')
       .insert({ name, value: JSON.stringify(value) })
@@ -235,21 +239,21 @@ async function refreshRecords(trx: Database, ids: readonly string[], at: number)
   const paid: EntryRow[] = []
   for (const entry of entries) {
     const { id, first_seen } = entry
-    const said = listings
+    const listed = listings
       .filter((row) => row.id === id)
       .map(({ listing, ...row }): SourceListing => ({ ...row, listing: JSON.parse(listing) as Listing }))
       .toSorted((a, b) => a.rank - b.rank || (a.source < b.source ? -1 : 1))
     const old = current.find((record) => record.id === id)
-    if (said.length === 0) {
+    if (listed.length === 0) {
       if (old) over.push(id)
       continue
     }
     const health = JSON.parse(entry.health) as Health
-    const payees = keptPayees(entry, payeesOf(pricesOf(said, health)), at)
+    const payees = keptPayees(entry, payeesOf(pricesOf(listed, health)), at)
     if (payees) paid.push({ ...entry, ...payees })
     const { payto_changed } = payees ?? entry
     const { checks = 0, ok = 0 } = visits.find((counted) => counted.id === id) ?? {}
-    const body = merge(said, { id, first_seen, health, payto_changed, checks_30d: checks, ok_30d: ok }, at)
+    const body = merge(listed, { id, first_seen, health, payto_changed, checks_30d: checks, ok_30d: ok }, at)
     const record = JSON.stringify(body)
     if (old?.record === record) continue
     if (old) over.push(id)
@@ -261,7 +265,10 @@ async function refreshRecords(trx: Database, ids: readonly string[], at: number)
   if (fresh.length > 0) await trx.batchInsert('directory_records', fresh, 50)
 }
 
-/** The `payTo` addresses and when they changed, if they must be stored. A service that no longer states them has not changed them. */
+/**
+ * The `payTo` addresses and when they changed; null if there is nothing to store. A service that no longer states its
+ * addresses has not changed them.
+ */
 function keptPayees(
   entry: EntryRow,
   payees: readonly string[],

@@ -1,6 +1,7 @@
 /** The tables: current listings and visits, and every version of every record with the time from which it was known. */
 import type { Migration } from 'tollgate/plugin'
 
+/** Creates the tables, which are described at the top of this file. */
 export const migrations: readonly Migration[] = [
   async (db) => {
     await db.schema.createTable('directory_listings', (table) => {

@@ -29,6 +29,7 @@ export function tagsOf(...values: readonly unknown[]): string[] {
   return [...new Set(words.filter(Boolean))].slice(0, MOST_TAGS)
 }
 
+/** A count: a whole number from 0 that JavaScript holds exactly; null for anything else. */
 export function countOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : null
 }

@@ -59,6 +59,7 @@ export interface Page {
   readonly rows: number
 }
 
+/** A listing whose source states nothing but its address. Parsers spread it and add what they find. */
 export const EMPTY: Omit<Listing, 'url' | 'kind' | 'protocols'> = {
   tool: null,
   isTemplate: false,

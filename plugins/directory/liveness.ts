@@ -20,6 +20,7 @@ export interface Health {
   readonly refusal: string | null
 }
 
+/** The health of a service before its first visit. */
 export const UNVISITED: Health = {
   status: 'unknown',
   http_status: null,
@@ -60,7 +61,10 @@ export function judgeVisit(visit: Visit, kind: Kind): Finding {
   return found(status === 405 || status === 415 ? 'auth_gated' : 'unknown')
 }
 
-/** Health after one more visit. Two successful visits in a row promote a service, three failed ones hide it. */
+/**
+ * Health after one more visit at `at`, epoch seconds. Two successful visits in a row promote a service, three failed ones
+ * hide it. An unclear answer counts as neither.
+ */
 export function healthAfter(health: Health, visit: Visit, { status, terms }: Finding, at: number): Health {
   const isGood = status === 'alive' || status === 'auth_gated'
   const isBad = status === 'missing' || status === 'dead'

@@ -19,6 +19,7 @@ const STEP = 28 * 86_400
 const PER_STEP = 19
 /** Seconds from the listing of a service to our visit. */
 const VISITED_AFTER = [600, 1200, 1800]
+/** The sources of the sample, in order of precedence. */
 export const SAMPLE_SOURCES = ['cdp', 'payai', 'mcp_registry', 'agent_cards'] as const
 
 const SUBJECTS = [
@@ -150,7 +151,7 @@ function asCard(service: Service) {
   }
 }
 
-/** Adds the steps that have begun since the last run. */
+/** Adds the steps that have begun since the last run, with their visits. `now` is in epoch seconds. */
 export async function addSampleListings(store: DirectoryStore, now: number, log: Logger): Promise<void> {
   const done = (await store.noted<number>('sample')) ?? -1
   const last = Math.floor((now - START - VISITED_AFTER.at(-1)!) / STEP)

@@ -1,7 +1,7 @@
 /**
- * Visits an untrusted address. The name is resolved once, all its addresses must be public, and the
- * connection goes to exactly the checked address. Each redirect passes the same checks. Time, bytes, redirects, ports
- * and the rate of requests to one network are limited.
+ * Visits an untrusted address. The name is resolved once, all its addresses must be public, and the connection goes to
+ * exactly the checked address. Each redirect passes the same checks. Time, bytes, redirects, ports and the rate of
+ * requests to one network are limited.
  */
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
@@ -21,6 +21,7 @@ export interface World {
   dial(address: string, port: number): { readonly address: string; readonly port: number }
 }
 
+/** The real internet. */
 const INTERNET: World = {
   resolve: async (host) => (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address),
   dial: (address, port) => ({ address, port }),
@@ -34,6 +35,7 @@ export interface VisitLimits {
   readonly redirects: number
 }
 
+/** Limits of every visit in production. */
 export const LIMITS: VisitLimits = { milliseconds: 10_000, bytes: 1024 * 1024, redirects: 3 }
 const PORTS = new Set([80, 443, 8080, 8443])
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
@@ -43,88 +45,112 @@ const HEADERS = {
   'accept-encoding': 'identity',
 }
 
+/**
+ * Visits one URL and returns its answer, or why there is none. `signal` ends the visit; the promise then rejects with the
+ * signal's reason. Any other failure is a result, not an error.
+ */
 export type Visitor = (url: string, method: Method, signal: AbortSignal) => Promise<Visit>
 
 /** Thrown for an address that must not be visited. */
 class Refused extends Error {}
 
+interface VisitParts {
+  readonly world: World
+  readonly limits: VisitLimits
+  readonly pace: Pace
+}
+
+/** Creates a visitor. Tests pass an internet, limits and a pace of their own. */
 export function createVisitor(
   world: World = INTERNET,
   limits: VisitLimits = LIMITS,
   pace: Pace = createPace(),
 ): Visitor {
-  /** Resolves the address to connect to. Throws Refused if any address of the name is not public. */
-  async function addressOf(url: URL, signal: AbortSignal): Promise<string> {
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refused(`the scheme ${url.protocol}`)
-    if (url.username !== '' || url.password !== '') throw new Refused('a user in the address')
-    if (!PORTS.has(portOf(url))) throw new Refused(`port ${portOf(url)}`)
-    if (isPrivateHost(url.hostname)) throw new Refused('a private host')
-    const host = url.hostname.replace(/^\[|\]$/g, '')
-    const addresses = isIP(host) ? [host] : await abortable(world.resolve(host), signal)
-    if (!addresses.every(isPublic)) throw new Refused('a private address')
-    if (addresses[0] === undefined) throw new Error('the name has no address')
-    return addresses[0]
-  }
+  return (url, method, signal) => visit({ world, limits, pace }, url, method, signal)
+}
 
-  /** Sends one request on its own connection to exactly this address. */
-  async function request(url: URL, address: string, method: Method, signal: AbortSignal) {
-    const target = world.dial(address, portOf(url))
-    const place = { hostname: target.address, host: target.address, port: String(target.port) }
-    const connect = buildConnector({ timeout: limits.milliseconds, maxCachedSessions: 0 })
-    const client = new Client(url.origin, {
-      connect: (options, done) => connect({ ...options, ...place, servername: url.hostname }, done),
-      maxHeaderSize: 16_384,
-    })
+async function visit(
+  { world, limits, pace }: VisitParts,
+  start: string,
+  first: Method,
+  caller: AbortSignal,
+): Promise<Visit> {
+  // A signal of its own, because many visits share the caller's.
+  const outer = AbortSignal.any([caller])
+  let left = limits.milliseconds
+  let method = first
+  /** Runs work within the time limit of the visit. */
+  async function timed<Value>(work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
+    const begun = performance.now()
     try {
-      const { statusCode, headers, body } = await client.request({
-        path: url.pathname + url.search,
-        method,
-        signal,
-        headers: method === 'POST' ? { ...HEADERS, 'content-type': 'application/json' } : HEADERS,
-        body: method === 'POST' ? '{}' : null,
-      })
-      const location = REDIRECTS.has(statusCode) ? single(headers['location']) : null
-      return {
-        status: statusCode,
-        location,
-        body: location === null ? await beginningOf(body, limits.bytes) : '',
-        paymentRequired: single(headers['payment-required']),
-      }
+      return await work(AbortSignal.any([outer, AbortSignal.timeout(Math.max(1, Math.ceil(left)))]))
     } finally {
-      client.destroy().catch(() => undefined)
+      left -= performance.now() - begun
     }
   }
+  try {
+    let url = new URL(start)
+    for (let hop = 0; hop <= limits.redirects; hop += 1) {
+      const address = await timed((signal) => publicAddressOf(url, world, signal))
+      const { location, ...answer } = await pace(address, outer, () =>
+        timed((signal) => request(url, world.dial(address, portOf(url)), method, limits, signal)),
+      )
+      if (location === null) return { failure: null, ...answer }
+      url = new URL(location, url)
+      if (answer.status < 307) method = 'GET'
+    }
+    return { failure: 'refused', reason: `more than ${limits.redirects} redirects` }
+  } catch (error) {
+    if (outer.aborted) throw error
+    if (error instanceof Refused) return { failure: 'refused', reason: error.message }
+    return { failure: 'unreachable', reason: error instanceof Error ? error.message : String(error) }
+  }
+}
 
-  return async (start, first, caller) => {
-    // A signal of its own, because many visits share the caller's.
-    const outer = AbortSignal.any([caller])
-    let left = limits.milliseconds
-    let method = first
-    /** Runs work within the time limit of the visit. */
-    async function timed<Value>(work: (signal: AbortSignal) => Promise<Value>): Promise<Value> {
-      const begun = performance.now()
-      try {
-        return await work(AbortSignal.any([outer, AbortSignal.timeout(Math.max(1, Math.ceil(left)))]))
-      } finally {
-        left -= performance.now() - begun
-      }
+/** Resolves the address to connect to. Throws Refused if any address of the name is not public. */
+async function publicAddressOf(url: URL, world: World, signal: AbortSignal): Promise<string> {
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw new Refused(`the scheme ${url.protocol}`)
+  if (url.username !== '' || url.password !== '') throw new Refused('a user in the address')
+  if (!PORTS.has(portOf(url))) throw new Refused(`port ${portOf(url)}`)
+  if (isPrivateHost(url.hostname)) throw new Refused('a private host')
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const addresses = isIP(host) ? [host] : await abortable(world.resolve(host), signal)
+  if (!addresses.every(isPublic)) throw new Refused('a private address')
+  if (addresses[0] === undefined) throw new Error('the name has no address')
+  return addresses[0]
+}
+
+/** Sends one request on its own connection to exactly this target. `location` is null unless the answer is a redirect. */
+async function request(
+  url: URL,
+  target: ReturnType<World['dial']>,
+  method: Method,
+  limits: VisitLimits,
+  signal: AbortSignal,
+) {
+  const place = { hostname: target.address, host: target.address, port: String(target.port) }
+  const connect = buildConnector({ timeout: limits.milliseconds, maxCachedSessions: 0 })
+  const client = new Client(url.origin, {
+    connect: (options, done) => connect({ ...options, ...place, servername: url.hostname }, done),
+    maxHeaderSize: 16_384,
+  })
+  try {
+    const { statusCode, headers, body } = await client.request({
+      path: url.pathname + url.search,
+      method,
+      signal,
+      headers: method === 'POST' ? { ...HEADERS, 'content-type': 'application/json' } : HEADERS,
+      body: method === 'POST' ? '{}' : null,
+    })
+    const location = REDIRECTS.has(statusCode) ? single(headers['location']) : null
+    return {
+      status: statusCode,
+      location,
+      body: location === null ? await beginningOf(body, limits.bytes) : '',
+      paymentRequired: single(headers['payment-required']),
     }
-    try {
-      let url = new URL(start)
-      for (let hop = 0; hop <= limits.redirects; hop += 1) {
-        const address = await timed((signal) => addressOf(url, signal))
-        const asked = await pace(address, outer, () => timed((signal) => request(url, address, method, signal)))
-        const { location, ...answer } = asked
-        if (location === null) return { failure: null, ...answer }
-        url = new URL(location, url)
-        if (answer.status < 307) method = 'GET'
-      }
-      return { failure: 'refused', reason: `more than ${limits.redirects} redirects` }
-    } catch (error) {
-      if (outer.aborted) throw error
-      if (error instanceof Refused) return { failure: 'refused', reason: error.message }
-      return { failure: 'unreachable', reason: error instanceof Error ? error.message : String(error) }
-    }
+  } finally {
+    client.destroy().catch(() => undefined)
   }
 }
 
@@ -153,8 +179,8 @@ const MAX_CONCURRENT = 8
 const APART_MS = 500
 
 /**
- * Allows at most `atOnce` requests in total and one at a time per network (/24, or /48 of IPv6), with a pause after each.
- * A list of a thousand addresses at one host therefore does not flood it.
+ * Allows at most `atOnce` requests in total, and one at a time per network (/24, or /48 of IPv6) with a pause after each.
+ * So a list of a thousand addresses at one host does not flood that host.
  */
 export function createPace({ atOnce = MAX_CONCURRENT, apartMs = APART_MS } = {}): Pace {
   const turns = new Map<string, Promise<void>>()

@@ -7,6 +7,7 @@ const tables = JSON.parse(
   readFileSync(new URL('funding-measurements.json', import.meta.url), 'utf8'),
 ) as Required<Method>['tables']
 
+/** common.json#/$defs/Method */
 export const methodology: Method = {
   model: 'funding/1',
   paragraphs: [

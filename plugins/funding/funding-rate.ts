@@ -1,6 +1,6 @@
+/** Funding rates as the venues report them, and the checks that every rate must pass. */
 import { rateOver } from './rate-arithmetic.ts'
 
-/** Funding rates as the venues report them, and the checks that every rate must pass. */
 export type VenueName = 'binance' | 'bybit' | 'okx' | 'hyperliquid' | 'dydx' | 'kraken' | 'gate' | 'bitmex'
 
 export interface FundingRate {

@@ -13,7 +13,7 @@ const PAUSE_SECONDS = 30
 /** Longest pause that a venue can ask for, and the pause after a refusal. */
 const REFUSED_SECONDS = 3600
 const REFUSALS = [403, 418, 451]
-/** Slowly changing payloads are used up to this many refresh periods. */
+/** A payload that rarely changes is used until it is this many refresh periods old. */
 const OLDEST_PERIODS = 6
 
 interface Kept {
@@ -21,6 +21,7 @@ interface Kept {
   readonly at: number
 }
 
+/** Prepares the polls of all venues. Only the job sends requests; `at` reads what earlier polls stored. */
 export function openOnlineRates(
   context: PluginContext,
   settings: Settings,
@@ -30,12 +31,12 @@ export function openOnlineRates(
   const now = (): number => context.now().getTime() / 1000
   const kept = new Map<string, Kept>()
   const pauses = createPauses<VenueName>(now)
-  const enabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
+  const isEnabled = (venue: VenueName): boolean => settings.venues?.[venue]?.enabled ?? true
 
   /** Fetches the payload of a request, or returns the cached one if it rarely changes. */
-  async function payload(venue: Venue, word: string, signal: AbortSignal): Promise<unknown> {
-    const request = venue.requests[word]!
-    const key = `${venue.name}/${word}`
+  async function payload(venue: Venue, name: string, signal: AbortSignal): Promise<unknown> {
+    const request = venue.requests[name]!
+    const key = `${venue.name}/${name}`
     const { everySeconds = 0, fits = () => true } = request
     const before = kept.get(key)
     if (before && now() - before.at < everySeconds) return before.payload
@@ -54,15 +55,15 @@ export function openOnlineRates(
   }
 
   async function ask(venue: Venue, signal: AbortSignal): Promise<Poll> {
-    const words = Object.keys(venue.requests)
-    const payloads = await Promise.all(words.map((word) => payload(venue, word, signal)))
-    const parsed = venue.parse(Object.fromEntries(words.map((word, i) => [word, payloads[i]])), Math.floor(now()))
+    const names = Object.keys(venue.requests)
+    const payloads = await Promise.all(names.map((name) => payload(venue, name, signal)))
+    const parsed = venue.parse(Object.fromEntries(names.map((name, i) => [name, payloads[i]])), Math.floor(now()))
     return { ...quarantine(parsed.rates), untold: parsed.untold }
   }
 
   async function poll(venue: Venue, signal: AbortSignal): Promise<void> {
     const { name } = venue
-    if (!enabled(name) || pauses.isPaused(name)) return
+    if (!isEnabled(name) || pauses.isPaused(name)) return
     try {
       const answer = await ask(venue, signal)
       await store.add(name, now(), answer)
@@ -80,7 +81,7 @@ export function openOnlineRates(
       Promise.all(
         Object.values(VENUES).map(async ({ name }) => ({
           venue: name,
-          enabled: enabled(name),
+          enabled: isEnabled(name),
           ...(await store.last(name, asOf)),
         })),
       ),

@@ -4,6 +4,7 @@ import type { Database, Migration } from 'tollgate/plugin'
 import { LRUCache } from 'lru-cache'
 import type { Poll, VenueName } from './funding-rate.ts'
 
+/** The table `funding_polls`. */
 export const migrations: readonly Migration[] = [
   (db) =>
     db.schema.createTable('funding_polls', (table) => {
@@ -34,8 +35,10 @@ export interface RateStore {
   forget(before: number): Promise<void>
 }
 
+/** Number of answers kept in memory. */
 const HELD = 32
 
+/** Creates a store on the database. It keeps the answers read last in memory, because every call reads them again. */
 export function createRateStore(db: Database): RateStore {
   const held = new LRUCache<number, Poll>({ max: HELD })
   const opened = ({ id, poll }: Row): Poll => {

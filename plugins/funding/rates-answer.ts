@@ -10,15 +10,18 @@ import { symbolOf } from './contract-names.ts'
 import { VENUES } from './venues/funding-venues.ts'
 
 /** A predicted rate is current for an hour: after that, an hourly venue has the next one. */
-const HOLDS_SECONDS = 3600
+const CURRENT_SECONDS = 3600
 const MOST_QUARANTINED = 50
 
-/** Returns true while a rate is current. A settled rate stays current until the next settlement is due. */
-function holds({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
-  return asOf - observed <= HOLDS_SECONDS + (kind === 'settled' ? intervalHours * 3600 : 0)
+/** True while a rate is current. A settled rate is current until an hour after the next settlement is due. */
+function isCurrent({ kind, observed, intervalHours }: VenueRate, asOf: number): boolean {
+  return asOf - observed <= CURRENT_SECONDS + (kind === 'settled' ? intervalHours * 3600 : 0)
 }
 
-/** Throws Unavailable if no venue has a current rate, InvalidInput for an unknown venue or the cursor of another query. */
+/**
+ * The answer to a query: one page of current rates, the spreads (first page only), and the state of every venue. Throws
+ * Unavailable if no venue has a current rate, and InvalidInput for an unknown venue or the cursor of another query.
+ */
 export async function answerFundingRates(
   source: RateSource,
   { query, asOf: now, dataMode }: { query: FundingQuery; asOf: Date; dataMode: DataMode },
@@ -30,10 +33,10 @@ export async function answerFundingRates(
   const all = states.flatMap(({ venue, poll, shiftSeconds: shift = 0 }) =>
     (poll?.rates ?? []).map((rate): VenueRate => ({ ...rate, venue, shift })),
   )
-  const holding = all.filter((rate) => holds(rate, asOf))
-  if (holding.length === 0) throw new Unavailable('No venue has a current rate. Nothing was charged; try again.', 30)
+  const current = all.filter((rate) => isCurrent(rate, asOf))
+  if (current.length === 0) throw new Unavailable('No venue has a current rate. Nothing was charged; try again.', 30)
 
-  const found = holding.filter(wanted.rate).toSorted(orderOf(query.sort))
+  const found = current.filter(wanted.rate).toSorted(orderOf(query.sort))
   const start = place === null ? 0 : found.findIndex((rate) => after(keyOf(rate, query.sort), place.key, query.sort))
   const page = start < 0 ? [] : found.slice(start, start + query.limit)
   const last = page.at(-1)
@@ -45,8 +48,8 @@ export async function answerFundingRates(
     total: found.length,
     next_cursor: more ? writeCursor({ asOf, key: keyOf(last, query.sort) }, query) : null,
     rates: page.map((rate) => itemOf(rate, asOf)),
-    spreads: place === null ? spreadsOf(holding).filter(wanted.spread).slice(0, query.limit) : [],
-    ...healthOf(states, holding, asOf, wanted.excluded),
+    spreads: place === null ? spreadsOf(current).filter(wanted.spread).slice(0, query.limit) : [],
+    ...healthOf(states, current, asOf, wanted.excluded),
   }
 }
 
@@ -105,45 +108,45 @@ function nextAfter({ nextFunding, intervalHours }: VenueRate, asOf: number): num
   return nextFunding + (Math.floor((asOf - nextFunding) / interval) + 1) * interval
 }
 
-function itemOf(told: VenueRate, asOf: number): FundingRateItem {
-  const { intervalHours: hours, predictedRate } = told
-  const next = nextAfter(told, asOf)
-  const rate = Number(told.rate)
+function itemOf(reported: VenueRate, asOf: number): FundingRateItem {
+  const { intervalHours: hours, predictedRate } = reported
+  const next = nextAfter(reported, asOf)
+  const rate = Number(reported.rate)
   return {
-    symbol: told.symbol,
-    venue: told.venue,
-    instrument: told.instrument,
-    quote: told.quote,
-    settle: told.settle,
-    contract: told.contract,
+    symbol: reported.symbol,
+    venue: reported.venue,
+    instrument: reported.instrument,
+    quote: reported.quote,
+    settle: reported.settle,
+    contract: reported.contract,
     rate,
-    rate_decimal: told.rate,
+    rate_decimal: reported.rate,
     interval_hours: hours,
-    interval_source: told.intervalSource,
+    interval_source: reported.intervalSource,
     rate_1h: rateOver(rate, hours, 1),
     rate_8h: rateOver(rate, hours, 8),
     apr: aprOf(rate, hours),
     apy: apyOf(rate, hours),
     carry_bps_day: carryOf(rate, hours),
-    kind: told.kind,
+    kind: reported.kind,
     predicted_rate: predictedRate === null ? null : Number(predictedRate),
     next_funding: next === null ? null : formatSeconds(next),
-    mark_price: told.markPrice,
-    index_price: told.indexPrice,
-    observed_at: formatSeconds(told.observed),
-    age_seconds: Math.floor(asOf - told.observed),
+    mark_price: reported.markPrice,
+    index_price: reported.indexPrice,
+    observed_at: formatSeconds(reported.observed),
+    age_seconds: Math.floor(asOf - reported.observed),
   }
 }
 
 /** The state of every venue, read or not, with the quarantined rates. */
 function healthOf(
   states: readonly VenueState[],
-  holding: readonly VenueRate[],
+  current: readonly VenueRate[],
   asOf: number,
   ofVenue: (name: VenueName) => boolean,
 ): Pick<FundingRates, 'venues' | 'unavailable' | 'quarantined'> {
   const venues = states.map(({ venue, enabled, poll, fetched, error, shiftSeconds }): FundingVenue => {
-    const rates = holding.filter((rate) => rate.venue === venue).length
+    const rates = current.filter((rate) => rate.venue === venue).length
     const status = !enabled ? 'off' : rates === 0 ? 'unavailable' : error === null ? 'ok' : 'degraded'
     return {
       venue,

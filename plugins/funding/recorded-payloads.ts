@@ -14,7 +14,7 @@ export interface Recording {
   readonly at: number
   readonly payloads: Readonly<Record<string, unknown>>
   /** The rates that the venue's parser reads from the payloads. */
-  readonly told: Parsed
+  readonly parsed: Parsed
 }
 
 export interface Recordings {
@@ -25,9 +25,9 @@ export interface Recordings {
   readonly unread: readonly { readonly file: string; readonly reason: string }[]
 }
 
-type Untold = Omit<Recording, 'told'>
+type UnparsedPoll = Omit<Recording, 'parsed'>
 /** Reads the answers of one file, each with its time. An answer without a time is not used. */
-type Reader = (text: string) => readonly { readonly at: number | null; readonly payloads: Untold['payloads'] }[]
+type Reader = (text: string) => readonly { readonly at: number | null; readonly payloads: UnparsedPoll['payloads'] }[]
 const json = (text: string): Row => JSON.parse(text) as Row
 const first = (value: unknown): Row => (Array.isArray(value) ? ((value as Row[])[0] ?? {}) : {})
 
@@ -111,7 +111,8 @@ export async function readFundingRecordings(folder: string): Promise<Recordings>
   const captures: Capture[] = []
   const settlements = new Map<string, Settlement[]>()
   const unread: { file: string; reason: string }[] = []
-  const poll = (one: Untold): void => void polls.push({ ...one, told: VENUES[one.venue].parse(one.payloads, one.at) })
+  const add = (poll: UnparsedPoll): void =>
+    void polls.push({ ...poll, parsed: VENUES[poll.venue].parse(poll.payloads, poll.at) })
   const readerOf = (file: string) => READERS.find(([name]) => name.test(file))
   const isRecording = (file: string): boolean => !!readerOf(file) || HISTORY.test(file) || VENUE.test(file)
   for (const { name: file, path } of await findRecordings(folder, isRecording)) {
@@ -120,7 +121,7 @@ export async function readFundingRecordings(folder: string): Promise<Recordings>
       const text = await readRecordedText(path)
       if (HISTORY.test(file)) merge(settlements, readHistory(text))
       else if (known) {
-        for (const { at, payloads } of known[2](text)) if (at !== null) poll({ venue: known[1], at, payloads })
+        for (const { at, payloads } of known[2](text)) if (at !== null) add({ venue: known[1], at, payloads })
       } else {
         const capture = captureOf(JSON.parse(text) as unknown, file)
         if (capture) captures.push(capture)
@@ -129,11 +130,11 @@ export async function readFundingRecordings(folder: string): Promise<Recordings>
       unread.push({ file, reason: (error as Error).message })
     }
   }
-  for (const one of together(captures))
+  for (const poll of pollsOf(captures))
     try {
-      poll(one)
+      add(poll)
     } catch (error) {
-      unread.push({ file: one.venue, reason: (error as Error).message })
+      unread.push({ file: poll.venue, reason: (error as Error).message })
     }
   const settled = settlements.size === 0 ? null : settlements
   return { polls: polls.toSorted((a, b) => a.at - b.at), settled, unread }
@@ -151,23 +152,23 @@ function merge(all: Map<string, Settlement[]>, more: History): void {
 }
 
 /** Combines the answers to the several requests of one poll. An answer without a time is not used. */
-function together(captures: readonly Capture[]): Untold[] {
+function pollsOf(captures: readonly Capture[]): UnparsedPoll[] {
   const polls: { venue: VenueName; at: number; payloads: Record<string, unknown> }[] = []
-  for (const { venue, word, at, payload } of captures.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) {
+  for (const { venue, request, at, payload } of captures.toSorted((a, b) => (a.at ?? 0) - (b.at ?? 0))) {
     if (at === null) continue
     const open = polls.findLast(
-      (one) => one.venue === venue && at - one.at <= TOGETHER_SECONDS && !(word in one.payloads),
+      (poll) => poll.venue === venue && at - poll.at <= TOGETHER_SECONDS && !(request in poll.payloads),
     )
-    if (open) open.payloads[word] = payload
-    else polls.push({ venue, at, payloads: { [word]: payload } })
+    if (open) open.payloads[request] = payload
+    else polls.push({ venue, at, payloads: { [request]: payload } })
   }
   return polls.map(({ venue, at, payloads }) => {
     const { requests } = VENUES[venue]
-    const absent = Object.keys(requests).filter((word) => requests[word]!.absent !== undefined)
+    const absent = Object.keys(requests).filter((request) => requests[request]!.absent !== undefined)
     return {
       venue,
       at,
-      payloads: { ...Object.fromEntries(absent.map((word) => [word, requests[word]!.absent])), ...payloads },
+      payloads: { ...Object.fromEntries(absent.map((request) => [request, requests[request]!.absent])), ...payloads },
     }
   })
 }
@@ -176,7 +177,7 @@ function together(captures: readonly Capture[]): Untold[] {
 interface Capture {
   readonly venue: VenueName
   /** Name of the request in the venue's definition. */
-  readonly word: string
+  readonly request: string
   /** When it was recorded, epoch seconds; null if unknown. */
   readonly at: number | null
   readonly payload: unknown
@@ -184,22 +185,22 @@ interface Capture {
 
 /** Fields in which an answer or one of its rows has its time. */
 const TIMES = ['captured_at', 'serverTime', 'isoTimestamp', 'timestamp', 'time', 'ts']
-const DAY = /(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -](\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?/
+const DATE_IN_NAME = /(\d{4})-?(\d{2})-?(\d{2})(?:[T_ -](\d{2})[:-]?(\d{2})(?:[:-]?(\d{2}))?)?/
 
 /**
  * Recognises a recorded answer by its content: `{url, captured_at, body}`, or the bare answer in a file named after the
  * venue. Null if it is neither, or if the venue's parser finds no contracts in it.
  */
 function captureOf(content: unknown, fileName: string): Capture | null {
-  const kept = isRow(content) && typeof content['url'] === 'string' && 'body' in content ? content : null
-  const payload = kept ? kept['body'] : unwrapped(content)
-  const named = fileName.toLowerCase()
+  const envelope = isRow(content) && typeof content['url'] === 'string' && 'body' in content ? content : null
+  const payload = envelope ? envelope['body'] : unwrapped(content)
+  const lowerName = fileName.toLowerCase()
   for (const venue of Object.values(VENUES)) {
-    const isMeant = kept ? sameHost(String(kept['url']), venue.url) : named.includes(venue.name)
-    const word = isMeant ? wordOf(venue, payload) : null
-    if (word === null) continue
-    const at = toldBy(kept) ?? toldBy(content) ?? toldBy(payload) ?? newestOf(payload) ?? dayOf(fileName)
-    return { venue: venue.name, word, at: at === null ? null : Math.floor(at), payload }
+    const isFromVenue = envelope ? sameHost(String(envelope['url']), venue.url) : lowerName.includes(venue.name)
+    const request = isFromVenue ? requestAnsweredBy(venue, payload) : null
+    if (request === null) continue
+    const at = timeIn(content) ?? timeIn(payload) ?? newestTimeIn(payload) ?? timeInName(fileName)
+    return { venue: venue.name, request, at: at === null ? null : Math.floor(at), payload }
   }
   return null
 }
@@ -216,15 +217,15 @@ function sameHost(url: string, base: string): boolean {
   return URL.canParse(url) && new URL(url).hostname === new URL(base).hostname
 }
 
-/** Finds the request that a payload answers: the one for which the parser finds contracts. */
-function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
-  const words = Object.keys(requests)
-  const found = words.filter((word) => {
-    const isAnswer = requests[word]!.answeredBy?.(payload)
+/** The name of the request that a payload answers: the first for which the parser finds contracts. */
+function requestAnsweredBy({ requests, parse }: Venue, payload: unknown): string | null {
+  const names = Object.keys(requests)
+  const found = names.filter((name) => {
+    const isAnswer = requests[name]!.answeredBy?.(payload)
     if (isAnswer === false) return false
     try {
-      const others = Object.fromEntries(words.map((other) => [other, requests[other]!.absent]))
-      const { rates, untold } = parse({ ...others, [word]: payload }, 0)
+      const others = Object.fromEntries(names.map((other) => [other, requests[other]!.absent]))
+      const { rates, untold } = parse({ ...others, [name]: payload }, 0)
       return rates.length + untold.length > 0
     } catch {
       // Some answers cannot be read without another one.
@@ -234,8 +235,8 @@ function wordOf({ requests, parse }: Venue, payload: unknown): string | null {
   return found[0] ?? null
 }
 
-/** The time of an answer or of a row. */
-function toldBy(value: unknown): number | null {
+/** The time that an answer or a row states, epoch seconds; null if it states none. */
+function timeIn(value: unknown): number | null {
   if (!isRow(value)) return null
   for (const name of TIMES) {
     const seconds = name in value ? epochSeconds(value[name], PAYLOAD_RULES) : null
@@ -245,16 +246,17 @@ function toldBy(value: unknown): number | null {
 }
 
 /** The newest time among the rows of an answer. */
-function newestOf(payload: unknown): number | null {
+function newestTimeIn(payload: unknown): number | null {
   const lists = isRow(payload) ? Object.values(payload).flatMap(inner) : [payload]
   const rows = lists.filter((list) => Array.isArray(list)).flat() as unknown[]
-  const times = rows.map(toldBy).filter((time) => time !== null)
+  const times = rows.map(timeIn).filter((time) => time !== null)
   return times.length === 0 ? null : times.reduce((newest, time) => Math.max(newest, time))
 }
 
 const inner = (value: unknown): unknown[] => (isRow(value) ? [value, ...Object.values(value)] : [value])
 
-function dayOf(fileName: string): number | null {
-  const [, year, month, day, hour = '00', minute = '00', second = '00'] = DAY.exec(fileName) ?? []
+/** The day, and the time of day if there is one, in a file name. */
+function timeInName(fileName: string): number | null {
+  const [, year, month, day, hour = '00', minute = '00', second = '00'] = DATE_IN_NAME.exec(fileName) ?? []
   return year === undefined ? null : epochSeconds(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`, PAYLOAD_RULES)
 }

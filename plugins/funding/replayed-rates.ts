@@ -30,6 +30,10 @@ function historyLoop(history: History): { readonly start: number; readonly perio
   return { start, period }
 }
 
+/**
+ * Reads the recordings of REPLAY_DIR and replays them. A venue without a recording at a time has no poll and says so. A file
+ * that cannot be read is logged and skipped.
+ */
 export async function openReplayedRates(context: PluginContext): Promise<RateSource> {
   const { log } = context
   const { replayDir = '', replayShift } = dataSettings(context)
@@ -38,30 +42,32 @@ export async function openReplayedRates(context: PluginContext): Promise<RateSou
   for (const one of unread) log.warn(one, 'could not read a recording of funding rates')
 
   function stateOf(venue: VenueName, asOf: number): VenueState {
-    const known: Told[] = polls
+    const known: MovedRecording[] = polls
       .filter((one) => one.venue === venue)
       .map((one) => ({ ...one, shift: loopShift(replayShift, answerLoop(one.at), asOf) }))
       .filter(({ at, shift }) => at + shift <= asOf)
-    if (venue === 'binance' && settled) known.push(...history(settled, asOf, replayShift))
+    if (venue === 'binance' && settled) known.push(...historyAt(settled, asOf, replayShift))
     const last = known.at(-1)
     if (!last) return { venue, enabled: true, poll: null, fetched: null, error: 'nothing was recorded at this time' }
-    const together = known.filter((one) => one === last || asOf - one.at - one.shift < HOUR)
-    const poll = join(together.map(({ told, shift }) => moved(told, shift)))
+    const recent = known.filter((one) => one === last || asOf - one.at - one.shift < HOUR)
+    const poll = join(recent.map(({ parsed, shift }) => moved(parsed, shift)))
     return { venue, enabled: true, poll, fetched: last.at + last.shift, error: null, shiftSeconds: last.shift }
   }
 
   return { at: async (asOf) => (Object.keys(VENUES) as VenueName[]).map((venue) => stateOf(venue, asOf)) }
 }
 
-interface Told extends Recording {
+/** A recording and how far its times are moved. */
+interface MovedRecording extends Recording {
   readonly shift: number
 }
 
-function history(settled: History, asOf: number, replayShift: ReplayShift): Told[] {
+/** The last settlements of Binance at a time as one recording; none if no settlement is old enough. */
+function historyAt(settled: History, asOf: number, replayShift: ReplayShift): MovedRecording[] {
   const shift = loopShift(replayShift, historyLoop(settled), asOf)
-  const told = settledAt(settled, asOf - shift)
-  const at = Math.max(...told.rates.map(({ observed }) => observed))
-  return told.rates.length === 0 ? [] : [{ venue: 'binance', at, payloads: {}, told, shift }]
+  const parsed = settledAt(settled, asOf - shift)
+  const at = Math.max(...parsed.rates.map(({ observed }) => observed))
+  return parsed.rates.length === 0 ? [] : [{ venue: 'binance', at, payloads: {}, parsed, shift }]
 }
 
 function moved({ rates, untold }: Parsed, seconds: number): Parsed {

@@ -10,6 +10,7 @@ export interface Series {
   readonly interval_seconds: number
 }
 
+/** The tables of market data. */
 export const migrations: readonly Migration[] = [
   async (db) => {
     await db.schema.createTable('market_series', (table) => {
@@ -76,7 +77,7 @@ export interface BarStore {
   add(series: Series, bars: Columns, options?: AddOptions): Promise<void>
   /** Replaces a bar from `knownAt` on; queries as of earlier times still see the old one. */
   revise(series: Series, bar: Bar, knownAt: number): Promise<void>
-  /** Returns true if exactly this bar was ever stored, revised since or not. */
+  /** True if a bar with this time and these prices was ever stored, even if it was revised since. The volume is ignored. */
   has(series: Series, bar: Bar): Promise<boolean>
   /** Bars that open in [from, to), as known at `asOf`; times in epoch seconds. */
   read(series: Series, from: number, to: number, asOf: number): Promise<Columns>
@@ -84,12 +85,16 @@ export interface BarStore {
   extent(series: Series, asOf?: number): Promise<Extent | null>
   /** Deletes every bar. */
   clear(): Promise<void>
+  /** A stored note by name; null if there is none. */
   note(name: string): Promise<string | null>
+  /** Stores a note, replacing the last one of that name. */
   setNote(name: string, value: string): Promise<void>
 }
 
 export interface AddOptions {
+  /** Bad prints among the bars, to be stored with their corrections. */
   readonly misprints?: readonly BadPrint[]
+  /** When all bars became known, epoch seconds. The default is the close of each bar. */
   readonly knownAt?: number
 }
 

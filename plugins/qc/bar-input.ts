@@ -15,8 +15,10 @@ export interface Bars {
   readonly volume: Float64Array | null
 }
 
+/** The prices of a bar, in the order in which rules check them. */
 export const PRICES = ['open', 'high', 'low', 'close'] as const
 const MIN_BARS = 3
+/** The largest number of bars in a request. */
 export const MAX_BARS = 50_000
 
 const NAMES = ['time', ...PRICES, 'volume'] as const

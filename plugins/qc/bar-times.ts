@@ -1,11 +1,13 @@
 /** Timestamps of bars, and the wall clocks of time zones. */
 import { FILE_RULES, formatMilliseconds, readTimestamp } from '../lib/time/timestamps.ts'
 
+/** Seconds in a day. */
 export const DAY = 86_400
 
 /** Seconds to add to UTC to get the wall clock of a place, given epoch seconds. */
 export type Zone = (utc: number) => number
 
+/** The clock of UTC. */
 export const UTC: Zone = () => 0
 
 /**

@@ -5,9 +5,11 @@ import { FAMILIES, type Finding, type Severity } from './finding-codes.ts'
 import { formatBarTime } from './bar-times.ts'
 import { SPLIT_LOG_ODDS } from './unadjusted-splits.ts'
 
+/** Published with every report. A change in the meaning of the numbers needs a new name. */
 export const MODEL = 'qc/1'
 const MAX_FINDINGS = 1000
 const WEIGHTS: Readonly<Record<Severity, number>> = { error: 1, warning: 0.3, info: 0 }
+/** Grades with the least score of each. A lower score is an F. */
 const GRADES: readonly (readonly [number, BarQualityReport['grade']])[] = [
   [0.95, 'A'],
   [0.85, 'B'],

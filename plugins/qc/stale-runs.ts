@@ -3,7 +3,7 @@ import { formatBarTime } from './bar-times.ts'
 import type { Series } from './clean-series.ts'
 
 const MIN_RUN = 5
-/** Runs shorter than 8 give the rate. A run is reported if its length is expected less than 0.001 times in the file. */
+/** The rate comes from runs shorter than 8. A run is stale if one of its length is expected less than 0.001 times in the file. */
 const CHANCE = { short: 8, chance: 0.001 }
 
 interface Run {
@@ -11,13 +11,13 @@ interface Run {
   readonly length: number
 }
 
-/** Runs of flat bars at one price that are longer than chance allows, given the rate of such runs in the file. */
 interface StaleRuns {
   readonly runs: readonly Run[]
-  /** The minimum length of such a run. */
+  /** The length in bars from which a run is stale. */
   readonly least: number
 }
 
+/** Finds runs of flat bars at one price that are longer than chance allows, given the rate of such runs in the file. */
 export function staleRuns({ count, open, high, low, close }: Series): StaleRuns {
   const isFlat = (i: number): boolean => high[i] === low[i] && open[i] === close[i] && open[i] === high[i]
   const runs: Run[] = []

@@ -24,7 +24,11 @@ interface Evidence {
   readonly share_volume_log_odds: number
 }
 
+/** A split is reported if its log odds are above this. */
 export const SPLIT_LOG_ODDS = 0
+
+/** Added to the limit if the request has no volume, because two kinds of evidence are missing. */
+const ODDS_WITHOUT_VOLUME = 2
 
 /** Smaller gaps are ignored, because 6:5 is the smallest ratio in the table. */
 const SMALLEST = Math.log(1.17)
@@ -59,7 +63,7 @@ const JUMPS = [
  * @example AAPL closes at 645.57 and opens at 92.69 on 2014-06-09: a 7:1 split
  */
 export function findSplits(series: Series, interval: number): Split[] {
-  const least = SPLIT_LOG_ODDS + (series.volume ? 0 : 2)
+  const least = SPLIT_LOG_ODDS + (series.volume ? 0 : ODDS_WITHOUT_VOLUME)
   return candidates(series, interval).filter(({ logOdds }) => logOdds > least)
 }
 
@@ -228,9 +232,11 @@ interface Ratio {
   readonly name: string
   /** New shares per old share; prices before the split are divided by it. */
   readonly factor: number
+  /** Share of all announced splits. */
   readonly popularity: number
 }
 
+/** Every ratio that is looked for. */
 export const RATIOS: readonly Ratio[] = [...FORWARD, ...REVERSE].map(([a, b, popularity]) => ({
   name: `${a}:${b}`,
   factor: a / b,

@@ -33,6 +33,7 @@ const COLUMNS: Readonly<Record<keyof Snapshot, string>> = {
 const NAMES = Object.keys(COLUMNS) as (keyof Snapshot)[]
 const CHUNK = 10_000
 
+/** The tables of snapshots and of the state of the model. */
 export const migrations: readonly Migration[] = [
   async (db) => {
     // The series of one model over one market and one set of bars. Series never mix.
@@ -69,9 +70,11 @@ export interface Snapshots {
   ): Promise<Pick<Snapshot, Name>[]>
   /** Adds snapshots. Stored ones are never changed. */
   add(snapshots: readonly Snapshot[]): Promise<void>
+  /** Number of snapshots, and the times of the first and the last. */
   extent(): Promise<{ count: number; first: number | null; last: number | null }>
   /** Stores the state of the model after the bar that closed at `asOf`, replacing the last one. */
   keep(asOf: number, state: Buffer): Promise<void>
+  /** The state stored last; null if there is none. */
   kept(): Promise<{ asOf: number; state: Buffer } | null>
 }
 

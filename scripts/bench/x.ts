@@ -29,8 +29,8 @@ const percent = (share: number): string => (Number.isFinite(share) ? `${(100 * s
 /** Returns a table with one row per recorded answer: how many rates it has, and one of them as an annual rate. */
 async function funding(): Promise<Table[]> {
   const { polls, settled } = await readFundingRecordings(folder)
-  const rows = polls.map(({ venue, at, told }) => {
-    const { rates, quarantined } = quarantine(told.rates)
+  const rows = polls.map(({ venue, at, parsed }) => {
+    const { rates, quarantined } = quarantine(parsed.rates)
     const one = rates.find(({ symbol }) => symbol === 'BTC') ?? rates[0]
     const time = new Date(at * 1000).toISOString().slice(0, 16)
     return [
@@ -38,7 +38,7 @@ async function funding(): Promise<Table[]> {
       time,
       rates.length,
       quarantined.length,
-      told.untold.length,
+      parsed.untold.length,
       ...(one ? [one.instrument, one.rate, one.intervalHours] : ['', '', '']),
       percent(one ? aprOf(Number(one.rate), one.intervalHours) : NaN),
     ]

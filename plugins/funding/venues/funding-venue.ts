@@ -51,6 +51,7 @@ export function rowsOf(payload: unknown, ...path: readonly string[]): Row[] {
   return requireList(payload, ...path).filter(isRow)
 }
 
+/** The text itself; an empty one for any other value. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
 
 /** A rate as the venue reports it. Null for a field that it does not report. */

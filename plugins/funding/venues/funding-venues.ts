@@ -10,6 +10,7 @@ import { kraken } from './kraken.ts'
 import { okx } from './okx.ts'
 import type { Venue } from './funding-venue.ts'
 
+/** Every venue by name. Answers list the venues in this order. */
 export const VENUES: Readonly<Record<VenueName, Venue>> = {
   binance,
   bybit,

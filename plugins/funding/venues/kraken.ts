@@ -36,8 +36,8 @@ export const kraken: Venue = {
       const inverse = instrument.startsWith('PI_')
       const mark = priceOf(row['markPrice'])
       const relative = decimalOf(row['relative_funding_rate'])
-      const told = relative ?? (inverse ? null : fraction(row['fundingRate'], mark))
-      if (inverse && told === null) {
+      const rate = relative ?? (inverse ? null : fraction(row['fundingRate'], mark))
+      if (inverse && rate === null) {
         parsed.untold.push({
           instrument,
           rate: decimalOf(row['fundingRate']),
@@ -51,7 +51,7 @@ export const kraken: Venue = {
         quote,
         settle: inverse ? symbolOf(base) : 'USD',
         contract: inverse ? 'inverse' : 'linear',
-        rate: told,
+        rate,
         intervalHours: HOURS,
         intervalSource: 'published',
         kind: 'predicted',
@@ -68,6 +68,7 @@ export const kraken: Venue = {
   },
 }
 
+/** An amount of money as a fraction of the mark price; null if either is missing. */
 function fraction(amount: unknown, mark: number | null): string | null {
   const absolute = decimalOf(amount)
   return absolute === null || mark === null ? null : decimalOf(Number((Number(absolute) / mark).toPrecision(15)))

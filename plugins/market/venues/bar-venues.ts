@@ -13,6 +13,7 @@ export interface ListedVenue {
   readonly per_second: number
 }
 
+/** Every venue by name. */
 export const VENUES: Readonly<Record<VenueName, ListedVenue>> = {
   coinbase: { create: createCoinbase, url: 'https://api.exchange.coinbase.com', per_second: 4 },
   binance: { create: createBinance, url: 'https://data-api.binance.vision', per_second: 2 },

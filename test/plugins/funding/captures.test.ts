@@ -25,7 +25,7 @@ describe('recorded answers of venues', () => {
   }
   const found = async () => {
     const { polls } = await readFundingRecordings(folder)
-    return Object.fromEntries(polls.map(({ venue, at, told }) => [venue, [at, told.rates.length]]))
+    return Object.fromEntries(polls.map(({ venue, at, parsed }) => [venue, [at, parsed.rates.length]]))
   }
 
   it('are recognised by their content and combined, with or without their URL', async () => {
@@ -65,7 +65,7 @@ describe('recorded answers of venues', () => {
     keep('bitmex__http_get_instrument_a.json', { ...row, timestamp: new Date(time) })
     keep('bitmex__http_get_instrument_b.json', [{ ...row, symbol: 'B', timestamp: new Date(time + 3_600_000) }])
     const { polls } = await readFundingRecordings(folder)
-    const told = polls.map(({ venue, at, told: { rates } }) => [venue, at, rates[0]?.instrument, rates[0]?.contract])
+    const told = polls.map(({ venue, at, parsed: { rates } }) => [venue, at, rates[0]?.instrument, rates[0]?.contract])
     expect(told).to.have.deep.members([
       ['bybit', AT, 'BTCUSDT', 'linear'],
       ['bybit', AT + 3600, 'BTCUSD', 'inverse'],

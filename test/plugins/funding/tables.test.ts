@@ -45,7 +45,9 @@ describe('a recorded table', () => {
     )
     const { polls } = await readFundingRecordings(folder)
     rmSync(folder, { recursive: true })
-    expect(polls.map(({ at, told }) => [at, told.rates.map(({ symbol, rate }) => `${symbol} ${rate}`)])).to.deep.equal([
+    expect(
+      polls.map(({ at, parsed }) => [at, parsed.rates.map(({ symbol, rate }) => `${symbol} ${rate}`)]),
+    ).to.deep.equal([
       [AT, ['BTC 0.00001', 'PEPE -0.00001']],
       [AT + 3600, ['BTC 0.00002', 'PEPE -0.00002']],
     ])
