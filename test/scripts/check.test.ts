@@ -19,7 +19,8 @@ function check(documents: Readonly<Record<string, unknown>>, ...flags: readonly 
   }
 }
 
-const EIGHT = {
+/** Documents with an error of each kind in PLANTED. */
+const FAULTY = {
   'gold.json': gold({ price: '0.0000001' }),
   'tin.json': '{ "product": "tin",\n  "title": }',
   'x/lead.json': { ...thing('surplus-handler', {}, { family: 'x' }), operations: { getThing: free('/v1/x/lead') } },
@@ -54,6 +55,7 @@ const EIGHT = {
   },
 }
 
+/** File, pointer and rule of each error. */
 const PLANTED = [
   ['gold.json', '/operations/getGold/price', 'pattern'],
   ['tin.json', '', 'syntax'],
@@ -80,7 +82,7 @@ describe('npm run check', () => {
   })
 
   it('reports errors of eight kinds at once, each with its file and position', () => {
-    const { status, stdout } = check(EIGHT, '--json')
+    const { status, stdout } = check(FAULTY, '--json')
     const { ok, version, mistakes } = JSON.parse(stdout) as { ok: boolean; version: unknown; mistakes: Issue[] }
     expect([status, ok, version]).to.deep.equal([1, false, null])
     const found = mistakes.map(({ file, pointer, rule }) => [file, pointer, rule])
@@ -89,7 +91,7 @@ describe('npm run check', () => {
   })
 
   it('reports the errors of a plugin beside those of other documents', () => {
-    const { status, stdout } = check({ ...EIGHT, 'plans.json': { plans: [] } })
+    const { status, stdout } = check({ ...FAULTY, 'plans.json': { plans: [] } })
     expect(status).to.equal(1)
     expect(stdout).to.match(/\n\d+ errors:\n/)
     expect(stdout).to.match(/gold\.json#\/operations\/getGold\/price Is "0\.0000001"\. Write .* \[pattern\]/)

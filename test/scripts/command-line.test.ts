@@ -14,15 +14,15 @@ function run(script: string, flag: string): { status: number | null; out: string
   return { status, out: stdout, err: stderr }
 }
 
-describe('the command line of a script', () => {
+describe('the command line', () => {
   for (const script of ['check', 'doctor', 'keys', 'new-product'])
-    it(`prints its usage for --help, and names an unknown flag: ${script}`, () => {
-      const asked = run(script, '--help')
-      expect([asked.status, asked.err]).to.deep.equal([0, ''])
-      expect(asked.out).to.match(new RegExp(`npm run ${script} `))
-      const wrong = run(script, '--whatever')
-      expect([wrong.status === 0, wrong.out]).to.deep.equal([false, ''])
-      expect(wrong.err)
+    it(`of npm run ${script} prints its usage for --help, and names an unknown flag`, () => {
+      const help = run(script, '--help')
+      expect([help.status, help.err]).to.deep.equal([0, ''])
+      expect(help.out).to.match(new RegExp(`npm run ${script} `))
+      const refused = run(script, '--whatever')
+      expect([refused.status === 0, refused.out]).to.deep.equal([false, ''])
+      expect(refused.err)
         .to.match(/^Unknown option '--whatever'/)
         .and.not.match(/\n {4}at /)
     })

@@ -18,7 +18,7 @@ const DOCUMENTS = {
 }
 const faultsOf = ({ findings }: Diagnosis) => findings.filter(({ isFault }) => isFault)
 
-describe('the doctor', () => {
+describe('npm run doctor', () => {
   let live: LiveGateway
   let proxy: TamperingProxy
 
@@ -72,14 +72,14 @@ describe('the doctor', () => {
     }
   })
 
-  describe('as a program', () => {
+  describe('on the command line', () => {
     const run = async (...args: readonly string[]) => {
       const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts/doctor.ts'), ...args])
-      const texts = ['', '']
-      child.stdout.on('data', (chunk: Buffer) => (texts[0] += chunk.toString()))
-      child.stderr.on('data', (chunk: Buffer) => (texts[1] += chunk.toString()))
+      let [stdout, stderr] = ['', '']
+      child.stdout.on('data', (chunk: Buffer) => (stdout += chunk.toString()))
+      child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
       const [code] = (await once(child, 'close')) as [number]
-      return { code, stdout: texts[0] as string, stderr: texts[1] as string }
+      return { code, stdout, stderr }
     }
 
     it('reports a healthy service and exits with 0', async () => {
@@ -90,11 +90,11 @@ describe('the doctor', () => {
 
     it('reports each fault with its fix and exits with 1, also as JSON', async () => {
       proxy.tampering = on('/v1/gold', ({ headers }) => delete headers['cache-control'])
-      const [text, data] = [await run(proxy.url), await run(proxy.url, '--json')]
+      const [text, asJson] = [await run(proxy.url), await run(proxy.url, '--json')]
       proxy.tampering = () => {}
-      expect([text.code, data.code]).to.deep.equal([1, 1])
+      expect([text.code, asJson.code]).to.deep.equal([1, 1])
       expect(text.stdout).to.match(/FAULT {2}GET \/v1\/gold: Its 402 may be cached\. \[cache\]\n +Send cache-control/)
-      const { ok, findings } = JSON.parse(data.stdout) as { ok: boolean; findings: { rule: string }[] }
+      const { ok, findings } = JSON.parse(asJson.stdout) as { ok: boolean; findings: { rule: string }[] }
       expect([ok, findings.map(({ rule }) => rule)]).to.deep.equal([false, ['cache']])
     })
 
@@ -109,18 +109,18 @@ describe('the doctor', () => {
         environment: { BASE_URL: gate },
       })
       try {
-        const well = await run(inner.url, '--as', gate)
-        expect(well.stdout).to.contain('https://gate.example: 1 priced routes')
-        expect([well.code, well.stdout.includes('FAULT')]).to.deep.equal([0, false])
-        const astray = await run(inner.url)
-        expect(astray.code).to.equal(1)
-        expect(astray.stdout).to.contain('add --as https://gate.example')
+        const withAs = await run(inner.url, '--as', gate)
+        expect(withAs.stdout).to.contain('https://gate.example: 1 priced routes')
+        expect([withAs.code, withAs.stdout.includes('FAULT')]).to.deep.equal([0, false])
+        const withoutAs = await run(inner.url)
+        expect(withoutAs.code).to.equal(1)
+        expect(withoutAs.stdout).to.contain('add --as https://gate.example')
       } finally {
         await inner.close()
       }
     })
 
-    it('reports an address that is not a seller with one finding, and exits with 1', async () => {
+    it('reports an address that sells nothing over x402 with one finding, and exits with 1', async () => {
       const upstream = await openUpstreamServer()
       for (const answer of ['<h1>It works!</h1>', '{"openapi_version": 3}', '']) {
         upstream.answer = (response) => response.end(answer)
@@ -133,8 +133,8 @@ describe('the doctor', () => {
     })
 
     it('exits with 2 if nothing answers or no address is given', async () => {
-      const nobody = await run(`http://127.0.0.1:${await freePort()}`)
-      expect([nobody.code, nobody.stdout]).to.deep.equal([2, ''])
+      const unreachable = await run(`http://127.0.0.1:${await freePort()}`)
+      expect([unreachable.code, unreachable.stdout]).to.deep.equal([2, ''])
       expect((await run()).stderr).to.contain('npm run doctor -- https://')
     })
   })

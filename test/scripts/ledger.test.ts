@@ -15,16 +15,20 @@ import { openSandboxGateway, SHOP } from '../support/sandbox.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
+/** Sends money to the seller that no sale explains. */
 const DONOR = '0x00000000000000000000000000000000000fa0ce'
+/** The test's own clock stands in a month that is not over, whenever the test runs. */
+const MONTH = '2099-01'
+const now = (): number => Date.parse(`${MONTH}-15T12:00:00Z`)
 
-interface Ran {
+interface CommandResult {
   readonly status: number | null
   readonly stdout: string
   readonly stderr: string
 }
 
 /** Runs the command in a process of its own, as beside a running gateway. */
-function ledger(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<Ran> {
+function ledger(environment: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<CommandResult> {
   const child = spawn(process.execPath, ['--import', 'tsx/esm', join(root, 'scripts/ledger.ts'), ...args], {
     cwd: root,
     env: { PATH: process.env['PATH'], ...environment },
@@ -35,12 +39,12 @@ function ledger(environment: Readonly<Record<string, string>>, ...args: readonly
   return new Promise((done) => child.once('close', (status) => done({ status, stdout, stderr })))
 }
 
-const places: Readonly<
+const stores: Readonly<
   Record<string, () => Promise<{ env: Record<string, string>; journal: Journal; drop(): Promise<void> } | null>>
 > = {
   async SQLite() {
     const dataDir = mkdtempSync(join(tmpdir(), 'tollgate-ledger-'))
-    const journal = await openJournal({ file: join(dataDir, 'sandbox-sample/journal.sqlite') })
+    const journal = await openJournal({ file: join(dataDir, 'sandbox-sample/journal.sqlite'), now })
     const drop = async (): Promise<void> => {
       await journal.close()
       rmSync(dataDir, { recursive: true })
@@ -50,7 +54,7 @@ const places: Readonly<
   async PostgreSQL() {
     const schema = await openSchema()
     if (!schema) return null
-    const journal = await openJournal({ url: schema.url })
+    const journal = await openJournal({ url: schema.url, now })
     const drop = async (): Promise<void> => {
       await journal.close()
       await schema.drop()
@@ -59,30 +63,29 @@ const places: Readonly<
   },
 }
 
-for (const [name, open] of Object.entries(places))
-  describe(`npm run ledger on ${name}, while a gateway has it open`, function () {
+for (const [name, open] of Object.entries(stores))
+  describe(`npm run ledger on ${name}, while a gateway uses the same journal,`, function () {
     this.timeout(180_000)
-    let place: NonNullable<Awaited<ReturnType<typeof open>>>
-    const run = (...args: readonly string[]): Promise<Ran> => ledger(place.env, ...args)
-    const month = new Date().toISOString().slice(0, 7)
+    let store: NonNullable<Awaited<ReturnType<typeof open>>>
+    const run = (...args: readonly string[]): Promise<CommandResult> => ledger(store.env, ...args)
 
     before(async function () {
       const opened = await open()
       if (!opened) this.skip()
-      place = opened
-      await paymentIn(place.journal, 'settled', reservationOf({ amount: 5_000n }))
+      store = opened
+      await paymentIn(store.journal, 'settled', reservationOf({ amount: 5_000n }))
     })
-    after(() => place?.drop())
+    after(() => store?.drop())
 
     it('exports the sales of a month with the same bytes each time', async () => {
-      const [csv, again, json, old] = await Promise.all([
-        run('export', '--month', month),
-        run('export', '--month', month, '--format', 'csv'),
-        run('export', '--month', month, '--format', 'json'),
+      const [csv, repeated, json, old] = await Promise.all([
+        run('export', '--month', MONTH),
+        run('export', '--month', MONTH, '--format', 'csv'),
+        run('export', '--month', MONTH, '--format', 'json'),
         run('export', '--month', '2020-01'),
       ])
       expect(csv.stdout.split('\r\n')).to.have.length(3)
-      expect(csv.stdout).to.equal(again.stdout)
+      expect(csv.stdout).to.equal(repeated.stdout)
       expect(csv.stderr).to.contain('is not over')
       const { totals } = JSON.parse(json.stdout) as { totals: { amount: string }[] }
       expect(totals.map(({ amount }) => amount)).to.deep.equal(['0.005000'])
@@ -90,7 +93,7 @@ for (const [name, open] of Object.entries(places))
     })
 
     it('lists a debt, marks it as repaid, and refuses to mark it twice', async () => {
-      await paymentIn(place.journal, 'owed', reservationOf({ amount: 2_000_000n }))
+      await paymentIn(store.journal, 'owed', reservationOf({ amount: 2_000_000n }))
       const [text, json] = await Promise.all([run('owed'), run('owed', '--format', 'json')])
       expect(text.stdout).to.contain('1 owed, 2.000000 USDC').and.to.contain(TRANSACTION)
       expect(JSON.parse(json.stdout)).to.deep.include({ amount: '2.000000', amount_atomic: '2000000' })
@@ -98,11 +101,13 @@ for (const [name, open] of Object.entries(places))
       const repaid = await run('mark-repaid', '--tx', TRANSACTION, '--by', by)
       expect(repaid).to.include({ status: 0, stderr: '' })
       expect(repaid.stdout).to.contain('2.000000 USDC').and.to.contain(by).and.to.contain('Nothing was sent')
-      const [owed, again] = await Promise.all([run('owed'), run('mark-repaid', '--tx', TRANSACTION)])
+      const [owed, refused] = await Promise.all([run('owed'), run('mark-repaid', '--tx', TRANSACTION)])
       expect(owed.stdout).to.equal('Nothing is owed.\n')
-      expect(again).to.include({ status: 1, stdout: '' })
-      expect(again.stderr).to.contain('was repaid on')
-      expect((await run('export', '--month', month)).stdout).to.match(new RegExp(`,repayment,2\\.000000,.*${by}`))
+      expect(refused).to.include({ status: 1, stdout: '' })
+      expect(refused.stderr).to.contain('was repaid on')
+      // The command recorded the repayment by the real clock.
+      const [, repaidIn = ''] = /was repaid on (\d{4}-\d\d)/.exec(refused.stderr) ?? []
+      expect((await run('export', '--month', repaidIn)).stdout).to.match(new RegExp(`,repayment,2\\.000000,.*${by}`))
     })
   })
 
@@ -112,22 +117,23 @@ describe('npm run ledger', function () {
   it('compares the journal with the chain beside a running gateway, and exits with 1 if a transfer needs attention', async () => {
     const shop = await openSandboxGateway(SHOP)
     const { sandbox, gateway, url } = shop
-    const run = (...args: readonly string[]): Promise<Ran> => ledger({ DATA_DIR: gateway.config.dataRoot }, ...args)
+    const run = (...args: readonly string[]): Promise<CommandResult> =>
+      ledger({ DATA_DIR: gateway.config.dataRoot }, ...args)
     expect((await run('reconcile')).stderr).to.contain('There is no sandbox at')
     await sandbox.describe(url)
     await buy(`${url}/v1/echo/a`, shop.buyer)
-    const clean = await run('reconcile')
-    expect(clean).to.include({ status: 0, stderr: '' })
-    expect(clean.stdout).to.match(/^matched +1$/m)
+    const matching = await run('reconcile')
+    expect(matching).to.include({ status: 0, stderr: '' })
+    expect(matching.stdout).to.match(/^matched +1$/m)
     const rpc = createRpc(sandbox.rpcUrl)
     const { network, payTo } = sandbox
     await rpc.call('anvil_setBalance', DONOR, '0x56bc75e2d63100000')
     await rpc.call('anvil_impersonateAccount', DONOR)
-    const gift = { from: DONOR, to: network.asset, data: mintData(payTo, 123n), gas: '0x30d40' }
-    await rpc.call('eth_sendTransaction', gift)
-    const doubtful = await run('reconcile', '--format', 'json')
-    expect(doubtful.status).to.equal(1)
-    const { comparison, rows } = JSON.parse(doubtful.stdout) as { comparison: { buckets: object }; rows: object[] }
+    const donation = { from: DONOR, to: network.asset, data: mintData(payTo, 123n), gas: '0x30d40' }
+    await rpc.call('eth_sendTransaction', donation)
+    const differing = await run('reconcile', '--format', 'json')
+    expect(differing.status).to.equal(1)
+    const { comparison, rows } = JSON.parse(differing.stdout) as { comparison: { buckets: object }; rows: object[] }
     expect(comparison.buckets).to.include({ matched: 1, unknown: 1, missing: 0 })
     expect(rows).to.have.length(1)
     expect((await run('reconcile')).stdout).to.contain('unknown  0.000123 USDC from')

@@ -6,15 +6,16 @@ import { expect } from 'chai'
 import { nameIn } from '../../scripts/product.ts'
 
 const root = resolve(import.meta.dirname, '../..')
+/** What the scripts need of the project. */
 const PARTS = ['gateway', 'scripts', 'schemas', 'package.json', 'tsconfig.json', 'catalog/service.json']
-const MADE = ['gold-price', '--summary', 'The price of gold by hour.', '--price', '0.005']
+const GOLD_PRICE = ['gold-price', '--summary', 'The price of gold by hour.', '--price', '0.005']
 
-describe('new-product', () => {
+describe('npm run new-product', () => {
   let copy: string
 
-  /** A script or test file run in a copy of the project that has no product. */
+  /** Runs a script or a test file in a copy of the project that has no product. */
   const run = (...args: readonly string[]) => runWith('', ...args)
-  /** The same, with something on its standard input. */
+  /** The same, with `input` on its standard input. */
   const runWith = (input: string, ...args: readonly string[]) =>
     spawnSync(process.execPath, ['--import', 'tsx/esm', ...args], {
       cwd: copy,
@@ -32,9 +33,9 @@ describe('new-product', () => {
   after(() => rmSync(copy, { recursive: true, force: true }))
 
   it('writes a product that is on the price list at once', () => {
-    const made = run('scripts/new-product.ts', ...MADE)
-    expect(made.stderr).to.equal('')
-    expect(made.status).to.equal(0)
+    const created = run('scripts/new-product.ts', ...GOLD_PRICE)
+    expect(created.stderr).to.equal('')
+    expect(created.status).to.equal(0)
     const checked = run('scripts/check.ts')
     expect(checked.stdout).to.match(/\$0\.005 +GET \/v1\/x\/gold-price +gold-price +getGoldPrice +tool/)
     expect(checked.status).to.equal(0)
@@ -46,7 +47,7 @@ describe('new-product', () => {
     expect(tested.status).to.equal(0)
   })
 
-  it('writes types that the plugin fits', () => {
+  it('writes types that the plugin compiles with', () => {
     expect(readFileSync(join(copy, 'schemas/types.d.ts'), 'utf8')).to.contain('getGoldPrice')
     const tsc = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), '--noEmit', '-p', '.'], {
       cwd: copy,
@@ -57,26 +58,26 @@ describe('new-product', () => {
 
   it('writes a product without code as one document', () => {
     const flags = ['--summary', 'Silver by day.', '--price', '0.01', '--upstream', 'http://silver.internal/{day}']
-    const made = run('scripts/new-product.ts', 'silver-price', ...flags)
-    expect(made.stderr).to.equal('')
-    expect(made.stdout).to.match(/^Written:\n {2}catalog\/x\/silver-price\.json\n\n/)
+    const created = run('scripts/new-product.ts', 'silver-price', ...flags)
+    expect(created.stderr).to.equal('')
+    expect(created.stdout).to.match(/^Written:\n {2}catalog\/x\/silver-price\.json\n\n/)
     const checked = run('scripts/check.ts')
     expect(checked.stdout).to.match(/\$0\.01 +GET \/v1\/x\/silver-price\/\{day\} +silver-price +getSilverPrice +tool/)
     expect(checked.status).to.equal(0)
   })
 
-  it('uses the defaults of its questions without a terminal', () => {
-    const made = run('scripts/new-product.ts', 'tin-2')
-    expect([made.stderr, made.status]).to.deep.equal(['', 0])
-    expect(made.stdout).to.contain('Tin 2 ("Tin 2, newest first.") costs $0.005 a call.')
+  it('uses the defaults of its questions if there is no terminal', () => {
+    const created = run('scripts/new-product.ts', 'tin-2')
+    expect([created.stderr, created.status]).to.deep.equal(['', 0])
+    expect(created.stdout).to.contain('Tin 2 ("Tin 2, newest first.") costs $0.005 a call.')
     expect(run('scripts/check.ts').stdout).to.match(/\$0\.005 +GET \/v1\/x\/tin-2 +tin-2 +getTin2 +tool/)
   })
 
   it('asks every question if no name is given, and reads answers from a pipe', () => {
     const answers = ['zinc', '', 'The price of zinc.', '0.01', 'https://zinc.internal/now', ''].join('\n')
-    const made = runWith(answers, 'scripts/new-product.ts')
-    expect([made.stderr, made.status]).to.deep.equal(['', 0])
-    expect(made.stdout).to.match(/Title for people \[Zinc\]: .*Price in US dollars, or free \[0\.005\]: /s)
+    const created = runWith(answers, 'scripts/new-product.ts')
+    expect([created.stderr, created.status]).to.deep.equal(['', 0])
+    expect(created.stdout).to.match(/Title for people \[Zinc\]: .*Price in US dollars, or free \[0\.005\]: /s)
     const document = JSON.parse(readFileSync(join(copy, 'catalog/x/zinc.json'), 'utf8')) as object
     expect(document).to.deep.include({ title: 'Zinc', summary: 'The price of zinc.' })
     expect(document).to.have.nested.property('operations.getZinc.price', '0.01')
@@ -84,7 +85,7 @@ describe('new-product', () => {
   })
 
   const refused: readonly (readonly [string, readonly string[], RegExp])[] = [
-    ['a product that exists', MADE, /plugins\/gold-price\/index\.ts.* exist already/],
+    ['a product that exists', GOLD_PRICE, /plugins\/gold-price\/index\.ts.* exist already/],
     ['a folder that exists', ['half-done'], /plugins\/half-done exists already/],
     ['an operation id that another product has', ['tin2'], /getTin2 is already defined at x\/tin-2\.json/],
     [
@@ -100,15 +101,15 @@ describe('new-product', () => {
     it(`refuses ${title}, and writes nothing`, () => {
       mkdirSync(join(copy, 'plugins/half-done'), { recursive: true })
       const before = filesOf(copy)
-      const made = run('scripts/new-product.ts', ...args)
-      expect(made.stderr).to.match(reason)
-      expect(made.status).to.equal(1)
+      const created = run('scripts/new-product.ts', ...args)
+      expect(created.stderr).to.match(reason)
+      expect(created.status).to.equal(1)
       expect(filesOf(copy)).to.deep.equal(before)
     })
 })
 
-describe('a name that is not valid', () => {
-  it('is turned into one that is valid', () => {
+describe('an invalid product name', () => {
+  it('is turned into a valid one', () => {
     const names = ['Gold 2', 'gold/x', '../etc', '2nd gold', 'GOLD_price!', 'Büro', ''].map(nameIn)
     expect(names).to.deep.equal(['gold-2', 'gold-x', 'etc', 'nd-gold', 'gold-price', 'b-ro', 'gold-price'])
   })

@@ -26,7 +26,7 @@ const v2 =
     headers['payment-required'] = Buffer.from(JSON.stringify(offer)).toString('base64')
   }
 
-/** Returns a tampering that changes the answers of one path, for one method or for all but OPTIONS. */
+/** Returns a tampering that changes the answers at one path: those of one method, or all but those to OPTIONS. */
 export const on =
   (path: string, change: Change, method?: string): Tampering =>
   (answer, request) => {
@@ -66,13 +66,13 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   plant(
     'cors',
     GOLD,
-    'a 402 that hides its header',
+    'a 402 whose PAYMENT-REQUIRED header web pages cannot read',
     gold(({ headers }) => (headers['access-control-expose-headers'] = 'x-call-id')),
   ),
   plant(
     'cors',
     GOLD,
-    'OPTIONS that allow no payment',
+    'a CORS preflight that does not allow the payment header',
     gold(({ headers }) => (headers['access-control-allow-headers'] = 'accept'), 'OPTIONS'),
   ),
   plant(
@@ -102,10 +102,15 @@ export const PLANTED_FAULTS: readonly PlantedFault[] = [
   plant(
     'v2',
     GOLD,
-    'a long description',
+    'a description that is too long',
     gold(v2((offer) => (at(offer, 'resource')['description'] = 'x'.repeat(501)))),
   ),
-  plant('header-size', GOLD, 'a header that is too long', gold(v2((offer) => (at(offer)['more'] = 'x'.repeat(4000))))),
+  plant(
+    'header-size',
+    GOLD,
+    'a PAYMENT-REQUIRED header that is too long',
+    gold(v2((offer) => (at(offer)['more'] = 'x'.repeat(4000)))),
+  ),
   plant('v2', GOLD, 'a v2 requirement without payTo', gold(v2((offer) => delete at(offer, 'accepts', 0)['payTo']))),
   plant(
     'v1',

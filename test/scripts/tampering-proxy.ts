@@ -1,4 +1,4 @@
-/** A proxy in front of a service that changes its answers, so that tests can plant faults. */
+/** A proxy that changes the answers of a service, so that tests can plant faults in them. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 

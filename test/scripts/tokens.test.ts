@@ -1,4 +1,4 @@
-/** Runs `npm run tokens` on the folder of a running gateway. */
+/** Runs `npm run tokens` on the data folder of a running gateway. */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ import { until } from '../support/scene.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 
-interface Ran {
+interface CommandResult {
   readonly code: number | null
   readonly stdout: string
   readonly stderr: string
@@ -28,17 +28,17 @@ describe('npm run tokens', () => {
   after(() => shop.close())
 
   /** Runs the script in a process of its own; this process is the gateway. */
-  function run(args: readonly string[], change: Record<string, string> = {}): Promise<Ran> {
+  function run(args: readonly string[], change: Record<string, string> = {}): Promise<CommandResult> {
     const child = spawn(process.execPath, ['--import', 'tsx/esm', 'scripts/tokens.ts', ...args], {
       cwd: root,
       env: { PATH: process.env['PATH'], ...environment, ...change },
     })
-    const ran = { stdout: '', stderr: '' }
-    child.stdout.on('data', (chunk: Buffer) => (ran.stdout += chunk.toString()))
-    child.stderr.on('data', (chunk: Buffer) => (ran.stderr += chunk.toString()))
-    return new Promise((done) => child.once('close', (code) => done({ code, ...ran })))
+    const output = { stdout: '', stderr: '' }
+    child.stdout.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()))
+    child.stderr.on('data', (chunk: Buffer) => (output.stderr += chunk.toString()))
+    return new Promise((done) => child.once('close', (code) => done({ code, ...output })))
   }
-  async function bought(): Promise<{ token: string; id: string; expires: string }> {
+  async function buyPass(): Promise<{ token: string; id: string; expires: string }> {
     const answer = await json(await buy(`${shop.url}/v1/passes/late/1h`, shop.wallet, 2, { method: 'POST' }))
     const token = String(answer['token'])
     return { token, id: String(decodeJwt(token).jti), expires: `${String(answer['expires_at']).slice(0, 19)}Z` }
@@ -47,7 +47,7 @@ describe('npm run tokens', () => {
     (await ask(`${shop.url}/v1/late`, { headers: { 'x-service-token': token } })).status
 
   it('lists the plans that were bought, newest first, with payer and expiry, and never a token', async () => {
-    const [one, two] = [await bought(), await bought()]
+    const [one, two] = [await buyPass(), await buyPass()]
     const { code, stdout } = await run(['list'])
     expect(code).to.equal(0)
     const payer = shop.wallet.address.toLowerCase()
@@ -56,7 +56,7 @@ describe('npm run tokens', () => {
   })
 
   it('revokes a token by its id or by the token itself while the gateway runs', async () => {
-    const [one, two, three] = [await bought(), await bought(), await bought()]
+    const [one, two, three] = [await buyPass(), await buyPass(), await buyPass()]
     expect(await run(['revoke', one.id, 'asked', 'for', 'it'])).to.deep.include({ code: 0, stderr: '' })
     const { stdout } = await run(['revoke', two.token])
     expect(stdout).to.equal(`${two.id} (late-1h of ${shop.wallet.address.toLowerCase()}) is revoked.\n`)
@@ -66,20 +66,20 @@ describe('npm run tokens', () => {
     expect(list.match(/revoked$/gm)).to.have.length(2)
   })
 
-  it('explains an unknown id, an unknown command and a folder without a gateway', async () => {
+  it('explains what is wrong with an unknown id, an unknown command or a folder without a gateway', async () => {
     const empty = mkdtempSync(join(tmpdir(), 'tollgate-tokens-'))
     try {
-      const [unknown, word, nowhere] = await Promise.all([
+      const [unknownId, unknownCommand, noGateway] = await Promise.all([
         run(['revoke', 'nobody-bought-this']),
         run(['rotate']),
         run(['list'], { DATA_DIR: empty }),
       ])
-      expect(unknown).to.include({ code: 1, stdout: '' })
-      expect(unknown.stderr).to.include('No plan was bought under nobody-bought-this')
-      expect(word).to.include({ code: 1, stdout: '' })
-      expect(word.stderr).to.include('npm run tokens -- revoke')
-      expect(nowhere).to.include({ code: 1, stdout: '' })
-      expect(nowhere.stderr).to.include('products.sqlite')
+      expect(unknownId).to.include({ code: 1, stdout: '' })
+      expect(unknownId.stderr).to.include('No plan was bought under nobody-bought-this')
+      expect(unknownCommand).to.include({ code: 1, stdout: '' })
+      expect(unknownCommand.stderr).to.include('npm run tokens -- revoke')
+      expect(noGateway).to.include({ code: 1, stdout: '' })
+      expect(noGateway.stderr).to.include('products.sqlite')
     } finally {
       rmSync(empty, { recursive: true, force: true })
     }

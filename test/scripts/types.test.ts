@@ -45,7 +45,7 @@ async function typesOf(operation: object): Promise<string> {
 }
 
 describe('the generated types', () => {
-  it('match the catalog: npm run types has been run', () => {
+  it('match the catalog as it is now', () => {
     const { status, stderr } = spawnSync(
       process.execPath,
       ['--import', 'tsx', join(root, 'scripts/types.ts'), '--check'],
@@ -67,22 +67,22 @@ describe('the generated types', () => {
         properties: { rows: { type: 'array', items: { $ref: 'thing.json#/$defs/Row' } } },
       },
     })
-    const tight = text.replace(/\s+/g, ' ')
-    expect(tight).to.contain(
+    const compact = text.replace(/\s+/g, ' ')
+    expect(compact).to.contain(
       'thing: { getThing: { input: { params: Readonly<Record<string, unknown>> query: Query body: undefined }',
     )
-    expect(tight).to.contain('output: { rows: readonly Row[] }')
-    expect(tight).to.contain('export type Row = { of: ThingSymbol values: readonly (number | null)[] }')
-    expect(tight).to.contain("declare module 'tollgate/plugin' { interface Plugins extends Products {} }")
+    expect(compact).to.contain('output: { rows: readonly Row[] }')
+    expect(compact).to.contain('export type Row = { of: ThingSymbol values: readonly (number | null)[] }')
+    expect(compact).to.contain("declare module 'tollgate/plugin' { interface Plugins extends Products {} }")
   })
 
-  it('treat a field with a default as present for a handler and as optional for ask', async () => {
+  it('treat a field with a default as present in a handler, and as optional for a product that asks', async () => {
     const text = await typesOf({ query: { $ref: 'thing.json#/$defs/Query' } })
     expect(text.replace(/\s+/g, ' ')).to.contain('export type Query = { day: string limit: number }')
     expect(text.replace(/\s+/g, ' ')).to.contain('export type AskedQuery = { day: string limit?: number }')
   })
 
-  it('support files and typed arrays', async () => {
+  it('cover uploaded files and typed arrays', async () => {
     const text = await typesOf({
       route: 'POST /v1/thing',
       body_media: 'multipart/form-data',

@@ -6,7 +6,7 @@ import { NETWORKS } from '../../../gateway/config/networks.ts'
 import type { Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { createLaboratory } from '../../gateway/sandbox/laboratory.ts'
 
-export interface Seen {
+export interface ReceivedRequest {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage['headers']
@@ -32,23 +32,23 @@ export interface Behaviour {
   asset: Hex
   extensions: Readonly<Record<string, unknown>>
   /** Interferes with a paid request, e.g. by closing the connection. Returns true if it has answered the request. */
-  trouble: ((attempt: number, response: ServerResponse) => boolean) | null
+  interfere: ((attempt: number, response: ServerResponse) => boolean) | null
   answer: unknown
 }
 
 const network = NETWORKS['base-sepolia']
 
-/** Opens the seller. `behaviour` may be changed while it runs; `seen` records every request. */
+/** Opens the seller. `behaviour` may be changed while it runs; `requests` records every request. */
 export async function openSeller(sandbox: Sandbox) {
   const behaviour: Behaviour = {
     price: 5_000n,
     versions: [1, 2],
     asset: network.asset,
     extensions: {},
-    trouble: null,
+    interfere: null,
     answer: { sky: 'clear' },
   }
-  const seen: Seen[] = []
+  const requests: ReceivedRequest[] = []
   const settled = new Map<string, Hex>()
   const lab = createLaboratory(sandbox.rpcUrl, sandbox.settleKey)
 
@@ -64,14 +64,14 @@ export async function openSeller(sandbox: Sandbox) {
     const { method = '', url = '', headers } = request
     const header = String(headers['payment-signature'] ?? headers['x-payment'] ?? '')
     const payment = header === '' ? null : (JSON.parse(Buffer.from(header, 'base64').toString()) as Payment)
-    seen.push({ method, url, headers, body, payment })
+    requests.push({ method, url, headers, body, payment })
     const send = (status: number, value: unknown, more: Record<string, string> = {}): unknown =>
       response.writeHead(status, { 'content-type': 'application/json', ...more }).end(JSON.stringify(value))
     if (url.startsWith('/free')) return void send(200, behaviour.answer)
     if (!payment) return void send(402, v1(url), v2(url))
-    const attempt = seen.filter((one) => one.payment).length
+    const attempt = requests.filter((earlier) => earlier.payment).length
     const transaction = await settle(payment)
-    if (behaviour.trouble?.(attempt, response)) return
+    if (behaviour.interfere?.(attempt, response)) return
     const receipt = { success: true, transaction, network: network.caip2, payer: payment.payload.authorization.from }
     send(200, behaviour.answer, { 'payment-response': Buffer.from(JSON.stringify(receipt)).toString('base64') })
   }
@@ -106,7 +106,7 @@ export async function openSeller(sandbox: Sandbox) {
     return { 'payment-required': Buffer.from(JSON.stringify(required)).toString('base64') }
   }
 
-  /** Settles each nonce once: a repeated payment gets the same transaction, as the gateway does it. */
+  /** Settles each nonce once. As with the gateway, a repeated payment gets the same transaction. */
   async function settle({ payload: { authorization, signature } }: Payment): Promise<Hex> {
     const { from, to, value, validAfter, validBefore, nonce } = authorization
     const known = settled.get(nonce)
@@ -121,7 +121,7 @@ export async function openSeller(sandbox: Sandbox) {
   return {
     base,
     behaviour,
-    seen,
+    requests,
     settled,
     close: () =>
       new Promise<void>((resolve) => {

@@ -1,14 +1,14 @@
-/** A sandbox, a seller that settles on it, and the paying client, for one suite. */
+/** A sandbox, a seller that settles on it, and `npm run pay`, for one suite. */
 import { join } from 'node:path'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { run } from '../../../scripts/pay/run.ts'
 import { quiet, skipWithoutAnvil, temporaryFolder } from '../../gateway/sandbox/laboratory.ts'
 import { openSeller } from './seller.ts'
 
-/** Call it inside `describe`: it opens and closes everything, and resets the seller's behaviour before each test. */
-export function openCounter() {
+/** Registers hooks in the current suite that open and close everything, and reset the seller before each test. */
+export function usePay() {
   const folder = temporaryFolder()
-  const counter = {
+  const setup = {
     folder: folder.path,
     sandbox: null as unknown as Sandbox,
     seller: null as unknown as Awaited<ReturnType<typeof openSeller>>,
@@ -19,31 +19,31 @@ export function openCounter() {
       return { code: await run(argv, { dataDir: folder.path, out }), text }
     },
     /** The requests that carried a payment. */
-    paid: () => counter.seller.seen.filter(({ payment }) => payment),
+    paid: () => setup.seller.requests.filter(({ payment }) => payment),
   }
-  let usual: (typeof counter)['seller']['behaviour']
+  let initial: (typeof setup)['seller']['behaviour']
 
   before(async function () {
     skipWithoutAnvil(this)
-    counter.sandbox = await openSandbox({ dataDir: join(folder.path, 'sandbox-sample'), blockSeconds: 0, log: quiet })
-    counter.seller = await openSeller(counter.sandbox)
-    usual = { ...counter.seller.behaviour }
-    await counter.sandbox.describe(counter.seller.base)
+    setup.sandbox = await openSandbox({ dataDir: join(folder.path, 'sandbox-sample'), blockSeconds: 0, log: quiet })
+    setup.seller = await openSeller(setup.sandbox)
+    initial = { ...setup.seller.behaviour }
+    await setup.sandbox.describe(setup.seller.base)
   })
   beforeEach(() => {
-    Object.assign(counter.seller.behaviour, usual)
-    counter.seller.seen.length = 0
-    counter.seller.settled.clear()
+    Object.assign(setup.seller.behaviour, initial)
+    setup.seller.requests.length = 0
+    setup.seller.settled.clear()
   })
   after(async () => {
-    await counter.seller?.close()
-    await counter.sandbox?.close()
+    await setup.seller?.close()
+    await setup.sandbox?.close()
     folder.remove()
   })
-  return counter
+  return setup
 }
 
 /** Returns the text behind a label. */
-export function line(text: string, label: string): string {
+export function labelled(text: string, label: string): string {
   return text.match(new RegExp(`^${label} +(.*)$`, 'm'))?.[1] ?? ''
 }
