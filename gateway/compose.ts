@@ -115,7 +115,8 @@ const STALE_SECONDS = 600
 const LOCAL_POLL_MS = 50
 const COMPARE_SECONDS = 60
 const ALARM_SECONDS = 30
-const NO_PAYEE: Hex = `0x${'0'.repeat(40)}`
+/** Stands in for PAY_TO while a catalog is only checked. */
+const NO_PAY_TO: Hex = `0x${'0'.repeat(40)}`
 
 /**
  * Wires a gateway, finishes the payments that the last process left open, and builds the first edition. Nothing listens
@@ -169,7 +170,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
 
   const plugins = builtInPlugins({
     config,
-    accounts: settlement,
+    recipients: settlement,
     readable: readableNetworks(settlement, config),
     settlerHealth: (network) => settlement.settler.health(network),
     editions,
@@ -199,7 +200,7 @@ export async function createGateway(config: Config, overrides: Overrides = {}): 
     serve,
     onEdition: (listener) => onNewCatalog(editions, listener),
     baseUrl: config.baseUrl,
-    accounts: settlement,
+    recipients: settlement,
     log,
   })
   const { network } = settlement
@@ -271,9 +272,9 @@ export async function openCatalog(config: Config, now?: () => Date): Promise<Ope
   const { known } = knownNetworks(config.catalogDir)
   const plugins = builtInPlugins({
     config,
-    accounts: {
+    recipients: {
       network: findNetwork(known, config.network) ?? NETWORKS['base-sepolia'],
-      payTo: config.payTo ?? NO_PAYEE,
+      payTo: config.payTo ?? NO_PAY_TO,
     },
     readable: [],
     settlerHealth: () => ({ ready: true }),
@@ -320,12 +321,12 @@ export async function openSettlement(config: Config, log: Logger): Promise<Settl
   }
 }
 
-/** The clock of the wall, and the clock of the data, which a replay may freeze. */
+/** The wall clock, and the clock of the data, which a replay may freeze. */
 function clockOf({ dataMode, replayShift }: Config, now?: () => Date): Clock {
   return createClock(dataMode === 'replay' ? replayShift.frozenAt : null, now)
 }
 
-/** The nodes that each network can be read by, the leading network first. */
+/** The nodes to read each network from, the leading network first. */
 function readableNetworks(settlement: Settlement, { networks }: Pick<Config, 'networks'>): readonly NodesOfNetwork[] {
   const addresses = settlement.sandbox ? [settlement.sandbox.rpcUrl] : networks.map(({ rpcUrl }) => rpcUrl)
   return recipientsOf(settlement).map(({ network }, at) => ({ network, addresses: addresses[at] ?? null }))
@@ -374,7 +375,8 @@ async function openStores(
 
 interface PluginParts {
   readonly config: Config
-  readonly accounts: Recipients
+  readonly recipients: Recipients
+  /** The nodes to read each network from. */
   readonly readable: readonly NodesOfNetwork[]
   readonly settlerHealth: Settler['health']
   readonly editions: Swap
@@ -386,14 +388,14 @@ interface PluginParts {
 
 /** The plugins that come with the gateway: documents, plans and receipts. */
 function builtInPlugins(parts: PluginParts): readonly Plugin[] {
-  const { config, accounts, readable, settlerHealth, editions, stores, tokens, clock, log } = parts
+  const { config, recipients, readable, settlerHealth, editions, stores, tokens, clock, log } = parts
   const { baseUrl, dataMode } = config
   const { journal, prices, db, revocations } = stores
   const documents = createDocumentsPlugin({
     baseUrl,
-    network: accounts.network,
-    payTo: accounts.payTo,
-    others: accounts.others ?? [],
+    network: recipients.network,
+    payTo: recipients.payTo,
+    others: recipients.others ?? [],
     now: clock.wall,
     editions: () => editions.current,
     issues: () => editions.issues,
@@ -412,7 +414,7 @@ function builtInPlugins(parts: PluginParts): readonly Plugin[] {
     accepts: createErc1271Check(readable, log),
     now: clock.wall,
   })
-  const networks = recipientsOf(accounts).map(({ network }) => network)
+  const networks = recipientsOf(recipients).map(({ network }) => network)
   return [
     documents,
     createPlansPlugin({ tokens, baseUrl, reissue }),
@@ -427,7 +429,7 @@ interface BuilderParts {
   readonly clock: Clock
   readonly log: Logger
   readonly setupSeconds?: number
-  /** Called when a plugin becomes ready after its time was over. */
+  /** Called when a plugin becomes ready after its timeout. */
   readonly onLate?: () => unknown
 }
 
@@ -496,7 +498,7 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   const { baseUrl, operatorToken, ownWallets: own } = config
   const settlerHealth = () => settlement.settler.health()
   const funnel = await openFunnel(db, log, now)
-  metrics.onStep((step) => funnel.count(step))
+  metrics.onCallEnded(funnel.count)
   const alert = createAlertSender({ url: config.alertWebhookUrl, service: baseUrl, log, now })
   const reconciliation = await openReconciliation(parts, alert)
   const alarms = createAlarms({
@@ -552,20 +554,20 @@ async function openOperator(parts: OperatorParts): Promise<Operator> {
   }
 }
 
-/** Returns null if no network has a node to read. */
+/** Opens the comparison with the chain. Null if no network has a node to read it from. */
 async function openReconciliation(parts: OperatorParts, alert: SendAlert): Promise<Reconciliation | null> {
   const { config, settlement, stores, metrics, log, now } = parts
   const { journal, db, lease } = stores
   const isLocal = settlement.sandbox !== null
   const readable = readableNetworks(settlement, config)
-  const accounts = recipientsOf(settlement).flatMap((recipient, at) => {
+  const compared = recipientsOf(settlement).flatMap((recipient, at) => {
     const rpcUrl = readable[at]?.addresses ?? null
     return rpcUrl === null ? [] : [{ ...recipient, rpcUrl, isLocal }]
   })
-  if (accounts.length === 0) return null
+  if (compared.length === 0) return null
   const findings = await openFindings(db)
   const shared = { own: config.ownWallets, journal, findings, alert, log, now }
-  const compare = compareAll(accounts.map((account) => comparisonOf({ ...account, ...shared })))
+  const compare = compareAll(compared.map((each) => comparisonOf({ ...each, ...shared })))
   return createReconciliation({
     compare,
     findings,

@@ -21,6 +21,7 @@ export interface ErrorKind {
   readonly action: string
 }
 
+/** Every error by its code. Codes are a promise to callers: they never change. */
 export const ERRORS = {
   payment_required: {
     status: 402,

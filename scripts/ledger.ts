@@ -7,7 +7,7 @@ import { createLedger, isOver, type Ledger, RepaymentError } from '../gateway/ac
 import { ALARMING, BUCKETS } from '../gateway/accounting/reconciliation/buckets.ts'
 import {
   compareAll,
-  type ComparedAccount,
+  type ComparedRecipient,
   type Comparison,
   comparisonOf,
 } from '../gateway/accounting/reconciliation/comparison.ts'
@@ -124,7 +124,7 @@ async function reconcile(
 }
 
 /** The accounts to compare. A running sandbox describes itself in sandbox.json. */
-async function accountsOf(config: Config): Promise<readonly ComparedAccount[]> {
+async function accountsOf(config: Config): Promise<readonly ComparedRecipient[]> {
   if (config.network === SANDBOX) {
     const file = join(config.dataDir, 'sandbox.json')
     const sandbox = await readJson<{ rpc_url: string; pay_to: Hex }>(file)

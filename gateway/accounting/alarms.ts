@@ -62,6 +62,7 @@ interface Outcome {
   readonly failed: boolean
 }
 
+/** Creates the alarms. None is raised before the first check. */
 export function createAlarms(parts: AlarmParts): Alarms {
   const { journal, settlerHealth, products, lease, alert, onChecked, log, now } = parts
   const outcomes: Outcome[] = []

@@ -1,14 +1,14 @@
 /** How priced calls ended, by UTC day. Counts are collected in memory and added to the database every few seconds. */
 import type { Knex } from 'knex'
-import type { Step } from './metrics.ts'
+import type { CallOutcome } from './metrics.ts'
 import { dayOf } from './revenue.ts'
 import type { Logger } from '../plugin/plugin.ts'
-import { migrate, type Step as Migration } from '../stores/migrations.ts'
+import { migrate, type Step } from '../stores/migrations.ts'
 
 export interface FunnelRow {
   /** Days since the epoch, UTC. */
   readonly day: number
-  readonly kind: Step['kind']
+  readonly kind: CallOutcome['kind']
   readonly operation: string
   /** An error code or x402 reason, or "". */
   readonly reason: string
@@ -16,7 +16,7 @@ export interface FunnelRow {
 }
 
 export interface Funnel {
-  count(step: Step): void
+  count(outcome: CallOutcome): void
   /** Returns the counts since a day, including those still in memory. */
   read(sinceDay: number): Promise<readonly FunnelRow[]>
   start(): void
@@ -27,7 +27,7 @@ export interface Funnel {
 const TABLE = 'funnel_counts'
 const WRITE_MS = 5_000
 
-const STEPS: readonly Migration[] = [
+const STEPS: readonly Step[] = [
   (db) =>
     db.schema.createTable(TABLE, (table) => {
       table.integer('day').notNullable()
@@ -39,7 +39,10 @@ const STEPS: readonly Migration[] = [
     }),
 ]
 
-/** A call with a token must not cause a write. Its count waits for another kind of call, a read or the end. */
+/**
+ * A call with a token causes no write of its own. Its count is written with the next call of another kind, with the next
+ * read, or at the end.
+ */
 const causesWrite = ({ kind }: FunnelRow): boolean => kind !== 'by_token'
 
 /** Opens the table of counts and migrates it. */

@@ -8,6 +8,7 @@ import { createTotals, type Ledger, type Month, type OwnedEntry, transactionIn }
 
 export type Format = 'csv' | 'json'
 
+/** The content-type of each format. */
 export const MEDIA_TYPES: Readonly<Record<Format, string>> = {
   csv: 'text/csv; charset=utf-8',
   json: 'application/json; charset=utf-8',

@@ -83,6 +83,7 @@ const PAGE_SIZE = 2_000
 /** A transaction hash, in any case. */
 export const TRANSACTION_HASH = /^0x[0-9a-f]{64}$/i
 
+/** Creates the ledger of a journal. */
 export function createLedger({ journal, own }: LedgerParts): Ledger {
   const wallets = new Set(own.map((wallet) => wallet.toLowerCase()))
 

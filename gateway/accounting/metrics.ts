@@ -12,7 +12,7 @@ import type { Journal } from '../payments/journal/journal.ts'
 import type { Settler } from '../methods/payment-method.ts'
 
 /** How a call to a priced operation ended. `reason` is an error code or an x402 reason. */
-export interface Step {
+export interface CallOutcome {
   readonly kind: 'offered' | 'refused' | 'not_charged' | 'pending' | 'delivered' | 'repeated' | 'by_token'
   readonly operation: string
   readonly product: string
@@ -20,12 +20,12 @@ export interface Step {
 }
 
 export interface Metrics {
-  /** Wraps `serve` so that every call to a priced operation counts as one step. */
+  /** Wraps `serve` so that every call to a priced operation is counted by how it ended. */
   watch(serve: Serve): Serve
   /** Wraps a settler so that settlements are timed and counted. */
   timed(settler: Settler): Settler
-  /** Calls back with every step. */
-  onStep(listener: (step: Step) => void): void
+  /** Calls back when a call to a priced operation has ended. */
+  onCallEnded(listener: (outcome: CallOutcome) => void): void
   /** Calls back with the outcome of every settlement. */
   onSettled(listener: (outcome: string) => void): void
   /** Returns how many seconds the last settlements took, oldest first; at most a thousand. */
@@ -48,12 +48,13 @@ const MAX_LATENCIES = 1_000
 const MAX_REASONS = 200
 const SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30, 60]
 
+/** Creates the metrics with a registry of their own. */
 export function createMetrics({ journal, edition }: MetricsParts): Metrics {
   const registry = new Registry()
   const { calls, failures, settlements, buckets, alarms } = createCounters([registry])
   registerStateGauges(registry, journal, edition)
-  const stepListeners: ((step: Step) => void)[] = []
-  const outcomeListeners: ((outcome: string) => void)[] = []
+  const callListeners: ((outcome: CallOutcome) => void)[] = []
+  const settlementListeners: ((outcome: string) => void)[] = []
   const latencies: number[] = []
   const boundedReason = createReasonLimit()
 
@@ -61,17 +62,17 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
     const { product, id, price } = operation
     const code = answer.error?.code
     if (code?.startsWith('product_')) failures.inc({ product, code })
-    const found = price === null ? null : stepOf(request, answer)
+    const found = price === null ? null : outcomeOf(request, answer)
     if (found === null) return
-    const step = { ...found, reason: boundedReason(found.reason) }
-    calls.inc({ operation: id, ...step })
-    for (const listener of stepListeners) listener({ ...step, operation: id, product })
+    const outcome = { ...found, reason: boundedReason(found.reason) }
+    calls.inc({ operation: id, ...outcome })
+    for (const listener of callListeners) listener({ ...outcome, operation: id, product })
   }
 
   function settled(outcome: string, seconds: number): void {
     settlements.observe({ outcome }, seconds)
     if (outcome === 'settled' && latencies.push(seconds) > MAX_LATENCIES) latencies.shift()
-    for (const listener of outcomeListeners) listener(outcome)
+    for (const listener of settlementListeners) listener(outcome)
   }
 
   return {
@@ -81,8 +82,8 @@ export function createMetrics({ journal, edition }: MetricsParts): Metrics {
       return answer
     },
     timed: (settler) => timedSettler(settler, settled),
-    onStep: (listener) => void stepListeners.push(listener),
-    onSettled: (listener) => void outcomeListeners.push(listener),
+    onCallEnded: (listener) => void callListeners.push(listener),
+    onSettled: (listener) => void settlementListeners.push(listener),
     latencies: () => latencies,
     reconciled(rows) {
       for (const [bucket, number] of Object.entries(rows)) buckets.set({ bucket }, number)
@@ -162,7 +163,7 @@ function createReasonLimit(): (reason: string) => string {
 }
 
 /** Classifies the answer of a priced operation. Returns null if it says nothing about a payment. */
-function stepOf({ credential }: CallRequest, answer: Answer): Pick<Step, 'kind' | 'reason'> | null {
+function outcomeOf({ credential }: CallRequest, answer: Answer): Pick<CallOutcome, 'kind' | 'reason'> | null {
   const { error, receipt, status } = answer
   const isPaid = (credential?.payments.length ?? 0) > 0
   if (error) {
@@ -187,6 +188,7 @@ function labelOf(reason: string): string {
 
 /** Registers the gauges that are computed when the metrics are read. */
 function registerStateGauges(registry: Registry, journal: MetricsParts['journal'], edition: () => Edition): void {
+  // Keeps prom-client from adding the gauges to its global registry as well.
   const registers: Registry[] = []
   const payments = new Gauge({
     name: 'tollgate_payments',

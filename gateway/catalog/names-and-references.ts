@@ -48,7 +48,7 @@ interface Placed {
   readonly pointer: string
 }
 
-/** Reports each item whose name belongs to another: to the one that had it before, or else to the first. */
+/** Reports each item whose name another item owns: the one that had it in the previous edition, or else the first. */
 function duplicateNames<Item extends Placed>(
   items: readonly Item[],
   kind: NameKind,
@@ -72,7 +72,7 @@ function duplicateNames<Item extends Placed>(
   })
 }
 
-/** Reports each route that matches an address which a route of another product matches too. */
+/** Reports routes of different products that match the same address. One of the two is blamed. */
 function overlappingRoutes(operations: readonly OperationDraft[], ownerOf: NameOwner): Issue[] {
   const issues: Issue[] = []
   const rivals = new Map<string, Routed[]>()

@@ -108,6 +108,7 @@ function tokenProblem(id: string, byId: ReadonlyMap<string, OperationDraft>): st
     : `${id} is free, so no token is needed for it. Remove it, or write a priced operation.`
 }
 
+/** The list of plans of a catalog without plans.json. */
 export const NO_PLANS: PlanCatalog = { path: null, model: '', note: '', enabled: false, plans: [] }
 
 /**
@@ -256,8 +257,8 @@ export function routeFields(route: Route): Pick<Operation, 'method' | 'path' | '
   return { method: route.method, path: route.path, route: `${route.method} ${route.path}`, displayRoute: route.display }
 }
 
-/** The purchase in the example. */
-const DAY = Date.UTC(2026, 10, 20)
+/** When the purchase in the example is made. */
+const EXAMPLE_TIME = Date.UTC(2026, 10, 20)
 
 /** The fields that the list of plans and the answer to a purchase share. */
 export function termsOf({ plan, label, tier, maxFreshnessSeconds, durationSeconds }: Plan) {
@@ -273,8 +274,8 @@ function purchaseExample(plan: Plan, products: readonly Product[]): Example {
       token: 'eyJhbGciOiJFZERTQSJ9.eyJwbGFuIjoi4oCmIn0.c2ln',
       header: TOKEN_HEADER,
       ...termsOf(plan),
-      issued_at: new Date(DAY).toISOString(),
-      expires_at: new Date(DAY + plan.durationSeconds * 1000).toISOString(),
+      issued_at: new Date(EXAMPLE_TIME).toISOString(),
+      expires_at: new Date(EXAMPLE_TIME + plan.durationSeconds * 1000).toISOString(),
       authorized_routes: plan.authorizes.flatMap((id) => routes.get(id) ?? []).sort(),
     },
   }

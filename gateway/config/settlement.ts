@@ -24,6 +24,7 @@ const SHARED = ['PAY_TO', 'FACILITATOR_URL', 'SETTLE_KEY', 'CONFIRM_BLOCKS', 'SE
 const OF_ONE_CHAIN = ['RPC_URL', 'SETTLE_RPC_URL'] as const
 type Variable = (typeof SHARED)[number] | (typeof OF_ONE_CHAIN)[number]
 
+/** The name in NETWORK of the local chain with test money. It is the default. */
 export const SANDBOX = 'sandbox'
 
 /** Lists the network names in NETWORK, the leading one first. */

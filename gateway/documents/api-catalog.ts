@@ -3,6 +3,7 @@ import type { Catalog } from '../plugin/catalog.ts'
 import type { DocumentContext } from './document.ts'
 import { MCP_PATH } from './how-to-pay.ts'
 
+/** The content-type of a linkset with the profile of RFC 9727. */
 export const LINKSET_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 
 /** Returns the linkset. The catalog lists the API as an item; the API links to its descriptions, prices and status. */

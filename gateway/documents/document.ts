@@ -85,6 +85,7 @@ export interface DocumentSettings {
 /** A deployment and its settings: the input of a document beside the catalog. */
 export interface DocumentContext extends Deployment, DocumentSettings {}
 
+/** JSON Schema of the settings of the plugin "documents". */
 export const SETTINGS_SCHEMA = {
   type: 'object',
   properties: {

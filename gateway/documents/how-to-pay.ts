@@ -5,13 +5,15 @@ import { offeredOn } from '../x402/payment-requirements.ts'
 import { dollars, priced, type PricedOperation } from './listed-operations.ts'
 import type { Deployment } from './document.ts'
 
+/** The token that prices are paid in. */
 export const CURRENCY = 'USDC'
+/** Where the MCP endpoint is. */
 export const MCP_PATH = '/mcp'
 
 /** Default spending limits of common clients, in atomic units. */
 const CLIENT_LIMITS = { '@x402/fetch': 1_000_000n, 'x402-fetch': 100_000n } as const
 
-/** Lists the networks: Base and Base Sepolia give "base or base-sepolia". */
+/** Joins the names of the networks: "base or base-sepolia". */
 export function networkNames(recipients: readonly Recipient[]): string {
   return recipients.map(({ network }) => network.name).join(' or ')
 }
@@ -50,19 +52,19 @@ export function howToPay(context: Deployment): string {
 /** Names the routes that common clients refuse by default and the option that allows them. Empty if there are none. */
 export function capNotes(catalog: Catalog): readonly string[] {
   const above = (limit: bigint): readonly PricedOperation[] => priced(catalog).filter(({ price }) => price > limit)
-  const dear = above(CLIENT_LIMITS['@x402/fetch'])
-  const dearer = above(CLIENT_LIMITS['x402-fetch'])
+  const aboveV2Limit = above(CLIENT_LIMITS['@x402/fetch'])
+  const aboveV1Limit = above(CLIENT_LIMITS['x402-fetch'])
   return [
-    ...(dear.length > 0
+    ...(aboveV2Limit.length > 0
       ? [
           `@x402/fetch pays at most $1 a call until you set spendControls.maxAmountPerPayment (or spendControls: false). ` +
-            `Above that limit: ${listPrices(dear)}.`,
+            `Above that limit: ${listPrices(aboveV2Limit)}.`,
         ]
       : []),
-    ...(dearer.length > 0
+    ...(aboveV1Limit.length > 0
       ? [
           `x402-fetch (v1) pays at most $0.10 a call until you pass maxValue, its third argument, in atomic units. ` +
-            `Above that limit: ${listPrices(dearer)}.`,
+            `Above that limit: ${listPrices(aboveV1Limit)}.`,
         ]
       : []),
   ]

@@ -13,6 +13,7 @@ function isListed(operation: Operation): boolean {
   return operation.listed && !operation.internal && !operation.retired
 }
 
+/** Returns true if calls of the operation are paid for. */
 export function isPriced(operation: Operation): operation is PricedOperation {
   return operation.price !== null
 }
@@ -29,6 +30,7 @@ export function simplest(catalog: Catalog): PricedOperation | undefined {
     .sort((one, other) => Number(one.price - other.price))[0]
 }
 
+/** Returns the listed operations without a price. */
 export function free(catalog: Catalog): readonly Operation[] {
   return listed(catalog).filter((operation) => !isPriced(operation))
 }

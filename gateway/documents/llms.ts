@@ -30,7 +30,7 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
   const purchases = priced(catalog).filter(({ plan }) => plan !== null)
   const pages = free(catalog).filter(({ view, path }) => view !== null && !path.includes('{'))
   const data = free(catalog).filter(({ view }) => view === null)
-  const accounts = recipientsOf(context).map(
+  const destinations = recipientsOf(context).map(
     ({ network, payTo }) => `on ${network.name} (${network.caip2}), to ${payTo}`,
   )
   return [
@@ -39,7 +39,7 @@ export function llms(catalog: Catalog, context: DocumentContext): string {
     service.description,
     ...service.notes,
     `Catalog version: ${catalog.version}.`,
-    `Payment: x402, ${CURRENCY} ${accounts.join('; or ')}. ${howToPay(context)}`,
+    `Payment: x402, ${CURRENCY} ${destinations.join('; or ')}. ${howToPay(context)}`,
     ...capNotes(catalog),
     ...tokenNotes(catalog),
     MCP_NOTE,

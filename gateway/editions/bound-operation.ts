@@ -5,7 +5,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isConstant } from '../catalog/immutable.ts'
 import type { Validators } from '../catalog/operation-validators.ts'
-import { askFrom, assertAskable } from './calls-between-products.ts'
+import { createAsk, assertUsable } from './calls-between-products.ts'
 import type { Breaker } from './circuit-breaker.ts'
 import type { BoundOperation, Edition, HandledCall } from './edition.ts'
 import type { Instance } from './instantiate.ts'
@@ -82,12 +82,12 @@ async function handle(context: Context, call: HandledCall): Promise<unknown> {
 async function produce(context: Context, call: HandledCall): Promise<unknown> {
   const { operation, edition } = context
   const { asOf, id: callId } = call
-  const heldBackSeconds = operation.maxFreshnessSeconds
+  const delaySeconds = operation.maxFreshnessSeconds
   const answer = await withTimeout(operation.timeoutSeconds, call.signal, (signal) =>
     run(context, {
       ...call,
       signal,
-      ask: askFrom(edition(), operation.product, { asOf, signal, callId, heldBackSeconds }),
+      ask: createAsk(edition(), operation.product, { asOf, signal, callId, delaySeconds }),
     }),
   )
   assertValid(context, answer)
@@ -139,7 +139,7 @@ function assertAvailable({ operation, breaker, edition, uses }: Context): void {
     throw new Unavailable(`The plan ${operation.plan.plan} is not sold at the moment; nothing was charged.`)
   breaker.assertClosed()
   const isFreePage = operation.price === null && !operation.internal
-  if (!isFreePage) assertAskable(edition(), operation.product, uses)
+  if (!isFreePage) assertUsable(edition(), operation.product, uses)
 }
 
 /** Headers that the transport and the payment write themselves. */

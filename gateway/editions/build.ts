@@ -1,6 +1,6 @@
 /**
  * Builds an edition from the files. Each step takes the value of the last one: read → parse → validate → resolve →
- * instantiate → assemble. Only if a product cannot be set up, the catalog is resolved once more without its new version.
+ * instantiate → assemble. If a product cannot be set up, the catalog is resolved again without its new version.
  */
 import { fileURLToPath } from 'node:url'
 import { frozenMap } from '../catalog/immutable.ts'
@@ -17,7 +17,7 @@ import type { Schemas } from '../validation/json-schema.ts'
 import { createValidators, type Validators } from '../catalog/operation-validators.ts'
 import { ServiceError } from '../errors.ts'
 import type { Facts, Logger, Plugin } from '../plugin/plugin.ts'
-import { assertAskable } from './calls-between-products.ts'
+import { assertUsable } from './calls-between-products.ts'
 import { bind } from './bound-operation.ts'
 import type { Copy } from './code-copies.ts'
 import type { BoundOperation, DisabledProduct, Edition, ProductStatus } from './edition.ts'
@@ -345,7 +345,7 @@ class AssembledEdition implements Edition {
     if (failing.length > 0)
       return { product, status: 'suspended', reason: `${failing.join(', ')} failed five times in a row` }
     try {
-      assertAskable(this, product, uses)
+      assertUsable(this, product, uses)
       return { product, status: 'ok' }
     } catch (error) {
       if (!(error instanceof ServiceError)) throw error

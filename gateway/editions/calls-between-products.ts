@@ -3,22 +3,22 @@ import { Unavailable } from '../errors.ts'
 import { type Ask, type InputOf, type OperationId, type OutputOf, Reply } from '../plugin/plugin.ts'
 import type { Edition } from './edition.ts'
 
-/** What an asked operation inherits from the call, or the run of a job, that asks it. */
-export interface Within {
+/** What an operation that is asked inherits from the call, or from the run of a job, that asks it. */
+export interface AskingCall {
   readonly asOf: Date
   readonly signal: AbortSignal
   readonly callId: string
-  /** What the asking operation itself holds back; 0 for a job. */
-  readonly heldBackSeconds?: number
+  /** The delay that `asOf` already contains: that of the asking operation. 0 for a job. */
+  readonly delaySeconds?: number
 }
 
 /**
  * Creates the `ask` of a product. It calls operations that the product's document names in `uses`. It throws Unavailable
  * if the operation is disabled or paused, and an Error if `uses` does not name it. Input is validated and gets its
- * defaults. Answers of internal operations are passed as they are, typed arrays included. An operation that delays its
- * data delays them for products too, so that a free page cannot show what is sold.
+ * defaults. Answers are passed without a copy, so that an internal operation may return typed arrays. The delay of an
+ * operation applies to products too, so that a free page cannot show what is sold.
  */
-export function askFrom(edition: Edition, product: string, within: Within): Ask {
+export function createAsk(edition: Edition, product: string, caller: AskingCall): Ask {
   return async <Id extends OperationId>(id: Id, input: InputOf<Id>): Promise<OutputOf<Id>> => {
     const uses = edition.catalog.products.find((one) => one.id === product)?.uses
     if (!uses?.includes(id)) throw new Error(`${product} asks ${id}; add it to "uses" in the product's document`)
@@ -26,23 +26,23 @@ export function askFrom(edition: Edition, product: string, within: Within): Ask 
     if (!asked) throw new Unavailable(`${id} is disabled at the moment; nothing was charged.`)
     asked.assertAvailable()
     const { operation } = asked
-    const more = Math.max(0, operation.maxFreshnessSeconds - (within.heldBackSeconds ?? 0))
-    const asOf = new Date(within.asOf.getTime() - more * 1000)
+    const missingDelay = Math.max(0, operation.maxFreshnessSeconds - (caller.delaySeconds ?? 0))
+    const asOf = new Date(caller.asOf.getTime() - missingDelay * 1000)
     const answer = await asked.handle({
-      id: within.callId,
+      id: caller.callId,
       operation,
       catalog: edition.catalog,
       input: asked.validate(input),
       access: { kind: 'free' },
       asOf,
-      signal: within.signal,
+      signal: caller.signal,
     })
     return (answer instanceof Reply ? answer.body : answer) as OutputOf<Id>
   }
 }
 
 /** Throws Unavailable if an operation that the product uses is disabled or paused: the product could not answer a payer. */
-export function assertAskable(edition: Edition, product: string, uses: readonly OperationId[]): void {
+export function assertUsable(edition: Edition, product: string, uses: readonly OperationId[]): void {
   for (const id of uses) {
     const asked = edition.bound.get(id)
     if (!asked) throw new Unavailable(`${product} needs ${id}, which is disabled at the moment; nothing was charged.`)

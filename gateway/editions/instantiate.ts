@@ -10,7 +10,7 @@ import type { Operation, OperationId, Product } from '../plugin/catalog.ts'
 import type { Facts, Handler, Logger, Migration, Plugin, PluginContext, Registration } from '../plugin/plugin.ts'
 import { type Issue, pointerOf } from '../validation/issue.ts'
 import { SchemaError, type Schemas } from '../validation/json-schema.ts'
-import { askFrom } from './calls-between-products.ts'
+import { createAsk } from './calls-between-products.ts'
 import { type Breaker, createBreaker } from './circuit-breaker.ts'
 import type { Edition } from './edition.ts'
 import { createJobs, type JobLease, type Jobs } from './jobs.ts'
@@ -67,7 +67,7 @@ export class Instance {
       product,
       jobs: registration.jobs ?? [],
       askNow: (job, signal) =>
-        askFrom(this.#latest as Edition, product, { asOf: now(), signal, callId: `job:${product}/${job}` }),
+        createAsk(this.#latest as Edition, product, { asOf: now(), signal, callId: `job:${product}/${job}` }),
       lease,
       log: log.child({ product }),
     })

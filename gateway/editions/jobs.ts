@@ -37,6 +37,7 @@ const STOP_MS = 5_000
 /** A lease outlasts the next run by this, so that a job stays in one process. */
 const LEASE_SECONDS = 60
 
+/** Creates the jobs of a product. None runs before `start`. */
 export function createJobs(parts: JobParts): Jobs {
   return new JobRunner(parts)
 }

@@ -20,6 +20,7 @@ const FETCH_MS = 15_000
 /** Share of the work per log line. */
 const TENTH = 0.1
 
+/** Creates the context of one product. */
 export function createContext({ config, plugin, product, settings, db, kv, log, now }: ContextParts): PluginContext {
   const own = log.child({ product })
   return {

@@ -20,6 +20,7 @@ export interface Work<Value> {
  */
 export type Timeouts = <Value>(key: string, work: Work<Value>) => Promise<Value>
 
+/** Creates the timeouts of one kind of work. Keys are unique among the work it runs. */
 export function createTimeouts(): Timeouts {
   const overdue = new Set<string>()
   return async (key, { seconds, what, run, late }) => {

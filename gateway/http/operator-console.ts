@@ -110,9 +110,9 @@ async function logIn(exchange: Exchange): Promise<void> {
 async function runAction(exchange: Exchange, action: Action): Promise<void> {
   const { request, path, edition, sessions, log, id } = exchange
   const fields = await readFields(request)
-  const { word } = fields
+  const { csrf_token: csrfToken } = fields
   const isForm = sessions.authenticate(request.headers) === 'cookie'
-  if (isForm && !sessions.isOwnForm(request.headers, typeof word === 'string' ? word : ''))
+  if (isForm && !sessions.isOwnForm(request.headers, typeof csrfToken === 'string' ? csrfToken : ''))
     throw new ServiceError('unauthorized', 'This form did not come from the console, or its session has ended.')
   log.info({ call: id, action: path }, 'an operator acted')
   const value = await action.run(fields, edition)

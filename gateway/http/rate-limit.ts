@@ -8,7 +8,7 @@ export interface Limit {
   readonly seconds: number
 }
 
-/** Length of an Ed25519 signature in base64url. */
+/** Length of an Ed25519 signature in base64url: 64 bytes. */
 const SIGNATURE_LENGTH = 86
 
 const DEFAULT_LIMIT: Limit = { requests: 600, seconds: 10 }

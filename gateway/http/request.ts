@@ -59,8 +59,8 @@ export function clientOf(request: IncomingMessage & { readonly ip?: string | und
   return address ?? ''
 }
 
-/** Set if the caller accepts server-sent events, with the id of the last event it received. */
-function streamWish({ accept, 'last-event-id': last }: IncomingHttpHeaders): Pick<CallRequest, 'stream'> {
+/** Returns `stream` if the caller accepts server-sent events, with the id of the last event it received. */
+function streamRequestOf({ accept, 'last-event-id': last }: IncomingHttpHeaders): Pick<CallRequest, 'stream'> {
   if (!/\btext\/event-stream\b/i.test(accept ?? '')) return {}
   return { stream: { lastEventId: typeof last === 'string' && last !== '' ? last : null } }
 }
@@ -93,7 +93,7 @@ export function callRequest(call: HttpCall): CallRequest {
     client: bucketOf(clientOf(request)),
     signal,
     onSent: (listener) => void response.once('finish', listener),
-    ...streamWish(headers),
+    ...streamRequestOf(headers),
     async read() {
       if (operation.bodyMedia.length > 0 && /^100-continue$/i.test(headers.expect ?? '')) response.writeContinue()
       const query = parsePairs(target.search)

@@ -9,7 +9,7 @@ import type { BoundOperation, Edition } from '../editions/edition.ts'
 export type OnOperation = (bound: BoundOperation, ...rest: Parameters<RequestHandler>) => void | Promise<void>
 
 /** Handles a request that matches no operation. `methods` are those its path supports; empty if the path is unknown. */
-export type Otherwise = (request: Request, response: Response, methods: readonly string[]) => void
+export type OnUnmatched = (request: Request, response: Response, methods: readonly string[]) => void
 
 interface PathNode {
   readonly literals: Map<string, PathNode>
@@ -20,8 +20,8 @@ interface PathNode {
 
 const emptyNode = (): PathNode => ({ literals: new Map(), parameter: null, byMethod: new Map() })
 
-/** Builds the routes of an edition. Every request goes to either `onOperation` or `otherwise`. */
-export function createRoutes(edition: Edition, onOperation: OnOperation, otherwise: Otherwise): RequestHandler {
+/** Builds the routes of an edition. Every request goes to either `onOperation` or `onUnmatched`. */
+export function createRoutes(edition: Edition, onOperation: OnOperation, onUnmatched: OnUnmatched): RequestHandler {
   const root = emptyNode()
   for (const bound of edition.bound.values()) {
     const { internal, path, method } = bound.operation
@@ -32,7 +32,7 @@ export function createRoutes(edition: Edition, onOperation: OnOperation, otherwi
     const nodes = matching(root, segments, 0)
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const bound = nodes.find(({ byMethod }) => byMethod.has(method))?.byMethod.get(method)
-    if (!bound) return otherwise(request, response, methodsOf(nodes))
+    if (!bound) return onUnmatched(request, response, methodsOf(nodes))
     request.params = paramsOf(bound.operation.path, segments)
     return onOperation(bound, request, response, next)
   }

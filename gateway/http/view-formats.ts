@@ -4,6 +4,7 @@ import { dollars } from '../documents/listed-operations.ts'
 
 const GROUPED = new Intl.NumberFormat('en-US', { maximumFractionDigits: 6 })
 
+/** The formatting functions, under the names by which views call them. */
 export const format = {
   /** Formats atomic USDC as dollars with at least two decimals: 5000n is "$0.005", 7500000000n is "$7,500.00". */
   usd(amount: bigint | string): string {

@@ -30,8 +30,8 @@ export interface McpParts {
   readonly editions: CurrentEdition
   readonly serve: Serve
   readonly baseUrl: string
-  /** The networks and addresses at which payments are accepted. */
-  readonly accounts: Recipients
+  /** The networks that payments are taken on, and the wallet that is paid on each. */
+  readonly recipients: Recipients
   readonly log: Logger
   /** Calls `listener` after each change of the edition. Returns a function that stops it. */
   readonly onEdition: (listener: (edition: Edition) => void) => () => void
@@ -87,8 +87,8 @@ function notifySubscribers({ subscribers, log }: Endpoint): void {
 }
 
 /** The tools of a catalog, built once. */
-function toolsOf({ toolsByCatalog, accounts }: Endpoint, catalog: Catalog): ReadonlyMap<string, Tool> {
-  const tools = toolsByCatalog.get(catalog) ?? createTools(catalog, accounts)
+function toolsOf({ toolsByCatalog, recipients }: Endpoint, catalog: Catalog): ReadonlyMap<string, Tool> {
+  const tools = toolsByCatalog.get(catalog) ?? createTools(catalog, recipients)
   toolsByCatalog.set(catalog, tools)
   return tools
 }

@@ -9,6 +9,7 @@ import type { Network } from '../config/networks.ts'
 import { offeredOn } from '../x402/payment-requirements.ts'
 import type { JsonSchema } from '../plugin/plugin.ts'
 
+/** The argument of a paid tool that carries the payment. */
 export const PAYMENT_ARGUMENT = 'payment_signature'
 
 export type Arguments = Readonly<Record<string, unknown>>
@@ -36,16 +37,16 @@ interface Layout {
 }
 
 /** Returns the tools of a catalog by name. */
-export function createTools(catalog: Catalog, accounts: Recipients): ReadonlyMap<string, Tool> {
+export function createTools(catalog: Catalog, recipients: Recipients): ReadonlyMap<string, Tool> {
   const operations = [...catalog.operations.values()].filter(({ tool, internal }) => tool !== null && !internal)
-  return new Map(operations.map((operation) => [operation.tool as string, createTool(operation, catalog, accounts)]))
+  return new Map(operations.map((operation) => [operation.tool as string, createTool(operation, catalog, recipients)]))
 }
 
-function createTool(operation: Operation, catalog: Catalog, accounts: Recipients): Tool {
+function createTool(operation: Operation, catalog: Catalog, recipients: Recipients): Tool {
   const layout = layoutOf(operation, catalog.schemas)
   return {
     operation,
-    definition: describe(operation, layout, accounts),
+    definition: describe(operation, layout, recipients),
     split: (args) => split(operation, layout, args),
     targetOf: (input) => targetOf(operation, input),
     locate: (item) => locate(layout, item),
@@ -87,9 +88,9 @@ function asText(schema: JsonSchema): JsonSchema {
   return { type: 'string', ...(schema['title'] === undefined ? {} : { title: schema['title'] }), description }
 }
 
-function describe(operation: Operation, layout: Layout, accounts: Recipients): ToolDefinition {
+function describe(operation: Operation, layout: Layout, recipients: Recipients): ToolDefinition {
   const { price, priceText, method } = operation
-  const networks = offeredOn(operation, recipientsOf(accounts)).map(({ network }) => network)
+  const networks = offeredOn(operation, recipientsOf(recipients)).map(({ network }) => network)
   const [network] = networks as [Network, ...Network[]]
   const cost =
     price === null

@@ -82,6 +82,7 @@ interface Context extends ReplayParts {
   readonly limitSignatureChecks: (payer: string) => Promise<void>
 }
 
+/** Creates the payments of one gateway. Payments in progress are known to this process only. */
 export function createPayments(parts: PaymentsParts): Payments {
   const { baseUrl, journal, log, methods, settler, now, formerPrices, pause = delay } = parts
   const inProgress = createPaymentsInProgress<PaidAnswer>(() => Math.floor(now().getTime() / 1000))

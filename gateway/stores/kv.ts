@@ -21,6 +21,7 @@ const MAX_ENTRIES = 10_000
 /** The first calls wait this long for Redis. After that an unreachable Redis acts like an empty cache. */
 const CONNECT_MS = 2_000
 
+/** Opens the caches. With Redis, the connection is made in the background. */
 export function openKv({ url, log }: KvOptions): Kv {
   const create = url === null ? inMemory : inRedis(url, log)
   const opened = new Map<string, Keyv>()

@@ -26,6 +26,7 @@ const STEPS: readonly Step[] = [
     }),
 ]
 
+/** Creates the store; its table is created on first use. */
 export function createNonceStore(db: Knex, now: () => Date): NonceStore {
   const ready = createReady(db, 'once', STEPS)
 

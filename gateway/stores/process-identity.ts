@@ -14,6 +14,7 @@ export function identify(name: string): string {
   return identity
 }
 
+/** Ends an identity of this process: from now on it counts as dead. */
 export function retire(identity: string): void {
   here.delete(identity)
 }

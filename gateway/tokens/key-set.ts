@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { calculateJwkThumbprint, type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose'
 
+/** JWS algorithm of the keys (RFC 8037). */
 export const ALGORITHM = 'EdDSA'
 
 const FILE = 'token-keys.json'

@@ -29,6 +29,7 @@ const STEPS: readonly Step[] = [
     }),
 ]
 
+/** Creates the list of revoked tokens, empty until the first read. */
 export function createRevocations(db: Knex, log: Pick<Logger, 'warn'>, everyMs = READ_MS): Revocations {
   const ids = new Set<string>()
   let timer: NodeJS.Timeout | undefined

@@ -85,8 +85,8 @@ interface Prebuilt {
   readonly bareUrl: string
   /** The 402 for a call of the bare address without a payment. */
   plain: Quote
-  /** The step of the signed offers in `plain`. */
-  step: number
+  /** The period in which the signed offers in `plain` were signed. */
+  periodStart: number
 }
 
 /**
@@ -113,7 +113,7 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
     const docs = `${baseUrl}/docs`
     const signing = offers ? { offers } : {}
     const write = createWriter({ operation, catalog, requirements, formats, bareUrl, docs, ...signing })
-    const fresh = { write, bareUrl, plain: write(bareUrl, PLAIN), step: offers?.step() ?? 0 }
+    const fresh = { write, bareUrl, plain: write(bareUrl, PLAIN), periodStart: offers?.periodStart() ?? 0 }
     byOperation.set(operation.id, fresh)
     return fresh
   }
@@ -122,8 +122,9 @@ export function createChallenge(parts: ChallengeParts): WriteChallenge {
     const known = prebuiltOf(operation)
     if (error.code !== PLAIN.code || error.message !== PLAIN.message || url !== known.bareUrl)
       return known.write(url.length > MAX_URL_CHARACTERS ? url.replace(/\?.*$/s, '') : url, error)
-    const step = offers?.step() ?? 0
-    if (known.step !== step) Object.assign(known, { step, plain: known.write(known.bareUrl, PLAIN) })
+    const periodStart = offers?.periodStart() ?? 0
+    if (known.periodStart !== periodStart)
+      Object.assign(known, { periodStart, plain: known.write(known.bareUrl, PLAIN) })
     return known.plain
   }
 }

@@ -32,22 +32,22 @@ const MAX_CHARACTERS = 16_384
  * Reads the envelope of a payment of x402 v1 or v2 (spec: transports/http).
  *
  * @param presented base64 text (standard alphabet), or the payload object itself
- * @param taken the schemes and networks that payments are taken on
+ * @param supported the schemes and networks that payments are taken on
  * @throws ServiceError `payment_invalid` with an x402 reason and advice
  */
 export function decodeEnvelope(
   presented: string | object,
-  taken: readonly { readonly scheme: string; readonly network: Network }[],
+  supported: readonly { readonly scheme: string; readonly network: Network }[],
 ): PaymentEnvelope {
   const envelope = fieldsOf(typeof presented === 'string' ? decodeBase64(presented) : bounded(presented), 'the payment')
   const version = envelope['x402Version']
   if (version !== 1 && version !== 2) throw invalid('x402Version must be the number 1 or 2.', 'invalid_x402_version')
   const accepted = version === 2 ? fieldsOf(envelope['accepted'], 'accepted') : null
   const { scheme, network: id } = (accepted ?? envelope) as { scheme?: unknown; network?: unknown }
-  const networks = taken.filter((each) => each.scheme === scheme).map(({ network }) => network)
+  const networks = supported.filter((each) => each.scheme === scheme).map(({ network }) => network)
   if (typeof scheme !== 'string' || networks.length === 0) {
-    const schemes = [...new Set(taken.map((each) => `"${each.scheme}"`))]
-    throw invalid(`The only scheme taken here is ${schemes.join(' or ')}.`, 'unsupported_scheme')
+    const schemes = [...new Set(supported.map((each) => `"${each.scheme}"`))]
+    throw invalid(`The only scheme accepted here is ${schemes.join(' or ')}.`, 'unsupported_scheme')
   }
   const network = findNetwork(networks, id)
   if (!network) throw invalid(`The payment is for another network. ${payOn(networks)}`, 'invalid_network')
@@ -62,7 +62,7 @@ export function decodeEnvelope(
   }
 }
 
-/** The JSON object called `name` in a payment. Throws ServiceError `payment_invalid` where it is anything else. */
+/** Returns a value as the JSON object called `name` in a payment. Throws ServiceError `payment_invalid` if it is anything else. */
 export function fieldsOf(value: unknown, name: string): Fields {
   if (!isObject(value)) throw invalid(`${name} must be a JSON object.`)
   return value

@@ -6,6 +6,7 @@
 import { InvalidInput, ServiceError } from '../errors.ts'
 import type { PaymentEnvelope } from './payment-envelope.ts'
 
+/** The name of the extension. */
 export const EXTENSION = 'payment-identifier'
 
 const EXTENSION_ID = /^[A-Za-z0-9_-]{16,128}$/

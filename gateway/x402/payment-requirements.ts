@@ -6,7 +6,7 @@ import type { PaymentEnvelope } from './payment-envelope.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** What is asked for one operation on one network. Both versions of an `accepts` entry are built from it. */
+/** The terms of one operation on one network. Both versions of an `accepts` entry are built from it. */
 export interface PaymentRequirements {
   readonly scheme: string
   readonly network: Network
@@ -31,7 +31,7 @@ export interface RequirementFormat {
   acceptsV2(requirements: PaymentRequirements): Fields
 }
 
-/** The format of a network. Throws where payments are not taken there. */
+/** Finds the format of a network. Throws if no payments are taken on it. */
 export function formatOf<Format extends RequirementFormat>(
   formats: readonly Format[],
   { caip2 }: Pick<Network, 'caip2'>,
@@ -56,13 +56,14 @@ const MAX_TIMEOUT_SECONDS = 300
  */
 export function offeredOn(
   { accepts }: Operation,
-  payees: readonly [Recipient, ...Recipient[]],
+  recipients: readonly [Recipient, ...Recipient[]],
 ): readonly [Recipient, ...Recipient[]] {
-  const [first, ...others] = accepts === null ? payees : payees.filter(({ network }) => accepts.includes(network.name))
-  return first ? [first, ...others] : payees
+  const [first, ...others] =
+    accepts === null ? recipients : recipients.filter(({ network }) => accepts.includes(network.name))
+  return first ? [first, ...others] : recipients
 }
 
-/** Builds the requirements of an operation. Throws where the operation is free. */
+/** Builds the requirements of an operation. Throws if the operation is free. */
 export function createRequirements(
   operation: Operation,
   { scheme, network }: Pick<RequirementFormat, 'scheme' | 'network'>,

@@ -36,7 +36,7 @@ export interface Offers {
   /** The offers of one address, one per requirement and in the same order. Empty if the grace is too short to promise anything. */
   of(url: string, requirements: readonly PaymentRequirements[]): readonly SignedOffer[]
   /** Start of the current period in seconds since the epoch. Offers are signed anew in each period. */
-  step(): number
+  periodStart(): number
 }
 
 export interface OffersParts {
@@ -60,13 +60,13 @@ const MARGIN_SECONDS = 30
 export function createOffers({ sign, now, graceSeconds }: OffersParts): Offers {
   const half = Math.floor((graceSeconds - MARGIN_SECONDS) / 2)
   const signed = new LRUCache<string, readonly SignedOffer[]>({ max: CACHED_ADDRESSES })
-  const step = (): number => (half <= 0 ? 0 : Math.floor(now().getTime() / 1000 / half) * half)
+  const periodStart = (): number => (half <= 0 ? 0 : Math.floor(now().getTime() / 1000 / half) * half)
 
   return {
-    step,
+    periodStart,
     of(url, requirements) {
       if (graceSeconds < MIN_GRACE_SECONDS) return []
-      const at = step()
+      const at = periodStart()
       const key = `${at} ${requirements.map(({ network, amount }) => `${network.caip2} ${amount}`).join()} ${url}`
       const known = signed.get(key)
       if (known) return known

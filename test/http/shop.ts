@@ -195,7 +195,7 @@ export async function openShop(stocked: readonly Stocked[], options: ShopOptions
     listeners.add(listener)
     return () => listeners.delete(listener)
   }
-  const mcp = createMcp({ ...parts, accounts: ACCOUNTS, baseUrl: BASE_URL, onEdition })
+  const mcp = createMcp({ ...parts, recipients: ACCOUNTS, baseUrl: BASE_URL, onEdition })
   const server = createHttpServer({
     ...parts,
     config: { baseUrl: BASE_URL, viewDir, trustedProxies: [] },

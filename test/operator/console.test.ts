@@ -25,7 +25,7 @@ describe('the operator console', () => {
       redirect: 'manual',
     })
 
-  async function session(): Promise<{ cookie: string; word: string }> {
+  async function session(): Promise<{ cookie: string; csrf_token: string }> {
     const login = await post('/operator/login', { token: TOKEN })
     expect(login.status).to.equal(303)
     const set = login.headers.get('set-cookie') ?? ''
@@ -36,7 +36,7 @@ describe('the operator console', () => {
     expect(set).not.to.contain(TOKEN)
     const cookie = set.split(';')[0] as string
     const page = await (await fetch(at('/operator/catalog'), { headers: { cookie, accept: 'text/html' } })).text()
-    return { cookie, word: /name="word" value="([^"]+)"/.exec(page)?.[1] ?? '' }
+    return { cookie, csrf_token: /name="csrf_token" value="([^"]+)"/.exec(page)?.[1] ?? '' }
   }
 
   it('does not exist if no token is configured', async () => {
@@ -74,9 +74,9 @@ describe('the operator console', () => {
     const refused = await post('/operator/login', { token: 'wrong-horse-battery' })
     expect(refused.status).to.equal(401)
     expect(refused.headers.get('set-cookie')).to.equal(null)
-    const { cookie, word } = await session()
+    const { cookie, csrf_token } = await session()
     expect((await fetch(at('/operator'), { headers: { cookie } })).status).to.equal(200)
-    const out = await post('/operator/logout', { word }, { cookie })
+    const out = await post('/operator/logout', { csrf_token }, { cookie })
     expect(out.headers.get('set-cookie')).to.match(/Max-Age=0/)
     const before = new Date(Date.now() - 13 * 3600_000)
     const old = new OperatorSessions(TOKEN, shop.url, () => before).open().split(';')[0] as string
@@ -105,15 +105,19 @@ describe('the operator console', () => {
     const [bought] = await listed()
     expect(bought?.state).to.equal('active')
     const id = bought?.id ?? ''
-    const { cookie, word } = await session()
+    const { cookie, csrf_token } = await session()
     const revoke = (fields: Record<string, string>, headers: Record<string, string> = {}) =>
       post('/operator/subscriptions/revoke', { id, ...fields }, { cookie, ...headers })
-    expect((await revoke({})).status, 'without the word').to.equal(401)
-    expect((await revoke({ word: 'x'.repeat(word.length) })).status, 'with a wrong word').to.equal(401)
-    expect((await revoke({ word }, { origin: 'https://evil.example' })).status, 'from another origin').to.equal(401)
-    expect((await revoke({ word }, { 'sec-fetch-site': 'cross-site' })).status).to.equal(401)
+    expect((await revoke({})).status, 'without the CSRF token').to.equal(401)
+    expect((await revoke({ csrf_token: 'x'.repeat(csrf_token.length) })).status, 'with a wrong CSRF token').to.equal(
+      401,
+    )
+    expect((await revoke({ csrf_token }, { origin: 'https://evil.example' })).status, 'from another origin').to.equal(
+      401,
+    )
+    expect((await revoke({ csrf_token }, { 'sec-fetch-site': 'cross-site' })).status).to.equal(401)
     expect((await listed())[0]?.state).to.equal('active')
-    expect((await revoke({ word }, { origin: shop.url })).status).to.equal(303)
+    expect((await revoke({ csrf_token }, { origin: shop.url })).status).to.equal(303)
     expect((await listed())[0]?.state).to.equal('revoked')
   })
 

@@ -14,7 +14,7 @@ export type Bucket = (typeof BUCKETS)[number]
 /** Buckets that need a person's attention. */
 export const ALARMING: readonly Bucket[] = ['missing', 'amount_differs', 'unknown', 'unreadable']
 
-/** A transfer of USDC to the payee. */
+/** A transfer of USDC to `payTo`. */
 export interface Transfer {
   readonly transaction: Hex
   readonly logIndex: number

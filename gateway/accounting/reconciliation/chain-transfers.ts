@@ -1,4 +1,4 @@
-/** Reads the token's transfers to the payee from the logs of the chain, each with the authorization it used. */
+/** Reads the token's transfers to `payTo` from the logs of the chain, each with the authorization it used. */
 import type { Hex, Network } from '../../config/networks.ts'
 import type { Log, TransactionReceipt } from '../../methods/exact-evm/authorization-outcome.ts'
 import { quantity, type Rpc, RpcError } from '../../methods/exact-evm/nodes/rpc.ts'

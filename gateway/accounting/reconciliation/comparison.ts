@@ -1,5 +1,5 @@
 /**
- * Compares the journal with the chain: every transfer of the token to the payee, and every payment recorded as settled,
+ * Compares the journal with the chain: every transfer of the token to `payTo`, and every payment recorded as settled,
  * ends up in one bucket. The comparison reads and alerts. The only thing it writes to the journal is a debt to a payer,
  * and it can move no money.
  */
@@ -38,8 +38,8 @@ export interface ComparisonParts extends SharedParts {
   readonly graceSeconds: number
 }
 
-/** One payee on one network, and where to read its chain. */
-export interface ComparedAccount {
+/** The wallet that is paid on one network, and where to read its chain. */
+export interface ComparedRecipient {
   /** One node, or several in a list. */
   readonly rpcUrl: string
   /** A local chain: read from its first block, with no reorganisations to wait for. */
@@ -70,13 +70,13 @@ const OVERLAP_MS = 3_600_000
 const RECHECK_MS = 86_400_000
 const MAX_ALERTED_PER_RUN = 100
 
-/** Creates the comparison of one account, with the settings that suit a local or a public chain. */
+/** Creates the comparison of one recipient, with the settings that suit a local or a public chain. */
 export function comparisonOf({
   rpcUrl,
   isLocal,
   own,
   ...parts
-}: ComparedAccount & SharedParts & { readonly own: readonly string[] }): () => Promise<Comparison> {
+}: ComparedRecipient & SharedParts & { readonly own: readonly string[] }): () => Promise<Comparison> {
   return createComparison({
     ...parts,
     rpc: createNodes({ addresses: rpcUrl, network: parts.network, log: parts.log }),
@@ -87,7 +87,7 @@ export function comparisonOf({
   })
 }
 
-/** Creates the comparison of one account. Each run reads what is new and checks again what was in doubt. */
+/** Creates the comparison of one recipient. Each run reads what is new and checks again what was in doubt. */
 export function createComparison(parts: ComparisonParts): () => Promise<Comparison> {
   const { network, journal, findings, log, now } = parts
   /** An outage is alerted once, when it begins. */
@@ -273,7 +273,7 @@ export function compareAll(comparisons: readonly (() => Promise<Comparison>)[]):
     const results: Comparison[] = []
     for (const compare of comparisons) results.push(await compare())
     const [first] = results
-    if (!first) throw new RangeError('There is no account to compare.')
+    if (!first) throw new RangeError('There is no recipient to compare.')
     const sum = (bucket: Bucket): number => results.reduce((total, { buckets }) => total + buckets[bucket], 0)
     const unreadable = results.flatMap((each) => each.unreadable ?? []).join('; ')
     return {

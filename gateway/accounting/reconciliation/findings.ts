@@ -39,7 +39,7 @@ interface StoredRow {
   readonly alerted: number
 }
 
-/** How far the transfers of one token to one payee were read. */
+/** How far the transfers of one token to one wallet were read. */
 export interface Cursor {
   readonly id: string
   /** The next block to read. */

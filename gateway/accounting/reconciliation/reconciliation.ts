@@ -27,6 +27,7 @@ export interface ReconciliationParts {
 const LEASE = 'gateway/reconciliation'
 const LEASE_EXTRA_SECONDS = 120
 
+/** Creates the schedule of a comparison. Nothing runs before `run` or `start`. */
 export function createReconciliation(parts: ReconciliationParts): Reconciliation {
   const { compare, findings, lease, onCompared, log } = parts
   let last: Comparison | null = null

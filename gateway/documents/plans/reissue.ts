@@ -56,6 +56,7 @@ export function reissueMessage(baseUrl: string, address: string, issuedAt: strin
   return `Give me my access tokens for ${baseUrl} again.\n\nWallet: ${address}\nIssued At: ${issuedAt}`
 }
 
+/** Creates the function that reissues tokens. Checks of contract wallets share one limit. */
 export function createReissue(parts: ReissueParts): Reissue {
   const limitSignatureChecks = createSignatureCheckLimit()
   return (catalog, body) => reissue(parts, limitSignatureChecks, catalog, body)

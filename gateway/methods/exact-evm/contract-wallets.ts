@@ -12,7 +12,7 @@ import type { Rpc } from './nodes/rpc.ts'
 import { isKeySignature, settleData, type Transfer } from './eip3009.ts'
 
 /** The call that settles one payment. */
-export interface Settlement {
+export interface SettlementCall {
   readonly to: Hex
   readonly data: Hex
   readonly gas: bigint
@@ -22,7 +22,7 @@ export interface Settlement {
 
 export interface ContractWallets {
   /** Returns the call that settles a payment, or why its wallet cannot be deployed. Throws RpcError. */
-  settlementOf(transfer: Transfer): Promise<Settlement | Refusal>
+  settlementOf(transfer: Transfer): Promise<SettlementCall | Refusal>
   /**
    * Refuses a signature that failed the offline check if no contract can have made it. Null: the payer may be a
    * contract wallet. Anybody can claim to be the payer, so an account without code is looked up once a minute at most.

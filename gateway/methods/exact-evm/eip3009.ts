@@ -18,6 +18,7 @@ export interface Transfer extends Authorization {
   readonly signature: Hex
 }
 
+/** First topics of the token's events: keccak-256 of their signatures. */
 export const TOPICS = {
   /** AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce) */
   used: '0x98de503528ee59b575ef0c0a2576a82497bfc029a5685b209e9ec333479b10a5',
@@ -52,7 +53,7 @@ export function transferOf(payment: Payment): Transfer {
   }
 }
 
-/** Left-padded to 32 bytes, without 0x. */
+/** Encodes an ABI word: left-padded to 32 bytes, in hex without 0x. */
 export function word(value: Hex | bigint | number): string {
   return (typeof value === 'string' ? value.slice(2).toLowerCase() : value.toString(16)).padStart(64, '0')
 }
@@ -70,6 +71,7 @@ export function settleData(transfer: Transfer): Hex {
   return `${SELECTORS.transferBytes}${head}${word(7 * 32)}${word(bytes.length / 2)}${tail}`
 }
 
+/** Returns true for a signature of 65 bytes, which a private key makes. Contract wallets use other lengths. */
 export function isKeySignature(signature: Hex): boolean {
   return signature.length === 2 + 2 * 65
 }

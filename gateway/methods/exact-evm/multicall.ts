@@ -2,6 +2,7 @@
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem/utils'
 import type { Hex } from '../../config/networks.ts'
 
+/** The address of Multicall3. */
 export const MULTICALL3: Hex = '0xcA11bde05977b3631167028862bE2a173976CA11'
 
 export interface Part {

@@ -35,6 +35,7 @@ interface Pending<Item, Result> {
 const MAX_COMMANDS = 256
 const MAX_BYTES = 8_000_000
 
+/** Creates the queue of commands in front of one database. */
 export function createGroupCommit<Item extends Command, Result>(
   options: GroupCommitOptions<Item, Result>,
 ): GroupCommit<Item, Result> {

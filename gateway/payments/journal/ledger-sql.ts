@@ -48,6 +48,7 @@ WHERE e.${IS_ENTRY} AND e.at >= ${place(1)} AND e.at < ${place(2)} GROUP BY 1, 2
   return { sql, values: [from, before, ...own.map((wallet) => wallet.toLowerCase())] }
 }
 
+/** Reads a row of `ledgerTotalsQuery`. */
 export function toTotal({ network, kind, own, count, amount }: Row): EntryTotal {
   return {
     network: String(network),
@@ -58,6 +59,7 @@ export function toTotal({ network, kind, own, count, amount }: Row): EntryTotal 
   }
 }
 
+/** Reads a row of `ledgerEntriesQuery`. */
 export function toLedgerEntry(row: Row): LedgerEntry {
   const { key, network, asset, payer, payTo, amount, operation, route, transaction, priceVersion, callId, state } =
     toRecord(row)

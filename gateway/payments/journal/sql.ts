@@ -42,6 +42,7 @@ export const RESERVED_COLUMNS = [
 /** A row as the drivers return it: SQLite integers are numbers, PostgreSQL bigints and numerics are decimal strings. */
 export type Row = Readonly<Record<string, string | number | Buffer | null>>
 
+/** Reads a row of `payments` with the columns of COLUMNS. Throws TypeError if a text is missing. */
 export function toRecord(row: Row): OpenPayment {
   const status = row['answer_status']
   const body = row['answer_body']
@@ -123,6 +124,7 @@ export const MAY_MOVE = `payments.key = change.key AND payments.attempt = change
   AND change.allowed LIKE '%' || payments.state || '%' AND payments.owner = coalesce(change.owned, payments.owner)
 RETURNING payments.key`
 
+/** Records deliveries; MAY_DELIVER says of which payments. */
 export const DELIVER = `UPDATE payments SET delivered_at = change.at`
 
 /** Only the first delivery counts, and only of a payment that was sent. */

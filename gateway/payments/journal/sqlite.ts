@@ -183,6 +183,7 @@ export interface Connection {
 /** A write waits this long for the write of another process. */
 const BUSY_MS = 5_000
 
+/** Opens a connection to a file; ':memory:' for tests. */
 export async function connect(file: string, mode: 'read' | 'write'): Promise<Connection> {
   const flags = mode === 'read' ? sqlite3.OPEN_READONLY : sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE
   const database = await new Promise<sqlite3.Database>((resolve, reject) => {

@@ -8,11 +8,11 @@ import type { PendingTransaction } from './pending-transaction.ts'
 import { aggregateData, MULTICALL3 } from '../multicall.ts'
 import { RpcError } from '../nodes/rpc.ts'
 import type { Sender } from './sender.ts'
-import { KEY_GAS, type Settlement } from '../contract-wallets.ts'
+import { KEY_GAS, type SettlementCall } from '../contract-wallets.ts'
 
 /** A payment to send. `record` stores its intent. */
 export interface OutgoingPayment {
-  readonly settlement: Settlement
+  readonly settlement: SettlementCall
   readonly record: (intent: ChainIntent) => Promise<boolean>
 }
 
@@ -95,8 +95,8 @@ async function sendRecorded(
 }
 
 /** One call that settles all of them. In a batch, each transfer may fail without failing the others. */
-function combined(payments: readonly OutgoingPayment[]): Pick<Settlement, 'to' | 'data' | 'gas'> {
-  const [first, ...others] = payments.map(({ settlement }) => settlement) as [Settlement, ...Settlement[]]
+function combined(payments: readonly OutgoingPayment[]): Pick<SettlementCall, 'to' | 'data' | 'gas'> {
+  const [first, ...others] = payments.map(({ settlement }) => settlement) as [SettlementCall, ...SettlementCall[]]
   if (others.length === 0) return first
   const parts = [first, ...others].map(({ to, data }) => ({ target: to, allowFailure: true, callData: data }))
   return { to: MULTICALL3, data: aggregateData(parts), gas: batchGas(parts.length) }

@@ -88,7 +88,7 @@ export function createSender(options: SenderOptions): Sender {
     address: signer.address,
     pollMs,
     depth,
-    onLook: (count) => resendStuck(context, count),
+    onPoll: (count) => resendStuck(context, count),
     onError: (error) => log.warn({ err: error }, 'the chain could not be read; pending transactions wait'),
   })
   const nonces = createNonces()
@@ -137,7 +137,7 @@ async function affordableFees({ readFees, maxGasPrice }: Context): Promise<FeeQu
 async function send(context: Context, tx: OwnTransaction): Promise<boolean> {
   const { rpc, nonces, tracker } = context
   const track = (accepted: boolean): boolean => {
-    // A transaction that the node may not have is sent again at the tracker's next look.
+    // A transaction that the node may not have is sent again at the tracker's next poll.
     tx.sentAt = accepted ? performance.now() : Number.NEGATIVE_INFINITY
     tracker.add(tx)
     return accepted

@@ -36,8 +36,8 @@ export interface TrackerOptions {
   readonly pollMs: number
   /** Transactions are tracked at least until they are this many blocks deep. */
   readonly depth: number
-  /** Called after each look with the account's transaction count. */
-  readonly onLook: (count: number) => Promise<void>
+  /** Called after each poll with the account's transaction count. */
+  readonly onPoll: (count: number) => Promise<void>
   readonly onError: (error: unknown) => void
 }
 
@@ -74,22 +74,22 @@ export function createTracker<Transaction extends TrackedTransaction>(
   const tracked = new Map<number, Tracked<Transaction>>()
   const context: Context<Transaction> = { options, tracked }
   let timer: NodeJS.Timeout | null = null
-  let looking = false
+  let polling = false
   let closed = false
 
   function schedule(): void {
-    if (looking || closed || tracked.size === 0) return
+    if (polling || closed || tracked.size === 0) return
     const allMined = [...tracked.values()].every(({ receipt }) => receipt !== null)
     if (timer) clearTimeout(timer)
-    timer = setTimeout(() => void lookNow(), allMined ? IDLE_FACTOR * pollMs : pollMs)
+    timer = setTimeout(() => void pollNow(), allMined ? IDLE_FACTOR * pollMs : pollMs)
     // A process that has nothing else to do need not wait for blocks to get deeper.
     if (allMined) timer.unref()
   }
 
-  async function lookNow(): Promise<void> {
-    looking = true
-    await look(context).catch(onError)
-    looking = false
+  async function pollNow(): Promise<void> {
+    polling = true
+    await poll(context).catch(onError)
+    polling = false
     schedule()
   }
 
@@ -116,8 +116,8 @@ export function createTracker<Transaction extends TrackedTransaction>(
 }
 
 /** Reads the account's transaction count and fetches the receipts that may have changed. */
-async function look<Transaction extends TrackedTransaction>(context: Context<Transaction>): Promise<void> {
-  const { rpc, address, depth, onLook } = context.options
+async function poll<Transaction extends TrackedTransaction>(context: Context<Transaction>): Promise<void> {
+  const { rpc, address, depth, onPoll } = context.options
   const [count = 0, height = 0] = (
     await rpc.batch([['eth_getTransactionCount', address, 'latest'], ['eth_blockNumber']])
   ).map(numberOf)
@@ -131,7 +131,7 @@ async function look<Transaction extends TrackedTransaction>(context: Context<Tra
   const due = mined.filter((entry) => isDue(entry, height, depth))
   for (let from = 0; from < due.length; from += RECEIPTS_PER_REQUEST)
     await fetchReceipts(context, due.slice(from, from + RECEIPTS_PER_REQUEST), height)
-  await onLook(count)
+  await onPoll(count)
 }
 
 /** Whether a receipt has to be fetched: not while a block is only getting deeper between the depths that matter. */

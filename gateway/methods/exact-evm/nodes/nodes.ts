@@ -29,6 +29,7 @@ export interface NodesOptions {
   readonly log: Logger
 }
 
+/** The reason of a node that gives no answer. */
 export const UNREACHABLE = 'the node cannot be reached'
 const TIMEOUT_SECONDS = 10
 /** With another node to ask, a node that hangs is abandoned sooner. */

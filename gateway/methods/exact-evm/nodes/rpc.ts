@@ -9,6 +9,7 @@ import type { Hex } from '../../../config/networks.ts'
  */
 export type RpcFault = 'unsent' | 'refused' | 'unknown'
 
+/** A call of a node that failed. `fault` says whether it may have had an effect. */
 export class RpcError extends Error {
   readonly fault: RpcFault
   /** JSON-RPC error data, e.g. the returned bytes of a reverted call. */
