@@ -8,7 +8,7 @@ import type { PaymentMethod } from '../../gateway/methods/payment-method.ts'
 import type { PaymentRecord, Journal } from '../../gateway/payments/journal/journal.ts'
 import { ask, json, offer, receipt, send } from '../support/agent.ts'
 import { openGateway, PAY_TO, type TestGateway } from '../support/gateway.ts'
-import { until } from '../support/scene.ts'
+import { until } from '../support/until.ts'
 import { createScriptedSettler, type ScriptedSettler } from '../support/settler.ts'
 
 export interface PayingMethod {

@@ -7,7 +7,7 @@ import { type Call, type PluginContext, Reply } from '../../gateway/plugin/plugi
 import type { PriceList } from '../../gateway/documents/pricing.ts'
 import { documentContract } from '../contracts/document.ts'
 import { proves } from '../requirements.ts'
-import { marketCatalog, ownCatalog, PLACE } from './market.ts'
+import { marketCatalog, ownCatalog, PLACE } from './metals-catalog.ts'
 
 documentContract('a catalog with everything in it', marketCatalog, PLACE)
 documentContract("the project's own catalog", ownCatalog, PLACE)

@@ -25,7 +25,7 @@ describe('a paid stream whose gateway is killed', function () {
   const crashAt = (step: string): void => writeFileSync(join(dataDir, 'crash'), step)
   const open = async (): Promise<void> => {
     crashAt('')
-    running = await start('test/support/crasher.ts', /ready/, {
+    running = await start('test/support/crashing-gateway.ts', /ready/, {
       PORT: String(port),
       DATA_DIR: dataDir,
       CATALOG_DIR: catalog.catalogDir,

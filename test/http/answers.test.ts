@@ -3,7 +3,7 @@ import request from 'supertest'
 import { InvalidInput } from '../../gateway/errors.ts'
 import { Reply } from '../../gateway/plugin/plugin.ts'
 import { proves } from '../requirements.ts'
-import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock } from './shop.ts'
+import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
 
 const PAID = { 'X-PAYMENT': 'e30=' }
 

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
-import { openShop, PRICED, type Shop, stock } from './shop.ts'
+import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
 import { rawRequest } from './raw.ts'
 
 const JSON_BODY = { body: {}, bodyMedia: ['application/json'] }

@@ -4,7 +4,7 @@ import { constant } from '../../gateway/catalog/immutable.ts'
 import { Reply } from '../../gateway/plugin/plugin.ts'
 import { gzipped } from '../../gateway/http/respond.ts'
 import { rawRequest, requestLine } from './raw.ts'
-import { openShop, PRICED, type Shop, stock } from './shop.ts'
+import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
 
 const LONG = { words: 'gold and silver. '.repeat(200) }
 const TAGGED = { headers: { etag: '"t1"', 'cache-control': 'public, max-age=60' } }

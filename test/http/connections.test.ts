@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
 import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
-import { openShop, type Shop, stock } from './shop.ts'
+import { openShop, type Shop, stock } from './transport-gateway.ts'
 
 /** Sends a request and resolves with the response once its headers have arrived. */
 function open(url: string): Promise<IncomingMessage> {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import request from 'supertest'
 import { InvalidInput, Unavailable } from '../../gateway/errors.ts'
-import { openShop, PRICED, type Shop, stock } from './shop.ts'
+import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
 
 const LONG_STYLE = 'body { color: black }\n'.repeat(200)
 

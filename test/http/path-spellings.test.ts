@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 import { rawRequest, requestLine } from './raw.ts'
-import { openShop, PRICED, type Shop, stock } from './shop.ts'
+import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
 import { TARGETS } from './path-spellings.ts'
 
 const SECRET = 'what is sold'

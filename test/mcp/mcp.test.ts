@@ -9,7 +9,7 @@ import {
 import { expect } from 'chai'
 import { InvalidInput, ServiceError, Unavailable } from '../../gateway/errors.ts'
 import { proves } from '../requirements.ts'
-import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock, type Stocked } from '../http/shop.ts'
+import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock, type Stocked } from '../http/transport-gateway.ts'
 
 const QUERY = {
   type: 'object',

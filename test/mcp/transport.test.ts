@@ -1,7 +1,7 @@
 import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import request from 'supertest'
-import { BASE_URL, openShop, type Shop, stock } from '../http/shop.ts'
+import { BASE_URL, openShop, type Shop, stock } from '../http/transport-gateway.ts'
 import { proves } from '../requirements.ts'
 
 const INITIALIZE = {

@@ -28,7 +28,7 @@ describe('a gateway killed with SIGKILL', function () {
   const crashAt = (step: (typeof steps)[number] | ''): void => writeFileSync(join(dataDir, 'crash'), step)
   const open = async (): Promise<void> => {
     crashAt('')
-    running = await start('test/support/crasher.ts', /ready/, {
+    running = await start('test/support/crashing-gateway.ts', /ready/, {
       PORT: String(port),
       DATA_DIR: dataDir,
       CATALOG_DIR: join(shop, 'catalog'),

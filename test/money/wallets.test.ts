@@ -13,9 +13,9 @@ import { json, offer, payment, receipt, send } from '../support/agent.ts'
 import { startChain, type TestChain } from '../support/chain.ts'
 import { newWallet, openGateway, PAY_TO, type TestGateway } from '../support/gateway.ts'
 import { type Proxy, startProxy } from '../support/proxy.ts'
-import { newSettleKey } from '../support/settling.ts'
+import { newSettleKey } from '../support/payments.ts'
 import { base64, createPayment } from '../support/wallet.ts'
-import { createWalletMaker, type WalletMaker } from '../support/wallets.ts'
+import { createWalletMaker, type WalletMaker } from '../support/contract-wallets.ts'
 
 describe('a contract wallet', () => {
   let chain: TestChain

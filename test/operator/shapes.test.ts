@@ -4,7 +4,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 import { expect } from 'chai'
 import Papa from 'papaparse'
-import { ask, buy, json, payment, send, type Sent } from '../support/agent.ts'
+import { ask, buy, json, payment, send, type RequestOptions } from '../support/agent.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
 
 const TOKEN = 'correct-horse-battery'
@@ -23,7 +23,8 @@ const SHAPES = {
 describe('the JSON of the operator console', () => {
   let shop: TestGateway
   let shapes: (name: string) => ValidateFunction
-  const at = (path: string, sent: Sent = {}) => ask(`${shop.url}/operator${path}`, { ...sent, headers: bearer })
+  const at = (path: string, sent: RequestOptions = {}) =>
+    ask(`${shop.url}/operator${path}`, { ...sent, headers: bearer })
 
   before(async () => {
     const file = resolve(import.meta.dirname, '../../schemas/operator.json')

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { ROOT } from '../gateway/sandbox/laboratory.ts'
+import { ROOT } from '../gateway/sandbox/usdc-client.ts'
 import { labelled, usePay } from './pay/setup.ts'
 
 describe('npm run pay', () => {

@@ -7,7 +7,7 @@ import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { ask, buy, json } from '../support/agent.ts'
 import { openGateway, type TestGateway } from '../support/gateway.ts'
-import { until } from '../support/scene.ts'
+import { until } from '../support/until.ts'
 
 const root = resolve(import.meta.dirname, '../..')
 

@@ -19,21 +19,24 @@ export interface Offer {
   }
 }
 
-export interface Sent {
+export interface RequestOptions {
   readonly method?: string
   readonly body?: unknown
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal
 }
 
-export function ask(url: string, { method = 'GET', body, headers = {}, signal }: Sent = {}): Promise<Response> {
+export function ask(
+  url: string,
+  { method = 'GET', body, headers = {}, signal }: RequestOptions = {},
+): Promise<Response> {
   const json = body === undefined ? {} : { body: JSON.stringify(body) }
   const type = body === undefined ? {} : { 'content-type': 'application/json' }
   return fetch(url, { method, headers: { ...type, ...headers }, ...json, ...(signal ? { signal } : {}) })
 }
 
-export async function offer(url: string, sent: Sent = {}): Promise<Offer> {
-  const response = await ask(url, sent)
+export async function offer(url: string, options: RequestOptions = {}): Promise<Offer> {
+  const response = await ask(url, options)
   const header = response.headers.get('payment-required') ?? ''
   const v2 = JSON.parse(Buffer.from(header, 'base64').toString()) as Offer['v2']
   return { response, v2, v1: (await response.json()) as Offer['v1'] }
@@ -44,22 +47,27 @@ export async function payment(
   url: string,
   account: LocalAccount,
   version: 1 | 2 = 2,
-  sent: Sent = {},
+  options: RequestOptions = {},
 ): Promise<string> {
-  const { v1, v2 } = await offer(url, sent)
+  const { v1, v2 } = await offer(url, options)
   const requirement = version === 1 ? v1.accepts[0] : v2.accepts[0]
   return signPayment({ account, requirement: requirement as never, version })
 }
 
 /** Sends the request with a payment: X-PAYMENT for version 1, PAYMENT-SIGNATURE for version 2. */
-export function send(url: string, header: string, version: 1 | 2 = 2, sent: Sent = {}): Promise<Response> {
+export function send(url: string, header: string, version: 1 | 2 = 2, options: RequestOptions = {}): Promise<Response> {
   const name = version === 1 ? 'x-payment' : 'payment-signature'
-  return ask(url, { ...sent, headers: { ...sent.headers, [name]: header } })
+  return ask(url, { ...options, headers: { ...options.headers, [name]: header } })
 }
 
 /** Requests a 402, signs the payment and sends it. */
-export async function buy(url: string, account: LocalAccount, version: 1 | 2 = 2, sent: Sent = {}): Promise<Response> {
-  return send(url, await payment(url, account, version, sent), version, sent)
+export async function buy(
+  url: string,
+  account: LocalAccount,
+  version: 1 | 2 = 2,
+  options: RequestOptions = {},
+): Promise<Response> {
+  return send(url, await payment(url, account, version, options), version, options)
 }
 
 export function receipt(response: Response, name = 'payment-response'): Record<string, unknown> {

@@ -9,7 +9,7 @@ import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
 import { createWalletClient, http, nonceManager, publicActions } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { baseSepolia } from 'viem/chains'
-import { newSettleKey } from './settling.ts'
+import { newSettleKey } from './payments.ts'
 import type { TestChain } from './chain.ts'
 
 export interface Facilitator {

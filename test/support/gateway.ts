@@ -14,8 +14,9 @@ import { createLog } from '../../gateway/observe/log.ts'
 import { NETWORKS, type Hex } from '../../gateway/config/networks.ts'
 import { freePort } from '../../gateway/sandbox/anvil.ts'
 import { createScriptedSettler } from './settler.ts'
+import { until } from './until.ts'
 
-export { freePort }
+export { freePort, until }
 
 export const PAY_TO: Hex = '0x00000000000000000000000000000000000000A1'
 const fixtures = resolve(import.meta.dirname, '../fixtures')
@@ -37,11 +38,6 @@ export async function nextRequest({
 }: TestGateway): Promise<{ readonly request: IncomingMessage; readonly response: ServerResponse }> {
   const [request, response] = (await once(gateway.server, 'request')) as [IncomingMessage, ServerResponse]
   return { request, response }
-}
-
-/** Waits until a condition is true; the timeout of the test ends the wait. */
-export async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 5))
 }
 
 export function newWallet() {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
-import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
+import { detailOf, operationOf, SCHEMAS, validate } from './input-validation.ts'
 
 describe('a JSON body', () => {
   const fields = {

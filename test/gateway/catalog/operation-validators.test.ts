@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import { SchemaError } from '../../../gateway/validation/json-schema.ts'
 import { createValidators } from '../../../gateway/catalog/operation-validators.ts'
-import { detailOf, operationOf, SCHEMAS, validate } from './checked.ts'
+import { detailOf, operationOf, SCHEMAS, validate } from './input-validation.ts'
 
 const QUERY = {
   query: {

@@ -12,8 +12,8 @@ import { ask, buy, json } from '../../support/agent.ts'
 import { startChain, type TestChain } from '../../support/chain.ts'
 import { newWallet, openGateway, PAY_TO, type TestGateway } from '../../support/gateway.ts'
 import { type Proxy, startProxy } from '../../support/proxy.ts'
-import { newSettleKey } from '../../support/settling.ts'
-import { createWalletMaker, type WalletMaker } from '../../support/wallets.ts'
+import { newSettleKey } from '../../support/payments.ts'
+import { createWalletMaker, type WalletMaker } from '../../support/contract-wallets.ts'
 
 const shop = resolve(import.meta.dirname, '../../fixtures/shop/catalog')
 const REISSUE = '/v1/passes/reissue'

@@ -5,7 +5,7 @@ import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
 import { gold, TELLER, thing } from '../../support/catalog.ts'
-import { idsOf, useShop } from './shop.ts'
+import { idsOf, useShop } from './edition-fixture.ts'
 
 const HOST = { type: 'object', properties: { host: { type: 'string' } } }
 

@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { job } from '../../fixtures/plugins/counter/index.ts'
 import { gold, openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+import { until } from '../../support/until.ts'
 
 const COUNTER = {
   product: 'counter',
@@ -32,10 +33,6 @@ describe('a job', () => {
 
   const counts = async () =>
     (await edition.facts())['counter']?.['jobs'] as { count: { runs: number; failures: number } }
-
-  async function until(isTrue: () => boolean | Promise<boolean>): Promise<void> {
-    while (!(await isTrue())) await new Promise((wake) => setTimeout(wake, 2))
-  }
 
   /** Outlasts the interval of the job. Timers of one process fire in order, so a run that is due comes before this. */
   const severalIntervals = () => new Promise((wake) => setTimeout(wake, 30))

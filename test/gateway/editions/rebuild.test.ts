@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { gold, PRICED, thing } from '../../support/catalog.ts'
-import { idsOf, useShop } from './shop.ts'
+import { idsOf, useShop } from './edition-fixture.ts'
 
 describe('an edition that follows another', () => {
   const { open, build, write, writeSchema, remove } = useShop()

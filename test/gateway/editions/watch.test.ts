@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { type Watch, watchFolders } from '../../../gateway/editions/watch.ts'
 import { createLog } from '../../../gateway/observe/log.ts'
+import { until } from '../../support/until.ts'
 
 describe('the watch on folders', () => {
   let folder: string
@@ -21,10 +22,6 @@ describe('the watch on folders', () => {
     await watch.close()
     rmSync(folder, { recursive: true })
   })
-
-  const until = async (isTrue: () => boolean): Promise<void> => {
-    while (!isTrue()) await new Promise((wake) => setTimeout(wake, 10))
-  }
 
   /** Waits until a second watch has reported two later changes. A report of an earlier change comes before that. */
   const rest = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { createTools, type Tool } from '../../../gateway/mcp/tools.ts'
-import { ACCOUNTS, editionOf, PRICED, stock, type Stocked } from '../../http/shop.ts'
+import { ACCOUNTS, editionOf, PRICED, stock, type Stocked } from '../../http/transport-gateway.ts'
 
 const SCHEMAS = new Map<string, JsonSchema>([
   [

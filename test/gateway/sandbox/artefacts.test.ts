@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { artefactText, compile } from '../../../scripts/compile.ts'
-import { ROOT } from './laboratory.ts'
+import { ROOT } from './usdc-client.ts'
 
 describe('the contracts of the sandbox', () => {
   for (const name of ['usdc', 'multicall3'] as const)

@@ -4,7 +4,7 @@ import { existsSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { withLock } from '../../../gateway/sandbox/files.ts'
-import { temporaryFolder } from './laboratory.ts'
+import { temporaryFolder } from './usdc-client.ts'
 
 describe('a lock file', () => {
   const folder = temporaryFolder()

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Hex } from 'viem'
 import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { abiOf, createLaboratory, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './laboratory.ts'
+import { abiOf, createLaboratory, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
 
 describe('Multicall3 of the sandbox', () => {
   const folder = temporaryFolder()

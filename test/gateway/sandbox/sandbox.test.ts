@@ -7,7 +7,8 @@ import { anvilBinary } from '../../../gateway/sandbox/anvil.ts'
 import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { isAlive } from '../../../gateway/sandbox/processes.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { createLaboratory, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, TOKEN, until } from './laboratory.ts'
+import { createLaboratory, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
+import { until } from '../../support/until.ts'
 
 const USDC = 1_000_000n
 
@@ -30,7 +31,7 @@ describe('the sandbox', () => {
   }
   /** Opens the sandbox in another process with its own process group. */
   const openElsewhere = async (): Promise<{ process: ChildProcess; pid: number; rpcUrl: string }> => {
-    const opener = join(ROOT, 'test/gateway/sandbox/opener.ts')
+    const opener = join(ROOT, 'test/gateway/sandbox/sandbox-process.ts')
     const child = spawn(process.execPath, ['--import', 'tsx', opener, folder.path], {
       cwd: ROOT,
       detached: true,

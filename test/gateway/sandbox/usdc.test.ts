@@ -17,7 +17,7 @@ import {
   TOKEN,
   TYPES,
   words,
-} from './laboratory.ts'
+} from './usdc-client.ts'
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const WALLET = `// SPDX-License-Identifier: MIT

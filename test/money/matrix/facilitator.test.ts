@@ -6,9 +6,9 @@ import { createFacilitatorSettler } from '../../../gateway/methods/exact-evm/fac
 import { ask, json, receipt } from '../../support/agent.ts'
 import { type Facilitator, startFacilitator } from '../../support/facilitator.ts'
 import { type Fault, type Proxy, startProxy } from '../../support/proxy.ts'
-import { until } from '../../support/scene.ts'
-import { openTill, outcomeOf, type Signed, type Till } from '../../support/till.ts'
-import { ends, ONCE, OWED, PRICE, RELEASED, sendFor } from './till.ts'
+import { until } from '../../support/until.ts'
+import { openChainGateway, outcomeOf, type SignedPayment, type ChainGateway } from '../../support/chain-gateway.ts'
+import { expectStates, SETTLED, OWED, PRICE, RELEASED, sendFor } from './fault-fixture.ts'
 
 const HASH: Hex = `0x${'ab'.repeat(32)}`
 const SUBMITTED: readonly PaymentState[] = ['reserved', 'answered', 'submitted']
@@ -22,12 +22,12 @@ describe('a payment settled through facilitators with faults', () => {
   let reference: Facilitator
   let first: Proxy
   let second: Proxy
-  let till: Till
+  let gateway: ChainGateway
   /** Payments whose outcome is unknown. */
-  const unclear: Signed[] = []
+  const unclear: SignedPayment[] = []
 
   before(async function () {
-    till = await openTill(this, async (chain, [node]) => {
+    gateway = await openChainGateway(this, async (chain, [node]) => {
       reference = await startFacilitator(chain)
       ;[first, second] = [await startProxy(reference.url), await startProxy(reference.url)]
       // The first facilitator is down at the start; the gateway opens nevertheless.
@@ -48,27 +48,29 @@ describe('a payment settled through facilitators with faults', () => {
     for (const proxy of [first, second]) proxy.script(() => 'pass')
   })
   after(async () => {
-    await till?.close()
+    await gateway?.close()
     for (const proxy of [first, second]) await proxy?.close()
     await reference?.close()
   })
 
-  const sign = async (): Promise<Signed> => till.sign('/v1/echo/facilitated', await till.buyer())
+  const sign = async (): Promise<SignedPayment> => gateway.sign('/v1/echo/facilitated', await gateway.newBuyer())
   const settlesAt = (proxy: Proxy): number => proxy.requests.filter((body) => body.includes('paymentPayload')).length
   /** Pays, and counts how often each facilitator was asked to settle. */
-  async function pay(payment: Signed): Promise<{ readonly response: Response; readonly asked: readonly number[] }> {
+  async function pay(
+    payment: SignedPayment,
+  ): Promise<{ readonly response: Response; readonly asked: readonly number[] }> {
     const before = [settlesAt(first), settlesAt(second)]
     const response = await payment.pay()
     return { response, asked: [settlesAt(first) - (before[0] ?? 0), settlesAt(second) - (before[1] ?? 0)] }
   }
   it('settles through the second facilitator if the first is down at the start, and names it in /health', async () => {
-    expect(till.gateway.settlement.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
+    expect(gateway.settler.health().nodes?.map(({ ready }) => ready)).to.deep.equal([false, true, true])
     const payment = await sign()
     const { response } = await pay(payment)
     expect(response.status).to.equal(200)
-    await ends(payment, ONCE)
-    expect(await till.received()).to.equal(PRICE)
-    expect(till.gateway.settlement.settler.health()).to.include({ ready: true })
+    await expectStates(payment, SETTLED)
+    expect(await gateway.received()).to.equal(PRICE)
+    expect(gateway.settler.health()).to.include({ ready: true })
     await first.up()
   })
 
@@ -84,8 +86,8 @@ describe('a payment settled through facilitators with faults', () => {
       const { response, asked } = await pay(payment)
       expect(response.status).to.equal(200)
       expect(asked[1]).to.equal(1)
-      await ends(payment, ONCE)
-      expect(await till.received()).to.equal(PRICE)
+      await expectStates(payment, SETTLED)
+      expect(await gateway.received()).to.equal(PRICE)
     })
 
   it('releases a payment that a facilitator refused before it broadcast anything, and gives the reason', async () => {
@@ -96,19 +98,19 @@ describe('a payment settled through facilitators with faults', () => {
     expect(receipt(response)).to.include({ success: false, errorReason: 'invalid_exact_evm_payload_signature' })
     expect(await outcomeOf(response)).to.deep.equal([402, 'settlement_failed'])
     expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
-    await ends(payment, RELEASED)
-    expect(await till.received()).to.equal(0n)
+    await expectStates(payment, RELEASED)
+    expect(await gateway.received()).to.equal(0n)
   })
 
   it('records a debt if a refused payment is broadcast later all the same', async () => {
     for (const proxy of [first, second]) proxy.script(onSettle(answering(failing('insufficient_funds'))))
     const payment = await sign()
     expect((await payment.pay()).status).to.equal(402)
-    await ends(payment, RELEASED)
-    await sendFor(till, payment)
+    await expectStates(payment, RELEASED)
+    await sendFor(gateway, payment)
     expect(await json(await payment.pay())).to.include({ code: 'payment_already_used' })
-    await ends(payment, OWED)
-    expect(await till.received()).to.equal(PRICE)
+    await expectStates(payment, OWED)
+    expect(await gateway.received()).to.equal(PRICE)
   })
 
   for (const [name, fault] of Object.entries<Fault>({
@@ -123,8 +125,8 @@ describe('a payment settled through facilitators with faults', () => {
       const { response, asked } = await pay(payment)
       expect(response.status).to.equal(200)
       expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
-      await ends(payment, ONCE)
-      expect(await till.received()).to.equal(PRICE)
+      await expectStates(payment, SETTLED)
+      expect(await gateway.received()).to.equal(PRICE)
     })
 
   for (const [name, fault] of Object.entries<Fault>({
@@ -140,15 +142,15 @@ describe('a payment settled through facilitators with faults', () => {
       expect(response.headers.get('payment-required')).to.equal(null)
       expect(await outcomeOf(response)).to.deep.equal([503, 'settlement_pending'])
       expect(asked.reduce((sum, count) => sum + count)).to.equal(1)
-      expect(await payment.path()).to.deep.equal(SUBMITTED)
-      expect(await till.received()).to.equal(0n)
+      expect(await payment.states()).to.deep.equal(SUBMITTED)
+      expect(await gateway.received()).to.equal(0n)
       unclear.push(payment)
     })
 
   it('does no work and charges nothing while all facilitators are down, but still serves the 402', async () => {
     await first.down()
     await second.down()
-    const { settler } = till.gateway.settlement
+    const { settler } = gateway
     const payment = await sign()
     // The first payment may be taken before the outage is noticed.
     expect(await outcomeOf(await payment.pay())).to.be.deep.oneOf([
@@ -159,19 +161,19 @@ describe('a payment settled through facilitators with faults', () => {
     expect(settler.health().reason).to.equal('no facilitator can be reached')
     const other = await sign()
     expect(await outcomeOf(await other.pay())).to.deep.equal([503, 'settler_unavailable'])
-    expect(await other.path()).to.deep.equal([])
-    expect((await ask(`${till.url}/v1/echo/facilitated`)).status).to.equal(402)
+    expect(await other.states()).to.deep.equal([])
+    expect((await ask(`${gateway.url}/v1/echo/facilitated`)).status).to.equal(402)
     await first.up()
     await second.up()
     await until(() => settler.health().ready)
     expect((await other.pay()).status).to.equal(200)
-    await ends(other, ONCE)
-    expect(await till.received()).to.equal(PRICE)
+    await expectStates(other, SETTLED)
+    expect(await gateway.received()).to.equal(PRICE)
   })
 
   it('does no work and charges nothing while no facilitator supports the network, but still serves the 402', async () => {
     const otherNetwork = answering({ kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:1' }] })
-    const { settler } = till.gateway.settlement
+    const { settler } = gateway
     for (const proxy of [first, second])
       proxy.script((path) => (path === '/supported' ? otherNetwork : answering(failing('unsupported_network'))))
     const payment = await sign()
@@ -179,18 +181,18 @@ describe('a payment settled through facilitators with faults', () => {
     await until(() => !settler.health().ready)
     expect(settler.health().reason).to.equal('no facilitator settles "exact" on base-sepolia')
     expect(await outcomeOf(await payment.pay())).to.deep.equal([503, 'settler_unavailable'])
-    expect((await payment.path()).at(-1)).to.equal('released')
-    expect((await ask(`${till.url}/v1/echo/facilitated`)).status).to.equal(402)
+    expect((await payment.states()).at(-1)).to.equal('released')
+    expect((await ask(`${gateway.url}/v1/echo/facilitated`)).status).to.equal(402)
     for (const proxy of [first, second]) proxy.script(() => 'pass')
     await until(() => settler.health().ready)
-    expect(await till.received()).to.equal(0n)
+    expect(await gateway.received()).to.equal(0n)
   })
 
   it('releases payments with an unknown outcome only once they have expired by the time of the chain', async () => {
-    for (const payment of unclear) expect(await payment.path()).to.deep.equal(SUBMITTED)
-    await till.chain.advance(400)
-    for (const payment of unclear) await ends(payment, RELEASED)
+    for (const payment of unclear) expect(await payment.states()).to.deep.equal(SUBMITTED)
+    await gateway.chain.advance(400)
+    for (const payment of unclear) await expectStates(payment, RELEASED)
     expect(unclear).to.have.length(4)
-    expect(await till.received()).to.equal(0n)
+    expect(await gateway.received()).to.equal(0n)
   })
 })

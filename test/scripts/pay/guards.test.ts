@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { run } from '../../../scripts/pay/run.ts'
-import { createLaboratory } from '../../gateway/sandbox/laboratory.ts'
+import { createLaboratory } from '../../gateway/sandbox/usdc-client.ts'
 import { labelled, usePay } from './setup.ts'
 
 describe('npm run pay, to protect the buyer,', () => {

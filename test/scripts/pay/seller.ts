@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { type Hex, parseSignature } from 'viem'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import type { Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { createLaboratory } from '../../gateway/sandbox/laboratory.ts'
+import { createLaboratory } from '../../gateway/sandbox/usdc-client.ts'
 
 export interface ReceivedRequest {
   readonly method: string

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
 import { run } from '../../../scripts/pay/run.ts'
-import { quiet, skipWithoutAnvil, temporaryFolder } from '../../gateway/sandbox/laboratory.ts'
+import { quiet, skipWithoutAnvil, temporaryFolder } from '../../gateway/sandbox/usdc-client.ts'
 import { openSeller } from './seller.ts'
 
 /** Registers hooks in the current suite that open and close everything, and reset the seller before each test. */

@@ -13,8 +13,8 @@ import { createComparison } from '../../../../gateway/accounting/reconciliation/
 import { type Findings, openFindings } from '../../../../gateway/accounting/reconciliation/findings.ts'
 import { openDatabase } from '../../../../gateway/stores/database.ts'
 import { answerOf, INTENT, reservationOf, TRANSACTION } from '../../../contracts/journal-payments.ts'
-import { recorder, useScene } from '../../../support/scene.ts'
-import { newBuyer } from '../../../support/settling.ts'
+import { recorder, useSettlerFixture } from '../../../support/settler-fixture.ts'
+import { newBuyer } from '../../../support/payments.ts'
 
 interface SentAlert {
   readonly event: string
@@ -22,7 +22,7 @@ interface SentAlert {
 }
 
 describe('reconciliation with the chain', () => {
-  const scene = useScene()
+  const fixture = useSettlerFixture()
   const log = createLog('silent')
   let journal: Journal
   let db: ReturnType<typeof openDatabase>
@@ -50,11 +50,11 @@ describe('reconciliation with the chain', () => {
     journal = await openJournal({ file: ':memory:' })
     db = openDatabase({ file: ':memory:' })
     findings = await openFindings(db)
-    settler = await scene.open()
-    const { network } = scene.chain
-    const { payTo } = scene.requirements
+    settler = await fixture.open()
+    const { network } = fixture.chain
+    const { payTo } = fixture.requirements
     const url = `http://127.0.0.1:${(hook.address() as AddressInfo).port}/`
-    const rpc = createRpc(scene.proxy.url)
+    const rpc = createRpc(fixture.proxy.url)
     const alert = createAlertSender({ url, service: 'test', log, now })
     const place = { rpc, network, payTo, journal, findings, alert, log, now, own: new Set([own]) }
     compare = createComparison({ ...place, depth: 0, lookBack: null, graceSeconds: 60 })
@@ -67,7 +67,7 @@ describe('reconciliation with the chain', () => {
 
   /** Settles a payment on the chain and returns the transaction. */
   async function transfer(payload: DecodedPayment): Promise<Hex> {
-    const outcome = await settler.settle(payload, scene.requirements, { ...recorder(), wait: 'confirmed' })
+    const outcome = await settler.settle(payload, fixture.requirements, { ...recorder(), wait: 'confirmed' })
     if (outcome.state !== 'settled') throw new Error(outcome.state)
     return outcome.transaction
   }
@@ -79,9 +79,9 @@ describe('reconciliation with the chain', () => {
     amount = payload.amount,
     hash?: Hex,
   ) {
-    const { network } = scene.chain
+    const { network } = fixture.chain
     const { key, payer, identity, proof } = payload
-    const { payTo } = scene.requirements
+    const { payTo } = fixture.requirements
     const place = { network: network.caip2, asset: network.asset, payTo }
     await journal.reserve(reservationOf({ key, payer, identity, proof, amount, ...place }))
     if (to === 'released') return void (await journal.released(key, 1, 'gone'))
@@ -94,20 +94,20 @@ describe('reconciliation with the chain', () => {
   const events = (): string[] => alerts.map(({ event }) => event).sort()
 
   it('puts every payment and transfer in one bucket, alerts each finding once, and continues where the last run ended', async () => {
-    const matched = await scene.pay()
+    const matched = await fixture.newPayload()
     await recordPayment(matched, 'settled', matched.amount, await transfer(matched))
-    const differs = await scene.pay()
+    const differs = await fixture.newPayload()
     await recordPayment(differs, 'settled', differs.amount + 1n, await transfer(differs))
-    const unrecorded = await transfer(await scene.pay())
-    const released = await scene.pay()
+    const unrecorded = await transfer(await fixture.newPayload())
+    const released = await fixture.newPayload()
     await recordPayment(released, 'released')
     const reclaimed = await transfer(released)
-    const sent = await scene.pay()
+    const sent = await fixture.newPayload()
     await recordPayment(sent, 'submitted')
     await transfer(sent)
-    const lost = await scene.pay()
+    const lost = await fixture.newPayload()
     await recordPayment(lost, 'settled')
-    await scene.chain.mint(scene.requirements.payTo, 123n)
+    await fixture.chain.mint(fixture.requirements.payTo, 123n)
 
     const first = await compare()
     expect(first.unreadable).to.equal(null)
@@ -122,7 +122,7 @@ describe('reconciliation with the chain', () => {
     })
 
     offset = 120_000
-    await scene.chain.advance(120)
+    await fixture.chain.advance(120)
     const second = await compare()
     expect(second.buckets).to.deep.equal({
       matched: 1,
@@ -160,7 +160,7 @@ describe('reconciliation with the chain', () => {
   })
 
   it('records a debt if a payment arrives on the chain after it was released', async () => {
-    const payload = await scene.pay()
+    const payload = await fixture.newPayload()
     const key = payload.key
     await recordPayment(payload, 'submitted')
     await journal.refused(key, 1, { state: 'refused', reason: 'insufficient_funds', message: 'It failed.' })
@@ -179,39 +179,39 @@ describe('reconciliation with the chain', () => {
   })
 
   it('reports a transfer as unreadable while the node withholds its receipt, and reads it later', async () => {
-    const payload = await scene.pay()
+    const payload = await fixture.newPayload()
     await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
     const refusal = JSON.stringify([{ jsonrpc: '2.0', id: 0, error: { code: -32000, message: 'no' } }])
-    scene.proxy.script((_path, body) =>
+    fixture.proxy.script((_path, body) =>
       body.includes('eth_getTransactionReceipt') ? { status: 200, body: refusal } : 'pass',
     )
     expect((await compare()).buckets).to.include({ matched: 0, unreadable: 1 })
     expect(events()).to.deep.equal(['reconciliation.unreadable'])
-    scene.proxy.script(() => 'pass')
+    fixture.proxy.script(() => 'pass')
     expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
   })
 
   it('reports an unreadable chain once, and skips no block afterwards', async () => {
-    const payload = await scene.pay()
+    const payload = await fixture.newPayload()
     await recordPayment(payload, 'settled', payload.amount, await transfer(payload))
     const refusal = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32005, message: 'range too wide' } })
-    scene.proxy.script((_path, body) => (body.includes('eth_getLogs') ? { status: 200, body: refusal } : 'pass'))
+    fixture.proxy.script((_path, body) => (body.includes('eth_getLogs') ? { status: 200, body: refusal } : 'pass'))
     const blind = await compare()
     expect(blind).to.include({ readTo: null, unreadable: 'range too wide' })
     expect(blind.buckets).to.include({ matched: 0, unreadable: 1 })
     await compare()
     expect(events(), 'alerted once per outage').to.deep.equal(['reconciliation.unreadable'])
-    scene.proxy.script(() => 'pass')
+    fixture.proxy.script(() => 'pass')
     expect((await compare()).buckets).to.include({ matched: 1, unreadable: 0 })
   })
 
   it("marks transfers of the operator's own wallets and sends no alert for them", async () => {
-    const buyer = await newBuyer(scene.chain)
-    const { network } = scene.chain
+    const buyer = await newBuyer(fixture.chain)
+    const { network } = fixture.chain
     const parts = {
-      rpc: createRpc(scene.proxy.url),
+      rpc: createRpc(fixture.proxy.url),
       network,
-      payTo: scene.requirements.payTo,
+      payTo: fixture.requirements.payTo,
       journal,
       findings,
       log,
@@ -219,7 +219,7 @@ describe('reconciliation with the chain', () => {
     }
     const alert = async (sent: SentAlert): Promise<boolean> => alerts.push(sent) > 0
     const wallets = new Set([buyer.address.toLowerCase()])
-    await transfer(await scene.pay(buyer))
+    await transfer(await fixture.newPayload(buyer))
     const mine = createComparison({ ...parts, alert, own: wallets, depth: 0, lookBack: null, graceSeconds: 60 })
     expect((await mine()).buckets.unknown).to.equal(1)
     expect((await newest('unknown')).map(({ isOwn }) => isOwn)).to.deep.equal([true])

@@ -3,8 +3,9 @@ import type { DecodedPayment, Intent, Outcome, Settler } from '../../../../../ga
 import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createBatches } from '../../../../../gateway/methods/exact-evm/chain/batches.ts'
 import { MULTICALL3 } from '../../../../../gateway/methods/exact-evm/multicall.ts'
-import { recorder, until, useScene } from '../../../../support/scene.ts'
-import { newBuyer, PRICE, submitted } from '../../../../support/settling.ts'
+import { recorder, useSettlerFixture } from '../../../../support/settler-fixture.ts'
+import { until } from '../../../../support/until.ts'
+import { newBuyer, PRICE, submittedRecord } from '../../../../support/payments.ts'
 
 describe('batches', () => {
   /** Batches that finish when `finish` of each is called. */
@@ -53,8 +54,8 @@ describe('batches', () => {
 })
 
 describe('the chain settler with batches', () => {
-  const scene = useScene()
-  const open = (): Promise<Settler> => scene.open({ batch: 10, pollMs: 20 })
+  const fixture = useSettlerFixture()
+  const open = (): Promise<Settler> => fixture.open({ batch: 10, pollMs: 20 })
 
   /** Settles one payment alone and, while that is pending, collects the others in the next batch. */
   async function together(
@@ -63,27 +64,30 @@ describe('the chain settler with batches', () => {
     records: readonly ((intent: Intent) => Promise<boolean>)[] = [],
   ): Promise<{ readonly outcomes: readonly Outcome[]; readonly intents: readonly Intent[] }> {
     const { intents, record } = recorder()
-    await scene.chain.rpc.call('evm_setAutomine', false)
-    const first = settler.settle(await scene.pay(), scene.requirements, { record: async () => true, wait: 'confirmed' })
-    await until(() => scene.proxy.requests.at(-1)?.includes('eth_getTransactionCount') === true)
+    await fixture.chain.rpc.call('evm_setAutomine', false)
+    const first = settler.settle(await fixture.newPayload(), fixture.requirements, {
+      record: async () => true,
+      wait: 'confirmed',
+    })
+    await until(() => fixture.proxy.requests.at(-1)?.includes('eth_getTransactionCount') === true)
     const all = payloads.map((payload, at) =>
-      settler.settle(payload, scene.requirements, { record: records[at] ?? record, wait: 'confirmed' }),
+      settler.settle(payload, fixture.requirements, { record: records[at] ?? record, wait: 'confirmed' }),
     )
-    await scene.chain.rpc.call('evm_setAutomine', true)
-    await scene.chain.rpc.call('evm_mine')
+    await fixture.chain.rpc.call('evm_setAutomine', true)
+    await fixture.chain.rpc.call('evm_mine')
     expect(await first).to.include({ state: 'settled' })
     return { outcomes: await Promise.all(all), intents }
   }
   const pays = (count: number): Promise<DecodedPayment[]> =>
-    Promise.all(Array.from({ length: count }, () => scene.pay()))
+    Promise.all(Array.from({ length: count }, () => fixture.newPayload()))
   const hashOf = (outcome: Outcome | undefined): Hex | null | undefined =>
     outcome && 'transaction' in outcome ? outcome.transaction : null
 
   it('does not start on a network without Multicall3', async () => {
-    const code = await scene.chain.rpc.call('eth_getCode', MULTICALL3, 'latest')
-    await scene.chain.rpc.call('anvil_setCode', MULTICALL3, '0x')
+    const code = await fixture.chain.rpc.call('eth_getCode', MULTICALL3, 'latest')
+    await fixture.chain.rpc.call('anvil_setCode', MULTICALL3, '0x')
     const failure = await open().catch((error: Error) => error.message)
-    await scene.chain.rpc.call('anvil_setCode', MULTICALL3, code)
+    await fixture.chain.rpc.call('anvil_setCode', MULTICALL3, code)
     expect(failure).to.match(/SETTLE_BATCH needs Multicall3/)
   })
 
@@ -93,27 +97,27 @@ describe('the chain settler with batches', () => {
     expect(new Set(outcomes.map(hashOf)).size).to.equal(1)
     expect(intents).to.have.length(5)
     for (const intent of intents) expect(intent).to.include({ batch: 5, raw: '0x', transaction: hashOf(outcomes[0]) })
-    expect(await scene.received()).to.equal(6n * PRICE)
+    expect(await fixture.received()).to.equal(6n * PRICE)
   })
 
   it('refuses the one payment of a batch that its payer cannot cover, and settles the others', async () => {
-    const poor = await scene.pay(await newBuyer(scene.chain, 0n))
+    const poor = await fixture.newPayload(await newBuyer(fixture.chain, 0n))
     const [first, second, third] = await pays(3)
     const payloads = [first, poor, second, third] as DecodedPayment[]
     const { outcomes } = await together(await open(), payloads)
     expect(outcomes.map(({ state }) => state)).to.deep.equal(['settled', 'refused', 'settled', 'settled'])
     expect(outcomes[1]).to.include({ reason: 'insufficient_funds' })
-    expect(await scene.received()).to.equal(4n * PRICE)
+    expect(await fixture.received()).to.equal(4n * PRICE)
   })
 
   it('settles the other payments alone if one payment of the batch uses up all gas', async () => {
-    const burner = await newBuyer(scene.chain)
-    const burning = await scene.pay(burner)
-    await scene.chain.rpc.call('anvil_setCode', burner.address, '0xfe')
+    const burner = await newBuyer(fixture.chain)
+    const burning = await fixture.newPayload(burner)
+    await fixture.chain.rpc.call('anvil_setCode', burner.address, '0xfe')
     const { outcomes } = await together(await open(), [burning, ...(await pays(2))])
     expect(outcomes.map(({ state }) => state)).to.deep.equal(['refused', 'settled', 'settled'])
     expect(hashOf(outcomes[1])).to.not.equal(hashOf(outcomes[2]))
-    expect(await scene.received()).to.equal(3n * PRICE)
+    expect(await fixture.received()).to.equal(3n * PRICE)
   })
 
   it('does not send a payment whose intent could not be recorded, but sends the others of the batch', async () => {
@@ -123,9 +127,9 @@ describe('the chain settler with batches', () => {
     const records = [undefined, async () => false, undefined, failing] as ((intent: Intent) => Promise<boolean>)[]
     const racing = together(settler, payloads, records)
     expect(await racing.catch((error: Error) => error.message)).to.equal('disk full')
-    await until(async () => (await scene.received()) === 3n * PRICE)
+    await until(async () => (await fixture.received()) === 3n * PRICE)
     for (const payload of [payloads[1], payloads[3]])
-      expect(await settler.check(payload as DecodedPayment, scene.requirements)).to.equal(null)
+      expect(await settler.check(payload as DecodedPayment, fixture.requirements)).to.equal(null)
   })
 
   it('sends each payment of a batch once after a crash between recording and sending', async () => {
@@ -134,30 +138,30 @@ describe('the chain settler with batches', () => {
     const { intents, record } = recorder()
     const dying = await open()
     let sent = 0
-    scene.proxy.script((_, body) =>
+    fixture.proxy.script((_, body) =>
       body.includes('eth_sendRawTransaction') && sent++ > 0 ? { status: 200, body: refusing } : 'pass',
     )
     await together(dying, payloads, [record, record, record])
     await dying.close()
-    scene.proxy.script(() => 'pass')
+    fixture.proxy.script(() => 'pass')
     expect(intents).to.have.length(3)
     const settler = await open()
-    const rows = payloads.map((payload, at) => submitted(payload, scene.requirements, intents[at] as Intent))
+    const rows = payloads.map((payload, at) => submittedRecord(payload, fixture.requirements, intents[at] as Intent))
     const outcomes = () => Promise.all(rows.map((row) => settler.status(row)))
     expect((await outcomes()).map(({ state }) => state)).to.deep.equal(['pending', 'pending', 'pending'])
     await until(async () => (await outcomes()).every(({ state }) => state === 'settled'))
-    expect(await scene.received()).to.equal(4n * PRICE)
+    expect(await fixture.received()).to.equal(4n * PRICE)
   })
 
   it('finds a batch that was sent before a crash, and does not send it again', async () => {
     const payloads = await pays(3)
     const { intents } = await together(await open(), payloads)
-    const settler = await scene.open({ batch: 10 })
-    const before = scene.proxy.requests.length
+    const settler = await fixture.open({ batch: 10 })
+    const before = fixture.proxy.requests.length
     for (const [at, payload] of payloads.entries())
-      expect(await settler.status(submitted(payload, scene.requirements, intents[at] as Intent))).to.include({
+      expect(await settler.status(submittedRecord(payload, fixture.requirements, intents[at] as Intent))).to.include({
         state: 'settled',
       })
-    expect(scene.proxy.requests.slice(before).join()).to.not.contain('eth_sendRawTransaction')
+    expect(fixture.proxy.requests.slice(before).join()).to.not.contain('eth_sendRawTransaction')
   })
 })

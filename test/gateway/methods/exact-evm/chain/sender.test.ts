@@ -10,7 +10,7 @@ import { createSender, type Sender } from '../../../../../gateway/methods/exact-
 import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Proxy, startProxy } from '../../../../support/proxy.ts'
-import { newSettleKey } from '../../../../support/settling.ts'
+import { newSettleKey } from '../../../../support/payments.ts'
 
 const log = createLog('silent')
 const to: Hex = '0x00000000000000000000000000000000000000b2'

@@ -7,9 +7,9 @@ import type { Hex } from '../../../../../gateway/config/networks.ts'
 import { createFacilitatorSettler } from '../../../../../gateway/methods/exact-evm/facilitator/facilitator-settler.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Facilitator, startFacilitator } from '../../../../support/facilitator.ts'
-import { until } from '../../../../support/scene.ts'
+import { until } from '../../../../support/until.ts'
 import { type Fault, type Proxy, startProxy } from '../../../../support/proxy.ts'
-import { newBuyer, newPayload, newRequirements, PRICE, submitted } from '../../../../support/settling.ts'
+import { newBuyer, newPayload, newRequirements, PRICE, submittedRecord } from '../../../../support/payments.ts'
 
 const log = createLog('silent')
 const HASH: Hex = `0x${'ab'.repeat(32)}`
@@ -169,7 +169,7 @@ describe('the facilitator settler', () => {
         const outcome = await settle(settler, payload)
         expect(outcome).to.include({ state: 'pending' })
         expect(settlesAt(second)).to.equal(0)
-        const row = submitted(payload, requirements, outcome.intent as Intent)
+        const row = submittedRecord(payload, requirements, outcome.intent as Intent)
         expect(await settler.status(row)).to.include({ state: 'pending' })
       })
 

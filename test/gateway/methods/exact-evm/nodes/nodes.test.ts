@@ -6,7 +6,7 @@ import { createNodes, type Nodes } from '../../../../../gateway/methods/exact-ev
 import { createSigner } from '../../../../../gateway/methods/exact-evm/chain/transaction-signer.ts'
 import { startChain, type TestChain } from '../../../../support/chain.ts'
 import { type Fault, type Proxy, startProxy } from '../../../../support/proxy.ts'
-import { newSettleKey } from '../../../../support/settling.ts'
+import { newSettleKey } from '../../../../support/payments.ts'
 
 const refusing = (message: string): Fault => {
   return { status: 200, body: JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32000, message } }) }

@@ -49,7 +49,11 @@ export async function newPayload(
 }
 
 /** The journal record of a payment whose intent was recorded. */
-export function submitted(payment: DecodedPayment, requirements: PaymentRequirements, intent: Intent): PaymentRecord {
+export function submittedRecord(
+  payment: DecodedPayment,
+  requirements: PaymentRequirements,
+  intent: Intent,
+): PaymentRecord {
   const { network, amount, payTo } = requirements
   const now = Date.now()
   const { envelope, ...signed } = payment

@@ -8,9 +8,9 @@ import type { Hex } from '../../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { settleData, transferOf, word } from '../../../gateway/methods/exact-evm/eip3009.ts'
 import { ask } from '../../support/agent.ts'
-import { until } from '../../support/scene.ts'
-import { newSettleKey } from '../../support/settling.ts'
-import { openTill, type Signed, type Till } from '../../support/till.ts'
+import { until } from '../../support/until.ts'
+import { newSettleKey } from '../../support/payments.ts'
+import { openChainGateway, type SignedPayment, type ChainGateway } from '../../support/chain-gateway.ts'
 
 export const PRICE = 5_000n
 export const PLAN_PRICE = 1_500_000n
@@ -19,34 +19,46 @@ export const STRANGER: Hex = '0x00000000000000000000000000000000000000d4'
 export const GATED = { method: 'POST', body: { text: 'held', fault: 'gate' } }
 export const GATED_PRICE = 10_000n
 
-export const ONCE = ['reserved', 'answered', 'submitted', 'settled'] as const
+export const SETTLED = ['reserved', 'answered', 'submitted', 'settled'] as const
 export const RELEASED = ['reserved', 'answered', 'submitted', 'released'] as const
 export const OWED = [...RELEASED, 'settled', 'owed'] as const
 
+export interface GatewayFixture {
+  gateway: ChainGateway
+  /** The gas key of its settler. */
+  key: Hex
+}
+
 /** Opens a gateway on a local chain before the tests of a suite. The fields are set once the hooks have run. */
-export function useTill(options: Partial<ChainSettlerOptions>): { till: Till; key: Hex } {
-  const opened = {} as { till: Till; key: Hex }
+export function useChainGateway(options: Partial<ChainSettlerOptions>): GatewayFixture {
+  const fixture = {} as GatewayFixture
   before(async function () {
-    opened.till = await openTill(this, async (chain, [first, second]) => {
+    fixture.gateway = await openChainGateway(this, async (chain, [first, second]) => {
       const { network } = chain
-      opened.key = await newSettleKey(chain)
+      fixture.key = await newSettleKey(chain)
       const rpcUrl = `${first.url},${second.url}`
       const timing = { confirmSeconds: 3, pollMs: 30, stuckMs: 4_000 }
-      return createChainSettler({ rpcUrl, key: opened.key, network, log: createLog('silent'), ...timing, ...options })
+      return createChainSettler({ rpcUrl, key: fixture.key, network, log: createLog('silent'), ...timing, ...options })
     })
   })
   afterEach(async () => {
-    const { chain, nodes } = opened.till
+    const { chain, nodes } = fixture.gateway
     for (const node of nodes) node.script(() => 'pass')
     await chain.rpc.call('evm_setAutomine', true)
     await chain.rpc.call('evm_mine')
   })
-  after(() => opened.till?.close())
-  return opened
+  after(() => fixture.gateway?.close())
+  return fixture
 }
 
 /** Sends a transaction from any account without its key. */
-export async function sendAs({ chain }: Till, from: Hex, to: Hex, data: Hex, tip = 2_000_000_000n): Promise<Hex> {
+export async function sendAs(
+  { chain }: ChainGateway,
+  from: Hex,
+  to: Hex,
+  data: Hex,
+  tip = 2_000_000_000n,
+): Promise<Hex> {
   await chain.fund(from)
   await chain.rpc.call('anvil_impersonateAccount', from)
   const fees = { maxPriorityFeePerGas: hex(tip), maxFeePerGas: hex(400_000_000_000n), gas: hex(200_000n) }
@@ -54,33 +66,40 @@ export async function sendAs({ chain }: Till, from: Hex, to: Hex, data: Hex, tip
 }
 
 /** Moves the buyer's whole balance elsewhere. */
-export async function drain(till: Till, buyer: Hex): Promise<void> {
-  const balance = await till.chain.balanceOf(buyer)
-  await sendAs(till, buyer, till.chain.network.asset, `0xa9059cbb${word(STRANGER)}${word(balance)}`, 50_000_000_000n)
+export async function drain(gateway: ChainGateway, buyer: Hex): Promise<void> {
+  const balance = await gateway.chain.balanceOf(buyer)
+  await sendAs(
+    gateway,
+    buyer,
+    gateway.chain.network.asset,
+    `0xa9059cbb${word(STRANGER)}${word(balance)}`,
+    50_000_000_000n,
+  )
 }
 
 /** Sends the buyer's authorization from another account. */
-export async function sendFor(till: Till, payment: Signed): Promise<void> {
-  await sendAs(till, STRANGER, till.chain.network.asset, dataOf(till, payment))
+export async function sendFor(gateway: ChainGateway, payment: SignedPayment): Promise<void> {
+  await sendAs(gateway, STRANGER, gateway.chain.network.asset, settlementData(gateway, payment))
 }
 
-export async function ends(payment: Signed, states: readonly PaymentState[]): Promise<void> {
-  await until(async () => (await payment.path()).length >= states.length)
-  expect(await payment.path()).to.deep.equal(states)
+/** Waits until a payment has passed as many states as given, and expects exactly these. */
+export async function expectStates(payment: SignedPayment, states: readonly PaymentState[]): Promise<void> {
+  await until(async () => (await payment.states()).length >= states.length)
+  expect(await payment.states()).to.deep.equal(states)
 }
 
-/** Starts a paid call whose handler waits until `go`, so that the chain can change meanwhile. */
-export async function startGatedCall(
-  till: Till,
-  payment: Signed,
+/** Starts a paid call whose handler waits until `finish`, so that the chain can change meanwhile. */
+export async function startHeldCall(
+  gateway: ChainGateway,
+  payment: SignedPayment,
   statesBefore = 0,
-): Promise<{ readonly go: () => Promise<Response> }> {
-  const answer = payment.pay()
-  await until(async () => (await payment.path()).length > statesBefore)
+): Promise<{ readonly finish: () => Promise<Response> }> {
+  const response = payment.pay()
+  await until(async () => (await payment.states()).length > statesBefore)
   return {
-    async go() {
-      await ask(`${till.url}/v1/gate`, { method: 'POST' })
-      return answer
+    async finish() {
+      await ask(`${gateway.url}/v1/gate`, { method: 'POST' })
+      return response
     },
   }
 }
@@ -88,6 +107,6 @@ export async function startGatedCall(
 export const hex = (value: bigint): Hex => `0x${value.toString(16)}`
 
 /** Call data that settles a payment. */
-export function dataOf({ chain }: Till, { header }: Signed): Hex {
+export function settlementData({ chain }: ChainGateway, { header }: SignedPayment): Hex {
   return settleData(transferOf(decodePayment(header, [createExactEvm(chain.network)])))
 }

@@ -13,8 +13,8 @@ import { baseSepolia } from 'viem/chains'
 import type { Hex } from '../../gateway/config/networks.ts'
 import { compile } from '../../scripts/compile.ts'
 import type { TestChain } from './chain.ts'
-import { newSettleKey } from './settling.ts'
-import { until } from './scene.ts'
+import { newSettleKey } from './payments.ts'
+import { until } from './until.ts'
 
 /** The wallet accepts signatures of 66 bytes that begin with 1, so that they differ from those of keys. */
 const SOURCE = `// SPDX-License-Identifier: MIT

@@ -36,11 +36,6 @@ export function abiOf(name: 'usdc' | 'multicall3'): Abi {
   return (JSON.parse(text) as { abi: Abi }).abi
 }
 
-/** Waits until a condition is true; the timeout of the test ends the wait. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await pause(20)
-}
-
 const fields = [
   { name: 'from', type: 'address' },
   { name: 'to', type: 'address' },

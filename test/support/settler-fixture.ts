@@ -7,9 +7,9 @@ import type { Hex } from '../../gateway/config/networks.ts'
 import { type ChainSettlerOptions, createChainSettler } from '../../gateway/methods/exact-evm/chain/chain-settler.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { type Proxy, startProxy } from './proxy.ts'
-import { newBuyer, newPayload, newRequirements, newSettleKey } from './settling.ts'
+import { newBuyer, newPayload, newRequirements, newSettleKey } from './payments.ts'
 
-export interface Scene {
+export interface SettlerFixture {
   chain: TestChain
   proxy: Proxy
   buyer: PrivateKeyAccount
@@ -17,51 +17,52 @@ export interface Scene {
   requirements: PaymentRequirements
   /** Opens a settler with the gas key of the test. It closes when the test ends. */
   open(change?: Partial<ChainSettlerOptions>): Promise<Settler>
-  pay(account?: PrivateKeyAccount): Promise<DecodedPayment>
+  /** Signs a payment; by the buyer of the test if no account is given. */
+  newPayload(account?: PrivateKeyAccount): Promise<DecodedPayment>
   settle(settler: Settler, payload: DecodedPayment, wait?: 'confirmed' | 'submitted'): Promise<Outcome>
   /** Returns what payTo of this test has received, in atomic units. */
   received(): Promise<bigint>
 }
 
 /** Registers hooks in the suite it is called in. The fields are set once the hooks have run. */
-export function useScene(): Scene {
+export function useSettlerFixture(): SettlerFixture {
   const settlers: Settler[] = []
-  const scene = {
+  const fixture = {
     async open(change = {}) {
-      const { proxy, chain, key } = scene
+      const { proxy, chain, key } = fixture
       const log = createLog('silent')
       const options = { rpcUrl: proxy.url, key, network: chain.network, log, confirmSeconds: 10, ...change }
       const settler = await createChainSettler(options)
       settlers.push(settler)
       return settler
     },
-    pay: (account = scene.buyer) => newPayload(scene.chain, account, scene.requirements),
+    newPayload: (account = fixture.buyer) => newPayload(fixture.chain, account, fixture.requirements),
     settle: (settler, payload, wait = 'confirmed') =>
-      settler.settle(payload, scene.requirements, { ...recorder(), wait }),
-    received: () => scene.chain.balanceOf(scene.requirements.payTo),
-  } as Scene
+      settler.settle(payload, fixture.requirements, { ...recorder(), wait }),
+    received: () => fixture.chain.balanceOf(fixture.requirements.payTo),
+  } as SettlerFixture
 
   before(async function () {
-    scene.chain = await startChain(this)
-    scene.proxy = await startProxy(scene.chain.rpcUrl)
+    fixture.chain = await startChain(this)
+    fixture.proxy = await startProxy(fixture.chain.rpcUrl)
   })
   beforeEach(async () => {
-    scene.requirements = newRequirements(scene.chain)
-    scene.buyer = await newBuyer(scene.chain)
-    scene.key = await newSettleKey(scene.chain)
+    fixture.requirements = newRequirements(fixture.chain)
+    fixture.buyer = await newBuyer(fixture.chain)
+    fixture.key = await newSettleKey(fixture.chain)
   })
   afterEach(async () => {
-    const { proxy, chain } = scene
+    const { proxy, chain } = fixture
     proxy.script(() => 'pass')
     await chain.rpc.call('evm_setAutomine', true)
     await chain.rpc.call('evm_mine')
     await Promise.all(settlers.splice(0).map((settler) => settler.close()))
   })
   after(async () => {
-    await scene.proxy?.close()
-    await scene.chain?.stop()
+    await fixture.proxy?.close()
+    await fixture.chain?.stop()
   })
-  return scene
+  return fixture
 }
 
 /** Creates a recorder that stores each intent and lets the settlement be sent. */
@@ -71,20 +72,19 @@ export function recorder(): { readonly intents: Intent[]; readonly record: (inte
 }
 
 /** Returns the intent of a payment whose process died right after recording it. */
-export async function crashed(scene: Scene, settler: Settler, payload: DecodedPayment): Promise<Intent> {
+export async function intentBeforeCrash(
+  fixture: SettlerFixture,
+  settler: Settler,
+  payload: DecodedPayment,
+): Promise<Intent> {
   const { intents, record } = recorder()
-  const dying = settler.settle(payload, scene.requirements, {
+  const settling = settler.settle(payload, fixture.requirements, {
     wait: 'confirmed',
     record: async (intent) => {
       await record(intent)
       throw new Error('The process was killed.')
     },
   })
-  await dying.catch(() => {})
+  await settling.catch(() => {})
   return intents[0] as Intent
-}
-
-/** Waits until a condition is true; the timeout of the test ends the wait. */
-export async function until(ready: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await ready())) await new Promise((wake) => setTimeout(wake, 50))
 }

@@ -1,54 +1,54 @@
 /** A gateway on a local chain, with nodes or facilitators that can be made to fail. Used by the fault matrices. */
 import type { Context } from 'mocha'
 import type { LocalAccount } from 'viem'
-import type { Gateway } from '../../gateway/compose.ts'
 import { createLog } from '../../gateway/observe/log.ts'
-import type { PaymentRecord } from '../../gateway/payments/journal/journal.ts'
+import type { Journal, PaymentRecord } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'
 import type { Settler } from '../../gateway/methods/payment-method.ts'
 import type { Hex } from '../../gateway/config/networks.ts'
-import { json, payment, send, type Sent } from './agent.ts'
+import { json, payment, send, type RequestOptions } from './agent.ts'
 import { startChain, type TestChain } from './chain.ts'
 import { openGateway, PAY_TO } from './gateway.ts'
 import { type Proxy, startProxy } from './proxy.ts'
-import { newBuyer } from './settling.ts'
+import { newBuyer } from './payments.ts'
 
-export interface Till {
-  readonly gateway: Gateway
+export interface ChainGateway {
   readonly url: string
+  readonly journal: Journal
+  readonly settler: Settler
   readonly chain: TestChain
   /** Two nodes of the chain, each of which can be made to fail. */
   readonly nodes: readonly [Proxy, Proxy]
   /** Creates a buyer; with one USDC if no balance is given. */
-  buyer(balance?: bigint): Promise<LocalAccount>
+  newBuyer(balance?: bigint): Promise<LocalAccount>
   /** Signs a buyer's payment for a route. */
-  sign(path: string, buyer: LocalAccount, sent?: Sent): Promise<Signed>
-  /** What the recipient received since the last call, in atomic units. */
+  sign(path: string, buyer: LocalAccount, request?: RequestOptions): Promise<SignedPayment>
+  /** Returns what the recipient received since the last call, in atomic units. */
   received(): Promise<bigint>
   mine(blocks: number): Promise<void>
   close(): Promise<void>
 }
 
-export interface Signed {
+export interface SignedPayment {
   readonly header: string
   readonly authorization: { readonly from: Hex; readonly nonce: Hex }
   readonly signature: Hex
   /** Sends the request that the payment was signed for. */
   pay(): Promise<Response>
-  /** Its record in the journal. */
-  row(): Promise<PaymentRecord>
+  /** Returns its record in the journal. */
+  record(): Promise<PaymentRecord>
   /** Returns the states of the payment in the journal, in order. */
-  path(): Promise<readonly PaymentState[]>
+  states(): Promise<readonly PaymentState[]>
 }
 
 /**
  * Starts a chain, two nodes and a gateway.
  * @param open creates the settler from the chain and its two nodes
  */
-export async function openTill(
+export async function openChainGateway(
   context: Context,
   open: (chain: TestChain, nodes: readonly [Proxy, Proxy]) => Promise<Settler> | Settler,
-): Promise<Till> {
+): Promise<ChainGateway> {
   const chain = await startChain(context)
   // The contracts are in the state of the first block. Further blocks let a reorganisation leave that block alone.
   for (let block = 0; block < 3; block++) await chain.rpc.call('evm_mine')
@@ -56,21 +56,23 @@ export async function openTill(
   const settler = await open(chain, nodes)
   const settlement = { network: chain.network, payTo: PAY_TO, settler, sandbox: null, close: () => settler.close() }
   const now = (): Date => new Date()
-  const shop = await openGateway({}, { settlement, now, reconcileSeconds: 1, log: createLog('silent') })
-  const { gateway, url } = shop
-  const { journal } = gateway
+  const overrides = { settlement, now, reconcileSeconds: 1, log: createLog('silent') }
+  const testGateway = await openGateway({}, overrides)
+  const { url } = testGateway
+  const { journal } = testGateway.gateway
   const balance = (): Promise<bigint> => chain.balanceOf(PAY_TO)
   let last = await balance()
   return {
-    gateway,
     url,
+    journal,
+    settler,
     chain,
     nodes,
-    buyer: (balance = 1_000_000n) => newBuyer(chain, balance),
-    async sign(path, buyer, sent = {}) {
-      const header = await payment(`${url}${path}`, buyer, 2, sent)
+    newBuyer: (balance) => newBuyer(chain, balance),
+    async sign(path, buyer, request = {}) {
+      const header = await payment(`${url}${path}`, buyer, 2, request)
       const { payload } = JSON.parse(Buffer.from(header, 'base64').toString()) as {
-        payload: { authorization: Signed['authorization']; signature: Hex }
+        payload: { authorization: SignedPayment['authorization']; signature: Hex }
       }
       const { authorization, signature } = payload
       const { caip2, asset } = chain.network
@@ -79,9 +81,9 @@ export async function openTill(
         header,
         authorization,
         signature,
-        pay: () => send(`${url}${path}`, header, 2, sent),
-        row: async () => (await journal.find(key)) as PaymentRecord,
-        path: async () => (await journal.events(key)).map(({ state }) => state),
+        pay: () => send(`${url}${path}`, header, 2, request),
+        record: async () => (await journal.find(key)) as PaymentRecord,
+        states: async () => (await journal.events(key)).map(({ state }) => state),
       }
     },
     async received() {
@@ -93,7 +95,7 @@ export async function openTill(
       for (let block = 0; block < blocks; block++) await chain.rpc.call('evm_mine')
     },
     async close() {
-      await shop.close()
+      await testGateway.close()
       for (const node of nodes) await node.close()
       await chain.stop()
     },
