@@ -1,4 +1,4 @@
-/** What holds for the documents of any catalog: they are valid, complete and consistent. */
+/** The documents of every catalog are valid, complete and consistent. */
 import { expect } from 'chai'
 import { recipientsOf } from '../../gateway/config/pay-to.ts'
 import { createExactEvm } from '../../gateway/methods/exact-evm/exact-evm.ts'
@@ -15,14 +15,14 @@ import type { Catalog, Operation } from '../../gateway/plugin/catalog.ts'
 import { createValidators } from '../../gateway/catalog/operation-validators.ts'
 import { ServiceError } from '../../gateway/errors.ts'
 import { createChallenge } from '../../gateway/x402/challenge.ts'
-import { type Description, lint, mistakesOfExamples, operationsOf, pricesIn } from './openapi.ts'
+import { type Description, lint, invalidExamples, operationsOf, pricesIn } from './openapi.ts'
 
 const atomic = (dollars: string | number): bigint => BigInt(Math.round(Number(dollars) * 1e6))
 
-const each = <Value>(of: Readonly<Record<string, Value>>, price: (value: Value) => bigint) =>
-  Object.fromEntries(Object.entries(of).map(([route, value]) => [route, price(value)]))
+const pricesOf = <Value>(values: Readonly<Record<string, Value>>, price: (value: Value) => bigint) =>
+  Object.fromEntries(Object.entries(values).map(([route, value]) => [route, price(value)]))
 
-export function documentContract(name: string, load: () => Promise<Catalog>, place: DocumentContext): void {
+export function documentContract(name: string, load: () => Promise<Catalog>, deployment: DocumentContext): void {
   describe(`the documents of ${name}`, () => {
     let catalog: Catalog
     let shown: readonly Operation[]
@@ -35,7 +35,7 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
         ({ listed, internal, retired }) => listed && !internal && !retired,
       )
       paid = shown.filter(({ price }) => price !== null)
-      description = openapi(catalog, place) as unknown as Description
+      description = openapi(catalog, deployment) as unknown as Description
     })
 
     /** Atomic units by display route, from the catalog. */
@@ -43,25 +43,25 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
       Object.fromEntries(paid.map(({ displayRoute, price }) => [displayRoute, price as bigint]))
 
     it('state one price for each route: price list, discovery, OpenAPI, text index, families and live quote', () => {
-      const list = priceList(catalog, place)
-      expect(list).to.include({ currency: 'USDC', network: place.network.name, pay_to: place.payTo })
-      expect(each(list.prices_usd, atomic)).to.deep.equal(prices())
-      const found = discovery(catalog, place)
-      expect(each(found.paid_endpoints, (text) => atomic(text.replace(/^\$/, '')))).to.deep.equal(prices())
+      const list = priceList(catalog, deployment)
+      expect(list).to.include({ currency: 'USDC', network: deployment.network.name, pay_to: deployment.payTo })
+      expect(pricesOf(list.prices_usd, atomic)).to.deep.equal(prices())
+      const found = discovery(catalog, deployment)
+      expect(pricesOf(found.paid_endpoints, (text) => atomic(text.replace(/^\$/, '')))).to.deep.equal(prices())
       expect(pricesIn(description)).to.deep.equal(
         Object.fromEntries(paid.map(({ route, price }) => [route, [price, price]])),
       )
-      const lines = llms(catalog, place).matchAll(/^- \[([A-Z]+ [^\]]+)\]\([^)]*\): \$([\d.]+)\. /gm)
+      const lines = llms(catalog, deployment).matchAll(/^- \[([A-Z]+ [^\]]+)\]\([^)]*\): \$([\d.]+)\. /gm)
       expect(Object.fromEntries([...lines].map((line) => [line[1], atomic(line[2] as string)]))).to.deep.equal(prices())
       const quoteOf = createChallenge({
         catalog,
-        ...place,
-        formats: recipientsOf(place).map(({ network }) => createExactEvm(network)),
+        ...deployment,
+        formats: recipientsOf(deployment).map(({ network }) => createExactEvm(network)),
       })
       for (const operation of paid) {
-        const { v2 } = quoteOf(operation, place.baseUrl + operation.path, new ServiceError('payment_required'))
-        const [offer] = v2['accepts'] as [{ amount: string }]
-        expect(BigInt(offer.amount), operation.route).to.equal(operation.price)
+        const { v2 } = quoteOf(operation, deployment.baseUrl + operation.path, new ServiceError('payment_required'))
+        const [requirement] = v2['accepts'] as [{ amount: string }]
+        expect(BigInt(requirement.amount), operation.route).to.equal(operation.price)
       }
     })
 
@@ -93,29 +93,32 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
     })
 
     it('give examples that fit their schemas', () => {
-      expect(mistakesOfExamples(description)).to.deep.equal([])
+      expect(invalidExamples(description)).to.deep.equal([])
     })
 
     it('list the absolute address of every paid route, and no other, for indexers', () => {
-      const { version, resources } = discovery(catalog, place)
+      const { version, resources } = discovery(catalog, deployment)
       expect(version).to.equal(1)
       expect(resources).to.have.length(paid.length)
       for (const [index, { path }] of paid.entries()) {
         const fixed = path.split(/\{[^}]+\}/)[0] as string
-        expect(resources[index]?.startsWith(place.baseUrl + fixed), path).to.equal(true)
+        expect(resources[index]?.startsWith(deployment.baseUrl + fixed), path).to.equal(true)
         expect(() => new URL(resources[index] as string)).not.to.throw()
       }
     })
 
-    it('form an llms.txt whose links lead to routes that answer a GET', () => {
-      const text = llms(catalog, place)
+    it('include an llms.txt whose links lead to routes that answer GET', () => {
+      const text = llms(catalog, deployment)
       const prose = text.replaceAll(/^```[\s\S]*?^```$/gm, '').split('\n')
       expect(prose.filter((line) => line.startsWith('# '))).to.deep.equal([`# ${catalog.service.name}`])
       expect(prose.slice(0, 4)).to.deep.equal([`# ${catalog.service.name}`, '', `> ${catalog.service.summary}`, ''])
       expect(prose.filter((line) => /^#{3,} /.test(line))).to.deep.equal([])
       const lists = prose.slice(prose.findIndex((line) => line.startsWith('## '))).filter(Boolean)
       expect(lists.filter((line) => !/^(## .+|- \[[^\]]+\]\(https?:[^)\s]+\): .+)$/.test(line))).to.deep.equal([])
-      const routes = new Set([place.docs, ...shown.filter(({ method }) => method === 'GET').map(({ path }) => path)])
+      const routes = new Set([
+        deployment.docs,
+        ...shown.filter(({ method }) => method === 'GET').map(({ path }) => path),
+      ])
       for (const [, link] of text.matchAll(/\]\(([^)]+)\)/g)) {
         const { pathname } = new URL(link as string)
         const fits = [...routes].some((route) =>
@@ -125,32 +128,34 @@ export function documentContract(name: string, load: () => Promise<Catalog>, pla
       }
     })
 
-    it('name in the sitemap every page with one address', () => {
-      const places = [...sitemap(catalog, place).matchAll(/<loc>([^<]+)<\/loc>/g)].map((match) => match[1])
+    it('list every page with a fixed address in the sitemap', () => {
+      const addresses = [...sitemap(catalog, deployment).matchAll(/<loc>([^<]+)<\/loc>/g)].map((match) => match[1])
       const pages = shown.filter(({ view, path }) => view !== null && !path.includes('{'))
-      expect(places).to.have.members(pages.map(({ path }) => place.baseUrl + path))
+      expect(addresses).to.have.members(pages.map(({ path }) => deployment.baseUrl + path))
     })
 
-    it('keep robots away from private pages, with what lies below them, only', () => {
-      const closed = [...robots(catalog, place).matchAll(/^Disallow: (.+)$/gm)].map((match) => match[1] as string)
-      const isPublic = (path: string): boolean => path.startsWith(`${place.docs}/`)
+    it('exclude private pages and everything below them from robots, and nothing else', () => {
+      const disallowed = [...robots(catalog, deployment).matchAll(/^Disallow: (.+)$/gm)].map(
+        (match) => match[1] as string,
+      )
+      const isPublic = (path: string): boolean => path.startsWith(`${deployment.docs}/`)
       const pages = shown.filter(({ view, path }) => view !== null && path.includes('{') && !isPublic(path))
       const prefixes = pages.map(({ path }) => path.slice(0, path.indexOf('{')))
       for (const { path } of shown)
         expect(
-          closed.some((prefix) => path.startsWith(prefix)),
+          disallowed.some((prefix) => path.startsWith(prefix)),
           path,
         ).to.equal(prefixes.some((prefix) => path.startsWith(prefix)))
     })
 
-    it('fit the schemas under which they are served', () => {
+    it('match the response schemas that the catalog declares for them', () => {
       const validators = createValidators(catalog.schemas)
       const answers = {
-        getPricing: priceList(catalog, place),
-        getDiscovery: discovery(catalog, place),
+        getPricing: priceList(catalog, deployment),
+        getDiscovery: discovery(catalog, deployment),
         getOpenapi: description,
-        getApiCatalog: apiCatalog(catalog, place),
-        getFamilyX: family(catalog, place, '/v1/x'),
+        getApiCatalog: apiCatalog(catalog, deployment),
+        getFamilyX: family(catalog, deployment, '/v1/x'),
       }
       for (const [id, answer] of Object.entries(answers))
         expect(validators(catalog.operations.get(id) as Operation).answer(answer), id).to.equal(null)

@@ -1,4 +1,4 @@
-/** Invented payments for tests of the journal. */
+/** Made-up payments for tests of the journal. */
 import { randomBytes } from 'node:crypto'
 import type { Journal, Reservation, StoredAnswer } from '../../gateway/payments/journal/journal.ts'
 import type { PaymentState } from '../../gateway/payments/journal/payment-states.ts'

@@ -7,7 +7,6 @@ import { connect } from '../../gateway/payments/journal/sqlite.ts'
 import type { Journal } from '../../gateway/payments/journal/journal.ts'
 import { openSchema } from './postgres.ts'
 
-/** An empty journal with a clock of its own. */
 export interface TestJournal {
   /** The clock in ms, which the test sets. */
   now: number
@@ -20,10 +19,10 @@ export interface TestJournal {
 }
 
 export const JOURNALS: Readonly<Record<string, () => Promise<TestJournal | null>>> = {
-  memory: () => ledgerOf({ file: ':memory:' }, null, async () => {}),
+  memory: () => journalAt({ file: ':memory:' }, null, async () => {}),
 
   'a SQLite file': () => {
-    const folder = mkdtempSync(join(tmpdir(), 'ledger-'))
+    const folder = mkdtempSync(join(tmpdir(), 'journal-'))
     const file = join(folder, 'journal.sqlite')
     const sql = async (text: string): Promise<void> => {
       const connection = await connect(file, 'write')
@@ -33,16 +32,16 @@ export const JOURNALS: Readonly<Record<string, () => Promise<TestJournal | null>
         await connection.close()
       }
     }
-    return ledgerOf({ file }, sql, async () => rmSync(folder, { recursive: true }))
+    return journalAt({ file }, sql, async () => rmSync(folder, { recursive: true }))
   },
 
   PostgreSQL: async () => {
     const schema = await openSchema()
-    return schema && ledgerOf({ url: schema.url }, schema.sql, schema.drop)
+    return schema && journalAt({ url: schema.url }, schema.sql, schema.drop)
   },
 }
 
-async function ledgerOf(
+async function journalAt(
   address: { readonly file: string } | { readonly url: string },
   sql: TestJournal['sql'],
   remove: () => Promise<void>,

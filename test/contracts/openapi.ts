@@ -92,14 +92,16 @@ export function pricesIn(description: Description): Record<string, [bigint, bigi
 }
 
 /** Returns the examples in parameters, bodies and responses that do not match their schemas. */
-export function mistakesOfExamples(description: Description): readonly string[] {
+export function invalidExamples(description: Description): readonly string[] {
   const ajv = new Ajv2020({ strict: false, validateFormats: true })
   addFormats.default(ajv)
   ajv.addSchema({ $id: 'description', components: description.components })
   const check = (where: string, schema: object, example: unknown): string[] => {
     if (example === undefined) return []
-    const own = JSON.parse(JSON.stringify(schema).replaceAll('"#/components', '"description#/components')) as object
-    const validate = ajv.compile(own)
+    const standalone = JSON.parse(
+      JSON.stringify(schema).replaceAll('"#/components', '"description#/components'),
+    ) as object
+    const validate = ajv.compile(standalone)
     return validate(example) ? [] : [`${where}: ${ajv.errorsText(validate.errors)}`]
   }
   return operationsOf(description).flatMap(({ route, operation }) => {

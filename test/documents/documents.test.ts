@@ -7,10 +7,10 @@ import { type Call, type PluginContext, Reply } from '../../gateway/plugin/plugi
 import type { PriceList } from '../../gateway/documents/pricing.ts'
 import { documentContract } from '../contracts/document.ts'
 import { proves } from '../requirements.ts'
-import { marketCatalog, ownCatalog, PLACE } from './metals-catalog.ts'
+import { metalsCatalog, ownCatalog, DEPLOYMENT } from './metals-catalog.ts'
 
-documentContract('a catalog with everything in it', marketCatalog, PLACE)
-documentContract("the project's own catalog", ownCatalog, PLACE)
+documentContract('a catalog with everything in it', metalsCatalog, DEPLOYMENT)
+documentContract("the project's own catalog", ownCatalog, DEPLOYMENT)
 
 type Handler = (call: Pick<Call, 'catalog' | 'operation'>) => Promise<Reply> | Reply
 
@@ -32,7 +32,7 @@ describe('the documents plugin', () => {
 
   before(async () => {
     const plugin = createDocumentsPlugin({
-      ...PLACE,
+      ...DEPLOYMENT,
       now: () => new Date(started.getTime() + 90_500),
       editions: edition,
       issues: () => [],
@@ -42,22 +42,22 @@ describe('the documents plugin', () => {
       dataMode: 'sample',
       settlerHealth: () => settler,
     })
-    const { docs, stats } = PLACE
+    const { docs, stats } = DEPLOYMENT
     const settings = { docs, stats: stats as string }
     handlers = (await plugin.setup({ settings } as unknown as PluginContext)).handlers as unknown as typeof handlers
   })
 
   beforeEach(async () => {
-    catalog = await marketCatalog()
+    catalog = await metalsCatalog()
     status = [{ product: 'metals', status: 'ok' }]
     disabled = []
     settler = { ready: true }
   })
 
-  async function answer(id: string, of = catalog): Promise<Reply> {
-    const operation = of.operations.get(id)
+  async function answer(id: string, from = catalog): Promise<Reply> {
+    const operation = from.operations.get(id)
     if (operation === undefined) throw new Error(`no ${id}`)
-    return (handlers[operation.handler] as Handler)({ catalog: of, operation })
+    return (handlers[operation.handler] as Handler)({ catalog: from, operation })
   }
 
   const STATIC = [
@@ -86,8 +86,8 @@ describe('the documents plugin', () => {
   })
 
   it('changes its ETags only when the catalog changes', async () => {
-    const same = await marketCatalog()
-    const other = await marketCatalog({ 'service.json': { summary: 'Prices of metals and more.' } })
+    const same = await metalsCatalog()
+    const other = await metalsCatalog({ 'service.json': { summary: 'Prices of metals and more.' } })
     for (const id of STATIC) {
       const etag = (await answer(id)).headers['etag']
       expect((await answer(id, same)).headers['etag'], id).to.equal(etag)
@@ -97,7 +97,7 @@ describe('the documents plugin', () => {
 
   it('lists each tag once when two products have the same title', () => {
     const products = catalog.products.map((product) => ({ ...product, title: 'Metals' }))
-    const names = openapi({ ...catalog, products }, PLACE).tags.map(({ name }) => name)
+    const names = openapi({ ...catalog, products }, DEPLOYMENT).tags.map(({ name }) => name)
     expect(names.filter((name) => name === 'Metals')).to.have.length(1)
     expect(new Set(names).size).to.equal(names.length)
   })
@@ -144,7 +144,7 @@ describe('the documents plugin', () => {
     proves('price-list', 'discovery', 'openapi-version')
     const prices = { 'GET /v1/metals/current': 0.005, 'GET /v1/metals/bar/*': 2, 'POST /v1/metals/subscribe/day': 50 }
     const { currency, network, pay_to, prices_usd } = (await answer('getPricing')).body as PriceList
-    expect({ currency, network, pay_to }).to.deep.equal({ currency: 'USDC', network: 'base', pay_to: PLACE.payTo })
+    expect({ currency, network, pay_to }).to.deep.equal({ currency: 'USDC', network: 'base', pay_to: DEPLOYMENT.payTo })
     expect(prices_usd).to.include(prices)
     const { body } = await answer('getDiscovery')
     expect(body).to.include({

@@ -10,7 +10,7 @@ import type { JsonSchema } from '../../gateway/plugin/plugin.ts'
 
 export const root = resolve(import.meta.dirname, '../..')
 
-export const PLACE: DocumentContext = {
+export const DEPLOYMENT: DocumentContext = {
   baseUrl: 'https://shop.example',
   network: NETWORKS['base'],
   payTo: '0x00000000000000000000000000000000000000Aa',
@@ -174,15 +174,15 @@ export const DOCUMENTS: readonly CatalogDocument[] = [
 ]
 
 /** Builds a catalog of the documents above and the gateway's own (`documents.json`). `change` edits one product. */
-export async function marketCatalog(change: Readonly<Record<string, object>> = {}): Promise<Catalog> {
+export async function metalsCatalog(change: Readonly<Record<string, object>> = {}): Promise<Catalog> {
   const { documents: own } = await readDocuments(join(root, 'catalog'))
   const documents = [...DOCUMENTS, ...own.filter(({ file }) => file === 'documents.json')].map((document) => ({
     ...document,
     content: { ...document.content, ...change[document.file] },
   }))
   const { schemas } = await readSchemas(join(root, 'schemas'))
-  const { catalog, issues: mistakes } = createCatalog(documents, new Map(schemas).set('metals.json', METALS))
-  if (mistakes.length > 0) throw new Error(JSON.stringify(mistakes))
+  const { catalog, issues } = createCatalog(documents, new Map(schemas).set('metals.json', METALS))
+  if (issues.length > 0) throw new Error(JSON.stringify(issues))
   return catalog
 }
 

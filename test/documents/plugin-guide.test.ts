@@ -19,40 +19,40 @@ const files = new Map(
 )
 const fileOf = (path: string): string => files.get(path) ?? ''
 
-describe('the guide for plugin authors', () => {
+describe('the example product of the guide for plugin authors', () => {
   describe('in a running gateway', () => {
-    let place: LiveGateway
+    let gateway: LiveGateway
     before(async () => {
-      place = await openLiveGateway()
-      place.writePlugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
-      place.writeCatalog('x/tides.json', fileOf('catalog/x/tides.json'))
-      await until(async () => (await place.get('/v1/x/tides')).status === 402)
+      gateway = await openLiveGateway()
+      gateway.writePlugin('tides/index.ts', fileOf('plugins/tides/index.ts'))
+      gateway.writeCatalog('x/tides.json', fileOf('catalog/x/tides.json'))
+      await until(async () => (await gateway.get('/v1/x/tides')).status === 402)
     })
-    after(() => place.close())
+    after(() => gateway.close())
 
-    it('sells the product as soon as its files are there', async () => {
-      const { v2 } = await offer(`${place.url}/v1/x/tides`)
+    it('is sold as soon as its files are there', async () => {
+      const { v2 } = await offer(`${gateway.url}/v1/x/tides`)
       expect(v2.accepts[0]).to.include({ amount: '2000' })
-      await until(async () => (await buy(`${place.url}/v1/x/tides?limit=1`, place.wallet)).status === 200)
-      const answer = await json(await buy(`${place.url}/v1/x/tides?limit=1`, place.wallet))
-      expect(answer['readings']).to.have.length(1)
+      await until(async () => (await buy(`${gateway.url}/v1/x/tides?limit=1`, gateway.wallet)).status === 200)
+      const body = await json(await buy(`${gateway.url}/v1/x/tides?limit=1`, gateway.wallet))
+      expect(body['readings']).to.have.length(1)
     })
 
-    it('streams to whoever asks for events', async () => {
-      const answer = await new Promise<import('node:http').IncomingMessage>((resolve) => {
-        get(`${place.url}/v1/x/tides/live`, { headers: { accept: 'text/event-stream' } }, resolve)
+    it('streams to a caller who asks for events', async () => {
+      const response = await new Promise<import('node:http').IncomingMessage>((resolve) => {
+        get(`${gateway.url}/v1/x/tides/live`, { headers: { accept: 'text/event-stream' } }, resolve)
       })
-      expect(answer.headers['content-type']).to.contain('text/event-stream')
-      const [event] = (await once(answer, 'data')) as [Buffer]
+      expect(response.headers['content-type']).to.contain('text/event-stream')
+      const [event] = (await once(response, 'data')) as [Buffer]
       expect(event.toString()).to.match(/^id: \d+\ndata: \{"time":".*","metres":-?[\d.]+\}/)
-      answer.destroy()
+      response.destroy()
     })
 
-    it('refuses a stream to whoever does not ask for events, and a position that is none', async () => {
-      const plain = await place.get('/v1/x/tides/live')
+    it('refuses a stream to a caller who does not ask for events, and refuses an invalid position', async () => {
+      const plain = await gateway.get('/v1/x/tides/live')
       expect([plain.status, (await json(plain))['retry']]).to.deep.equal([422, 'after_fix'])
       const headers = { accept: 'text/event-stream', 'last-event-id': 'yesterday' }
-      expect((await fetch(`${place.url}/v1/x/tides/live`, { headers })).status).to.equal(422)
+      expect((await fetch(`${gateway.url}/v1/x/tides/live`, { headers })).status).to.equal(422)
     })
   })
 
@@ -72,17 +72,17 @@ describe('the guide for plugin authors', () => {
     })
     after(() => rmSync(folder, { recursive: true, force: true }))
 
-    const run = (...words: string[]) => spawnSync(process.execPath, words, { cwd: folder, encoding: 'utf8' })
+    const runNode = (...args: string[]) => spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
 
     it('has a test that passes', () => {
       const mocha = ['--import', 'tsx/esm', 'node_modules/mocha/bin/mocha.js', '--no-package']
-      const { status, stdout, stderr } = run(...mocha, 'test/plugins/tides/index.test.ts')
+      const { status, stdout, stderr } = runNode(...mocha, 'test/plugins/tides/index.test.ts')
       expect(stdout + stderr).to.match(/ passing/)
       expect(status, stdout + stderr).to.equal(0)
     })
 
     it('compiles', () => {
-      const { status, stdout } = run('node_modules/typescript/bin/tsc', '--noEmit')
+      const { status, stdout } = runNode('node_modules/typescript/bin/tsc', '--noEmit')
       const errors = stdout.split('\n').filter((line) => /^(plugins|test)\//.test(line))
       expect(errors, stdout).to.deep.equal([])
       expect(status, stdout).to.equal(0)

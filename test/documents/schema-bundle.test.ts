@@ -73,7 +73,7 @@ describe('a bundle of schemas', () => {
     ])
   })
 
-  it('names a reference to a schema that does not exist', () => {
+  it('reports a reference to a schema that does not exist', () => {
     const bundle = createBundle(FILES, '#/s/')
     expect(() => bundle.add({ $ref: 'lead.json' }, 'getLead')).to.throw(
       'getLead references the schema lead.json, which does not exist.',
@@ -82,8 +82,8 @@ describe('a bundle of schemas', () => {
   })
 })
 
-describe('dollars', () => {
-  it('formats atomic units with two decimals, or more if needed', () => {
+describe('a price in dollars', () => {
+  it('has two decimals, or more if needed', () => {
     const written = [5000n, 20_000n, 100_000n, 1_000_000n, 750_000_000n, 1n, 1_234_560n].map(dollars)
     expect(written).to.deep.equal(['0.005', '0.02', '0.10', '1.00', '750.00', '0.000001', '1.23456'])
   })

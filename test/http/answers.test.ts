@@ -3,29 +3,29 @@ import request from 'supertest'
 import { InvalidInput } from '../../gateway/errors.ts'
 import { Reply } from '../../gateway/plugin/plugin.ts'
 import { proves } from '../requirements.ts'
-import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
+import { BASE_URL, NETWORK, openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 
 const PAID = { 'X-PAYMENT': 'e30=' }
 
 describe('an HTTP answer', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   before(async () => {
-    shop = await openShop(
+    gateway = await openTransportGateway(
       [
-        stock(
+        route(
           'getSample',
           'GET /v1/sample',
           { cacheSeconds: 60 },
           () => new Reply({ a: 1 }, { headers: { etag: '"s1"' } }),
         ),
-        stock('getCurrent', 'GET /v1/current', PRICED, () => new Reply({ secret: 1 }, { headers: { ETag: '"c1"' } })),
-        stock('getEvent', 'GET /v1/event/{selector}', {}, ({ raw }) => raw.params),
-        stock('search', 'GET /v1/search', {}, ({ raw }) => raw.query),
-        stock('estimate', 'POST /v1/estimate', { ...PRICED, body: {}, bodyMedia: ['application/json'] }),
-        stock('fail', 'GET /v1/fail', {}, () => {
+        route('getCurrent', 'GET /v1/current', PRICED, () => new Reply({ secret: 1 }, { headers: { ETag: '"c1"' } })),
+        route('getEvent', 'GET /v1/event/{selector}', {}, ({ raw }) => raw.params),
+        route('search', 'GET /v1/search', {}, ({ raw }) => raw.query),
+        route('estimate', 'POST /v1/estimate', { ...PRICED, body: {}, bodyMedia: ['application/json'] }),
+        route('fail', 'GET /v1/fail', {}, () => {
           throw new Error('the password is 1234')
         }),
-        stock('refuse', 'GET /v1/refuse', {}, () => {
+        route('refuse', 'GET /v1/refuse', {}, () => {
           throw new InvalidInput('Too far back.', ['query', 'start'])
         }),
       ],
@@ -47,10 +47,10 @@ describe('an HTTP answer', () => {
       },
     )
   })
-  after(() => shop.close())
+  after(() => gateway.close())
   beforeEach(() => {
-    shop.calls.length = 0
-    shop.requests.length = 0
+    gateway.calls.length = 0
+    gateway.requests.length = 0
   })
 
   it('has a call id, CORS headers and security headers, whatever its status', async () => {
@@ -60,7 +60,7 @@ describe('an HTTP answer', () => {
       ['/nowhere', 404],
       ['/v1/fail', 500],
     ] as const) {
-      const answer = await request(shop.server).get(path).expect(status)
+      const answer = await request(gateway.server).get(path).expect(status)
       expect(answer.headers['x-call-id'], path).to.match(/^[0-9a-f-]{36}$/)
       expect(answer.headers['access-control-allow-origin'], path).to.equal('*')
       expect(answer.headers['access-control-expose-headers'], path).to.match(
@@ -73,16 +73,16 @@ describe('an HTTP answer', () => {
   })
 
   it('shows the price in header and body of a 402, and forbids caching it', async () => {
-    const { headers, body } = await request(shop.server).get('/v1/current').expect(402)
+    const { headers, body } = await request(gateway.server).get('/v1/current').expect(402)
     const v2 = JSON.parse(Buffer.from(headers['payment-required'] as string, 'base64').toString()) as object
     expect(v2).to.nested.include({ x402Version: 2, 'resource.url': `${BASE_URL}/v1/current` })
     expect(body).to.include({ x402Version: 1, code: 'payment_required' })
     expect(headers['cache-control']).to.equal('no-store')
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('includes the receipt when it was paid for, and forbids caching', async () => {
-    const { headers, body } = await request(shop.server).get('/v1/current').set(PAID).expect(200)
+    const { headers, body } = await request(gateway.server).get('/v1/current').set(PAID).expect(200)
     expect(body).to.deep.equal({ secret: 1 })
     expect(headers['cache-control']).to.equal('private, no-store')
     const receipt = JSON.parse(Buffer.from(headers['x-payment-response'] as string, 'base64').toString()) as object
@@ -91,23 +91,23 @@ describe('an HTTP answer', () => {
   })
 
   it('lets caches keep a free answer for as long as the catalog says', async () => {
-    const kept = await request(shop.server).get('/v1/sample').expect(200)
+    const kept = await request(gateway.server).get('/v1/sample').expect(200)
     expect(kept.headers['cache-control']).to.equal('public, max-age=60')
-    const asked = await request(shop.server).get('/v1/search').expect(200)
+    const asked = await request(gateway.server).get('/v1/search').expect(200)
     expect(asked.headers['cache-control']).to.equal('no-cache')
   })
 
   it('is 304 when the caller has the current ETag of a free route, but never on a priced route', async () => {
-    const fresh = await request(shop.server).get('/v1/sample').set('If-None-Match', 'W/"x", W/"s1"').expect(304)
+    const fresh = await request(gateway.server).get('/v1/sample').set('If-None-Match', 'W/"x", W/"s1"').expect(304)
     expect(fresh.text).to.equal('')
-    await request(shop.server).get('/v1/sample').set('If-None-Match', '"other"').expect(200)
-    const paid = await request(shop.server).get('/v1/current').set(PAID).set('If-None-Match', '"c1"').expect(200)
+    await request(gateway.server).get('/v1/sample').set('If-None-Match', '"other"').expect(200)
+    const paid = await request(gateway.server).get('/v1/current').set(PAID).set('If-None-Match', '"c1"').expect(200)
     expect(paid.body).to.deep.equal({ secret: 1 })
   })
 
   it('has the same headers for HEAD of a free route as for GET, without a body', async () => {
-    const get = await request(shop.server).get('/v1/sample')
-    const head = await request(shop.server).head('/v1/sample').expect(200)
+    const get = await request(gateway.server).get('/v1/sample')
+    const head = await request(gateway.server).head('/v1/sample').expect(200)
     for (const name of ['content-type', 'content-length', 'etag', 'cache-control'])
       expect(head.headers[name], name).to.equal(get.headers[name])
     expect(head.text).to.equal(undefined)
@@ -115,18 +115,18 @@ describe('an HTTP answer', () => {
 
   it('never runs a priced operation for HEAD, even with a payment', async () => {
     for (const presented of [{}, PAID, { 'X-SERVICE-TOKEN': 'token' }]) {
-      const head = await request(shop.server).head('/v1/current').set(presented).expect(402)
+      const head = await request(gateway.server).head('/v1/current').set(presented).expect(402)
       expect(head.headers['payment-required']).to.be.a('string')
     }
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('lists the methods of a path on 405 and on OPTIONS', async () => {
-    const refused = await request(shop.server).delete('/v1/current').expect(405)
+    const refused = await request(gateway.server).delete('/v1/current').expect(405)
     expect(refused.headers['allow']).to.equal('GET, HEAD, OPTIONS')
     expect(refused.body).to.include({ code: 'method_not_allowed', retry: 'after_fix' })
-    await request(shop.server).head('/v1/estimate').expect(405)
-    const options = await request(shop.server).options('/v1/estimate').expect(204)
+    await request(gateway.server).head('/v1/estimate').expect(405)
+    const options = await request(gateway.server).options('/v1/estimate').expect(204)
     expect(options.headers['access-control-allow-methods']).to.equal('POST, OPTIONS')
     const allowed = (options.headers['access-control-allow-headers'] as string).split(', ')
     expect(allowed).to.include.members([
@@ -137,32 +137,32 @@ describe('an HTTP answer', () => {
       'Idempotency-Key',
       'Access-Control-Expose-Headers',
     ])
-    await request(shop.server).options('/nowhere').expect(204)
-    expect(shop.requests).to.have.length(0)
+    await request(gateway.server).options('/nowhere').expect(204)
+    expect(gateway.requests).to.have.length(0)
   })
 
   it('shows the call id of an internal error, but not its cause', async () => {
-    const { body, headers, text } = await request(shop.server).get('/v1/fail').expect(500)
+    const { body, headers, text } = await request(gateway.server).get('/v1/fail').expect(500)
     expect(text).to.not.contain('1234')
     expect(body).to.include({ code: 'internal', call_id: headers['x-call-id'] })
   })
 
   it('lists every problem of an invalid request', async () => {
     proves('detail-shape')
-    const { body } = await request(shop.server).get('/v1/refuse').expect(422)
+    const { body } = await request(gateway.server).get('/v1/refuse').expect(422)
     expect((body as { detail: unknown }).detail).to.deep.equal([
       { loc: ['query', 'start'], msg: 'Too far back.', type: 'value_error' },
     ])
   })
 
   it('accepts payments in either header, and the token with or without Bearer', async () => {
-    await request(shop.server)
+    await request(gateway.server)
       .get('/v1/current')
       .set({ 'PAYMENT-SIGNATURE': 'two', 'X-PAYMENT': 'one', 'X-SERVICE-TOKEN': 'Bearer abc.def' })
       .expect(200)
-    await request(shop.server).get('/v1/current').set('x-service-token', 'abc.def').expect(200)
-    await request(shop.server).get('/v1/current').set({ 'X-PAYMENT': '', 'X-SERVICE-TOKEN': '' }).expect(402)
-    expect(shop.requests.map(({ credential }) => credential)).to.deep.equal([
+    await request(gateway.server).get('/v1/current').set('x-service-token', 'abc.def').expect(200)
+    await request(gateway.server).get('/v1/current').set({ 'X-PAYMENT': '', 'X-SERVICE-TOKEN': '' }).expect(402)
+    expect(gateway.requests.map(({ credential }) => credential)).to.deep.equal([
       { payments: ['two', 'one'], token: 'abc.def' },
       { payments: [], token: 'abc.def' },
       null,
@@ -170,30 +170,30 @@ describe('an HTTP answer', () => {
   })
 
   it('uses the public URL, whatever the Host and X-Forwarded headers say', async () => {
-    await request(shop.server)
+    await request(gateway.server)
       .get('/v1/current?limit=1')
       .set({ Host: 'evil.example', 'X-Forwarded-Host': 'evil.example', 'X-Forwarded-Proto': 'https' })
       .expect(402)
-    expect(shop.requests[0]?.url).to.equal(`${BASE_URL}/v1/current?limit=1`)
+    expect(gateway.requests[0]?.url).to.equal(`${BASE_URL}/v1/current?limit=1`)
   })
 
   it('decodes a path parameter as one segment', async () => {
-    const { body } = await request(shop.server).get('/v1/event/a%20b;c=%C3%A9').expect(200)
+    const { body } = await request(gateway.server).get('/v1/event/a%20b;c=%C3%A9').expect(200)
     expect(body).to.deep.equal({ selector: 'a b;c=é' })
-    await request(shop.server).get('/v1/event/a/b').expect(404)
-    await request(shop.server).get('/v1/event/').expect(404)
+    await request(gateway.server).get('/v1/event/a/b').expect(404)
+    await request(gateway.server).get('/v1/event/').expect(404)
   })
 
   it('turns repeated query keys into a list and treats a hostile key as an ordinary key', async () => {
-    const { text } = await request(shop.server).get('/v1/search?a=1&a=2&b=x+y&__proto__=z&__proto__=q').expect(200)
+    const { text } = await request(gateway.server).get('/v1/search?a=1&a=2&b=x+y&__proto__=z&__proto__=q').expect(200)
     expect(text).to.equal('{"a":["1","2"],"b":"x y","__proto__":["z","q"]}')
   })
 
   it('is a page or JSON for an unknown path, as the caller prefers', async () => {
-    const data = await request(shop.server).get('/nowhere').set('Accept', '*/*').expect(404)
+    const data = await request(gateway.server).get('/nowhere').set('Accept', '*/*').expect(404)
     expect(data.body).to.include({ code: 'not_found', retry: 'never' })
-    // This shop has no error view, so the error page falls back to JSON.
-    const fallback = await request(shop.server).get('/nowhere').set('Accept', 'text/html').expect(404)
+    // This gateway has no error view, so the error page falls back to JSON.
+    const fallback = await request(gateway.server).get('/nowhere').set('Accept', 'text/html').expect(404)
     expect(fallback.body).to.include({ code: 'not_found' })
   })
 })

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
-import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
+import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 import { rawRequest } from './raw.ts'
 
 const JSON_BODY = { body: {}, bodyMedia: ['application/json'] }
@@ -11,39 +11,39 @@ const JSON_BODY = { body: {}, bodyMedia: ['application/json'] }
 const part = (head: string, body: string): string => `--b\r\nContent-Disposition: form-data; ${head}\r\n\r\n${body}\r\n`
 
 describe('a request body over HTTP', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   before(async () => {
-    shop = await openShop([
-      stock('echo', 'POST /echo', JSON_BODY, ({ raw }) => ({ got: raw.body })),
-      stock('sell', 'POST /sell', { ...PRICED, ...JSON_BODY, maxBytes: 1_000_000 }),
-      stock(
+    gateway = await openTransportGateway([
+      route('echo', 'POST /echo', JSON_BODY, ({ raw }) => ({ got: raw.body })),
+      route('sell', 'POST /sell', { ...PRICED, ...JSON_BODY, maxBytes: 1_000_000 }),
+      route(
         'form',
         'POST /form',
         { body: {}, bodyMedia: ['application/x-www-form-urlencoded'] },
         ({ raw }) => raw.body,
       ),
-      stock(
+      route(
         'upload',
         'POST /upload',
         { body: {}, bodyMedia: ['multipart/form-data', 'text/csv'], maxBytes: 100_000 },
         ({ raw }) => raw.body,
       ),
-      stock('buy', 'POST /buy', {}, ({ raw }) => ({ body: raw.body ?? null })),
+      route('buy', 'POST /buy', {}, ({ raw }) => ({ body: raw.body ?? null })),
     ])
   })
-  after(() => shop.close())
+  after(() => gateway.close())
   beforeEach(() => {
-    shop.calls.length = 0
+    gateway.calls.length = 0
   })
 
   it('is not read on a priced route without a payment', async () => {
-    await request(shop.server).post('/sell').set('Content-Type', 'image/png').send('not json').expect(402)
-    await request(shop.server).post('/sell').send({}).expect(402)
-    expect(shop.calls).to.have.length(0)
+    await request(gateway.server).post('/sell').set('Content-Type', 'image/png').send('not json').expect(402)
+    await request(gateway.server).post('/sell').send({}).expect(402)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('is not requested from a caller who waits for 100 Continue and has not paid', async () => {
-    const socket = connect(shop.port, '127.0.0.1')
+    const socket = connect(gateway.port, '127.0.0.1')
     await once(socket, 'connect')
     const lines = ['POST /sell HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 9']
     socket.write([...lines, 'Expect: 100-continue', '', ''].join('\r\n'))
@@ -55,7 +55,7 @@ describe('a request body over HTTP', () => {
   it('is requested with 100 Continue when it is needed', async () => {
     const lines = ['POST /echo HTTP/1.1', 'Host: a', 'Content-Type: application/json', 'Content-Length: 7']
     const text = [...lines, 'Connection: close', 'Expect: 100-continue', '', '{"a":1}'].join('\r\n')
-    const { head, body } = await rawRequest(shop.port, text)
+    const { head, body } = await rawRequest(gateway.port, text)
     expect(`${head}\r\n\r\n${body}`).to.match(
       /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 OK[^]*\{"got":\{"a":1\}\}$/,
     )
@@ -63,11 +63,14 @@ describe('a request body over HTTP', () => {
 
   it('is refused above the size limit of the route, and the connection stays open', async () => {
     const big = JSON.stringify('x'.repeat(5000))
-    const announced = await request(shop.server).post('/echo').type('json').send(big).expect(413)
+    const announced = await request(gateway.server).post('/echo').type('json').send(big).expect(413)
     expect(announced.body).to.include({ code: 'body_too_large', max_bytes: 1000 })
     expect((announced.body as { message: string }).message).to.contain('1000 bytes')
     const status = await new Promise((resolve, reject) => {
-      const sent = httpRequest(`${shop.url}/echo`, { method: 'POST', headers: { 'content-type': 'application/json' } })
+      const sent = httpRequest(`${gateway.url}/echo`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+      })
       sent.on('response', (answer) => {
         answer.resume()
         resolve(answer.statusCode)
@@ -77,49 +80,52 @@ describe('a request body over HTTP', () => {
       sent.end('1')
     })
     expect(status).to.equal(413)
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('is refused in a media type, charset or encoding that the route does not accept', async () => {
-    const media = await request(shop.server).post('/echo').type('text/plain').send('x').expect(415)
+    const media = await request(gateway.server).post('/echo').type('text/plain').send('x').expect(415)
     expect(media.body).to.deep.include({ code: 'media_unsupported', accepted: ['application/json'] })
-    await request(shop.server).post('/echo').type('form').send('a=1').expect(415)
-    await request(shop.server)
+    await request(gateway.server).post('/echo').type('form').send('a=1').expect(415)
+    await request(gateway.server)
       .post('/echo')
       .set('Content-Type', 'application/json; charset=utf-16')
       .send('1')
       .expect(415)
-    await request(shop.server).post('/echo').type('json').set('Content-Encoding', 'gzip').send('{}').expect(415)
+    await request(gateway.server).post('/echo').type('json').set('Content-Encoding', 'gzip').send('{}').expect(415)
   })
 
   it('is read as JSON without a media type or with a +json media type', async () => {
-    const { body } = await request(shop.server).post('/echo').set('Content-Type', 'application/vnd.a+json').send('[1]')
+    const { body } = await request(gateway.server)
+      .post('/echo')
+      .set('Content-Type', 'application/vnd.a+json')
+      .send('[1]')
     expect(body).to.deep.equal({ got: [1] })
     const text = 'POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 4\r\n\r\ntrue'
-    expect((await rawRequest(shop.port, text)).body).to.equal('{"got":true}')
+    expect((await rawRequest(gateway.port, text)).body).to.equal('{"got":true}')
   })
 
   it('reports the position of a JSON syntax error', async () => {
-    const { body } = await request(shop.server).post('/echo').type('json').send('{"a": 1,}').expect(422)
+    const { body } = await request(gateway.server).post('/echo').type('json').send('{"a": 1,}').expect(422)
     const { detail } = body as { detail: { loc: unknown; type: string; msg: string }[] }
     expect(detail[0]).to.deep.include({ loc: ['body', 8], type: 'json_invalid' })
     expect(detail[0]?.msg).to.contain('position 8')
   })
 
   it('is undefined when none was sent or the route accepts none', async () => {
-    expect((await request(shop.server).post('/echo')).body).to.deep.equal({})
-    const { body } = await request(shop.server).post('/buy').send({ price: 0 }).expect(200)
+    expect((await request(gateway.server).post('/echo')).body).to.deep.equal({})
+    const { body } = await request(gateway.server).post('/buy').send({ price: 0 }).expect(200)
     expect(body).to.deep.equal({ body: null })
   })
 
   it('is read from a form as strings, and as lists where a name repeats', async () => {
-    const { body } = await request(shop.server).post('/form').type('form').send('email=a%40b.c&source=&tag=x&tag=y')
+    const { body } = await request(gateway.server).post('/form').type('form').send('email=a%40b.c&source=&tag=x&tag=y')
     expect(body).to.deep.equal({ email: 'a@b.c', source: '', tag: ['x', 'y'] })
   })
 
   it('is read from multipart or from a raw file as an upload', async () => {
     const csv = Buffer.from('time,price\n1,2\n')
-    const multipart = await request(shop.server)
+    const multipart = await request(gateway.server)
       .post('/upload')
       .field('preset', 'large_cap')
       .field('preset', 'b')
@@ -127,18 +133,18 @@ describe('a request body over HTTP', () => {
       .expect(200)
     const expected = { mediaType: 'text/csv', bytes: JSON.parse(JSON.stringify(csv)) as unknown }
     expect(multipart.body).to.deep.equal({ preset: ['large_cap', 'b'], file: { filename: 'trades.csv', ...expected } })
-    const bare = await request(shop.server).post('/upload').type('text/csv').send(csv.toString()).expect(200)
+    const bare = await request(gateway.server).post('/upload').type('text/csv').send(csv.toString()).expect(200)
     expect(bare.body).to.deep.equal({ file: { filename: 'upload', ...expected } })
   })
 
   it('ignores the empty file of a form in which no file was chosen', async () => {
     const text = `${part('name="preset"', 'x')}${part('name="file"; filename=""\r\nContent-Type: application/octet-stream', '')}--b--\r\n`
-    const { body } = await request(shop.server).post('/upload').type('multipart/form-data; boundary=b').send(text)
+    const { body } = await request(gateway.server).post('/upload').type('multipart/form-data; boundary=b').send(text)
     expect(body).to.deep.equal({ preset: 'x' })
   })
 
   it('is refused if multipart is malformed or too large', async () => {
-    const upload = (type: string, text: string) => request(shop.server).post('/upload').type(type).send(text)
+    const upload = (type: string, text: string) => request(gateway.server).post('/upload').type(type).send(text)
     await upload('multipart/form-data', 'x').expect(422)
     await upload(
       'multipart/form-data; boundary=b',
@@ -148,18 +154,18 @@ describe('a request body over HTTP', () => {
     const field = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'
     await upload('multipart/form-data; boundary=b', `${field.repeat(101)}--b--\r\n`).expect(422)
     await upload('multipart/form-data; boundary=b', `${field.repeat(3000)}--b--\r\n`).expect(413)
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('aborts the call when the caller disconnects during the upload', async () => {
-    const socket = connect(shop.port, '127.0.0.1')
+    const socket = connect(gateway.port, '127.0.0.1')
     await once(socket, 'connect')
-    const before = shop.requests.length
+    const before = gateway.requests.length
     socket.write('POST /echo HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{"a"')
-    while (shop.requests.length === before) await new Promise((wake) => setTimeout(wake, 2))
-    const { signal } = shop.requests.at(-1) as { signal: AbortSignal }
+    while (gateway.requests.length === before) await new Promise((wake) => setTimeout(wake, 2))
+    const { signal } = gateway.requests.at(-1) as { signal: AbortSignal }
     socket.destroy()
     if (!signal.aborted) await once(signal, 'abort')
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 })

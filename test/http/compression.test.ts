@@ -4,7 +4,7 @@ import { constant } from '../../gateway/catalog/immutable.ts'
 import { Reply } from '../../gateway/plugin/plugin.ts'
 import { gzipped } from '../../gateway/http/respond.ts'
 import { rawRequest, requestLine } from './raw.ts'
-import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
+import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 
 const LONG = { words: 'gold and silver. '.repeat(200) }
 const TAGGED = { headers: { etag: '"t1"', 'cache-control': 'public, max-age=60' } }
@@ -12,22 +12,22 @@ const DOCUMENT = constant(new Reply({ ...LONG }, TAGGED))
 const REPEATED = 'data: gold\n'.repeat(200)
 
 describe('a long free answer', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   before(async () => {
-    shop = await openShop([
-      stock('getLong', 'GET /v1/long', {}, () => new Reply(LONG, TAGGED)),
-      stock('getDocument', 'GET /v1/document', {}, () => DOCUMENT),
-      stock('getShort', 'GET /v1/short'),
-      stock('getPaid', 'GET /v1/paid', PRICED, () => LONG),
-      stock('putLong', 'POST /v1/put', {}, () => LONG),
-      stock('getImage', 'GET /v1/image', {}, () => new Reply(REPEATED, { headers: { 'content-type': 'image/png' } })),
+    gateway = await openTransportGateway([
+      route('getLong', 'GET /v1/long', {}, () => new Reply(LONG, TAGGED)),
+      route('getDocument', 'GET /v1/document', {}, () => DOCUMENT),
+      route('getShort', 'GET /v1/short'),
+      route('getPaid', 'GET /v1/paid', PRICED, () => LONG),
+      route('putLong', 'POST /v1/put', {}, () => LONG),
+      route('getImage', 'GET /v1/image', {}, () => new Reply(REPEATED, { headers: { 'content-type': 'image/png' } })),
     ])
   })
-  after(() => shop.close())
+  after(() => gateway.close())
 
   async function get(path: string, { accepts = 'gzip', method = 'GET', headers = [] as readonly string[] } = {}) {
     const asked = requestLine(method, path, [...(accepts === '' ? [] : [`Accept-Encoding: ${accepts}`]), ...headers])
-    const { status, head, body } = await rawRequest(shop.port, asked)
+    const { status, head, body } = await rawRequest(gateway.port, asked)
     const header = (name: string): string | null => new RegExp(`^${name}: (.*)\\r?$`, 'im').exec(head)?.[1] ?? null
     return { status, header, bytes: Buffer.from(body, 'latin1') }
   }
@@ -94,7 +94,7 @@ describe('a long free answer', () => {
   })
 
   it('can be read by every client that decompresses', async () => {
-    const answer = await fetch(`http://127.0.0.1:${shop.port}/v1/long`)
+    const answer = await fetch(`http://127.0.0.1:${gateway.port}/v1/long`)
     expect(answer.headers.get('content-encoding')).to.equal('gzip')
     expect(await answer.json()).to.deep.equal(LONG)
   })

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import { expect } from 'chai'
 import request from 'supertest'
 import { Reply, type ServerEvent } from '../../gateway/plugin/plugin.ts'
-import { openShop, type Shop, stock } from './transport-gateway.ts'
+import { openTransportGateway, type TransportGateway, route } from './transport-gateway.ts'
 
 /** Sends a request and resolves with the response once its headers have arrived. */
 function open(url: string): Promise<IncomingMessage> {
@@ -14,7 +14,7 @@ function open(url: string): Promise<IncomingMessage> {
 }
 
 describe('an open connection', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   const seen = { stopped: 0, written: 0 }
   const gate = new EventEmitter()
 
@@ -26,31 +26,31 @@ describe('an open connection', () => {
     if (last < 100) await once(signal, 'abort').then(() => seen.stopped++)
   }
 
-  const from = (address: string) => request(shop.server).get('/quick').set('X-Forwarded-For', address)
+  const from = (address: string) => request(gateway.server).get('/quick').set('X-Forwarded-For', address)
 
   beforeEach(async () => {
     seen.stopped = 0
     seen.written = 0
-    shop = await openShop(
+    gateway = await openTransportGateway(
       [
-        stock('getQuick', 'GET /quick'),
-        stock('getHeld', 'GET /held', {}, async () => {
+        route('getQuick', 'GET /quick'),
+        route('getHeld', 'GET /held', {}, async () => {
           await once(gate, 'open')
           return { done: true }
         }),
-        stock('watch', 'GET /watch', {}, ({ request }) => Reply.events(count(2, 'x', request.signal))),
-        stock('watchAll', 'GET /watch/all', {}, ({ request }) => Reply.events(count(100, 'x', request.signal))),
-        stock('watchMuch', 'GET /watch/much', {}, ({ request }) =>
+        route('watch', 'GET /watch', {}, ({ request }) => Reply.events(count(2, 'x', request.signal))),
+        route('watchAll', 'GET /watch/all', {}, ({ request }) => Reply.events(count(100, 'x', request.signal))),
+        route('watchMuch', 'GET /watch/much', {}, ({ request }) =>
           Reply.events(count(1_000_000, 'x'.repeat(10_000), request.signal)),
         ),
       ],
       { limit: { requests: 3, seconds: 60 }, maxStreams: 2 },
     )
   })
-  afterEach(() => shop.close())
+  afterEach(() => gateway.close())
 
   it('receives events with their ids until the source ends', async () => {
-    const { text, headers } = await request(shop.server).get('/watch/all').expect(200)
+    const { text, headers } = await request(gateway.server).get('/watch/all').expect(200)
     expect(headers['content-type']).to.equal('text/event-stream; charset=utf-8')
     expect(headers['cache-control']).to.equal('no-store')
     const events = text.split('\n\n').filter(Boolean)
@@ -59,7 +59,7 @@ describe('an open connection', () => {
   })
 
   it('stops the event source when the caller disconnects', async () => {
-    const answer = await open(`${shop.url}/watch`)
+    const answer = await open(`${gateway.url}/watch`)
     await once(answer, 'data')
     expect(seen.stopped).to.equal(0)
     answer.destroy()
@@ -67,20 +67,20 @@ describe('an open connection', () => {
   })
 
   it('is refused above the maximum of open streams, and accepted again when one has ended', async () => {
-    const [first, second] = [await open(`${shop.url}/watch`), await open(`${shop.url}/watch`)]
-    const full = await request(shop.server).get('/watch').expect(429)
+    const [first, second] = [await open(`${gateway.url}/watch`), await open(`${gateway.url}/watch`)]
+    const full = await request(gateway.server).get('/watch').expect(429)
     expect(full.headers['retry-after']).to.equal('60')
     expect(full.body).to.include({ code: 'rate_limited' })
-    await request(shop.server).get('/quick').expect(200)
+    await request(gateway.server).get('/quick').expect(200)
     first.destroy()
     while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
-    const third = await open(`${shop.url}/watch`)
+    const third = await open(`${gateway.url}/watch`)
     expect(third.statusCode).to.equal(200)
     for (const stream of [second, third]) stream.destroy()
   })
 
   it('waits for a caller who reads slowly', async () => {
-    const answer = await open(`${shop.url}/watch/much`)
+    const answer = await open(`${gateway.url}/watch/much`)
     answer.pause()
     let before = -1
     while (before !== seen.written) {
@@ -92,24 +92,24 @@ describe('an open connection', () => {
   })
 
   it('aborts the call when the caller disconnects, and only then', async () => {
-    await request(shop.server).get('/quick').expect(200)
-    expect(shop.requests[0]?.signal.aborted).to.equal(false)
-    const socket = connect(shop.port, '127.0.0.1')
+    await request(gateway.server).get('/quick').expect(200)
+    expect(gateway.requests[0]?.signal.aborted).to.equal(false)
+    const socket = connect(gateway.port, '127.0.0.1')
     socket.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
-    while (shop.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
-    const signal = shop.requests[1]?.signal as AbortSignal
+    while (gateway.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
+    const signal = gateway.requests[1]?.signal as AbortSignal
     expect(signal.aborted).to.equal(false)
     socket.destroy()
     await once(signal, 'abort')
   })
 
   it('lets a running call finish when the server closes, and ends streams', async () => {
-    const stream = await open(`${shop.url}/watch`)
+    const stream = await open(`${gateway.url}/watch`)
     stream.resume()
     const ended = once(stream, 'end')
-    const running = open(`${shop.url}/held`)
-    while (shop.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
-    const closed = new Promise((resolve) => shop.server.close(resolve))
+    const running = open(`${gateway.url}/held`)
+    while (gateway.requests.length < 2) await new Promise((wake) => setTimeout(wake, 2))
+    const closed = new Promise((resolve) => gateway.server.close(resolve))
     await ended
     while (seen.stopped === 0) await new Promise((wake) => setTimeout(wake, 2))
     gate.emit('open')
@@ -121,13 +121,13 @@ describe('an open connection', () => {
   })
 
   it('ends a stream when a new edition replaces the one that serves it', async () => {
-    const stream = await open(`${shop.url}/watch/much`)
+    const stream = await open(`${gateway.url}/watch/much`)
     await once(stream, 'data')
-    shop.swap([stock('getQuick', 'GET /quick')])
+    gateway.swap([route('getQuick', 'GET /quick')])
     stream.resume()
     await once(stream, 'end')
-    await request(shop.server).get('/watch').expect(404)
-    await request(shop.server).get('/quick').expect(200)
+    await request(gateway.server).get('/watch').expect(404)
+    await request(gateway.server).get('/quick').expect(200)
   })
 
   it('is refused above the rate limit of its address, with Retry-After', async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import request from 'supertest'
 import { InvalidInput, Unavailable } from '../../gateway/errors.ts'
-import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
+import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 
 const LONG_STYLE = 'body { color: black }\n'.repeat(200)
 
@@ -16,33 +16,33 @@ const VIEWS = {
 }
 
 describe('a page', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   before(async () => {
     const form = { success: '/report/{rid}', failure: '/?err={code}' }
     const media = { body: {}, bodyMedia: ['application/x-www-form-urlencoded'] }
-    shop = await openShop(
+    gateway = await openTransportGateway(
       [
-        stock('showReport', 'GET /report/{rid}', { view: 'report', response: null }, ({ raw }) => ({
+        route('showReport', 'GET /report/{rid}', { view: 'report', response: null }, ({ raw }) => ({
           title: raw.params['rid'],
         })),
-        stock('showEither', 'GET /either', { view: 'report' }, () => ({ title: 'both' })),
-        stock('showBroken', 'GET /broken', { view: 'broken', response: null }),
-        stock('showInvalid', 'GET /invalid', { view: 'report', response: null }, () => {
+        route('showEither', 'GET /either', { view: 'report' }, () => ({ title: 'both' })),
+        route('showBroken', 'GET /broken', { view: 'broken', response: null }),
+        route('showInvalid', 'GET /invalid', { view: 'report', response: null }, () => {
           throw new InvalidInput('must be <small>', ['query', 'ok'])
         }),
-        stock('getCurrent', 'GET /v1/current', PRICED),
-        stock('send', 'POST /send', { form, ...media }, () => ({ rid: 'a b/1', other: 2 })),
-        stock('refuse', 'POST /refuse', { form, ...media }, () => {
+        route('getCurrent', 'GET /v1/current', PRICED),
+        route('send', 'POST /send', { form, ...media }, () => ({ rid: 'a b/1', other: 2 })),
+        route('refuse', 'POST /refuse', { form, ...media }, () => {
           throw new Unavailable()
         }),
       ],
       { views: VIEWS },
     )
   })
-  after(() => shop.close())
+  after(() => gateway.close())
 
   it('is rendered from its view and the value of its handler, with the content security policy of pages', async () => {
-    const { headers, text } = await request(shop.server).get('/report/x%3Cb%3E').expect(200)
+    const { headers, text } = await request(gateway.server).get('/report/x%3Cb%3E').expect(200)
     expect(text).to.equal('<h1>x&lt;b&gt;</h1><p class="path">/report/x%3Cb%3E</p><p class="service">shop</p>')
     expect(headers['content-type']).to.equal('text/html; charset=utf-8')
     expect(headers['content-security-policy']).to.match(
@@ -51,7 +51,7 @@ describe('a page', () => {
   })
 
   it('is sent to browsers if the operation also answers JSON, and JSON is sent to other callers', async () => {
-    const page = await request(shop.server).get('/either').set('Accept', BROWSER).expect(200)
+    const page = await request(gateway.server).get('/either').set('Accept', BROWSER).expect(200)
     expect(page.text).to.contain('<h1>both</h1>')
     expect(page.headers['vary']).to.equal('Accept')
     for (const accept of [
@@ -61,22 +61,22 @@ describe('a page', () => {
       'text/plain',
       'text/html;q=0',
     ])
-      expect((await request(shop.server).get('/either').set('Accept', accept)).body, accept).to.deep.equal({
+      expect((await request(gateway.server).get('/either').set('Accept', accept)).body, accept).to.deep.equal({
         title: 'both',
       })
   })
 
   it('shows an error to a browser, escaped and with its status', async () => {
-    const { text } = await request(shop.server).get('/invalid').set('Accept', BROWSER).expect(422)
+    const { text } = await request(gateway.server).get('/invalid').set('Accept', BROWSER).expect(422)
     expect(text).to.contain('<p class="msg">must be &lt;small&gt;</p>')
-    const missing = await request(shop.server).get('/nowhere').set('Accept', 'text/html').expect(404)
+    const missing = await request(gateway.server).get('/nowhere').set('Accept', 'text/html').expect(404)
     expect(missing.text).to.contain(`<p class="id">${missing.headers['x-call-id']}</p>`)
-    await request(shop.server).post('/report/x').set('Accept', BROWSER).expect(405)
+    await request(gateway.server).post('/report/x').set('Accept', BROWSER).expect(405)
   })
 
   it('has the same payment header for a browser as for other callers', async () => {
-    const page = await request(shop.server).get('/v1/current').set('Accept', BROWSER).expect(402)
-    const data = await request(shop.server).get('/v1/current').expect(402)
+    const page = await request(gateway.server).get('/v1/current').set('Accept', BROWSER).expect(402)
+    const data = await request(gateway.server).get('/v1/current').expect(402)
     expect(page.text).to.equal(
       '<h1>Pay</h1><p class="price">0.005</p><p class="network">base-sepolia</p><p class="url">http://shop.example/v1/current</p>',
     )
@@ -85,39 +85,39 @@ describe('a page', () => {
   })
 
   it('is 500 if it cannot be rendered', async () => {
-    const { body } = await request(shop.server).get('/broken').expect(500)
+    const { body } = await request(gateway.server).get('/broken').expect(500)
     expect(body).to.include({ code: 'internal' })
-    const { text } = await request(shop.server).get('/broken').set('Accept', BROWSER).expect(500)
+    const { text } = await request(gateway.server).get('/broken').set('Accept', BROWSER).expect(500)
     expect(text).to.contain('<p class="code">internal</p>')
   })
 
   it('redirects a browser after a form, and answers other callers with JSON', async () => {
-    const sent = await request(shop.server).post('/send').type('form').set('Accept', BROWSER).send('a=1').expect(303)
+    const sent = await request(gateway.server).post('/send').type('form').set('Accept', BROWSER).send('a=1').expect(303)
     expect(sent.headers['location']).to.equal('/report/a%20b%2F1')
-    const refused = await request(shop.server)
+    const refused = await request(gateway.server)
       .post('/refuse')
       .type('form')
       .set('Accept', BROWSER)
       .send('a=1')
       .expect(303)
     expect(refused.headers['location']).to.equal('/?err=product_suspended')
-    expect((await request(shop.server).post('/send').type('form').send('a=1').expect(200)).body).to.include({
+    expect((await request(gateway.server).post('/send').type('form').send('a=1').expect(200)).body).to.include({
       other: 2,
     })
-    await request(shop.server).post('/refuse').type('form').send('a=1').expect(503).expect('retry-after', '60')
+    await request(gateway.server).post('/refuse').type('form').send('a=1').expect(503).expect('retry-after', '60')
   })
 
   it('loads assets from one folder, which cannot be listed', async () => {
-    const asset = await request(shop.server).get('/assets/style.css').expect(200)
+    const asset = await request(gateway.server).get('/assets/style.css').expect(200)
     expect(asset.text).to.equal('body {}')
     expect(asset.headers).to.include({ 'x-content-type-options': 'nosniff', 'cache-control': 'public, max-age=3600' })
     for (const path of ['/assets', '/assets/', '/assets/none.css', '/assets/.hidden'])
-      await request(shop.server).get(path).expect(404)
-    await request(shop.server).post('/assets/style.css').expect(405)
+      await request(gateway.server).get(path).expect(404)
+    await request(gateway.server).post('/assets/style.css').expect(405)
   })
 
   it('loads long assets compressed if the browser accepts gzip', async () => {
-    const long = (accepts: string) => request(shop.server).get('/assets/long.css').set('accept-encoding', accepts)
+    const long = (accepts: string) => request(gateway.server).get('/assets/long.css').set('accept-encoding', accepts)
     const [packed, plain] = [await long('gzip').expect(200), await long('identity').expect(200)]
     expect([packed.headers['content-encoding'], plain.headers['content-encoding']]).to.deep.equal(['gzip', undefined])
     for (const { text, headers } of [packed, plain])

@@ -1,27 +1,27 @@
 import { expect } from 'chai'
 import { rawRequest, requestLine } from './raw.ts'
-import { openShop, PRICED, type Shop, stock } from './transport-gateway.ts'
+import { openTransportGateway, PRICED, type TransportGateway, route } from './transport-gateway.ts'
 import { TARGETS } from './path-spellings.ts'
 
 const SECRET = 'what is sold'
 
 describe('another spelling of a priced path', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   before(async () => {
-    shop = await openShop([
-      stock('getCurrent', 'GET /v1/data/current', PRICED, () => SECRET),
-      stock('getSample', 'GET /v1/data/sample', {}, () => 'free'),
-      stock('buy', 'POST /v1/data/current', PRICED, () => SECRET),
+    gateway = await openTransportGateway([
+      route('getCurrent', 'GET /v1/data/current', PRICED, () => SECRET),
+      route('getSample', 'GET /v1/data/sample', {}, () => 'free'),
+      route('buy', 'POST /v1/data/current', PRICED, () => SECRET),
     ])
   })
-  after(() => shop.close())
+  after(() => gateway.close())
   afterEach(() => {
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('is refused with JSON and never runs the handler', async () => {
     for (const target of TARGETS) {
-      const { status, body } = await rawRequest(shop.port, requestLine('GET', target))
+      const { status, body } = await rawRequest(gateway.port, requestLine('GET', target))
       expect(status, target).to.equal(404)
       expect(JSON.parse(body), target).to.include({ code: 'not_found' })
     }
@@ -39,7 +39,7 @@ describe('another spelling of a priced path', () => {
       'HTTPS://elsewhere.example/v1/data/current',
       'http://user:word@elsewhere.example/v1/data/current',
     ]) {
-      const { status, head } = await rawRequest(shop.port, requestLine('GET', target))
+      const { status, head } = await rawRequest(gateway.port, requestLine('GET', target))
       expect(status, target).to.equal(402)
       expect(head.toLowerCase(), target).to.contain('payment-required: ')
     }
@@ -48,34 +48,34 @@ describe('another spelling of a priced path', () => {
   it('cannot bypass payment with another method or a method override', async () => {
     const override = ['X-HTTP-Method-Override: GET', 'X-HTTP-Method: GET', 'X-Method-Override: GET']
     for (const method of ['HEAD', 'GET'])
-      expect((await rawRequest(shop.port, requestLine(method, '/v1/data/current', override))).status).to.equal(402)
+      expect((await rawRequest(gateway.port, requestLine(method, '/v1/data/current', override))).status).to.equal(402)
     const posted = requestLine('POST', '/v1/data/current?_method=GET', [...override, 'Content-Length: 0'])
-    expect((await rawRequest(shop.port, posted)).status).to.equal(402)
+    expect((await rawRequest(gateway.port, posted)).status).to.equal(402)
     for (const method of ['PUT', 'PATCH', 'DELETE', 'PURGE', 'PROPFIND', 'TRACE']) {
-      const { status, body } = await rawRequest(shop.port, requestLine(method, '/v1/data/current', override))
+      const { status, body } = await rawRequest(gateway.port, requestLine(method, '/v1/data/current', override))
       expect(status, method).to.equal(405)
       expect(body).to.not.contain(SECRET)
     }
     for (const headers of [['X-Original-URL: /v1/data/sample'], ['X-Rewrite-URL: /v1/data/sample']])
-      expect((await rawRequest(shop.port, requestLine('GET', '/v1/data/current', headers))).status).to.equal(402)
+      expect((await rawRequest(gateway.port, requestLine('GET', '/v1/data/current', headers))).status).to.equal(402)
   })
 
   it('answers OPTIONS for every path and for the asterisk form', async () => {
     for (const target of ['*', '/v1/data/current', '/nowhere'])
-      expect((await rawRequest(shop.port, requestLine('OPTIONS', target))).status, target).to.equal(204)
+      expect((await rawRequest(gateway.port, requestLine('OPTIONS', target))).status, target).to.equal(204)
   })
 
   it('answers malformed HTTP and headers that are too long with a JSON error', async () => {
-    const nonsense = await rawRequest(shop.port, 'GET /v1/data/current HTTP/9.9\r\n\r\n')
+    const nonsense = await rawRequest(gateway.port, 'GET /v1/data/current HTTP/9.9\r\n\r\n')
     expect(nonsense.status).to.equal(400)
-    expect((await rawRequest(shop.port, requestLine('GET', '\\v1\\data\\current'))).status).to.equal(400)
+    expect((await rawRequest(gateway.port, requestLine('GET', '\\v1\\data\\current'))).status).to.equal(400)
     expect(JSON.parse(nonsense.body)).to.include({ code: 'validation_failed', retry: 'after_fix' })
     const long = requestLine('GET', '/v1/data/current', [`X-PAYMENT: ${'A'.repeat(40_000)}`])
-    expect((await rawRequest(shop.port, long)).status).to.equal(431)
+    expect((await rawRequest(gateway.port, long)).status).to.equal(431)
     const payment = requestLine('GET', '/v1/data/sample', [`X-PAYMENT: ${'A'.repeat(20_000)}`])
-    expect((await rawRequest(shop.port, payment)).status).to.equal(200)
-    shop.calls.length = 0
+    expect((await rawRequest(gateway.port, payment)).status).to.equal(200)
+    gateway.calls.length = 0
     const split = 'GET /v1/data/current HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n'
-    expect((await rawRequest(shop.port, split)).status).to.equal(400)
+    expect((await rawRequest(gateway.port, split)).status).to.equal(400)
   })
 })

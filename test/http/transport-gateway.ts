@@ -1,6 +1,6 @@
 /**
- * A small gateway for tests of the transports: real HTTP, MCP, views and answers over a hand-made edition. Its `serve`
- * answers 402 without a credential, records each call and runs the handler. Payments are tested elsewhere.
+ * A small gateway for tests of the transports: real HTTP, MCP, views and answers over an edition written by hand. Its
+ * `serve` answers 402 without a credential, records each call and runs the handler. Payments are tested elsewhere.
  */
 import { mkdtempSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import type { Server } from 'node:http'
@@ -26,26 +26,27 @@ export const NETWORK = NETWORKS['base-sepolia']
 export const ACCOUNTS = { network: NETWORK, payTo: '0x00000000000000000000000000000000000000A1' } as const
 
 /** One call, as the transport passed it to `serve`. */
-export interface Recorded {
+export interface RecordedCall {
   readonly operation: string
   readonly request: CallRequest
   readonly raw: RawInput
 }
 
-export type Handle = (recorded: Recorded) => unknown
+export type Handle = (recorded: RecordedCall) => unknown
 
-export interface Stocked {
+/** An operation with its handler. */
+export interface Route {
   readonly operation: Operation
   readonly handle: Handle
 }
 
-/** An operation with the defaults of the catalog: free, without input, answering its own id. */
-export function stock(
+/** Returns an operation with the defaults of the catalog, which is free, has no input and answers its own id. */
+export function route(
   id: string,
   route: string,
   changes: Partial<Operation> = {},
   handle: Handle = () => ({ id }),
-): Stocked {
+): Route {
   const [method, path] = route.split(' ') as [Operation['method'], string]
   const operation: Operation = {
     id,
@@ -90,10 +91,10 @@ export function stock(
 export const PRICED = { price: 5000n, priceText: '0.005' } as const
 
 export function editionOf(
-  stocked: readonly Stocked[],
+  routes: readonly Route[],
   schemas: ReadonlyMap<string, JsonSchema> = new Map(),
 ): Edition & { readonly handlers: ReadonlyMap<string, Handle> } {
-  const operations = new Map(stocked.map(({ operation }) => [operation.id, operation]))
+  const operations = new Map(routes.map(({ operation }) => [operation.id, operation]))
   const service = {
     name: 'shop',
     title: 'Shop',
@@ -104,19 +105,19 @@ export function editionOf(
   }
   const plans = { path: null, model: '', note: '', enabled: false, plans: [] }
   const catalog: Catalog = { version: 'v1', service, products: [], operations, plans, schemas }
-  const bindings = stocked.map(({ operation }): [string, BoundOperation] => [
+  const bindings = routes.map(({ operation }): [string, BoundOperation] => [
     operation.id,
     {
       operation,
       validate: (raw) => raw,
-      handle: () => Promise.reject(new Error('this shop runs its handlers in serve')),
+      handle: () => Promise.reject(new Error('this gateway runs its handlers in serve')),
       assertAvailable: () => {},
     },
   ])
   return {
     catalog,
     bound: new Map(bindings),
-    handlers: new Map(stocked.map(({ operation, handle }) => [operation.id, handle])),
+    handlers: new Map(routes.map(({ operation, handle }) => [operation.id, handle])),
     disabled: [],
     viewDirs: [],
     status: () => [],
@@ -133,34 +134,37 @@ export function quoteOf(operation: Operation, url: string, error: ServiceError):
   return { header: Buffer.from(JSON.stringify(v2)).toString('base64'), v2, v1: { ...v1, code: error.code } }
 }
 
-export interface Shop {
+export interface TransportGateway {
   readonly url: string
   readonly port: number
   readonly server: Server
   /** Every call of `serve`, including unpaid ones. */
   readonly requests: CallRequest[]
   /** The calls whose handler ran. */
-  readonly calls: Recorded[]
-  swap(stocked: readonly Stocked[]): void
+  readonly calls: RecordedCall[]
+  swap(routes: readonly Route[]): void
   close(): Promise<void>
 }
 
-export interface ShopOptions {
+export interface TransportGatewayOptions {
   readonly limit?: Limit
   readonly maxStreams?: number
   readonly views?: Readonly<Record<string, string>>
   /** Changes an answer before it is sent, as settlement would. */
-  readonly settle?: (answer: Answer, recorded: Recorded) => Answer
+  readonly settle?: (answer: Answer, recorded: RecordedCall) => Answer
   readonly schemas?: ReadonlyMap<string, JsonSchema>
 }
 
-export async function openShop(stocked: readonly Stocked[], options: ShopOptions = {}): Promise<Shop> {
+export async function openTransportGateway(
+  routes: readonly Route[],
+  options: TransportGatewayOptions = {},
+): Promise<TransportGateway> {
   const viewDir = mkdtempSync(join(tmpdir(), 'views-'))
   mkdirSync(join(viewDir, 'assets'))
   for (const [name, text] of Object.entries(options.views ?? {})) writeFileSync(join(viewDir, name), text)
-  let edition = editionOf(stocked, options.schemas)
+  let edition = editionOf(routes, options.schemas)
   const requests: CallRequest[] = []
-  const calls: Recorded[] = []
+  const calls: RecordedCall[] = []
   const listeners = new Set<(edition: Edition) => void>()
 
   async function answer(bound: BoundOperation, request: CallRequest): Promise<Answer> {
@@ -171,8 +175,8 @@ export async function openShop(stocked: readonly Stocked[], options: ShopOptions
       const raw = await request.read()
       const recorded = { operation: operation.id, request, raw }
       calls.push(recorded)
-      const made = answerOf(await edition.handlers.get(operation.id)?.(recorded))
-      return options.settle?.(made, recorded) ?? made
+      const answer = answerOf(await edition.handlers.get(operation.id)?.(recorded))
+      return options.settle?.(answer, recorded) ?? answer
     } catch (error) {
       const refusal = errorAnswer(error, request.id)
       if (refusal.status !== 402) return refusal

@@ -9,7 +9,15 @@ import {
 import { expect } from 'chai'
 import { InvalidInput, ServiceError, Unavailable } from '../../gateway/errors.ts'
 import { proves } from '../requirements.ts'
-import { BASE_URL, NETWORK, openShop, PRICED, type Shop, stock, type Stocked } from '../http/transport-gateway.ts'
+import {
+  BASE_URL,
+  NETWORK,
+  openTransportGateway,
+  PRICED,
+  type TransportGateway,
+  route,
+  type Route,
+} from '../http/transport-gateway.ts'
 
 const QUERY = {
   type: 'object',
@@ -19,28 +27,28 @@ const QUERY = {
 const BARS = { type: 'array', items: { type: 'object' } }
 const TICKET = { method: 'POST', body: { type: 'object', properties: { side: { type: 'string' } } } } as const
 
-const STOCK: readonly Stocked[] = [
-  stock('getSample', 'GET /v1/sample', { tool: 'get_sample' }, () => ({ free: true })),
-  stock('getHistory', 'GET /v1/history/{venue}', {
+const ROUTES: readonly Route[] = [
+  route('getSample', 'GET /v1/sample', { tool: 'get_sample' }, () => ({ free: true })),
+  route('getHistory', 'GET /v1/history/{venue}', {
     ...PRICED,
     tool: 'get_history',
     params: { type: 'object', properties: { venue: { type: 'string' } }, required: ['venue'] },
     query: QUERY,
     description: 'Newest first.',
   }),
-  stock(
+  route(
     'checkBars',
     'POST /v1/bars',
     { ...PRICED, tool: 'check_bars', body: BARS, bodyMedia: ['application/json'] },
     ({ raw }) => raw.body,
   ),
-  stock('estimate', 'POST /v1/estimate', { ...TICKET, tool: 'estimate', bodyMedia: ['application/json'] }, () => {
+  route('estimate', 'POST /v1/estimate', { ...TICKET, tool: 'estimate', bodyMedia: ['application/json'] }, () => {
     throw new InvalidInput([{ loc: ['body', 'side'], msg: 'is unknown', type: 'enum' }])
   }),
-  stock('failSettling', 'GET /v1/unsettled', { ...PRICED, tool: 'fail_settling' }, () => {
+  route('failSettling', 'GET /v1/unsettled', { ...PRICED, tool: 'fail_settling' }, () => {
     throw new ServiceError('settlement_failed', 'The balance is too small.', { reason: 'insufficient_funds' })
   }),
-  stock('getHidden', 'GET /v1/hidden'),
+  route('getHidden', 'GET /v1/hidden'),
 ]
 
 const PAYMENT = { x402Version: 2, payload: { signature: '0x' } }
@@ -52,18 +60,18 @@ const use = async (client: Client, name: string, args: Record<string, unknown> =
   (await client.callTool({ name, arguments: args, ...(meta ? { _meta: meta } : {}) })) as CallToolResult
 
 describe('the MCP endpoint', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   const clients: Client[] = []
 
   async function connect(headers: Record<string, string> = {}): Promise<Client> {
     const client = new Client({ name: 'test', version: '1' })
-    const transport = new StreamableHTTPClientTransport(new URL(`${shop.url}/mcp`), { requestInit: { headers } })
+    const transport = new StreamableHTTPClientTransport(new URL(`${gateway.url}/mcp`), { requestInit: { headers } })
     await client.connect(transport)
     clients.push(client)
     return client
   }
   before(async () => {
-    shop = await openShop(STOCK, {
+    gateway = await openTransportGateway(ROUTES, {
       settle: (answer, { operation, request }) =>
         request.credential?.payments.length && operation !== 'getSample'
           ? {
@@ -75,11 +83,11 @@ describe('the MCP endpoint', () => {
   })
   afterEach(async () => {
     await Promise.all(clients.splice(0).map((client) => client.close()))
-    shop.swap(STOCK)
-    shop.calls.length = 0
-    shop.requests.length = 0
+    gateway.swap(ROUTES)
+    gateway.calls.length = 0
+    gateway.requests.length = 0
   })
-  after(() => shop.close())
+  after(() => gateway.close())
 
   it('describes the service and lists exactly the tools of the catalog', async () => {
     proves('mcp-tools')
@@ -113,14 +121,14 @@ describe('the MCP endpoint', () => {
     expect(required['resource']).to.deep.equal({ url: `${BASE_URL}/v1/history/a%20b?symbol=X&limit=5` })
     expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(required) }])
     expect(result._meta?.['x402/error']).to.deep.equal(required)
-    expect(shop.calls).to.have.length(0)
+    expect(gateway.calls).to.have.length(0)
   })
 
   it('passes the same input to the product as the equivalent HTTP request', async () => {
     const client = await connect()
     await use(client, 'get_history', { venue: 'v', symbol: 'X', limit: 5, end: null, payment_signature: BASE64 })
-    await fetch(`${shop.url}/v1/history/v?symbol=X&limit=5`, { headers: { 'X-PAYMENT': BASE64 } })
-    const [mcp, http] = shop.calls
+    await fetch(`${gateway.url}/v1/history/v?symbol=X&limit=5`, { headers: { 'X-PAYMENT': BASE64 } })
+    const [mcp, http] = gateway.calls
     expect(mcp?.raw).to.deep.equal(http?.raw)
     expect(mcp?.request).to.include({ transport: 'mcp', url: http?.request.url })
     expect(mcp?.request.credential).to.deep.equal(http?.request.credential)
@@ -141,7 +149,7 @@ describe('the MCP endpoint', () => {
     await use(await connect({ 'PAYMENT-SIGNATURE': BASE64 }), 'get_history', args)
     await use(await connect({ 'X-PAYMENT': BASE64 }), 'get_history', args)
     await use(plain, 'get_history', { ...args, payment_signature: 'one' }, { 'x402/payment': 'two' })
-    expect(shop.calls.map(({ request }) => request.credential?.payments)).to.deep.equal([
+    expect(gateway.calls.map(({ request }) => request.credential?.payments)).to.deep.equal([
       [BASE64],
       [PAYMENT],
       [BASE64],
@@ -153,13 +161,13 @@ describe('the MCP endpoint', () => {
 
   it('accepts the access token in the header', async () => {
     await use(await connect({ 'X-SERVICE-TOKEN': 'Bearer t.o.k' }), 'get_history', { venue: 'v', symbol: 'X' })
-    expect(shop.calls[0]?.request.credential).to.deep.equal({ payments: [], token: 't.o.k' })
+    expect(gateway.calls[0]?.request.credential).to.deep.equal({ payments: [], token: 't.o.k' })
   })
 
   it('accepts a body that is not an object as the argument body, and answers a list as text', async () => {
     const bars = [{ open: 1 }, { open: 2 }]
     const result = await use(await connect(), 'check_bars', { body: bars, payment_signature: BASE64 })
-    expect(shop.calls[0]?.raw.body).to.deep.equal(bars)
+    expect(gateway.calls[0]?.raw.body).to.deep.equal(bars)
     expect(result.structuredContent).to.equal(undefined)
     expect(result.content).to.deep.equal([{ type: 'text', text: JSON.stringify(bars) }])
   })
@@ -181,8 +189,8 @@ describe('the MCP endpoint', () => {
   })
 
   it('says how many seconds to wait before a retry', async () => {
-    shop.swap([
-      stock('getLate', 'GET /v1/late', { tool: 'get_late' }, () => {
+    gateway.swap([
+      route('getLate', 'GET /v1/late', { tool: 'get_late' }, () => {
         throw new Unavailable('Closed for a moment.', 30)
       }),
     ])
@@ -207,7 +215,7 @@ describe('the MCP endpoint', () => {
     )
     // The client opens its notification stream some time after connecting, so swap until it was notified.
     const swapping = setInterval(
-      () => shop.swap([...STOCK, stock('getGold', 'GET /v1/gold', { tool: 'get_gold' })]),
+      () => gateway.swap([...ROUTES, route('getGold', 'GET /v1/gold', { tool: 'get_gold' })]),
       20,
     )
     await told.finally(() => clearInterval(swapping))

@@ -1,7 +1,7 @@
 import { ErrorCode, LATEST_PROTOCOL_VERSION } from '@modelcontextprotocol/sdk/types.js'
 import { expect } from 'chai'
 import request from 'supertest'
-import { BASE_URL, openShop, type Shop, stock } from '../http/transport-gateway.ts'
+import { BASE_URL, openTransportGateway, type TransportGateway, route } from '../http/transport-gateway.ts'
 import { proves } from '../requirements.ts'
 
 const INITIALIZE = {
@@ -12,14 +12,14 @@ const INITIALIZE = {
 }
 
 describe('the MCP endpoint over HTTP', () => {
-  let shop: Shop
+  let gateway: TransportGateway
   before(async () => {
-    shop = await openShop([stock('getSample', 'GET /v1/sample', { tool: 'get_sample' })])
+    gateway = await openTransportGateway([route('getSample', 'GET /v1/sample', { tool: 'get_sample' })])
   })
-  after(() => shop.close())
+  after(() => gateway.close())
 
   const post = (headers: Record<string, string> = {}) =>
-    request(shop.server)
+    request(gateway.server)
       .post('/mcp')
       .set({ Accept: 'application/json, text/event-stream', ...headers })
 
@@ -50,12 +50,12 @@ describe('the MCP endpoint over HTTP', () => {
       .send({ ...INITIALIZE, pad: 'x'.repeat(200_000) })
       .expect(413)
     expect(large.body).to.include({ code: 'body_too_large' })
-    await request(shop.server).get('/mcp').set('Accept', 'text/html').expect(406)
+    await request(gateway.server).get('/mcp').set('Accept', 'text/html').expect(406)
     for (const method of ['delete', 'put'] as const) {
-      const refused = await request(shop.server)[method]('/mcp').expect(405)
+      const refused = await request(gateway.server)[method]('/mcp').expect(405)
       expect(refused.headers['allow']).to.equal('GET, POST, OPTIONS')
     }
-    const options = await request(shop.server).options('/mcp').set('Origin', 'https://any.example').expect(204)
+    const options = await request(gateway.server).options('/mcp').set('Origin', 'https://any.example').expect(204)
     expect(options.headers['access-control-allow-headers']).to.contain('Mcp-Protocol-Version')
   })
 })

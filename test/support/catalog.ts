@@ -106,8 +106,8 @@ export function openCatalog(documents: Fields = {}) {
 
 export type TestCatalog = ReturnType<typeof openCatalog>
 
-/** Builds editions of one catalog repeatedly on one database, with a clock that tests set. */
-export async function openWorkshop(catalog: TestCatalog, secrets: Readonly<Record<string, string>> = {}) {
+/** Opens one database on which editions of a catalog can be built repeatedly, with a clock that tests set. */
+export async function openEditionBuilder(catalog: TestCatalog, secrets: Readonly<Record<string, string>> = {}) {
   const log = createLog('silent')
   const db = openDatabase({ file: ':memory:' })
   const kv = openKv({ url: null })

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { BoundOperation, Edition } from '../../../gateway/editions/edition.ts'
 import type { Access, ServiceError } from '../../../gateway/plugin/plugin.ts'
 import { callOperation } from '../../../gateway/testing.ts'
-import { BASE_URL, gold, openCatalog, openWorkshop, thing, type TestCatalog } from '../../support/catalog.ts'
+import { BASE_URL, gold, openCatalog, openEditionBuilder, thing, type TestCatalog } from '../../support/catalog.ts'
 
 const plan = (name: string, fields: object) => ({
   plan: name,
@@ -34,7 +34,7 @@ const PLANS = {
 
 describe('the plans', () => {
   let catalog: TestCatalog
-  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let builder: Awaited<ReturnType<typeof openEditionBuilder>>
   let edition: Edition
 
   before(async () => {
@@ -44,13 +44,13 @@ describe('the plans', () => {
       'throws.json': thing('throws', { route: 'GET /v1/days/{day}', params }),
       'plans.json': PLANS,
     })
-    workshop = await openWorkshop(catalog)
-    edition = (await workshop.build()).edition
+    builder = await openEditionBuilder(catalog)
+    edition = (await builder.build()).edition
   })
 
   after(async () => {
     await edition.stop()
-    await workshop.close()
+    await builder.close()
     catalog.close()
   })
 
@@ -96,7 +96,7 @@ describe('the plans', () => {
       catalog: edition.catalog,
       input: bound.validate({ params: {}, query: { ...raw.query }, body: raw.body }),
       access,
-      asOf: workshop.now(),
+      asOf: builder.now(),
       signal: new AbortController().signal,
     })
   }
@@ -116,7 +116,7 @@ describe('the plans', () => {
       expires_at: '2026-07-01T12:00:00.000Z',
       authorized_routes: ['GET /v1/gold'],
     })
-    expect(await workshop.tokens.verify(token)).to.deep.equal({
+    expect(await builder.tokens.verify(token)).to.deep.equal({
       plan: 'archive-30d',
       tier: 'archive',
       subject: '0xb2',
@@ -149,7 +149,7 @@ describe('the plans', () => {
 
   it('are listed but not sold while they are disabled', async () => {
     catalog.write('plans.json', { ...PLANS, enabled: false })
-    const closed = (await workshop.build()).edition
+    const closed = (await builder.build()).edition
     expect(await callOperation(closed, 'getPlans', { asOf: new Date(0) })).to.include({ enabled: false })
     expect(() => closed.bound.get('purchasePlanLive24h')?.assertAvailable()).to.throw(/live-24h is not sold/)
     await closed.stop()

@@ -5,12 +5,12 @@ import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { stops } from '../../fixtures/plugins/surplus-handler/index.ts'
 import { gold, TELLER, thing } from '../../support/catalog.ts'
-import { idsOf, useShop } from './edition-fixture.ts'
+import { idsOf, useEditions } from './edition-fixture.ts'
 
 const HOST = { type: 'object', properties: { host: { type: 'string' } } }
 
 describe('an edition', () => {
-  const { open } = useShop()
+  const { open } = useEditions()
 
   it('answers with the handlers of the plugins that the catalog names', async () => {
     const { edition, issues } = await open({ 'gold.json': gold() })

@@ -4,25 +4,25 @@ import { ServiceError } from '../../../gateway/errors.ts'
 import { callOperation } from '../../../gateway/testing.ts'
 import { signals } from '../../fixtures/plugins/hangs/index.ts'
 import { state } from '../../fixtures/plugins/throws/index.ts'
-import { gold, openCatalog, openWorkshop, TELLER, type TestCatalog, thing } from '../../support/catalog.ts'
+import { gold, openCatalog, openEditionBuilder, TELLER, type TestCatalog, thing } from '../../support/catalog.ts'
 
 const asOf = new Date('2026-05-01T00:00:00Z')
 
 describe('a call of a product', () => {
   let catalog: TestCatalog
-  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let builder: Awaited<ReturnType<typeof openEditionBuilder>>
   let edition: Edition
 
   async function open(documents: Readonly<Record<string, unknown>>): Promise<void> {
     catalog = openCatalog(documents)
-    workshop = await openWorkshop(catalog)
-    edition = (await workshop.build()).edition
+    builder = await openEditionBuilder(catalog)
+    edition = (await builder.build()).edition
     state.broken = true
   }
 
   afterEach(async () => {
     await edition.stop()
-    await workshop.close()
+    await builder.close()
     catalog.close()
   })
 
@@ -66,7 +66,7 @@ describe('a call of a product', () => {
 
   it('has its answer checked once in a hundred calls if not every answer is checked', async () => {
     await open({ 'wrong-answer.json': thing('wrong-answer') })
-    const sampled = (await workshop.build({ checkAnswers: false })).edition
+    const sampled = (await builder.build({ checkAnswers: false })).edition
     const outcomes: string[] = []
     for (let call = 0; call < 102; call += 1)
       outcomes.push(
@@ -117,13 +117,13 @@ describe('a call of a product', () => {
       await fail(4)
       expect(rest('getThing')).to.equal(null)
       await fail(1)
-      workshop.advance(15)
+      builder.advance(15)
       expect(rest('getThing')).to.include({ code: 'product_suspended', status: 503 })
       expect((rest('getThing') as ServiceError).headers['retry-after']).to.match(/^4[56]$/)
       expect(edition.status()).to.deep.equal([
         { product: 'throws', status: 'suspended', reason: 'getThing failed five times in a row' },
       ])
-      workshop.advance(46)
+      builder.advance(46)
       expect(rest('getThing')).to.equal(null)
       expect(edition.status()).to.deep.equal([{ product: 'throws', status: 'ok' }])
     })
@@ -131,10 +131,10 @@ describe('a call of a product', () => {
     it('opens again at the first failure after that minute, and closes after a success', async () => {
       await open({ 'throws.json': thing('throws') })
       await fail(5)
-      workshop.advance(61)
+      builder.advance(61)
       await fail(1)
       expect(rest('getThing')).not.to.equal(null)
-      workshop.advance(61)
+      builder.advance(61)
       state.broken = false
       await callOperation(edition, 'getThing', { asOf })
       state.broken = true
@@ -161,7 +161,7 @@ describe('a call of a product', () => {
     it('stays open in a new edition that keeps the product', async () => {
       await open({ 'throws.json': thing('throws') })
       await fail(5)
-      const next = (await workshop.build({ previous: edition })).edition
+      const next = (await builder.build({ previous: edition })).edition
       expect(() => next.bound.get('getThing')?.assertAvailable()).to.throw(/is paused/)
       await next.stop()
     })
@@ -178,7 +178,7 @@ describe('a call of a product', () => {
 
     it('gets nothing newer than the delay of the other product allows', async () => {
       await open({ 'gold.json': gold({ max_freshness_seconds: 3600 }), 'teller.json': TELLER })
-      const asked = await callOperation(edition, 'askFor', { query: { operation: 'getGold' }, asOf: workshop.now() })
+      const asked = await callOperation(edition, 'askFor', { query: { operation: 'getGold' }, asOf: builder.now() })
       expect((asked as { answer: object }).answer).to.include({ as_of: '2026-06-01T11:00:00.000Z' })
     })
 

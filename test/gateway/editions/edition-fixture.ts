@@ -1,24 +1,24 @@
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
-import { openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+import { openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
 
 type Documents = Readonly<Record<string, unknown>>
-type Workshop = Awaited<ReturnType<typeof openWorkshop>>
+type EditionBuilder = Awaited<ReturnType<typeof openEditionBuilder>>
 
 /** Opens a catalog for each test, and stops its editions and removes its folder afterwards. Call it inside a `describe`. */
-export function useShop() {
+export function useEditions() {
   let catalog: TestCatalog
-  let workshop: Workshop
+  let builder: EditionBuilder
   const editions: Edition[] = []
 
   afterEach(async () => {
     await Promise.all(editions.splice(0).map((edition) => edition.stop()))
-    await workshop.close()
+    await builder.close()
     catalog.close()
   })
 
   async function build(previous?: Edition) {
-    const built = await workshop.build(previous ? { previous } : {})
+    const built = await builder.build(previous ? { previous } : {})
     editions.push(built.edition)
     return built
   }
@@ -28,7 +28,7 @@ export function useShop() {
     async open(documents: Documents, secrets: Readonly<Record<string, string>> = {}, schemas: Documents = {}) {
       catalog = openCatalog(documents)
       for (const [file, schema] of Object.entries(schemas)) catalog.writeSchema(file, schema)
-      workshop = await openWorkshop(catalog, secrets)
+      builder = await openEditionBuilder(catalog, secrets)
       log.length = 0
       return build()
     },

@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { job } from '../../fixtures/plugins/counter/index.ts'
-import { gold, openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+import { gold, openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
 import { until } from '../../support/until.ts'
 
 const COUNTER = {
@@ -15,19 +15,19 @@ const COUNTER = {
 
 describe('a job', () => {
   let catalog: TestCatalog
-  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let builder: Awaited<ReturnType<typeof openEditionBuilder>>
   let edition: Edition
 
   beforeEach(async () => {
     Object.assign(job, { runs: [], fail: false, hold: null })
     catalog = openCatalog({ 'gold.json': gold(), 'counter.json': COUNTER })
-    workshop = await openWorkshop(catalog)
-    edition = (await workshop.build()).edition
+    builder = await openEditionBuilder(catalog)
+    edition = (await builder.build()).edition
   })
 
   afterEach(async () => {
     await edition.stop()
-    await workshop.close()
+    await builder.close()
     catalog.close()
   })
 
@@ -46,7 +46,7 @@ describe('a job', () => {
     edition.start()
     await until(() => job.runs.length >= 1)
     expect(job.runs[0]).to.deep.equal({ price: 1900, asOf: '2026-06-01T12:00:00.000Z' })
-    workshop.advance(60)
+    builder.advance(60)
     const seen = job.runs.length
     await until(() => job.runs.length >= seen + 2)
     expect(job.runs.at(-1)?.asOf).to.equal('2026-06-01T12:01:00.000Z')
@@ -75,7 +75,7 @@ describe('a job', () => {
 
   it('stops with the last edition that uses its product', async () => {
     edition.start()
-    const next = (await workshop.build({ previous: edition })).edition
+    const next = (await builder.build({ previous: edition })).edition
     next.start()
     await edition.stop()
     const seen = job.runs.length
@@ -89,7 +89,7 @@ describe('a job', () => {
   it('calls other products in the edition that was started last', async () => {
     edition.start()
     catalog.write('gold.json', gold({}, { plugin: 'gold@2' }))
-    const next = (await workshop.build({ previous: edition })).edition
+    const next = (await builder.build({ previous: edition })).edition
     next.start()
     await edition.stop()
     await until(() => job.runs.at(-1)?.price === 2)
@@ -106,7 +106,7 @@ describe('a job', () => {
         return isOurs
       },
     }
-    edition = (await workshop.build({ lease })).edition
+    edition = (await builder.build({ lease })).edition
     edition.start()
     await until(() => asked.length >= 3)
     expect(job.runs).to.deep.equal([])

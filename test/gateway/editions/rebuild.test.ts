@@ -2,10 +2,10 @@ import { expect } from 'chai'
 import { callOperation } from '../../../gateway/testing.ts'
 import { log } from '../../fixtures/plugins/gold/index.ts'
 import { gold, PRICED, thing } from '../../support/catalog.ts'
-import { idsOf, useShop } from './edition-fixture.ts'
+import { idsOf, useEditions } from './edition-fixture.ts'
 
 describe('an edition that follows another', () => {
-  const { open, build, write, writeSchema, remove } = useShop()
+  const { open, build, write, writeSchema, remove } = useEditions()
 
   it('reuses a product that has not changed, without migrations or set-up', async () => {
     const { edition } = await open({ 'gold.json': gold() })

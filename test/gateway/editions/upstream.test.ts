@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { expect } from 'chai'
 import type { Edition } from '../../../gateway/editions/edition.ts'
 import { callOperation } from '../../../gateway/testing.ts'
-import { openCatalog, openWorkshop, type TestCatalog } from '../../support/catalog.ts'
+import { openCatalog, openEditionBuilder, type TestCatalog } from '../../support/catalog.ts'
 
 const asOf = new Date(0)
 
@@ -12,7 +12,7 @@ describe('an upstream product', () => {
   let url: string
   let respond: (request: IncomingMessage, response: ServerResponse) => void
   let catalog: TestCatalog
-  let workshop: Awaited<ReturnType<typeof openWorkshop>>
+  let builder: Awaited<ReturnType<typeof openEditionBuilder>>
   let edition: Edition
 
   before(async () => {
@@ -52,13 +52,13 @@ describe('an upstream product', () => {
         },
       },
     })
-    workshop = await openWorkshop(catalog, { KEY: 'Bearer s3cret' })
-    edition = (await workshop.build()).edition
+    builder = await openEditionBuilder(catalog, { KEY: 'Bearer s3cret' })
+    edition = (await builder.build()).edition
   })
 
   after(async () => {
     await edition.stop()
-    await workshop.close()
+    await builder.close()
     catalog.close()
     server.closeAllConnections()
     await new Promise((resolve) => server.close(resolve))
@@ -107,7 +107,7 @@ describe('an upstream product', () => {
   for (const [title, answer, code] of answers)
     it(`is answered with ${code} if it ${title}`, async () => {
       respond = (_, response) => answer(response)
-      edition = (await workshop.build()).edition
+      edition = (await builder.build()).edition
       expect(await failure()).to.include({ code })
     })
 })

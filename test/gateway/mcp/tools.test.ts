@@ -1,7 +1,7 @@
 import { expect } from 'chai'
 import type { JsonSchema } from '../../../gateway/plugin/plugin.ts'
 import { createTools, type Tool } from '../../../gateway/mcp/tools.ts'
-import { ACCOUNTS, editionOf, PRICED, stock, type Stocked } from '../../http/transport-gateway.ts'
+import { ACCOUNTS, editionOf, PRICED, route, type Route } from '../../http/transport-gateway.ts'
 
 const SCHEMAS = new Map<string, JsonSchema>([
   [
@@ -19,12 +19,12 @@ const SCHEMAS = new Map<string, JsonSchema>([
   ],
 ])
 
-function toolOf(stocked: Stocked): Tool {
-  const tools = createTools(editionOf([stocked], SCHEMAS).catalog, ACCOUNTS)
-  return tools.get(stocked.operation.tool as string) as Tool
+function toolOf(served: Route): Tool {
+  const tools = createTools(editionOf([served], SCHEMAS).catalog, ACCOUNTS)
+  return tools.get(served.operation.tool as string) as Tool
 }
 
-const HISTORY = stock('getHistory', 'GET /v1/history/{venue}', {
+const HISTORY = route('getHistory', 'GET /v1/history/{venue}', {
   ...PRICED,
   tool: 'get_history',
   summary: 'Past snapshots: one a minute.',
@@ -32,7 +32,7 @@ const HISTORY = stock('getHistory', 'GET /v1/history/{venue}', {
   params: { type: 'object', properties: { venue: { type: 'string' } }, required: ['venue'] },
   query: { type: 'object', properties: { limit: { type: 'integer', default: 10 }, tag: { type: 'array' } } },
 })
-const TICKET = stock('estimate', 'POST /v1/estimate', {
+const TICKET = route('estimate', 'POST /v1/estimate', {
   ...PRICED,
   tool: 'estimate',
   query: { type: 'object', properties: { detail: { type: 'boolean' } } },
@@ -69,7 +69,7 @@ describe('a tool', () => {
   })
 
   it('has no payment argument if it is free', () => {
-    const { definition } = toolOf(stock('getSample', 'GET /v1/sample', { tool: 'get_sample' }))
+    const { definition } = toolOf(route('getSample', 'GET /v1/sample', { tool: 'get_sample' }))
     expect(definition.inputSchema.properties).to.deep.equal({})
     expect(definition.description).to.match(/Free\.$/)
     expect(definition._meta?.['x402/price']).to.include({ free: true, amount: '0' })
@@ -100,7 +100,7 @@ describe('a tool', () => {
   it('accepts a file as text', () => {
     const file = { type: 'string', format: 'binary', description: 'The ledger.' }
     const upload = toolOf(
-      stock('upload', 'POST /v1/upload', {
+      route('upload', 'POST /v1/upload', {
         tool: 'upload',
         body: { type: 'object', properties: { file }, required: ['file'] },
       }),
@@ -113,7 +113,7 @@ describe('a tool', () => {
   })
 
   it('names the invalid argument of an issue', () => {
-    const bars = toolOf(stock('check', 'POST /v1/bars', { tool: 'check', body: { type: 'array' } }))
+    const bars = toolOf(route('check', 'POST /v1/bars', { tool: 'check', body: { type: 'array' } }))
     expect(bars.locate(item(['body', 3, 'open'])).loc).to.deep.equal(['arguments', 'body', 3, 'open'])
     expect(toolOf(TICKET).locate(item(['body', 'side'])).loc).to.deep.equal(['arguments', 'side'])
     expect(toolOf(HISTORY).locate(item(['path', 'venue'])).loc).to.deep.equal(['arguments', 'venue'])
@@ -121,7 +121,7 @@ describe('a tool', () => {
   })
 
   it('does not exist for internal operations', () => {
-    const hidden = stock('getBars', 'GET /bars', { tool: 'get_bars', internal: true })
+    const hidden = route('getBars', 'GET /bars', { tool: 'get_bars', internal: true })
     expect(createTools(editionOf([hidden]).catalog, ACCOUNTS).size).to.equal(0)
   })
 })

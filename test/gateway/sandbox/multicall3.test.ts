@@ -2,7 +2,7 @@ import { expect } from 'chai'
 import type { Hex } from 'viem'
 import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { abiOf, createLaboratory, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
+import { abiOf, createUsdcClient, quiet, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
 
 describe('Multicall3 of the sandbox', () => {
   const folder = temporaryFolder()
@@ -11,7 +11,7 @@ describe('Multicall3 of the sandbox', () => {
   /** Call data that matches no function of the token. */
   const nonsense: Hex = '0x12345678'
   let sandbox: Sandbox | undefined
-  let client: ReturnType<typeof createLaboratory>['client']
+  let client: ReturnType<typeof createUsdcClient>['client']
 
   const aggregated = (functionName: string, ...args: unknown[]): Promise<unknown> =>
     client.readContract({ ...multicall, functionName, args }).catch((error: Error) => error.message)
@@ -19,7 +19,7 @@ describe('Multicall3 of the sandbox', () => {
   before(async function () {
     skipWithoutAnvil(this)
     sandbox = await openSandbox({ dataDir: folder.path, blockSeconds: 0, log: quiet })
-    client = createLaboratory(sandbox.rpcUrl, sandbox.settleKey).client
+    client = createUsdcClient(sandbox.rpcUrl, sandbox.settleKey).client
   })
   after(async () => {
     await sandbox?.close()

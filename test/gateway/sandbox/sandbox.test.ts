@@ -7,7 +7,7 @@ import { anvilBinary } from '../../../gateway/sandbox/anvil.ts'
 import { MULTICALL3 } from '../../../gateway/methods/exact-evm/multicall.ts'
 import { isAlive } from '../../../gateway/sandbox/processes.ts'
 import { openSandbox, type Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { createLaboratory, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
+import { createUsdcClient, pay, quiet, ROOT, skipWithoutAnvil, temporaryFolder, TOKEN } from './usdc-client.ts'
 import { until } from '../../support/until.ts'
 
 const USDC = 1_000_000n
@@ -30,9 +30,9 @@ describe('the sandbox', () => {
     return sandbox
   }
   /** Opens the sandbox in another process with its own process group. */
-  const openElsewhere = async (): Promise<{ process: ChildProcess; pid: number; rpcUrl: string }> => {
-    const opener = join(ROOT, 'test/gateway/sandbox/sandbox-process.ts')
-    const child = spawn(process.execPath, ['--import', 'tsx', opener, folder.path], {
+  const openInAnotherProcess = async (): Promise<{ process: ChildProcess; pid: number; rpcUrl: string }> => {
+    const program = join(ROOT, 'test/gateway/sandbox/sandbox-process.ts')
+    const child = spawn(process.execPath, ['--import', 'tsx', program, folder.path], {
       cwd: ROOT,
       detached: true,
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -68,7 +68,7 @@ describe('the sandbox', () => {
 
   it('has USDC and Multicall3 at their Base Sepolia addresses, gas for settlements, and a buyer with 10,000 USDC', async () => {
     const sandbox = await open()
-    const { client, balance } = createLaboratory(sandbox.rpcUrl)
+    const { client, balance } = createUsdcClient(sandbox.rpcUrl)
     expect(await client.getChainId()).to.equal(84532)
     expect(await client.getCode({ address: TOKEN })).to.have.length.above(1000)
     expect(await client.getCode({ address: MULTICALL3 })).to.have.length.above(1000)
@@ -103,7 +103,7 @@ describe('the sandbox', () => {
     expect(await isAlive(first.pid)).to.equal(false)
 
     const second = await open()
-    const { client, balance, isUsed } = createLaboratory(second.rpcUrl)
+    const { client, balance, isUsed } = createUsdcClient(second.rpcUrl)
     expect([second.rpcUrl, second.payTo, second.buyer]).to.deep.equal([first.rpcUrl, first.payTo, first.buyer])
     expect(await balance(second.payTo)).to.equal(5n * USDC)
     expect(await balance(second.buyer.address)).to.equal(9_995n * USDC)
@@ -117,7 +117,7 @@ describe('the sandbox', () => {
 
   it('sets the clock of the chain to the present after a pause', async () => {
     const first = await open()
-    const { client } = createLaboratory(first.rpcUrl)
+    const { client } = createUsdcClient(first.rpcUrl)
     const before = (await client.getBlock()).timestamp
     await first.close()
     // Makes the saved state an hour old.
@@ -130,7 +130,7 @@ describe('the sandbox', () => {
     expect(aged === readFileSync(state, 'utf8')).to.equal(false)
     writeFileSync(state, aged)
     const second = await open()
-    const latest = (await createLaboratory(second.rpcUrl).client.getBlock()).timestamp
+    const latest = (await createUsdcClient(second.rpcUrl).client.getBlock()).timestamp
     expect(Number(latest)).to.be.closeTo(Date.now() / 1000, 10)
   })
 
@@ -139,51 +139,51 @@ describe('the sandbox', () => {
     await pay(first, 9_000n * USDC)
     await first.close()
     const second = await open()
-    expect(await createLaboratory(second.rpcUrl).balance(second.buyer.address)).to.equal(1_000n * USDC)
+    expect(await createUsdcClient(second.rpcUrl).balance(second.buyer.address)).to.equal(1_000n * USDC)
     await pay(second, 1n)
     await second.close()
     const third = await open()
-    expect(await createLaboratory(third.rpcUrl).balance(third.buyer.address)).to.equal(10_000n * USDC)
-    expect(await createLaboratory(third.rpcUrl).balance(third.payTo)).to.equal(9_000n * USDC + 1n)
+    expect(await createUsdcClient(third.rpcUrl).balance(third.buyer.address)).to.equal(10_000n * USDC)
+    expect(await createUsdcClient(third.rpcUrl).balance(third.payTo)).to.equal(9_000n * USDC + 1n)
   })
 
   it('adopts the chain that a killed gateway left behind', async () => {
-    const left = await openElsewhere()
-    await killGroup(left.process)
-    expect(await isAlive(left.pid)).to.equal(true)
+    const abandoned = await openInAnotherProcess()
+    await killGroup(abandoned.process)
+    expect(await isAlive(abandoned.pid)).to.equal(true)
     // This block is mined while no gateway runs, so it is in no saved state.
-    await createLaboratory(left.rpcUrl).client.request({ method: 'evm_mine' as never, params: [] as never })
-    const height = await createLaboratory(left.rpcUrl).client.getBlockNumber()
+    await createUsdcClient(abandoned.rpcUrl).client.request({ method: 'evm_mine' as never, params: [] as never })
+    const height = await createUsdcClient(abandoned.rpcUrl).client.getBlockNumber()
     const sandbox = await open()
-    expect(sandbox.pid).to.equal(left.pid)
-    expect(sandbox.rpcUrl).to.equal(left.rpcUrl)
-    expect(await createLaboratory(sandbox.rpcUrl).client.getBlockNumber()).to.be.at.least(Number(height))
+    expect(sandbox.pid).to.equal(abandoned.pid)
+    expect(sandbox.rpcUrl).to.equal(abandoned.rpcUrl)
+    expect(await createUsdcClient(sandbox.rpcUrl).client.getBlockNumber()).to.be.at.least(Number(height))
     expect(chains()).to.equal(1)
     await sandbox.close()
-    expect(await isAlive(left.pid)).to.equal(false)
+    expect(await isAlive(abandoned.pid)).to.equal(false)
   })
 
   it('ends a chain whose gateway was killed before it had identified the chain', async () => {
-    const left = await openElsewhere()
-    await killGroup(left.process)
+    const abandoned = await openInAnotherProcess()
+    await killGroup(abandoned.process)
     const file = join(folder.path, 'chain', 'process.json')
     writeFileSync(file, JSON.stringify({ ...record(), genesis: null }))
     const sandbox = await open()
-    expect(sandbox.pid).not.to.equal(left.pid)
-    expect(sandbox.rpcUrl).to.equal(left.rpcUrl)
-    expect(await isAlive(left.pid)).to.equal(false)
+    expect(sandbox.pid).not.to.equal(abandoned.pid)
+    expect(sandbox.rpcUrl).to.equal(abandoned.rpcUrl)
+    expect(await isAlive(abandoned.pid)).to.equal(false)
   })
 
   it('continues from the last saved state if gateway and chain were both killed', async () => {
-    const left = await openElsewhere()
+    const abandoned = await openInAnotherProcess()
     const state = join(folder.path, 'chain', 'state.json')
     await until(() => existsSync(state))
-    await killGroup(left.process)
-    process.kill(left.pid, 'SIGKILL')
-    await until(async () => !(await isAlive(left.pid)))
+    await killGroup(abandoned.process)
+    process.kill(abandoned.pid, 'SIGKILL')
+    await until(async () => !(await isAlive(abandoned.pid)))
     const sandbox = await open()
-    expect(sandbox.pid).not.to.equal(left.pid)
-    const { client, balance } = createLaboratory(sandbox.rpcUrl)
+    expect(sandbox.pid).not.to.equal(abandoned.pid)
+    const { client, balance } = createUsdcClient(sandbox.rpcUrl)
     expect(await balance(sandbox.buyer.address)).to.equal(10_000n * USDC)
     const minted = await client.getLogs({ address: TOKEN, fromBlock: 0n })
     expect(minted, 'the buyer is not funded again').to.have.length(1)
@@ -193,57 +193,58 @@ describe('the sandbox', () => {
     const sandbox = await open()
     await pay(sandbox, 2n * USDC)
     const state = join(folder.path, 'chain', 'state.json')
-    const height = (await createLaboratory(sandbox.rpcUrl).client.getBlockNumber()).toString(16)
+    const height = (await createUsdcClient(sandbox.rpcUrl).client.getBlockNumber()).toString(16)
     await until(() => existsSync(state) && readFileSync(state, 'utf8').includes(`"number":"0x${height}"`))
-    const died = sandbox.pid
-    process.kill(died, 'SIGKILL')
-    await until(() => sandbox.pid !== died)
-    expect(await createLaboratory(sandbox.rpcUrl).balance(sandbox.payTo)).to.equal(2n * USDC)
+    const killedPid = sandbox.pid
+    process.kill(killedPid, 'SIGKILL')
+    await until(() => sandbox.pid !== killedPid)
+    expect(await createUsdcClient(sandbox.rpcUrl).balance(sandbox.payTo)).to.equal(2n * USDC)
     expect(chains()).to.equal(1)
   })
 
   it('shares one chain between two gateways, each with its own gas key, until the last one leaves', async () => {
-    const [one, other] = await Promise.all([open(), open()])
-    expect(one.pid).to.equal(other.pid)
-    expect(one.settleKey).not.to.equal(other.settleKey)
-    await one.close()
-    expect(await createLaboratory(other.rpcUrl).balance(other.buyer.address)).to.equal(10_000n * USDC)
-    await other.close()
-    expect(await isAlive(other.pid)).to.equal(false)
+    const [first, second] = await Promise.all([open(), open()])
+    expect(first.pid).to.equal(second.pid)
+    expect(first.settleKey).not.to.equal(second.settleKey)
+    await first.close()
+    expect(await createUsdcClient(second.rpcUrl).balance(second.buyer.address)).to.equal(10_000n * USDC)
+    await second.close()
+    expect(await isAlive(second.pid)).to.equal(false)
   })
 
   it('leaves another program alone that has reused the old process id', async () => {
     const first = await open()
     await first.close()
-    const innocent = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore', detached: true })
-    children.push(innocent)
+    const program = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore', detached: true })
+    children.push(program)
     const file = join(folder.path, 'chain', 'process.json')
-    writeFileSync(file, JSON.stringify({ ...record(), pid: innocent.pid }))
+    writeFileSync(file, JSON.stringify({ ...record(), pid: program.pid }))
     const second = await open()
-    expect(second.pid).not.to.equal(innocent.pid)
+    expect(second.pid).not.to.equal(program.pid)
     await second.close()
-    expect(await isAlive(innocent.pid as number)).to.equal(true)
+    expect(await isAlive(program.pid as number)).to.equal(true)
   })
 
   it('mines blocks at an interval if configured', async () => {
     const sandbox = await open(1)
-    const { client } = createLaboratory(sandbox.rpcUrl)
+    const { client } = createUsdcClient(sandbox.rpcUrl)
     const height = await client.getBlockNumber({ cacheTime: 0 })
     await until(async () => (await client.getBlockNumber({ cacheTime: 0 })) > height)
+    expect((await client.getBlockNumber({ cacheTime: 0 })) > height).to.equal(true)
   })
 
   it('explains what to do if the saved state cannot be read or the platform has no chain program', async () => {
     const first = await open()
     await first.close()
     const state = join(folder.path, 'chain', 'state.json')
-    const kept = readFileSync(state)
+    const savedState = readFileSync(state)
     writeFileSync(state, '{')
     const failure = await open().then(
       () => 'opened',
       (error: Error) => error.message,
     )
     expect(failure).to.match(/did not start: .*remove .*chain to begin a new chain/s)
-    writeFileSync(state, kept)
+    writeFileSync(state, savedState)
     expect(() => anvilBinary('sunos', 'sparc')).to.throw(/@foundry-rs\/anvil-sunos-sparc.*npm ci --include=optional/)
   })
 })

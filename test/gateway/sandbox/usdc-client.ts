@@ -1,4 +1,4 @@
-/** Helpers for tests of the sandbox: folders, wallets and clients. */
+/** A client of the test USDC, and other helpers for tests of the sandbox. */
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -65,8 +65,8 @@ export interface Authorization {
 export const newNonce = (): Hex => `0x${randomBytes(32).toString('hex')}`
 export const nowSeconds = (): bigint => BigInt(Math.floor(Date.now() / 1000))
 
-/** Creates clients of a chain. `write` sends from the gas account and throws the token's message if it reverts. */
-export function createLaboratory(rpcUrl: string, settleKey: Hex = generatePrivateKey()) {
+/** Creates a client of the test USDC on a chain. `write` sends from the gas account and throws the token's message if it reverts. */
+export function createUsdcClient(rpcUrl: string, settleKey: Hex = generatePrivateKey()) {
   const chain = { ...baseSepolia, rpcUrls: { default: { http: [rpcUrl] } } }
   const client = createTestClient({
     chain,
@@ -77,11 +77,11 @@ export function createLaboratory(rpcUrl: string, settleKey: Hex = generatePrivat
   })
     .extend(publicActions)
     .extend(walletActions)
-  const usdc = { address: TOKEN, abi: abiOf('usdc') }
+  const contract = { address: TOKEN, abi: abiOf('usdc') }
   const domain = { name: 'USDC', version: '2', chainId: 84532, verifyingContract: TOKEN } as const
 
   const read = (functionName: string, ...args: unknown[]): Promise<unknown> =>
-    client.readContract({ ...usdc, functionName, args })
+    client.readContract({ ...contract, functionName, args })
 
   return {
     client,
@@ -91,7 +91,13 @@ export function createLaboratory(rpcUrl: string, settleKey: Hex = generatePrivat
     isUsed: (account: Hex, nonce: Hex): Promise<boolean> =>
       read('authorizationState', account, nonce) as Promise<boolean>,
     async write(functionName: string, args: readonly unknown[], account = client.account) {
-      const { request } = await client.simulateContract({ ...usdc, functionName, args, account, blockTag: 'pending' })
+      const { request } = await client.simulateContract({
+        ...contract,
+        functionName,
+        args,
+        account,
+        blockTag: 'pending',
+      })
       return client.waitForTransactionReceipt({ hash: await client.writeContract(request) })
     },
     sign: (
@@ -114,15 +120,17 @@ export function authorization(parts: Partial<Authorization> & Pick<Authorization
   return { value: 5_000n, validAfter: 0n, validBefore: nowSeconds() + 300n, nonce: newNonce(), ...parts }
 }
 
-/** The arguments of both forms of the contract's functions. */
-export const words = ({ from, to, value, validAfter, validBefore, nonce }: Authorization): readonly unknown[] => [
+/** Returns the arguments that both forms of the contract's functions start with. */
+export const transferArguments = ({
   from,
   to,
   value,
   validAfter,
   validBefore,
   nonce,
-]
+}: Authorization): readonly unknown[] => [from, to, value, validAfter, validBefore, nonce]
+
+/** Splits a signature into v, r and s. */
 export function split(signature: Hex): readonly unknown[] {
   const { r, s, v } = parseSignature(signature)
   return [Number(v), r, s]
@@ -130,10 +138,10 @@ export function split(signature: Hex): readonly unknown[] {
 
 /** Transfers from the buyer to the payee on the chain, as a settlement does. */
 export async function pay(sandbox: Sandbox, value: bigint): Promise<{ transaction: Hex; nonce: Hex }> {
-  const lab = createLaboratory(sandbox.rpcUrl, sandbox.settleKey)
+  const usdc = createUsdcClient(sandbox.rpcUrl, sandbox.settleKey)
   const buyer = privateKeyToAccount(sandbox.buyer.privateKey)
   const message = authorization({ from: buyer.address, to: sandbox.payTo, value })
-  const args = [...words(message), ...split(await lab.sign(buyer, message))]
-  const { transactionHash } = await lab.write('transferWithAuthorization', args)
+  const args = [...transferArguments(message), ...split(await usdc.sign(buyer, message))]
+  const { transactionHash } = await usdc.write('transferWithAuthorization', args)
   return { transaction: transactionHash, nonce: message.nonce }
 }

@@ -7,7 +7,7 @@ import { compile } from '../../../scripts/compile.ts'
 import {
   abiOf,
   authorization,
-  createLaboratory,
+  createUsdcClient,
   newNonce,
   nowSeconds,
   quiet,
@@ -16,7 +16,7 @@ import {
   temporaryFolder,
   TOKEN,
   TYPES,
-  words,
+  transferArguments,
 } from './usdc-client.ts'
 
 const ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -34,10 +34,10 @@ describe('the test USDC', () => {
   const payee = privateKeyToAccount(generatePrivateKey()).address
   const from = payer.address
   let sandbox: Sandbox | undefined
-  let lab: ReturnType<typeof createLaboratory>
+  let usdc: ReturnType<typeof createUsdcClient>
 
   const refusal = async (functionName: string, args: readonly unknown[]): Promise<string> =>
-    lab.write(functionName, args).then(
+    usdc.write(functionName, args).then(
       () => 'accepted',
       (error: { shortMessage?: string; message: string }) => error.message,
     )
@@ -45,8 +45,8 @@ describe('the test USDC', () => {
   before(async function () {
     skipWithoutAnvil(this)
     sandbox = await openSandbox({ dataDir: folder.path, blockSeconds: 0, log: quiet })
-    lab = createLaboratory(sandbox.rpcUrl, sandbox.settleKey)
-    await lab.write('mint', [from, 1_000_000_000n])
+    usdc = createUsdcClient(sandbox.rpcUrl, sandbox.settleKey)
+    await usdc.write('mint', [from, 1_000_000_000n])
   })
   after(async () => {
     await sandbox?.close()
@@ -54,30 +54,30 @@ describe('the test USDC', () => {
   })
 
   it('has the name and the EIP-712 domain of USDC on Base Sepolia', async () => {
-    expect(await lab.read('name')).to.equal('USDC')
-    expect(await lab.read('version')).to.equal('2')
-    expect(await lab.read('decimals')).to.equal(6)
-    expect(await lab.read('DOMAIN_SEPARATOR')).to.equal(domainSeparator({ domain: lab.domain }))
+    expect(await usdc.read('name')).to.equal('USDC')
+    expect(await usdc.read('version')).to.equal('2')
+    expect(await usdc.read('decimals')).to.equal(6)
+    expect(await usdc.read('DOMAIN_SEPARATOR')).to.equal(domainSeparator({ domain: usdc.domain }))
   })
 
   it('has the name USD Coin on chain 8453', async () => {
-    await lab.client.request({ method: 'anvil_setChainId' as never, params: [8453] as never })
+    await usdc.client.request({ method: 'anvil_setChainId' as never, params: [8453] as never })
     try {
-      expect(await lab.read('name')).to.equal('USD Coin')
+      expect(await usdc.read('name')).to.equal('USD Coin')
     } finally {
-      await lab.client.request({ method: 'anvil_setChainId' as never, params: [84532] as never })
+      await usdc.client.request({ method: 'anvil_setChainId' as never, params: [84532] as never })
     }
-    expect(await lab.read('name')).to.equal('USDC')
+    expect(await usdc.read('name')).to.equal('USDC')
   })
 
   it('has the type hashes of EIP-3009', async () => {
-    expect(await lab.read('TRANSFER_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
+    expect(await usdc.read('TRANSFER_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
       '0x7c7c6cdb67a18743f49ec6fa9b35f50d52ed05cbed4cc592e13b44501c1a2267',
     )
-    expect(await lab.read('RECEIVE_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
+    expect(await usdc.read('RECEIVE_WITH_AUTHORIZATION_TYPEHASH')).to.equal(
       '0xd099cc98ef71107a616c4f0f941f04c322d8e254fe26b3c6668db87aae413de8',
     )
-    expect(await lab.read('CANCEL_AUTHORIZATION_TYPEHASH')).to.equal(
+    expect(await usdc.read('CANCEL_AUTHORIZATION_TYPEHASH')).to.equal(
       '0x158b0a9edf7a828aad02f63cd515c68ef2f50ba807396f6d12842833a1597429',
     )
   })
@@ -86,16 +86,20 @@ describe('the test USDC', () => {
     await fc.assert(
       fc.asyncProperty(fc.bigInt({ min: 0n, max: 20_000_000n }), fc.boolean(), async (value, bytesForm) => {
         const message = authorization({ from, to: payee, value })
-        const signature = await lab.sign(payer, message)
-        const [had, got, supply] = await Promise.all([lab.balance(from), lab.balance(payee), lab.read('totalSupply')])
-        const receipt = await lab.write('transferWithAuthorization', [
-          ...words(message),
+        const signature = await usdc.sign(payer, message)
+        const [payerBefore, payeeBefore, supply] = await Promise.all([
+          usdc.balance(from),
+          usdc.balance(payee),
+          usdc.read('totalSupply'),
+        ])
+        const receipt = await usdc.write('transferWithAuthorization', [
+          ...transferArguments(message),
           ...(bytesForm ? [signature] : split(signature)),
         ])
-        expect(await lab.balance(from)).to.equal(had - value)
-        expect(await lab.balance(payee)).to.equal(got + value)
-        expect(await lab.read('totalSupply')).to.equal(supply)
-        expect(await lab.isUsed(from, message.nonce)).to.equal(true)
+        expect(await usdc.balance(from)).to.equal(payerBefore - value)
+        expect(await usdc.balance(payee)).to.equal(payeeBefore + value)
+        expect(await usdc.read('totalSupply')).to.equal(supply)
+        expect(await usdc.isUsed(from, message.nonce)).to.equal(true)
         const events = parseEventLogs({ abi: abiOf('usdc'), logs: receipt.logs })
         expect(events.map(({ eventName, args }) => ({ eventName, args }))).to.deep.equal([
           { eventName: 'AuthorizationUsed', args: { authorizer: from, nonce: message.nonce } },
@@ -108,18 +112,18 @@ describe('the test USDC', () => {
 
   it('accepts an authorization once', async () => {
     const message = authorization({ from, to: payee })
-    const args = [...words(message), ...split(await lab.sign(payer, message))]
-    await lab.write('transferWithAuthorization', args)
+    const args = [...transferArguments(message), ...split(await usdc.sign(payer, message))]
+    await usdc.write('transferWithAuthorization', args)
     expect(await refusal('transferWithAuthorization', args)).to.contain(
       'FiatTokenV2: authorization is used or canceled',
     )
   })
 
   it("refuses more than the payer's balance, and the authorization stays unused", async () => {
-    const message = authorization({ from, to: payee, value: (await lab.balance(from)) + 1n })
-    const args = [...words(message), ...split(await lab.sign(payer, message))]
+    const message = authorization({ from, to: payee, value: (await usdc.balance(from)) + 1n })
+    const args = [...transferArguments(message), ...split(await usdc.sign(payer, message))]
     expect(await refusal('transferWithAuthorization', args)).to.contain('ERC20: transfer amount exceeds balance')
-    expect(await lab.isUsed(from, message.nonce)).to.equal(false)
+    expect(await usdc.isUsed(from, message.nonce)).to.equal(false)
   })
 
   it('refuses an authorization outside its validity period, both ends excluded', async () => {
@@ -127,9 +131,9 @@ describe('the test USDC', () => {
     const expiring = authorization({ from, to: payee, validBefore: time })
     const beginning = authorization({ from, to: payee, validAfter: time, validBefore: time + 100n })
     const call = async (message: typeof expiring, at: bigint): Promise<string> => {
-      const args = [...words(message), ...split(await lab.sign(payer, message))]
+      const args = [...transferArguments(message), ...split(await usdc.sign(payer, message))]
       const request = { address: TOKEN, abi: abiOf('usdc'), functionName: 'transferWithAuthorization', args } as const
-      return lab.client.simulateContract({ ...request, blockOverrides: { time: at } }).then(
+      return usdc.client.simulateContract({ ...request, blockOverrides: { time: at } }).then(
         () => 'accepted',
         (error: Error) => error.message,
       )
@@ -142,10 +146,10 @@ describe('the test USDC', () => {
 
   it('refuses a high s, a v other than 27 and 28, and a signature that is too short', async () => {
     const message = authorization({ from, to: payee })
-    const [v, r, s] = split(await lab.sign(payer, message)) as [number, Hex, Hex]
+    const [v, r, s] = split(await usdc.sign(payer, message)) as [number, Hex, Hex]
     const high = numberToHex(ORDER - BigInt(s), { size: 32 })
     const attempt = (...signature: unknown[]): Promise<string> =>
-      refusal('transferWithAuthorization', [...words(message), ...signature])
+      refusal('transferWithAuthorization', [...transferArguments(message), ...signature])
     expect(await attempt(v === 27 ? 28 : 27, r, high)).to.contain("ECRecover: invalid signature 's' value")
     for (const wrong of [0, 1, 26, 29])
       expect(await attempt(wrong, r, s)).to.contain("ECRecover: invalid signature 'v' value")
@@ -155,7 +159,7 @@ describe('the test USDC', () => {
 
   it('refuses a signature over any other value', async () => {
     const message = authorization({ from, to: payee })
-    const signature = await lab.sign(payer, message)
+    const signature = await usdc.sign(payer, message)
     const changes = {
       to: privateKeyToAccount(generatePrivateKey()).address,
       value: message.value + 1n,
@@ -164,73 +168,76 @@ describe('the test USDC', () => {
       nonce: newNonce(),
     }
     for (const [name, value] of Object.entries(changes)) {
-      const args = [...words({ ...message, [name]: value }), ...split(signature)]
+      const args = [...transferArguments({ ...message, [name]: value }), ...split(signature)]
       expect(await refusal('transferWithAuthorization', args), name).to.match(
         /FiatTokenV2: invalid signature|ECRecover/,
       )
     }
-    const received = [...words(message), ...split(await lab.sign(payer, message, 'ReceiveWithAuthorization'))]
+    const received = [
+      ...transferArguments(message),
+      ...split(await usdc.sign(payer, message, 'ReceiveWithAuthorization')),
+    ]
     expect(await refusal('transferWithAuthorization', received)).to.contain('FiatTokenV2: invalid signature')
   })
 
   it('lets the payer cancel an authorization, which then transfers nothing', async () => {
     const message = authorization({ from, to: payee })
     const stranger = privateKeyToAccount(generatePrivateKey())
-    const foreign = split(await lab.signCancel(stranger, from, message.nonce))
+    const foreign = split(await usdc.signCancel(stranger, from, message.nonce))
     expect(await refusal('cancelAuthorization', [from, message.nonce, ...foreign])).to.contain('invalid signature')
-    const own = split(await lab.signCancel(payer, from, message.nonce))
-    const receipt = await lab.write('cancelAuthorization', [from, message.nonce, ...own])
+    const own = split(await usdc.signCancel(payer, from, message.nonce))
+    const receipt = await usdc.write('cancelAuthorization', [from, message.nonce, ...own])
     expect(parseEventLogs({ abi: abiOf('usdc'), logs: receipt.logs }).map(({ eventName }) => eventName)).to.deep.equal([
       'AuthorizationCanceled',
     ])
-    expect(await lab.isUsed(from, message.nonce)).to.equal(true)
-    const args = [...words(message), ...split(await lab.sign(payer, message))]
+    expect(await usdc.isUsed(from, message.nonce)).to.equal(true)
+    const args = [...transferArguments(message), ...split(await usdc.sign(payer, message))]
     expect(await refusal('transferWithAuthorization', args)).to.contain('used or canceled')
     expect(await refusal('cancelAuthorization', [from, message.nonce, ...own])).to.contain('used or canceled')
   })
 
   it('lets only the payee use an authorization to receive', async () => {
-    const receiver = lab.client.account.address
+    const receiver = usdc.client.account.address
     const to = async (address: Hex) => {
       const message = authorization({ from, to: address })
-      return [...words(message), await lab.sign(payer, message, 'ReceiveWithAuthorization')]
+      return [...transferArguments(message), await usdc.sign(payer, message, 'ReceiveWithAuthorization')]
     }
     expect(await refusal('receiveWithAuthorization', await to(payee))).to.contain('caller must be the payee')
-    const had = await lab.balance(receiver)
-    await lab.write('receiveWithAuthorization', await to(receiver))
-    expect(await lab.balance(receiver)).to.equal(had + 5_000n)
+    const before = await usdc.balance(receiver)
+    await usdc.write('receiveWithAuthorization', await to(receiver))
+    expect(await usdc.balance(receiver)).to.equal(before + 5_000n)
   })
 
-  it('asks the contract of a contract wallet (ERC-1271), and no other', async () => {
-    const keyed = privateKeyToAccount(generatePrivateKey())
-    const wallet = keyed.address
-    await lab.client.setCode({ address: wallet, bytecode: compile('Wallet', WALLET).runtime })
-    await lab.write('mint', [wallet, 10_000n])
+  it('accepts for a contract wallet only the signature that its contract accepts (ERC-1271)', async () => {
+    const owner = privateKeyToAccount(generatePrivateKey())
+    const wallet = owner.address
+    await usdc.client.setCode({ address: wallet, bytecode: compile('Wallet', WALLET).runtime })
+    await usdc.write('mint', [wallet, 10_000n])
     const message = authorization({ from: wallet, to: payee })
-    const ownKey = [...words(message), ...split(await lab.sign(keyed, message))]
+    const ownKey = [...transferArguments(message), ...split(await usdc.sign(owner, message))]
     expect(await refusal('transferWithAuthorization', ownKey)).to.contain('FiatTokenV2: invalid signature')
     const digest = hashTypedData({
-      domain: lab.domain,
+      domain: usdc.domain,
       types: TYPES,
       primaryType: 'TransferWithAuthorization',
       message,
     })
-    await lab.write('transferWithAuthorization', [...words(message), digest])
-    expect(await lab.balance(wallet)).to.equal(5_000n)
+    await usdc.write('transferWithAuthorization', [...transferArguments(message), digest])
+    expect(await usdc.balance(wallet)).to.equal(5_000n)
   })
 
-  it('is an ERC-20: it transfers, and spends approved amounts', async () => {
-    const owner = lab.client.account.address
+  it('transfers and spends approved amounts, as an ERC-20 does', async () => {
+    const owner = usdc.client.account.address
     const spender = privateKeyToAccount(generatePrivateKey())
-    await lab.client.setBalance({ address: spender.address, value: 10n ** 18n })
-    await lab.write('mint', [owner, 1_000n])
-    const had = await lab.balance(payee)
-    await lab.write('transfer', [payee, 400n])
-    await lab.write('approve', [spender.address, 300n])
-    await lab.write('transferFrom', [owner, payee, 200n], spender)
-    expect(await lab.balance(payee)).to.equal(had + 600n)
-    expect(await lab.read('allowance', owner, spender.address)).to.equal(100n)
-    const tooMuch = lab.write('transferFrom', [owner, payee, 101n], spender)
+    await usdc.client.setBalance({ address: spender.address, value: 10n ** 18n })
+    await usdc.write('mint', [owner, 1_000n])
+    const before = await usdc.balance(payee)
+    await usdc.write('transfer', [payee, 400n])
+    await usdc.write('approve', [spender.address, 300n])
+    await usdc.write('transferFrom', [owner, payee, 200n], spender)
+    expect(await usdc.balance(payee)).to.equal(before + 600n)
+    expect(await usdc.read('allowance', owner, spender.address)).to.equal(100n)
+    const tooMuch = usdc.write('transferFrom', [owner, payee, 101n], spender)
     expect(await tooMuch.catch((error: Error) => error.message)).to.contain('exceeds allowance')
   })
 })

@@ -3,7 +3,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { run } from '../../../scripts/pay/run.ts'
-import { createLaboratory } from '../../gateway/sandbox/usdc-client.ts'
+import { createUsdcClient } from '../../gateway/sandbox/usdc-client.ts'
 import { labelled, usePay } from './setup.ts'
 
 describe('npm run pay, to protect the buyer,', () => {
@@ -45,8 +45,8 @@ describe('npm run pay, to protect the buyer,', () => {
   it('pays other services only with a key, and no more than ten cents by default', async () => {
     const key = generatePrivateKey()
     const description = join(setup.folder, 'sandbox-sample', 'sandbox.json')
-    const lab = createLaboratory(setup.sandbox.rpcUrl, setup.sandbox.settleKey)
-    await lab.write('mint', [privateKeyToAddress(key), 1_000_000n])
+    const usdc = createUsdcClient(setup.sandbox.rpcUrl, setup.sandbox.settleKey)
+    await usdc.write('mint', [privateKeyToAddress(key), 1_000_000n])
     rmSync(description)
     try {
       expect((await setup.pay('GET', '/weather')).text).to.contain('No sandbox was found')
@@ -63,7 +63,7 @@ describe('npm run pay, to protect the buyer,', () => {
         '--key',
         key,
         '--rpc',
-        lab.client.chain.rpcUrls.default.http[0] as string,
+        usdc.client.chain.rpcUrls.default.http[0] as string,
       )
       expect(labelled(withRpc.text, 'buyer')).to.equal('0.995 → 0.99 USDC')
       setup.seller.behaviour.price = 100_001n

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { type Hex, parseSignature } from 'viem'
 import { NETWORKS } from '../../../gateway/config/networks.ts'
 import type { Sandbox } from '../../../gateway/sandbox/sandbox.ts'
-import { createLaboratory } from '../../gateway/sandbox/usdc-client.ts'
+import { createUsdcClient } from '../../gateway/sandbox/usdc-client.ts'
 
 export interface ReceivedRequest {
   readonly method: string
@@ -50,7 +50,7 @@ export async function openSeller(sandbox: Sandbox) {
   }
   const requests: ReceivedRequest[] = []
   const settled = new Map<string, Hex>()
-  const lab = createLaboratory(sandbox.rpcUrl, sandbox.settleKey)
+  const usdc = createUsdcClient(sandbox.rpcUrl, sandbox.settleKey)
 
   const server = createServer((request, response) => {
     let body = ''
@@ -113,7 +113,7 @@ export async function openSeller(sandbox: Sandbox) {
     if (known) return known
     const { v, r, s } = parseSignature(signature)
     const args = [from, to, BigInt(value), BigInt(validAfter), BigInt(validBefore), nonce, Number(v), r, s]
-    const { transactionHash } = await lab.write('transferWithAuthorization', args)
+    const { transactionHash } = await usdc.write('transferWithAuthorization', args)
     settled.set(nonce, transactionHash)
     return transactionHash
   }
